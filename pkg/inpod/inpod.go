@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inpod is how our binaries see the pod they run in: its files, its
+// listeners and the API server beside it.
+//
+// In a real pod the paths and ports are what the manifest says. Below the
+// process node of pkg/playground the same binary runs as a plain process:
+// every path lies below $OCM_ROOT and every port is mapped to a loopback port
+// by $OCM_PORTS. Code that asks this package instead of the operating system
+// runs unchanged in both.
+package inpod
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/rest"
+)
+
+// Environment variables that the process node sets for a pod's processes.
+const (
+	// EnvRoot names the folder below which the pod's file system lies; empty
+	// or unset is "/", as in a container.
+	EnvRoot = "OCM_ROOT"
+	// EnvPorts maps the pod's ports to loopback ports: "8443:41001,9443:41002".
+	EnvPorts = "OCM_PORTS"
+	// EnvNamespace is the pod's namespace, by the downward API.
+	EnvNamespace = "POD_NAMESPACE"
+	// EnvName is the pod's name, by the downward API.
+	EnvName = "POD_NAME"
+)
+
+// serviceAccountDir is where Kubernetes mounts a pod's ServiceAccount.
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// Path returns where the in-pod absolute path p lies for this process.
+func Path(p string) string {
+	return filepath.Join(root(), filepath.Clean("/"+p))
+}
+
+func root() string {
+	if r := os.Getenv(EnvRoot); r != "" {
+		return r
+	}
+	return "/"
+}
+
+// Listen opens the pod's TCP port: on all addresses in a pod, on the mapped
+// loopback port below the process node. The error names the port.
+func Listen(ctx context.Context, port int) (net.Listener, error) {
+	address, err := listenAddress(os.Getenv(EnvPorts), port)
+	if err != nil {
+		return nil, err
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listening on port %d: %w", port, err)
+	}
+	return l, nil
+}
+
+// listenAddress resolves port by the port map of the process node.
+func listenAddress(portMap string, port int) (string, error) {
+	if portMap == "" {
+		return fmt.Sprintf(":%d", port), nil
+	}
+	for entry := range strings.SplitSeq(portMap, ",") {
+		pod, local, ok := strings.Cut(strings.TrimSpace(entry), ":")
+		if !ok {
+			return "", fmt.Errorf("reading %s: %q is not POD:LOCAL", EnvPorts, entry)
+		}
+		if pod != strconv.Itoa(port) {
+			continue
+		}
+		if n, err := strconv.ParseUint(local, 10, 16); err != nil || n == 0 {
+			return "", fmt.Errorf("reading %s: %q is no port", EnvPorts, local)
+		}
+		return net.JoinHostPort("127.0.0.1", local), nil
+	}
+	return "", fmt.Errorf("listening on port %d: %s does not map it; declare it in the container's ports", port, EnvPorts)
+}
+
+// Config returns the connection to the API server of the cluster that the pod
+// runs in, by the pod's ServiceAccount. The token is read again from its file
+// as it rotates. It fails when the process does not run in a pod.
+func Config() (*rest.Config, error) {
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" {
+		return nil, fmt.Errorf("finding the API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is no pod; use --kubeconfig")
+	}
+	tokenFile := Path(filepath.Join(serviceAccountDir, "token"))
+	token, err := os.ReadFile(tokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ServiceAccount token: %w", err)
+	}
+	return &rest.Config{
+		Host:            "https://" + net.JoinHostPort(host, port),
+		BearerToken:     string(token),
+		BearerTokenFile: tokenFile,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: Path(filepath.Join(serviceAccountDir, "ca.crt"))},
+	}, nil
+}
+
+// Namespace returns the pod's namespace: the downward API's variable, else the
+// ServiceAccount's file, else the fallback.
+func Namespace(fallback string) string {
+	if ns := os.Getenv(EnvNamespace); ns != "" {
+		return ns
+	}
+	raw, err := os.ReadFile(Path(filepath.Join(serviceAccountDir, "namespace")))
+	if ns := strings.TrimSpace(string(raw)); err == nil && ns != "" {
+		return ns
+	}
+	return fallback
+}
+
+// Name returns the pod's name, or the host's where the variable is not set.
+func Name() string {
+	if n := os.Getenv(EnvName); n != "" {
+		return n
+	}
+	n, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return n
+}

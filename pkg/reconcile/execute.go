@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// conflictDelay is how soon a loop comes again after somebody else wrote the
+// object first; the cache usually has the newer version by then.
+const conflictDelay = 50 * time.Millisecond
+
+// Executor carries out the plans of one loop.
+type Executor struct {
+	client  dynamic.Interface
+	name    string
+	clock   clock.PassiveClock
+	applied appliedCache
+}
+
+// NewExecutor makes the executor of the loop with that dotted name. Objects are
+// applied under the field manager "ocm."+name, and events name it as their
+// reporter.
+func NewExecutor(client dynamic.Interface, name string, clk clock.PassiveClock) *Executor {
+	return &Executor{client: client, name: name, clock: clk}
+}
+
+// Manager is the field manager of this executor's server-side applies.
+func (e *Executor) Manager() string { return "ocm." + e.name }
+
+// Execute carries out p for the object that was gathered as before. It stops
+// at nothing: an apply that fails does not keep the others from being tried,
+// but the object's finalizers are only dropped when everything before
+// succeeded. A conflict, also one inside the applies, is answered by an early
+// requeue instead of an error.
+func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, error) {
+	result := Result{RequeueAfter: p.RequeueAfter}
+	patch, err := newObjectPatch(before, p.Object)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := e.patch(ctx, patch, patch.main(), ""); err != nil {
+		return e.outcome(result, err)
+	}
+	failure := errors.Join(e.applyAll(ctx, p.Apply), e.deleteAll(ctx, p.Delete))
+	if failure != nil && p.OnFailure != nil {
+		if err := patch.fail(*p.OnFailure, failure, e.clock.Now()); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := e.patch(ctx, patch, patch.status(), "status"); err != nil {
+		return e.outcome(result, errors.Join(failure, err))
+	}
+	if failure != nil {
+		return e.outcome(result, failure)
+	}
+	if err := e.patch(ctx, patch, patch.release(), ""); err != nil {
+		return e.outcome(result, err)
+	}
+	e.send(ctx, before, p.Events)
+	return result, nil
+}
+
+// outcome turns an error into what the queue shall do.
+func (e *Executor) outcome(r Result, err error) (Result, error) {
+	if onlyConflicts(err) {
+		return r.Sooner(Result{RequeueAfter: conflictDelay}), nil
+	}
+	return Result{}, err
+}
+
+// onlyConflicts tells whether every error joined in err is a write conflict.
+func onlyConflicts(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the structure of this very value is asked for
+		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyConflicts(e) })
+	}
+	return apierrors.IsConflict(err)
+}
+
+func (e *Executor) applyAll(ctx context.Context, objects []Apply) error {
+	var errs []error
+	for _, a := range objects {
+		errs = append(errs, e.apply(ctx, a))
+	}
+	return errors.Join(errs...)
+}
+
+func (e *Executor) apply(ctx context.Context, a Apply) error {
+	u, err := typed.ToUnstructured(a.Object)
+	if err != nil {
+		return err
+	}
+	resource := ResourceOf(u.GroupVersionKind())
+	intent, err := json.Marshal(u)
+	if err != nil {
+		return fmt.Errorf("encoding %s %s: %w", u.GetKind(), name(u), err)
+	}
+	key := appliedKey{resource, Key{Namespace: u.GetNamespace(), Name: u.GetName()}}
+	if e.applied.unchanged(key, intent, a.LiveVersion) {
+		return nil
+	}
+	live, err := e.client.Resource(resource).Namespace(u.GetNamespace()).Apply(ctx, u.GetName(), u,
+		metav1.ApplyOptions{FieldManager: e.Manager(), Force: true})
+	if err != nil {
+		return fmt.Errorf("applying %s %s: %w", u.GetKind(), name(u), err)
+	}
+	e.applied.remember(key, intent, live.GetResourceVersion())
+	return nil
+}
+
+func (e *Executor) deleteAll(ctx context.Context, targets []Target) error {
+	var errs []error
+	for _, t := range targets {
+		errs = append(errs, Delete(ctx, e.client, t))
+	}
+	return errors.Join(errs...)
+}
+
+// Delete removes one object: a live read, then a delete that holds only for the
+// object that was read. An object that is gone, is another one than t.UID, or
+// is being deleted already is success.
+func Delete(ctx context.Context, client dynamic.Interface, t Target) error {
+	api := client.Resource(t.Resource).Namespace(t.Namespace)
+	live, err := api.Get(ctx, t.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s before deleting it: %w", t, err)
+	}
+	uid, version := live.GetUID(), live.GetResourceVersion()
+	if (t.UID != "" && t.UID != uid) || live.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	background := metav1.DeletePropagationBackground
+	err = api.Delete(ctx, t.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+		PropagationPolicy: &background,
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("deleting %s: %w", t, err)
+	}
+	return nil
+}
+
+func (e *Executor) patch(ctx context.Context, p *objectPatch, body map[string]any, subresource string) error {
+	if len(body) == 0 {
+		return nil
+	}
+	meta, ok := body["metadata"].(map[string]any)
+	if !ok {
+		meta = map[string]any{}
+		body["metadata"] = meta
+	}
+	meta["uid"], meta["resourceVersion"] = string(p.uid), p.version
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("encoding the patch of %s: %w", p, err)
+	}
+	var sub []string
+	if subresource != "" {
+		sub = []string{subresource}
+	}
+	live, err := e.client.Resource(p.resource).Namespace(p.key.Namespace).
+		Patch(ctx, p.key.Name, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: e.Manager()}, sub...)
+	if apierrors.IsNotFound(err) {
+		p.gone = true
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("patching %s: %w", p, err)
+	}
+	p.version = live.GetResourceVersion()
+	return nil
+}
+
+// send writes the events of a plan; what fails is logged, because an event is
+// never worth repeating the work.
+func (e *Executor) send(ctx context.Context, regarding Object, events []Event) {
+	for _, ev := range events {
+		if err := e.sendOne(ctx, regarding, ev); err != nil {
+			logr.FromContextOrDiscard(ctx).V(1).Info("Event was not recorded", "reason", ev.Reason, "error", err.Error())
+		}
+	}
+}
+
+var eventsResource = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+
+// maxNote is the API's limit of an Event's note.
+const maxNote = 1024
+
+func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) error {
+	namespace := ev.Namespace
+	if namespace == "" {
+		namespace = regarding.GetNamespace()
+	}
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	if ev.Action == "" {
+		ev.Action = ev.Reason
+	}
+	gvk := regarding.GetObjectKind().GroupVersionKind()
+	now := e.clock.Now()
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "events.k8s.io/v1",
+		"kind":       "Event",
+		"metadata": map[string]any{
+			"namespace": namespace,
+			// The name is unique by time, as the field's recorders do it.
+			"name": fmt.Sprintf("%s.%x", regarding.GetName(), now.UnixNano()),
+		},
+		"eventTime":           now.UTC().Format(metav1.RFC3339Micro),
+		"type":                ev.Type,
+		"reason":              ev.Reason,
+		"action":              ev.Action,
+		"note":                cut(ev.Message, maxNote),
+		"reportingController": "ocm." + e.name,
+		"reportingInstance":   "ocm." + e.name,
+		"regarding": map[string]any{
+			"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind,
+			"namespace": regarding.GetNamespace(), "name": regarding.GetName(), "uid": string(regarding.GetUID()),
+		},
+	}}
+	_, err := e.client.Resource(eventsResource).Namespace(namespace).Create(ctx, u, metav1.CreateOptions{})
+	return err
+}
+
+func cut(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return s[:limit-3] + "..."
+}
+
+// ResourceOf returns the resource of one of the kinds that this project itself
+// writes, whose plural is regular. It must not be used for kinds that users
+// bring: those are looked up by discovery.
+func ResourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	plural, _ := apimeta.UnsafeGuessKindToResource(gvk)
+	return plural
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// objectPatch is the difference between the object that was gathered and the
+// one that was decided, in the three writes that Execute makes of it.
+type objectPatch struct {
+	resource schema.GroupVersionResource
+	key      Key
+	uid      types.UID
+	version  string
+	gone     bool
+
+	before, after map[string]any
+}
+
+func newObjectPatch(before, after Object) (*objectPatch, error) {
+	if after == nil || reflect.ValueOf(after).IsNil() {
+		after = before
+	}
+	gvk := before.GetObjectKind().GroupVersionKind()
+	if gvk.Empty() {
+		return nil, fmt.Errorf("reconciling %s: its apiVersion and kind are not set", name(before))
+	}
+	b, err := content(before)
+	if err != nil {
+		return nil, err
+	}
+	a, err := content(after)
+	if err != nil {
+		return nil, err
+	}
+	return &objectPatch{
+		resource: ResourceOf(gvk),
+		key:      Key{Namespace: before.GetNamespace(), Name: before.GetName()},
+		uid:      before.GetUID(), version: before.GetResourceVersion(),
+		before: b, after: a,
+	}, nil
+}
+
+func content(o Object) (map[string]any, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u.DeepCopy().Object, nil
+	}
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", name(o), err)
+	}
+	return m, nil
+}
+
+// String names the object for messages.
+func (p *objectPatch) String() string {
+	if p.key.Namespace == "" {
+		return p.resource.Resource + " " + p.key.Name
+	}
+	return p.resource.Resource + " " + p.key.String()
+}
+
+// main is the patch of metadata and spec; finalizers that the decision drops
+// are still in it, they go in release.
+func (p *objectPatch) main() map[string]any {
+	out := map[string]any{}
+	if d := p.metadata(p.keptFinalizers()); len(d) > 0 {
+		out["metadata"] = d
+	}
+	for _, key := range fields(p.before, p.after) {
+		if d, differ := difference(p.before[key], p.after[key]); differ {
+			out[key] = d
+		}
+	}
+	return out
+}
+
+// status is the patch of the status.
+func (p *objectPatch) status() map[string]any {
+	d, differ := difference(p.before["status"], p.after["status"])
+	if !differ || p.gone {
+		return nil
+	}
+	return map[string]any{"status": d}
+}
+
+// release is the patch that drops finalizers.
+func (p *objectPatch) release() map[string]any {
+	kept := p.keptFinalizers()
+	want := finalizers(p.after)
+	if len(kept) == len(want) || p.gone {
+		return nil
+	}
+	return map[string]any{"metadata": map[string]any{"finalizers": want}}
+}
+
+// keptFinalizers are the wanted ones and those that are dropped last.
+func (p *objectPatch) keptFinalizers() []string {
+	out := slices.Clone(finalizers(p.after))
+	for _, f := range finalizers(p.before) {
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// metadata is the difference of the parts of metadata that a loop may change:
+// labels, annotations, owner references and finalizers.
+func (p *objectPatch) metadata(want []string) map[string]any {
+	b, _ := p.before["metadata"].(map[string]any)
+	a, _ := p.after["metadata"].(map[string]any)
+	out := map[string]any{}
+	for _, key := range []string{"labels", "annotations", "ownerReferences"} {
+		if d, differ := difference(b[key], a[key]); differ {
+			out[key] = d
+		}
+	}
+	have := finalizers(p.before)
+	if !sameSet(have, want) {
+		out["finalizers"] = want
+	}
+	return out
+}
+
+// fail sets the condition that a failed plan asks for.
+func (p *objectPatch) fail(c metav1.Condition, err error, now time.Time) error {
+	c.Message = strings.TrimSpace(c.Message + " " + flat(err))
+	var conditions []metav1.Condition
+	status, _ := p.after["status"].(map[string]any)
+	if status == nil {
+		status = map[string]any{}
+	}
+	holder := struct {
+		Conditions []metav1.Condition `json:"conditions,omitempty"`
+	}{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": status["conditions"]}, &holder); err != nil {
+		return fmt.Errorf("reading the conditions of %s: %w", p, err)
+	}
+	conditions = holder.Conditions
+	SetCondition(&conditions, c, now)
+	holder.Conditions = conditions
+	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder)
+	if err != nil {
+		return fmt.Errorf("writing the conditions of %s: %w", p, err)
+	}
+	status["conditions"] = m["conditions"]
+	p.after["status"] = status
+	return nil
+}
+
+// flat is the message of joined errors on one line.
+func flat(err error) string {
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
+}
+
+func finalizers(object map[string]any) []string {
+	f, _, _ := unstructured.NestedStringSlice(object, "metadata", "finalizers")
+	return f
+}
+
+func sameSet(a, b []string) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
+}
+
+// fields are the top-level fields, beside identity, metadata and status.
+func fields(a, b map[string]any) []string {
+	var out []string
+	for _, m := range []map[string]any{a, b} {
+		for key := range m {
+			if key != "apiVersion" && key != "kind" && key != "metadata" && key != "status" && !slices.Contains(out, key) {
+				out = append(out, key)
+			}
+		}
+	}
+	return out
+}
+
+// difference is the JSON merge patch that turns a into b, and whether they
+// differ. Lists are replaced whole.
+func difference(a, b any) (any, bool) {
+	am, aok := a.(map[string]any)
+	bm, bok := b.(map[string]any)
+	if !aok || !bok {
+		if empty(a) && empty(b) {
+			return nil, false
+		}
+		return b, !reflect.DeepEqual(a, b)
+	}
+	out := map[string]any{}
+	for key, value := range bm {
+		if d, differ := difference(am[key], value); differ {
+			out[key] = d
+		}
+	}
+	for key, value := range am {
+		if _, ok := bm[key]; !ok && !empty(value) {
+			out[key] = nil
+		}
+	}
+	return out, len(out) > 0
+}
+
+// empty tells what the API server stores as absent.
+func empty(v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(x) == 0
+	case []any:
+		return len(x) == 0
+	}
+	return false
+}
+
+var errNoLoop = errors.New("a loop needs a name and a Reconcile function")

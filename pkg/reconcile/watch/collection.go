@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// pageSize is how many objects one page of a list holds at most.
+const pageSize = 500
+
+// Options say what a Collection holds.
+type Options[T any] struct {
+	// Client reads the collection.
+	Client dynamic.Interface
+	// Resource is what to list and watch.
+	Resource schema.GroupVersionResource
+	// Namespace limits the collection to one namespace; empty means all.
+	Namespace string
+	// FieldSelector and LabelSelector limit it further. A metadata.name field
+	// selector is the cheapest watch there is for the API server.
+	FieldSelector, LabelSelector string
+	// Keep makes of an object what is stored; false leaves the object out. It
+	// must not hold on to the object it is given, or its memory stays.
+	Keep func(*unstructured.Unstructured) (T, bool)
+	// Log reports what the reflector cannot do; the zero value is silent.
+	Log logr.Logger
+}
+
+// Collection is a local copy of a collection of API objects. Its methods are
+// safe for concurrent use.
+type Collection[T any] struct {
+	o        Options[T]
+	onChange []func(reconcile.Key)
+
+	mu     sync.RWMutex
+	items  map[reconcile.Key]T
+	err    error
+	once   sync.Once
+	synced chan struct{}
+}
+
+// New makes a Collection; it is empty until Run has synced it.
+func New[T any](o Options[T]) *Collection[T] {
+	return &Collection[T]{o: o, items: map[reconcile.Key]T{}, synced: make(chan struct{})}
+}
+
+// OnChange registers a function that is called, in order of the events, with
+// the key of each object that was added, changed or removed. It must be called
+// before Run and the function must not block.
+func (c *Collection[T]) OnChange(f func(reconcile.Key)) { c.onChange = append(c.onChange, f) }
+
+// Get returns what is stored of an object.
+func (c *Collection[T]) Get(k reconcile.Key) (T, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	item, ok := c.items[k]
+	return item, ok
+}
+
+// List returns all that is stored, in no order.
+func (c *Collection[T]) List() []T {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	out := make([]T, 0, len(c.items))
+	for _, item := range c.items {
+		out = append(out, item)
+	}
+	return out
+}
+
+// Len is how many objects are stored.
+func (c *Collection[T]) Len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.items)
+}
+
+// Synced is closed when the first list is complete. No decision may be made on
+// the absence of an object before that.
+func (c *Collection[T]) Synced() <-chan struct{} { return c.synced }
+
+// WaitSynced waits for Synced; it returns the context's error, with the reason
+// why the list did not succeed, when ctx ends before.
+func (c *Collection[T]) WaitSynced(ctx context.Context) error {
+	select {
+	case <-c.synced:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("listing %s: %w", c.o.Resource.Resource, errors.Join(ctx.Err(), c.Err()))
+	}
+}
+
+// Err is why the last list or watch failed; nil while all is well.
+func (c *Collection[T]) Err() error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.err
+}
+
+func (c *Collection[T]) setErr(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+}
+
+// Run keeps the collection current until ctx ends. It retries for ever, with
+// client-go's back-off between 0.8 and 30 seconds; Err tells why it has to.
+func (c *Collection[T]) Run(ctx context.Context) error {
+	r := cache.NewReflectorWithOptions(c.listWatch(), &unstructured.Unstructured{}, (*store[T])(c),
+		cache.ReflectorOptions{Name: c.o.Resource.Resource, TypeDescription: c.o.Resource.String()})
+	r.WatchListPageSize = pageSize
+	r.RunWithContext(ctx)
+	return nil
+}
+
+// listWatch reads through the dynamic client and notes what fails.
+func (c *Collection[T]) listWatch() cache.ListerWatcher {
+	api := c.o.Client.Resource(c.o.Resource).Namespace(c.o.Namespace)
+	selected := func(o metav1.ListOptions) metav1.ListOptions {
+		o.FieldSelector, o.LabelSelector = c.o.FieldSelector, c.o.LabelSelector
+		return o
+	}
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := api.List(ctx, selected(o))
+			c.note(ctx, "list", err)
+			if err != nil {
+				return nil, err
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			w, err := api.Watch(ctx, selected(o))
+			c.note(ctx, "watch", err)
+			if err != nil {
+				return nil, err
+			}
+			return w, nil
+		},
+	}
+}
+
+// note keeps the error of a request, and logs it where it is a new one.
+func (c *Collection[T]) note(ctx context.Context, verb string, err error) {
+	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return
+	}
+	before := c.Err()
+	c.setErr(err)
+	if err != nil && (before == nil || before.Error() != err.Error()) {
+		c.o.Log.Info("Collection cannot be read and will be tried again", "verb", verb, "resource", c.o.Resource.Resource, "namespace", c.o.Namespace, "error", err.Error())
+	}
+}
+
+// store is the side of a Collection that the reflector writes to.
+type store[T any] Collection[T]
+
+var _ cache.ReflectorStore = (*store[any])(nil)
+
+// Add stores an object that came by a watch.
+func (s *store[T]) Add(obj any) error { return s.put(obj) }
+
+// Update stores an object that changed.
+func (s *store[T]) Update(obj any) error { return s.put(obj) }
+
+// Delete drops an object.
+func (s *store[T]) Delete(obj any) error {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("removing %T: not an object of the API", obj)
+	}
+	s.drop(keyOf(u))
+	return nil
+}
+
+// Replace stores the result of a list: it tells of everything that is in it and
+// of everything that is no longer there.
+func (s *store[T]) Replace(list []any, _ string) error {
+	present := make(map[reconcile.Key]bool, len(list))
+	for _, obj := range list {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("storing %T: not an object of the API", obj)
+		}
+		present[keyOf(u)] = true
+		if err := s.put(u); err != nil {
+			return err
+		}
+	}
+	for _, k := range s.missing(present) {
+		s.drop(k)
+	}
+	s.once.Do(func() { close(s.synced) })
+	return nil
+}
+
+// Resync is part of the reflector's interface; there is none here, a timer is
+// for time itself.
+func (s *store[T]) Resync() error { return nil }
+
+func (s *store[T]) missing(present map[reconcile.Key]bool) []reconcile.Key {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var out []reconcile.Key
+	for k := range s.items {
+		if !present[k] {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+func (s *store[T]) put(obj any) error {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("storing %T: not an object of the API", obj)
+	}
+	k := keyOf(u)
+	item, keep := s.o.Keep(u)
+	if !keep {
+		s.drop(k)
+		return nil
+	}
+	s.mu.Lock()
+	s.items[k] = item
+	s.mu.Unlock()
+	s.tell(k)
+	return nil
+}
+
+// drop removes the key and tells of it, if it was stored.
+func (s *store[T]) drop(k reconcile.Key) {
+	s.mu.Lock()
+	_, had := s.items[k]
+	delete(s.items, k)
+	s.mu.Unlock()
+	if had {
+		s.tell(k)
+	}
+}
+
+func (s *store[T]) tell(k reconcile.Key) {
+	for _, f := range s.onChange {
+		f(k)
+	}
+}
+
+func keyOf(u *unstructured.Unstructured) reconcile.Key {
+	return reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
+}
