@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// binary is one program that people install.
+type binary struct {
+	// Name is the name of the built file and of its dependency list.
+	Name string
+	// Package is the folder of its main package.
+	Package string
+	// MaxBytes bounds its stripped size on the machine that builds it.
+	MaxBytes int64
+}
+
+const megabyte = 1000 * 1000
+
+// binaries are the programs that people install, with the sizes they keep.
+var binaries = []binary{
+	{Name: "kubectl-ocm", Package: "./plugins/kubectl-ocm", MaxBytes: 70 * megabyte},
+	{Name: "ocm-hub", Package: "./controllers/ocm-hub", MaxBytes: 60 * megabyte},
+	{Name: "ocm-agent", Package: "./controllers/ocm-agent", MaxBytes: 30 * megabyte},
+}
+
+// listFolder holds one checked-in dependency list a binary, below the root.
+const listFolder = "tools/budgets/deps"
+
+// dependencies compares the packages of other modules that a binary is built
+// from with the checked-in list, or rewrites the list where c.Update is set. A
+// new dependency is thereby seen in review.
+func dependencies(ctx context.Context, c config, b binary) (figure, error) {
+	packages, err := goList(ctx, c.Root, "-deps", b.Package)
+	if err != nil {
+		return figure{}, err
+	}
+	var now []string
+	for _, p := range packages {
+		if !p.Standard && p.Module != nil && !p.Module.Main {
+			now = append(now, p.ImportPath)
+		}
+	}
+	slices.Sort(now)
+	list := listFolder + "/" + b.Name + ".txt"
+	file := filepath.Join(c.Root, filepath.FromSlash(list))
+	if c.Update {
+		if err := writeList(file, now); err != nil {
+			return figure{}, err
+		}
+	}
+	recorded, err := readList(file)
+	if err != nil {
+		return figure{}, err
+	}
+	var findings []finding
+	for _, p := range missingFrom(recorded, now) {
+		findings = append(findings, finding{File: list, Text: "new: " + p})
+	}
+	for _, p := range missingFrom(now, recorded) {
+		findings = append(findings, finding{File: list, Text: "gone: " + p})
+	}
+	return figure{
+		Name:     b.Name + " dependencies",
+		Value:    fmt.Sprintf("%d packages", len(now)),
+		Budget:   "as recorded",
+		Within:   len(findings) == 0,
+		Findings: findings,
+	}, nil
+}
+
+func writeList(file string, lines []string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("writing dependency list: %w", err)
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("writing dependency list: %w", err)
+	}
+	return nil
+}
+
+// readList returns nothing for a list that was never recorded.
+func readList(file string) ([]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading dependency list: %w", err)
+	}
+	return strings.Fields(string(text)), nil
+}
+
+// missingFrom returns what stands in wanted but not in have.
+func missingFrom(have, wanted []string) []string {
+	var missing []string
+	for _, w := range wanted {
+		if !slices.Contains(have, w) {
+			missing = append(missing, w)
+		}
+	}
+	return missing
+}
+
+// binarySize measures a built binary.
+func binarySize(folder string, b binary) (figure, error) {
+	info, err := os.Stat(filepath.Join(folder, b.Name))
+	if err != nil {
+		return figure{}, fmt.Errorf("measuring binary %s: %w", b.Name, err)
+	}
+	f := figure{
+		Name:   b.Name + " size",
+		Value:  fmt.Sprintf("%.1f MB", float64(info.Size())/megabyte),
+		Budget: fmt.Sprintf("< %d MB", b.MaxBytes/megabyte),
+		Within: info.Size() < b.MaxBytes,
+	}
+	if !f.Within {
+		f.Findings = []finding{{File: b.Package, Text: fmt.Sprintf("%d bytes", info.Size())}}
+	}
+	return f, nil
+}

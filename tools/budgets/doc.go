@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command budgets measures the source tree against the figures that the
+// project holds itself to, and fails when one is broken.
+//
+// It reads every Go file of the checkout (the root module and the modules
+// below it), the import graph by "go list", and the binaries in -bin. It owns
+// the checked-in dependency lists in tools/budgets/deps and writes nothing
+// else, and those only with -update. Files that are generated, vendored or
+// named _test.go are not counted.
+//
+// The figures: package and exported comments, comments of API fields, length
+// and parameters of functions, length of files, duplicated lines, licence
+// headers, names and depth of packages, forbidden imports, the dependency list
+// of each binary, and the size of each binary.
+//
+// It is not a linter: what golangci-lint already finds is left to it
+// (.golangci.yaml).
+//
+// Usage, as "make budgets" does it:
+//
+//	go run ./tools/budgets [-root DIR] [-bin DIR] [-update] [-all]
+//
+// The exit code is 0 when every figure is within its budget, 1 when one is
+// not, and 2 when the tree could not be measured.
+package main

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// importRule bounds what packages may import. A pattern matches the package of
+// that path; with "/..." at its end also everything below it. Paths that start
+// with "./" are below the root.
+type importRule struct {
+	// Packages are the packages that the rule is about.
+	Packages []string
+	// Forbidden may not be imported, not even through other packages.
+	Forbidden []string
+	// Only, where set, is everything outside the standard library that may be
+	// imported directly.
+	Only []string
+	// Why is printed with a finding.
+	Why string
+}
+
+// importRules is the architecture as imports.
+var importRules = []importRule{{
+	Packages: []string{"./controllers/ocm-agent"},
+	Forbidden: []string{
+		"k8s.io/client-go/kubernetes", "k8s.io/client-go/restmapper", "k8s.io/client-go/tools/record",
+		"k8s.io/client-go/tools/leaderelection", "sigs.k8s.io/controller-runtime/...",
+	},
+	Why: "the agent stays small: dynamic client and reflectors only",
+}, {
+	Packages:  []string{"./pkg/reconcile", "./pkg/reconcile/watch"},
+	Forbidden: []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/..."},
+	Why:       "the pattern of a controller serves the hub and the agent",
+}, {
+	Packages:  []string{"./pkg/fleet/..."},
+	Forbidden: []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/...", "github.com/spf13/cobra", "./plugins/..."},
+	Why:       "the library works on the dynamic client, without a terminal",
+}, {
+	Packages: []string{"./pkg/apis/..."},
+	Only:     []string{"./pkg/apis/...", "k8s.io/apimachinery/...", "k8s.io/api/..."},
+	Why:      "the API types must be able to become a module of their own",
+}}
+
+// listedPackage is what "go list -json" says about one package.
+type listedPackage struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+	Module     *struct {
+		Path string
+		Main bool
+	}
+}
+
+// goList asks Go about packages, as they are built for Linux on amd64 without
+// cgo, whatever this machine is.
+func goList(ctx context.Context, root string, args ...string) ([]listedPackage, error) {
+	arguments := append([]string{"list", "-e=false", "-json=ImportPath,Standard,Imports,Deps,Module"}, args...)
+	cmd := exec.CommandContext(ctx, "go", arguments...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+		}
+		return nil, fmt.Errorf("listing packages %s: %w", strings.Join(args, " "), err)
+	}
+	var packages []listedPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listedPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("reading the list of packages: %w", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// forbiddenImports counts the packages that keep the rules.
+func forbiddenImports(ctx context.Context, root string, rules []importRule) (figure, error) {
+	packages, err := goList(ctx, root, "-deps", "./...")
+	if err != nil {
+		return figure{}, err
+	}
+	standard := map[string]bool{}
+	main := ""
+	for _, p := range packages {
+		standard[p.ImportPath] = p.Standard
+		if p.Module != nil && p.Module.Main {
+			main = p.Module.Path
+		}
+	}
+	var findings []finding
+	total := 0
+	for _, r := range rules {
+		for _, p := range packages {
+			if !matches(main, r.Packages, p.ImportPath) {
+				continue
+			}
+			total++
+			if bad := r.broken(main, p, standard); len(bad) > 0 {
+				findings = append(findings, finding{
+					File: strings.TrimPrefix(p.ImportPath, main+"/"),
+					Text: fmt.Sprintf("imports %s: %s", strings.Join(bad, ", "), r.Why),
+				})
+			}
+		}
+	}
+	return share("import rules", total, findings), nil
+}
+
+// broken returns the imports of a package that break the rule.
+func (r importRule) broken(main string, p listedPackage, standard map[string]bool) []string {
+	var bad []string
+	for _, d := range p.Deps {
+		if matches(main, r.Forbidden, d) {
+			bad = append(bad, d)
+		}
+	}
+	if r.Only == nil {
+		return bad
+	}
+	for _, i := range p.Imports {
+		if !standard[i] && !matches(main, r.Only, i) {
+			bad = append(bad, i)
+		}
+	}
+	return bad
+}
+
+// matches tells whether any of the patterns matches an import path of the
+// module main.
+func matches(main string, patterns []string, importPath string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		if below, ok := strings.CutPrefix(pattern, "./"); ok {
+			pattern = main + "/" + below
+		}
+		prefix, tree := strings.CutSuffix(pattern, "/...")
+		return importPath == prefix || (tree && strings.HasPrefix(importPath, prefix+"/"))
+	})
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	// licenceHeader is the first line of every hand-written Go file.
+	licenceHeader = "// SPDX-License-Identifier: Apache-2.0\n"
+	// maxDepth bounds the folders between the root and a package's files.
+	maxDepth = 4
+)
+
+// bannedNames are names that say nothing about what a package is for.
+var bannedNames = []string{"util", "utils", "helper", "helpers", "common", "misc", "types"}
+
+// licenceHeaders counts the hand-written files that start with the licence
+// line; tests count too.
+func licenceHeaders(t *tree) figure {
+	var findings []finding
+	total := 0
+	for _, f := range t.All {
+		if f.Generated {
+			continue
+		}
+		total++
+		if !bytes.HasPrefix(f.Source, []byte(licenceHeader)) {
+			findings = append(findings, finding{f.Path, 1, "does not start with " + strings.TrimSpace(licenceHeader)})
+		}
+	}
+	return share("licence headers", total, findings)
+}
+
+// packageNames counts the packages whose folder and name say what they are
+// for and repeat no element of their path.
+func packageNames(t *tree) figure {
+	var findings []finding
+	packages := t.packages()
+	for dir, files := range packages {
+		name := files[0].Syntax.Name.Name
+		if slices.Contains(bannedNames, name) || slices.Contains(bannedNames, path.Base(dir)) {
+			findings = append(findings, finding{File: dir, Text: "package " + name + ": the name is banned"})
+		} else if twice := repeated(strings.Split(dir, "/")); twice != "" {
+			findings = append(findings, finding{File: dir, Text: "the path repeats " + twice})
+		}
+	}
+	return share("package names", len(packages), findings)
+}
+
+func repeated(elements []string) string {
+	for i, e := range elements {
+		if slices.Contains(elements[:i], e) {
+			return e
+		}
+	}
+	return ""
+}
+
+// packageDepth measures how many folders deep the deepest package lies.
+func packageDepth(t *tree) figure {
+	deepest := 0
+	var findings []finding
+	for dir := range t.packages() {
+		depth := 0
+		if dir != "." {
+			depth = strings.Count(dir, "/") + 1
+		}
+		deepest = max(deepest, depth)
+		if depth > maxDepth {
+			findings = append(findings, finding{File: dir, Text: fmt.Sprintf("%d folders deep", depth)})
+		}
+	}
+	return atMost("package depth", deepest, maxDepth, findings)
+}
