@@ -62,6 +62,7 @@ func (q *Queue) Len() int { return q.keys.Len() }
 // error, so that one poisonous object cannot stop the others.
 func (l Loop) Run(ctx context.Context, q *Queue) error {
 	if l.Name == "" || l.Reconcile == nil {
+		q.keys.ShutDown()
 		return errNoLoop
 	}
 	ctx = logr.NewContext(ctx, logr.FromContextOrDiscard(ctx).WithName(l.Name))
