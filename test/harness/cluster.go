@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
+)
+
+// folderPattern names the folders of clusters below the system's temporary folder.
+const folderPattern = "ocm-test-"
+
+// Cluster is a running cluster of a test.
+type Cluster struct {
+	// Name of the cluster and of the context in its kubeconfig file.
+	Name string
+	// Config is the administrator's client configuration, without rate limit.
+	Config *rest.Config
+	// Kubeconfig is the path of the administrator's kubeconfig file.
+	Kubeconfig string
+	// Playground is the cluster itself: kill, restart, pause, logs.
+	Playground *playground.Cluster
+
+	dir string
+}
+
+// Option changes how a cluster is started.
+type Option func(*playground.Config)
+
+// SigningDuration makes the cluster's certificates from CSRs live for d.
+// kube-controller-manager backdates them by five minutes: 150 s is the shortest
+// that is of use (docs: `--cluster-signing-duration`).
+func SigningDuration(d time.Duration) Option {
+	return func(c *playground.Config) { c.SigningDuration = d }
+}
+
+// ControlPlane starts a cluster without nodes for one test.
+func ControlPlane(t testing.TB, name string, options ...Option) *Cluster {
+	t.Helper()
+	cluster, err := Launch(t.Context(), name, options...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, cluster.Stop()) })
+	return cluster
+}
+
+// Launch starts a cluster without nodes; the caller stops it. It is for TestMain.
+func Launch(ctx context.Context, name string, options ...Option) (*Cluster, error) {
+	binaries, err := Binaries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reaper, err := reaper()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", folderPattern)
+	if err != nil {
+		return nil, err
+	}
+	config := playground.Config{Dir: filepath.Join(dir, name), Name: name, Binaries: binaries, Reaper: reaper}
+	for _, option := range options {
+		option(&config)
+	}
+	if err := reaper.Watch(dir); err != nil {
+		return nil, err
+	}
+	running, err := playground.Start(ctx, config)
+	if err != nil {
+		return nil, errors.Join(err, playground.Remove(dir))
+	}
+	return &Cluster{Name: name, Config: running.Config, Kubeconfig: running.Kubeconfig, Playground: running, dir: dir}, nil
+}
+
+// Stop ends the cluster's processes and removes its folder.
+func (c *Cluster) Stop() error {
+	return errors.Join(c.Playground.Stop(), playground.Remove(c.dir))
+}
+
+// shared holds one start a name.
+var shared sync.Map
+
+// Shared is a cluster that all tests of this process use under the same name.
+// It stays until the process ends; the reaper stops it then. Tests that break a
+// cluster, or count its objects, take ControlPlane.
+func Shared(t testing.TB, name string) *Cluster {
+	t.Helper()
+	start, _ := shared.LoadOrStore(name, sync.OnceValues(func() (*Cluster, error) {
+		return Launch(context.Background(), name)
+	}))
+	cluster, err := start.(func() (*Cluster, error))()
+	require.NoError(t, err)
+	return cluster
+}
+
+// Binaries are the Kubernetes programs of this machine.
+func Binaries(ctx context.Context) (playground.Binaries, error) {
+	cache := os.Getenv("OCM_KUBERNETES_CACHE")
+	if cache == "" {
+		root, err := os.UserCacheDir()
+		if err != nil {
+			return playground.Binaries{}, err
+		}
+		cache = playground.CacheDir(root)
+	}
+	return playground.FindBinaries(ctx, os.Getenv("KUBEBUILDER_ASSETS"), cache)
+}
+
+// Dynamic is the administrator's dynamic client.
+func (c *Cluster) Dynamic(t testing.TB) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(c.Config)
+	require.NoError(t, err)
+	return client
+}
+
+// As is a client configuration that holds a real token of a ServiceAccount,
+// and nothing else. Namespace and ServiceAccount are made when they are absent.
+func (c *Cluster) As(t testing.TB, namespace, serviceAccount string) *rest.Config {
+	t.Helper()
+	client := c.Dynamic(t)
+	c.ensure(t, client.Resource(namespaces), object("v1", "Namespace", "", namespace))
+	accounts := client.Resource(serviceAccounts).Namespace(namespace)
+	c.ensure(t, accounts, object("v1", "ServiceAccount", namespace, serviceAccount))
+	request := object("authentication.k8s.io/v1", "TokenRequest", namespace, serviceAccount)
+	request.Object["spec"] = map[string]any{"expirationSeconds": int64(24 * 60 * 60)}
+	answer, err := accounts.Create(t.Context(), request, metav1.CreateOptions{}, "token")
+	require.NoError(t, err)
+	token, found, err := unstructured.NestedString(answer.Object, "status", "token")
+	require.NoError(t, err)
+	require.True(t, found, "the TokenRequest's answer holds no token")
+	config := rest.AnonymousClientConfig(c.Config)
+	config.BearerToken, config.QPS = token, -1
+	return config
+}
+
+var (
+	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+)
+
+func (c *Cluster) ensure(t testing.TB, client dynamic.ResourceInterface, o *unstructured.Unstructured) {
+	t.Helper()
+	_, err := client.Create(t.Context(), o, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err, "%s %s in %s", o.GetKind(), o.GetName(), c.Name)
+	}
+}
+
+func object(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	return o
+}
