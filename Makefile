@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+# "make help" lists the targets. Needed: Go, git, make, a POSIX shell.
+
+VERSION := $(shell cat VERSION)
+MODULE  := github.com/kubectl-ocm/kubectl-ocm
+BIN     := bin
+DIST    := dist
+
+# What "make test" tests, and more flags for "go test", as in
+# make test PKG=./pkg/fleet ARGS='-run TestJoin -v'
+PKG  ?= ./...
+ARGS ?=
+
+GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+	-ldflags "-s -w -X $(MODULE)/pkg/version.stamped=$(VERSION)"
+
+# The race detector needs a C compiler that works.
+RACE = $(shell echo 'int main(void){return 0;}' | $$(go env CC) -x c -o /dev/null - >/dev/null 2>&1 && echo -race)
+
+# The images and the programs in them.
+IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo=./examples/webdemo
+
+CACHE     = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubectl-ocm
+GOLANGCI  = $(CACHE)/tools/golangci-lint-$(shell awk '/golangci-lint\/v2 v/{print $$2}' tools/golangci.mod)-$(shell go env GOVERSION)
+
+# The field's guides name the clusters of deploy and clean by these variables.
+MANAGED_CLUSTER               ?= $(or $(MANAGED_CLUSTER_NAME),cluster1)
+HUB_KUBECONFIG_CONTEXT        ?=
+KLUSTERLET_KUBECONFIG_CONTEXT ?= $(HUB_KUBECONFIG_CONTEXT)
+HUB_CONTEXT    = $(if $(HUB_KUBECONFIG_CONTEXT),--context $(HUB_KUBECONFIG_CONTEXT))
+SPOKE_CONTEXT  = $(if $(KLUSTERLET_KUBECONFIG_CONTEXT),--context $(KLUSTERLET_KUBECONFIG_CONTEXT))
+JOIN_HUB       = --hub-context $(or $(HUB_KUBECONFIG_CONTEXT),$$(kubectl config current-context))
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## Explain every target
+	@awk 'BEGIN {FS = ":.*## "} \
+		/^## / {printf "\n%s\n", substr($$0, 4)} \
+		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+## Try it
+
+.PHONY: demo
+demo: ## Start a hub and two managed clusters on this machine, and an application on both
+	@go run ./examples/demo up
+
+.PHONY: demo-down
+demo-down: ## Stop what "make demo" started and remove what it left
+	@go run ./examples/demo down
+
+## Build
+
+.PHONY: build
+build: ## Build the plugin and the controllers into bin/
+	@mkdir -p $(BIN)
+	$(GOBUILD) -o $(BIN)/kubectl-ocm ./plugins/kubectl-ocm
+	$(GOBUILD) -o $(BIN)/ocm-hub ./controllers/ocm-hub
+	$(GOBUILD) -o $(BIN)/ocm-agent ./controllers/ocm-agent
+
+.PHONY: images
+images: ## Build the container images as OCI archives into dist/, without a container engine
+	go run ./tools/image -version $(VERSION) -out $(DIST)/images $(IMAGES)
+
+.PHONY: release
+release: ## Build the plugin's archives and checksums into dist/, and rewrite krew-index/
+	go run ./tools/release -version $(VERSION) -out $(DIST)
+
+.PHONY: kubernetes
+kubernetes: ## Build the Kubernetes that the demo and the tests run, once (minutes; kept in the user's cache)
+	@go run -C test/kubernetes ./build
+
+.PHONY: clean
+clean: ## Remove bin/ and dist/
+	rm -rf $(BIN) $(DIST)
+
+## Check
+
+.PHONY: check
+check: fmt vet lint unit budgets ## All that is fast: format, vet, lint, unit tests, budgets
+
+.PHONY: fmt
+fmt: ## Fail where a file is not gofmt-ed
+	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+		if [ -n "$$files" ]; then echo "not gofmt-ed:"; echo "$$files"; exit 1; fi
+
+.PHONY: vet
+vet: ## go vet, with the e2e tests too
+	go vet -tags e2e ./...
+
+.PHONY: lint
+lint: $(GOLANGCI) ## golangci-lint, built once from the version in tools/golangci.mod
+	$(GOLANGCI) run ./...
+
+$(GOLANGCI):
+	@echo "building golangci-lint: some minutes, once"
+	@mkdir -p $(@D)
+	CGO_ENABLED=0 GOFLAGS= go build -modfile=tools/golangci.mod -trimpath -ldflags "-s -w" -o $@ \
+		github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: budgets
+budgets: build ## Measure the source and the binaries against their budgets
+	go run ./tools/budgets -bin $(BIN)
+
+.PHONY: deps
+deps: ## Record the dependency lists of the binaries (tools/budgets/deps) after a wanted change
+	go run ./tools/budgets -update
+
+.PHONY: generate
+generate: ## Write all generated files again
+	go generate ./...
+
+# Compares the tree before and after, so that it also works beside changes of
+# one's own.
+TREE = git ls-files -z -co --exclude-standard | sort -zu | xargs -0 cksum 2>/dev/null
+
+.PHONY: verify
+verify: ## Fail where "make generate" or "go mod tidy" would change a file
+	@mkdir -p $(BIN)
+	@$(TREE) > $(BIN)/tree.before || true
+	@$(MAKE) --no-print-directory generate
+	@$(TREE) > $(BIN)/tree.after || true
+	@diff $(BIN)/tree.before $(BIN)/tree.after || { echo "generated files were not up to date: commit what make generate wrote"; exit 1; }
+	go mod tidy -diff
+
+## Test
+
+.PHONY: test
+test: kubernetes ## Every test that needs no root: unit, contract, and integration on real control planes
+	@echo "race detector: $(if $(RACE),on,off (no C compiler found))"
+	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) -shuffle=on -timeout 20m $(ARGS) $(PKG)
+
+.PHONY: unit
+unit: ## Only the tests that start no Kubernetes
+	go test $(ARGS) $$(go list ./... | grep -v /test/)
+
+.PHONY: integration
+integration: kubernetes ## Only the tests of the loops on real control planes
+	go test -shuffle=on -timeout 20m $(ARGS) ./test/integration/...
+
+.PHONY: e2e
+e2e: build kubernetes images ## Clusters with real nodes (Linux, root, containerd; see docs/ARCHITECTURE.md)
+	go test -tags e2e -count=1 -p 1 -timeout 40m $(ARGS) ./test/e2e/...
+
+## Put it on clusters of your own (HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, MANAGED_CLUSTER)
+
+.PHONY: deploy
+deploy: deploy-hub deploy-spoke ## Hub and managed cluster; then approve the CSR and accept the ManagedCluster
+
+.PHONY: deploy-hub
+deploy-hub: build ## The hub
+	$(BIN)/kubectl-ocm hub init $(HUB_CONTEXT)
+
+.PHONY: deploy-spoke
+deploy-spoke: build ## The agent of MANAGED_CLUSTER
+	$(BIN)/kubectl-ocm join $(MANAGED_CLUSTER) $(SPOKE_CONTEXT) $(JOIN_HUB)
+
+.PHONY: clean-deploy
+clean-deploy: clean-spoke clean-hub ## Both again
+
+.PHONY: clean-spoke
+clean-spoke: build ## Remove the agent of MANAGED_CLUSTER
+	$(BIN)/kubectl-ocm unjoin $(MANAGED_CLUSTER) $(SPOKE_CONTEXT) $(JOIN_HUB) --yes
+
+.PHONY: clean-hub
+clean-hub: build ## Remove the hub
+	$(BIN)/kubectl-ocm hub clean $(HUB_CONTEXT) --yes

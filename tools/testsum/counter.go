@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+)
+
+// event is one line of "go test -json" (go doc test2json).
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string
+	Test       string
+	Elapsed    float64
+	Output     string
+}
+
+// results is what one run of "go test" did.
+type results struct {
+	Passed, Failed, Skipped int
+	// Packages are the closing lines of the packages, as "go test" prints
+	// them; packages without tests are left out.
+	Packages []string
+}
+
+func (r *results) add(other results) {
+	r.Passed += other.Passed
+	r.Failed += other.Failed
+	r.Skipped += other.Skipped
+	r.Packages = append(r.Packages, other.Packages...)
+}
+
+// test names one test of one package; name is empty for the package itself.
+type test struct {
+	pkg, name string
+}
+
+// counter turns events into results and shows what a person must see.
+type counter struct {
+	out     io.Writer
+	verdict map[test]string
+	parent  map[test]bool
+	output  map[test][]string
+	closing map[string]string
+	sum     results
+}
+
+func newCounter(out io.Writer) *counter {
+	return &counter{
+		out:     out,
+		verdict: map[test]string{},
+		parent:  map[test]bool{},
+		output:  map[test][]string{},
+		closing: map[string]string{},
+	}
+}
+
+// see takes one event.
+func (c *counter) see(e event) {
+	key := test{e.Package, e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(c.out, e.Output)
+	case "run":
+		if i := strings.LastIndex(e.Test, "/"); i > 0 {
+			c.parent[test{e.Package, e.Test[:i]}] = true
+		}
+		c.verdict[key] = "run"
+	case "output":
+		c.keep(key, e.Output)
+	case "pass", "skip":
+		c.verdict[key] = e.Action
+		delete(c.output, key)
+		if e.Test == "" {
+			c.close(e)
+		}
+	case "fail":
+		c.verdict[key] = e.Action
+		c.show(key)
+		if e.Test == "" {
+			c.close(e)
+		}
+	}
+}
+
+// keep remembers output until the verdict of its test is known. The package's
+// own closing line ("ok ...") is remembered apart.
+func (c *counter) keep(key test, output string) {
+	if key.name == "" {
+		for _, prefix := range []string{"ok  \t", "FAIL\t", "---\t"} {
+			if strings.HasPrefix(output, prefix) {
+				c.closing[key.pkg] = strings.TrimRight(output, "\n")
+				return
+			}
+		}
+	}
+	c.output[key] = append(c.output[key], output)
+}
+
+func (c *counter) show(key test) {
+	for _, line := range c.output[key] {
+		fmt.Fprint(c.out, line)
+	}
+	delete(c.output, key)
+}
+
+// close ends a package. A test that is still running when its package fails
+// has failed with it (a panic, a time-out).
+func (c *counter) close(e event) {
+	var lost []test
+	for key, verdict := range c.verdict {
+		if key.pkg == e.Package && key.name != "" && verdict == "run" {
+			lost = append(lost, key)
+		}
+	}
+	sort.Slice(lost, func(i, j int) bool { return lost[i].name < lost[j].name })
+	for _, key := range lost {
+		c.verdict[key] = "fail"
+		c.show(key)
+	}
+	line, ok := c.closing[e.Package]
+	if !ok && e.Action == "fail" {
+		line, ok = fmt.Sprintf("FAIL\t%s\t%.3fs", e.Package, e.Elapsed), true
+	}
+	if ok {
+		fmt.Fprintln(c.out, line)
+		c.sum.Packages = append(c.sum.Packages, line)
+	}
+}
+
+// finish counts the tests, those with subtests by their subtests, and a
+// package that failed without a failing test as one failure.
+func (c *counter) finish() results {
+	failing := map[string]bool{}
+	for key, verdict := range c.verdict {
+		if key.name != "" && verdict == "fail" {
+			failing[key.pkg] = true
+		}
+	}
+	for key, verdict := range c.verdict {
+		switch {
+		case key.name == "":
+			if verdict == "fail" && !failing[key.pkg] {
+				c.sum.Failed++
+			}
+		case verdict == "pass" && !c.parent[key]:
+			c.sum.Passed++
+		case verdict == "skip" && !c.parent[key]:
+			c.sum.Skipped++
+		case verdict == "fail" && (!c.parent[key] || !c.failingBelow(key)):
+			c.sum.Failed++
+		case verdict == "run":
+			c.sum.Failed++
+		}
+	}
+	return c.sum
+}
+
+// failingBelow tells whether a subtest of the test failed, so that the test's
+// own failure is not counted again.
+func (c *counter) failingBelow(key test) bool {
+	for other, verdict := range c.verdict {
+		if other.pkg == key.pkg && verdict == "fail" && strings.HasPrefix(other.name, key.name+"/") {
+			return true
+		}
+	}
+	return false
+}

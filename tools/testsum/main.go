@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+const (
+	exitPassed = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// maxLine bounds one line of input; a test may print long lines.
+const maxLine = 16 << 20
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program and returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("testsum", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	record := flags.String("record", "", "file to append the results to")
+	total := flags.String("total", "", "file of recorded results to sum up instead of reading standard input")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitPassed
+		}
+		return exitUsage
+	}
+	var sum results
+	var err error
+	if *total != "" {
+		sum, err = readRecord(*total, stdout)
+	} else {
+		sum, err = follow(stdin, stdout)
+	}
+	if err == nil && *record != "" {
+		err = appendRecord(*record, sum)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "testsum: %v\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(stdout, "%d passed, %d failed, %d skipped\n", sum.Passed, sum.Failed, sum.Skipped)
+	if sum.Failed > 0 || sum.Passed == 0 {
+		return exitFailed
+	}
+	return exitPassed
+}
+
+// follow shows a stream of events while it arrives and counts it.
+func follow(in io.Reader, out io.Writer) (results, error) {
+	c := newCounter(out)
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		var e event
+		if line := lines.Bytes(); len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &e) != nil || e.Action == "" {
+			fmt.Fprintln(out, lines.Text())
+			continue
+		}
+		c.see(e)
+	}
+	if err := lines.Err(); err != nil {
+		return results{}, fmt.Errorf("reading test events: %w", err)
+	}
+	return c.finish(), nil
+}
+
+// appendRecord adds one run to the record, as one line of JSON.
+func appendRecord(name string, r results) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("recording results: %w", err)
+	}
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("recording results: %w", err)
+	}
+	_, err = file.Write(append(line, '\n'))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("recording results: %w", err)
+	}
+	return nil
+}
+
+// readRecord prints the package lines of every recorded run and sums the
+// counts up.
+func readRecord(name string, out io.Writer) (results, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return results{}, fmt.Errorf("reading recorded results: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read.
+	var sum results
+	for d := json.NewDecoder(file); ; {
+		var r results
+		if err := d.Decode(&r); errors.Is(err, io.EOF) {
+			return sum, nil
+		} else if err != nil {
+			return results{}, fmt.Errorf("reading recorded results: %w", err)
+		}
+		for _, line := range r.Packages {
+			fmt.Fprintln(out, line)
+		}
+		sum.add(r)
+	}
+}
