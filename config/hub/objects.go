@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+)
+
+// Names of what is installed (operator.md 7, registration.md 1).
+const (
+	// Namespace holds the hub process, its Services and the bootstrap identity.
+	Namespace = "open-cluster-management"
+	// ComponentNamespace holds the certificates of the hub.
+	ComponentNamespace = "open-cluster-management-hub"
+	// Name is that of the Deployment, its ServiceAccount and their rights, and
+	// of the ClusterManager.
+	Name = "cluster-manager"
+	// BootstrapServiceAccount is the identity in Namespace that new clusters
+	// register with.
+	BootstrapServiceAccount = "agent-registration-bootstrap"
+	// RegistrationService, WorkService and AddonService are the names under
+	// which the API server reaches the webhooks.
+	RegistrationService = "cluster-manager-registration-webhook"
+	WorkService         = "cluster-manager-work-webhook"
+	AddonService        = "cluster-manager-addon-webhook"
+	// WebhookPort is the port of those Services and of the process.
+	WebhookPort = 9443
+	// Repository is where the image of the hub process is found.
+	Repository = "ghcr.io/kubectl-ocm/ocm-hub"
+	// InventoryLabel is on every object here; its value is Name. Removal goes by
+	// it.
+	InventoryLabel = "open-cluster-management.io/created-by-clustermanager"
+	// CRD names the one API that the installer applies itself.
+	CRD = "clustermanagers.operator.open-cluster-management.io"
+)
+
+// VersionAnnotation tells on a CustomResourceDefinition and on the Deployment
+// which release wrote it (operator.md 1.3).
+const VersionAnnotation = "operator.open-cluster-management.io/version"
+
+// Options say what differs between installations.
+type Options struct {
+	// Image of the hub process; empty means Repository with the tag Version.
+	Image string
+	// Version is the release, for example v0.1.0. It must not be empty when
+	// Image is.
+	Version string
+	// ImagePullPolicy of the container; empty leaves Kubernetes' default.
+	ImagePullPolicy string
+	// Replicas is the number of hub processes, at least 1; 0 means 1. Further
+	// ones are hot standbys that serve admission.
+	Replicas int32
+}
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// order in which the files are applied; the clustermanagers API comes before
+// the last.
+var order = []string{"namespaces", "rbac", "bootstrap", "services", "deployment", "clustermanager"}
+
+// Objects returns all objects, in the order to apply. The API of the last, the
+// ClusterManager, must be established before it can be applied. Every object
+// carries InventoryLabel.
+func Objects(o Options) ([]*unstructured.Unstructured, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for _, file := range order {
+		if file == "services" {
+			definition, err := crd.Get(CRD)
+			if err != nil {
+				return nil, fmt.Errorf("reading the definition of clustermanagers: %w", err)
+			}
+			out = append(out, definition)
+		}
+		objects, err := read("manifests/" + file + ".yaml")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, objects...)
+	}
+	for _, u := range out {
+		if err := o.adapt(u); err != nil {
+			return nil, fmt.Errorf("preparing %s %s: %w", u.GetKind(), u.GetName(), err)
+		}
+	}
+	return out, nil
+}
+
+func (o *Options) complete() error {
+	if o.Image == "" && o.Version == "" {
+		return errors.New("preparing the hub: neither image nor version is given")
+	}
+	if o.Image == "" {
+		o.Image = Repository + ":" + o.Version
+	}
+	if o.Replicas < 0 {
+		return fmt.Errorf("preparing the hub: %d replicas: at least 1 is needed", o.Replicas)
+	}
+	o.Replicas = max(o.Replicas, 1)
+	return nil
+}
+
+// adapt changes one object by the options.
+func (o *Options) adapt(u *unstructured.Unstructured) error {
+	setLabel(u, InventoryLabel, Name)
+	switch u.GetKind() {
+	case "CustomResourceDefinition":
+		o.stamp(u)
+	case "Deployment":
+		o.stamp(u)
+		return o.adaptDeployment(u)
+	}
+	return nil
+}
+
+func (o *Options) stamp(u *unstructured.Unstructured) {
+	if o.Version == "" {
+		return
+	}
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[VersionAnnotation] = strings.TrimPrefix(o.Version, "v")
+	u.SetAnnotations(annotations)
+}
+
+func (o *Options) adaptDeployment(u *unstructured.Unstructured) error {
+	if err := unstructured.SetNestedField(u.Object, int64(o.Replicas), "spec", "replicas"); err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedField(u.Object, Name, "spec", "template", "metadata", "labels", InventoryLabel); err != nil {
+		return err
+	}
+	containers, _, err := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		return err
+	}
+	container, ok := containers[0].(map[string]any)
+	if !ok {
+		return errors.New("its container is no object")
+	}
+	container["image"] = o.Image
+	if o.ImagePullPolicy != "" {
+		container["imagePullPolicy"] = o.ImagePullPolicy
+	}
+	return unstructured.SetNestedSlice(u.Object, containers, "spec", "template", "spec", "containers")
+}
+
+func setLabel(u *unstructured.Unstructured, key, value string) {
+	labels := u.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[key] = value
+	u.SetLabels(labels)
+}
+
+// read decodes the documents of one embedded file.
+func read(path string) ([]*unstructured.Unstructured, error) {
+	file, err := manifests.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	defer func() { _ = file.Close() }()
+	decoder := yaml.NewYAMLOrJSONDecoder(file, 4096)
+	var out []*unstructured.Unstructured
+	for {
+		u := &unstructured.Unstructured{}
+		err := decoder.Decode(u)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decoding %s: %w", path, err)
+		}
+		out = append(out, u)
+	}
+}
