@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds version v1alpha1 of the API group
+// cluster.open-cluster-management.io: ClusterClaim (on the managed cluster) and
+// AddOnPlacementScore (on the hub), and the rollout strategy that
+// ManifestWorkReplicaSet and ClusterManagementAddOn share.
+//
+// It owns the Go form of these kinds and their registration in a scheme. It
+// reads and writes nothing and does not compute a rollout.
+//
+// Contract: registration.md, section 7; work.md, section 14; placement.md.
+//
+// +kubebuilder:object:generate=true
+// +groupName=cluster.open-cluster-management.io
+package v1alpha1

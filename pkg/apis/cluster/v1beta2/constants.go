@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+// Sets that the hub creates and keeps. Contract: registration.md, section 5.6.
+const (
+	// DefaultClusterSet is the set that takes every cluster without another one.
+	DefaultClusterSet = "default"
+	// GlobalClusterSet is the set that every cluster is a member of.
+	GlobalClusterSet = "global"
+)
+
+// AnnotationAutoUpdate on a ManagedClusterSet, set to "false", keeps the hub
+// from rolling back changes of the selector of a set that it created.
+const AnnotationAutoUpdate = "cluster.open-cluster-management.io/autoupdate"
+
+// Conditions of sets and bindings with their reasons. Contract:
+// registration.md, section 5.6.
+const (
+	// ConditionClusterSetEmpty on a ManagedClusterSet is True when no cluster is
+	// a member.
+	ConditionClusterSetEmpty = "ClusterSetEmpty"
+	// ReasonNoClusterMatched goes with ClusterSetEmpty True.
+	ReasonNoClusterMatched = "NoClusterMatched"
+	// ReasonClustersSelected goes with ClusterSetEmpty False.
+	ReasonClustersSelected = "ClustersSelected"
+
+	// ConditionBound on a ManagedClusterSetBinding is True when the set exists.
+	ConditionBound = "Bound"
+	// ReasonClusterSetBound goes with Bound True.
+	ReasonClusterSetBound = "ClusterSetBound"
+	// ReasonClusterSetNotFound goes with Bound False.
+	ReasonClusterSetNotFound = "ClusterSetNotFound"
+)

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1beta2 holds version v1beta2 of the API group
+// cluster.open-cluster-management.io: ManagedClusterSet and
+// ManagedClusterSetBinding.
+//
+// It owns the Go form of these kinds, their registration in a scheme and their
+// wire strings. It reads and writes nothing and computes no membership.
+//
+// Contract: registration.md, sections 2.3 and 5.6.
+//
+// +kubebuilder:object:generate=true
+// +groupName=cluster.open-cluster-management.io
+package v1beta2

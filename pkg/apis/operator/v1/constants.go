@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+// Namespaces. Contract: operator.md, section 7.
+const (
+	// NamespaceOperator holds the hub in the compact layout, and operators, their
+	// locks and the source of the pull secret in every layout.
+	NamespaceOperator = "open-cluster-management"
+	// NamespaceHub holds certificates and, in the split layout, the components of
+	// the hub.
+	NamespaceHub = "open-cluster-management-hub"
+	// NamespaceAgent is where an agent runs unless its Klusterlet says otherwise.
+	NamespaceAgent = "open-cluster-management-agent"
+	// NamespaceAgentAddOn is where add-on agents run unless they say otherwise.
+	NamespaceAgentAddOn = "open-cluster-management-agent-addon"
+)
+
+// Names of the objects that are installed by default. Contract: operator.md,
+// sections 1.4, 2.2 and 7.
+const (
+	// DefaultClusterManagerName is the name of the usual ClusterManager.
+	DefaultClusterManagerName = "cluster-manager"
+	// DefaultKlusterletName is the name of the usual Klusterlet.
+	DefaultKlusterletName = "klusterlet"
+	// ServiceRegistrationWebhook is the Service of the webhook of registration.
+	ServiceRegistrationWebhook = "cluster-manager-registration-webhook"
+	// ServiceWorkWebhook is the Service of the webhook of work.
+	ServiceWorkWebhook = "cluster-manager-work-webhook"
+	// ServiceAddOnWebhook is the Service of the webhook of add-ons, which converts
+	// their objects.
+	ServiceAddOnWebhook = "cluster-manager-addon-webhook"
+)
+
+// Secrets and ConfigMaps. Contract: operator.md, sections 1.7 and 2.3.
+const (
+	// SecretSigner holds the authority that signs serving certificates.
+	SecretSigner = "signer-secret"
+	// ConfigMapCABundle holds the certificates that serving certificates are
+	// verified by.
+	ConfigMapCABundle = "ca-bundle-configmap"
+	// ConfigMapKeyCABundle is the key of the certificates in ConfigMapCABundle.
+	ConfigMapKeyCABundle = "ca-bundle.crt"
+	// SecretRegistrationWebhookServingCert holds the serving certificate of
+	// ServiceRegistrationWebhook.
+	SecretRegistrationWebhookServingCert = "registration-webhook-serving-cert"
+	// SecretWorkWebhookServingCert holds the serving certificate of
+	// ServiceWorkWebhook.
+	SecretWorkWebhookServingCert = "work-webhook-serving-cert"
+	// SecretAddOnWebhookServingCert holds the serving certificate of
+	// ServiceAddOnWebhook.
+	SecretAddOnWebhookServingCert = "addon-webhook-serving-cert"
+	// SecretGRPCServerServingCert holds the serving certificate of the gRPC
+	// server.
+	SecretGRPCServerServingCert = "grpc-server-serving-cert"
+	// SecretPlacementDebugServingCert holds the serving certificate of the debug
+	// endpoint of placement.
+	SecretPlacementDebugServingCert = "placement-debug-serving-cert"
+	// SecretBootstrapHubKubeconfig holds what the agent asks to join with.
+	SecretBootstrapHubKubeconfig = "bootstrap-hub-kubeconfig"
+	// SecretHubKubeconfig holds the agent's own access to the hub.
+	SecretHubKubeconfig = "hub-kubeconfig-secret"
+	// SecretExternalManagedKubeconfig holds the access to the managed cluster in
+	// the hosted modes.
+	SecretExternalManagedKubeconfig = "external-managed-kubeconfig"
+	// SecretImagePull holds the credentials of the image registry.
+	SecretImagePull = "open-cluster-management-image-pull-credentials"
+)
+
+// Labels. Contract: operator.md, section 7.
+const (
+	// LabelCreatedByClusterManager on what the hub installation made holds the
+	// name of its ClusterManager.
+	LabelCreatedByClusterManager = "open-cluster-management.io/created-by-clustermanager"
+	// LabelCreatedByKlusterlet on what the agent installation made holds the name
+	// of its Klusterlet.
+	LabelCreatedByKlusterlet = "open-cluster-management.io/created-by-klusterlet"
+	// LabelKlusterlet on the namespace of an agent holds the name of its
+	// Klusterlet.
+	LabelKlusterlet = "operator.open-cluster-management.io/klusterlet"
+	// LabelAddOnNamespace, set to "true", asks for the pull secret in a namespace.
+	LabelAddOnNamespace = "addon.open-cluster-management.io/namespace"
+	// LabelAggregateToWork, set to "true" on a ClusterRole, adds its rules to the
+	// rights of the work agent.
+	LabelAggregateToWork = "open-cluster-management.io/aggregate-to-work"
+)
+
+// Annotations. Contract: operator.md, section 7.
+const (
+	// AnnotationVersion on a CustomResourceDefinition holds the version of the
+	// program that wrote it last; an older one leaves it alone.
+	AnnotationVersion = "operator.open-cluster-management.io/version"
+	// AnnotationSpecHash on a Deployment holds the hash of its wanted spec.
+	AnnotationSpecHash = "operator.openshift.io/spec-hash"
+	// AnnotationManagedResourcesEvictionTimestamp on a Klusterlet holds when the
+	// managed cluster was first missed while the Klusterlet was being deleted.
+	AnnotationManagedResourcesEvictionTimestamp = "operator.open-cluster-management.io/managed-resources-eviction-timestamp"
+	// AnnotationWorkloadAllowed on a namespace, set to "management", lets its pods
+	// run on the reserved processors of OpenShift.
+	AnnotationWorkloadAllowed = "workload.openshift.io/allowed"
+	// AnnotationWorkloadManagement on a pod asks for those processors.
+	AnnotationWorkloadManagement = "target.workload.openshift.io/management"
+	// AnnotationRoleARN on a ServiceAccount holds its role in AWS.
+	AnnotationRoleARN = "eks.amazonaws.com/role-arn"
+)
+
+// Finalizers. Contract: operator.md, section 7.
+const (
+	// FinalizerClusterManager on a ClusterManager keeps it until the hub is
+	// removed.
+	FinalizerClusterManager = "operator.open-cluster-management.io/cluster-manager-cleanup"
+	// FinalizerKlusterlet on a Klusterlet keeps it until the agent is removed.
+	FinalizerKlusterlet = "operator.open-cluster-management.io/klusterlet-cleanup"
+	// FinalizerKlusterletHosted on a Klusterlet keeps it until what it made on the
+	// managed cluster from outside is removed.
+	FinalizerKlusterletHosted = "operator.open-cluster-management.io/klusterlet-hosted-cleanup"
+)
+
+// Conditions of both kinds. Contract: operator.md, sections 1.6 and 2.6.
+const (
+	// ConditionApplied is True when everything was installed.
+	ConditionApplied = "Applied"
+	// ReasonCRDApplyFailed goes with Applied False.
+	ReasonCRDApplyFailed = "CRDApplyFailed"
+	// ConditionValidFeatureGates is False when the spec names a feature gate that
+	// does not exist.
+	ConditionValidFeatureGates = "ValidFeatureGates"
+	// ReasonFeatureGatesAllValid goes with ValidFeatureGates True.
+	ReasonFeatureGatesAllValid = "FeatureGatesAllValid"
+	// ReasonInvalidFeatureGatesExisting goes with ValidFeatureGates False.
+	ReasonInvalidFeatureGatesExisting = "InvalidFeatureGatesExisting"
+)
+
+// Conditions of a ClusterManager with their reasons. Contract: operator.md,
+// section 1.6.
+const (
+	// ReasonClusterManagerApplied goes with Applied True.
+	ReasonClusterManagerApplied = "ClusterManagerApplied"
+	// ReasonHubResourceApplyFailed goes with Applied False.
+	ReasonHubResourceApplyFailed = "HubResourceApplyFailed"
+	// ReasonServiceAccountSyncFailed goes with Applied False.
+	ReasonServiceAccountSyncFailed = "ServiceAccountSyncFailed"
+	// ReasonRuntimeResourceApplyFailed goes with Applied False.
+	ReasonRuntimeResourceApplyFailed = "RuntimeResourceApplyFailed"
+	// ReasonWebhookApplyFailed goes with Applied False.
+	ReasonWebhookApplyFailed = "WebhookApplyFailed"
+
+	// ConditionProgressing is True while Deployments are being rolled out.
+	ConditionProgressing = "Progressing"
+	// ReasonClusterManagerDeploymentRolling goes with Progressing True.
+	ReasonClusterManagerDeploymentRolling = "ClusterManagerDeploymentRolling"
+	// ReasonClusterManagerUpToDate goes with Progressing False.
+	ReasonClusterManagerUpToDate = "ClusterManagerUpToDate"
+
+	// ConditionHubRegistrationDegraded is True when registration does not run.
+	ConditionHubRegistrationDegraded = "HubRegistrationDegraded"
+	// ReasonGetRegistrationDeploymentFailed goes with HubRegistrationDegraded True.
+	ReasonGetRegistrationDeploymentFailed = "GetRegistrationDeploymentFailed"
+	// ReasonUnavailableRegistrationPod goes with HubRegistrationDegraded True.
+	ReasonUnavailableRegistrationPod = "UnavailableRegistrationPod"
+	// ReasonRegistrationFunctional goes with HubRegistrationDegraded False.
+	ReasonRegistrationFunctional = "RegistrationFunctional"
+
+	// ConditionHubPlacementDegraded is True when placement does not run.
+	ConditionHubPlacementDegraded = "HubPlacementDegraded"
+	// ReasonGetPlacementDeploymentFailed goes with HubPlacementDegraded True.
+	ReasonGetPlacementDeploymentFailed = "GetPlacementDeploymentFailed"
+	// ReasonUnavailablePlacementPod goes with HubPlacementDegraded True.
+	ReasonUnavailablePlacementPod = "UnavailablePlacementPod"
+	// ReasonPlacementFunctional goes with HubPlacementDegraded False.
+	ReasonPlacementFunctional = "PlacementFunctional"
+
+	// ConditionMigrationSucceeded tells how objects were moved to the stored
+	// version of their kind.
+	ConditionMigrationSucceeded = "MigrationSucceeded"
+	// ReasonStorageVersionMigrationFailed goes with MigrationSucceeded False.
+	ReasonStorageVersionMigrationFailed = "StorageVersionMigrationFailed"
+	// ReasonStorageVersionMigrationProcessing goes with MigrationSucceeded False.
+	ReasonStorageVersionMigrationProcessing = "StorageVersionMigrationProcessing"
+	// ReasonStorageVersionMigrationSucceed goes with MigrationSucceeded True.
+	ReasonStorageVersionMigrationSucceed = "StorageVersionMigrationSucceed"
+)
+
+// Conditions of a Klusterlet with their reasons. Contract: operator.md, section
+// 2.6.
+const (
+	// ReasonKlusterletApplied goes with Applied True.
+	ReasonKlusterletApplied = "KlusterletApplied"
+	// ReasonKlusterletApplyFailed goes with Applied False.
+	ReasonKlusterletApplyFailed = "KlusterletApplyFailed"
+	// ReasonManagedClusterResourceApplyFailed goes with Applied False.
+	ReasonManagedClusterResourceApplyFailed = "ManagedClusterResourceApplyFailed"
+	// ReasonManagementClusterResourceApplyFailed goes with Applied False.
+	ReasonManagementClusterResourceApplyFailed = "ManagementClusterResourceApplyFailed"
+
+	// ConditionReadyToApply, in the hosted modes, is True when the access to the
+	// managed cluster is there.
+	ConditionReadyToApply = "ReadyToApply"
+	// ReasonKlusterletPrepared goes with ReadyToApply True.
+	ReasonKlusterletPrepared = "KlusterletPrepared"
+	// ReasonKlusterletPrepareFailed goes with ReadyToApply False.
+	ReasonKlusterletPrepareFailed = "KlusterletPrepareFailed"
+
+	// ConditionAvailable is True when every agent Deployment has a running pod.
+	ConditionAvailable = "Available"
+	// ReasonKlusterletAvailable goes with Available True.
+	ReasonKlusterletAvailable = "KlusterletAvailable"
+	// ReasonNoAvailablePods goes with Available False.
+	ReasonNoAvailablePods = "NoAvailablePods"
+	// ReasonGetDeploymentFailed goes with Available False and with the two
+	// conditions below True.
+	ReasonGetDeploymentFailed = "GetDeploymentFailed"
+
+	// ConditionRegistrationDesiredDegraded is True when the registration agent has
+	// fewer pods than wanted.
+	ConditionRegistrationDesiredDegraded = "RegistrationDesiredDegraded"
+	// ConditionWorkDesiredDegraded is True when the work agent has fewer pods than
+	// wanted.
+	ConditionWorkDesiredDegraded = "WorkDesiredDegraded"
+	// ReasonUnavailablePods goes with the two conditions above True.
+	ReasonUnavailablePods = "UnavailablePods"
+	// ReasonDeploymentsFunctional goes with the two conditions above False.
+	ReasonDeploymentsFunctional = "DeploymentsFunctional"
+
+	// ConditionHubConnectionDegraded is True when the agent cannot use its access
+	// to the hub; its reason is then made of one bootstrap reason and one hub
+	// reason of those below, with a comma between them and no blank.
+	ConditionHubConnectionDegraded = "HubConnectionDegraded"
+	// ReasonHubConnectionFunctional goes with HubConnectionDegraded False.
+	ReasonHubConnectionFunctional = "HubConnectionFunctional"
+)
+
+// Parts of the reason of HubConnectionDegraded True. Contract: operator.md,
+// section 2.6.
+const (
+	// ReasonBootstrapSecretMissing is a bootstrap reason: there is no secret.
+	ReasonBootstrapSecretMissing = "BootstrapSecretMissing"
+	// ReasonBootstrapSecretError is a bootstrap reason: the secret cannot be used.
+	ReasonBootstrapSecretError = "BootstrapSecretError"
+	// ReasonBootstrapSecretUnauthorized is a bootstrap reason: the hub refuses it.
+	ReasonBootstrapSecretUnauthorized = "BootstrapSecretUnauthorized"
+	// ReasonBootstrapSecretFunctional is a bootstrap reason: the secret works.
+	ReasonBootstrapSecretFunctional = "BootstrapSecretFunctional"
+	// ReasonHubKubeConfigSecretMissing is a hub reason: there is no secret.
+	ReasonHubKubeConfigSecretMissing = "HubKubeConfigSecretMissing"
+	// ReasonHubKubeConfigMissing is a hub reason: the secret has no kubeconfig.
+	ReasonHubKubeConfigMissing = "HubKubeConfigMissing"
+	// ReasonHubKubeConfigError is a hub reason: the kubeconfig cannot be used.
+	ReasonHubKubeConfigError = "HubKubeConfigError"
+	// ReasonClusterNameMissing is a hub reason: the secret has no cluster name.
+	ReasonClusterNameMissing = "ClusterNameMissing"
+	// ReasonHubKubeConfigUnauthorized is a hub reason: the hub refuses it.
+	ReasonHubKubeConfigUnauthorized = "HubKubeConfigUnauthorized"
+)

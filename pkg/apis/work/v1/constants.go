@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+// Finalizers, annotations and names of the work area. Contract: work.md,
+// section 1.4.
+const (
+	// FinalizerManifestWork on a ManifestWork keeps it until the agent removed
+	// its objects. The RoleBinding of the work agent carries the same string.
+	FinalizerManifestWork = "cluster.open-cluster-management.io/manifest-work-cleanup"
+	// FinalizerAppliedManifestWork on an AppliedManifestWork keeps it until its
+	// objects are gone.
+	FinalizerAppliedManifestWork = "cluster.open-cluster-management.io/applied-manifest-work-cleanup"
+	// AnnotationConfigSpecHash on an applied object holds the hash that the
+	// condition OnSpokeChange of ignoreFields compares.
+	AnnotationConfigSpecHash = "open-cluster-management.io/config-spec-hash"
+	// AnnotationPrefixLogging begins the annotations of a ManifestWork that are
+	// copied into log lines.
+	AnnotationPrefixLogging = "logging.open-cluster-management.io/"
+	// DefaultFieldManager owns the fields that the agent applies; it is the user
+	// agent too.
+	DefaultFieldManager = "work-agent"
+)
+
+// Condition types of a ManifestWork and of its objects. Contract: work.md,
+// section 7.
+const (
+	// ConditionApplied is True when the object, or all of them, were applied.
+	ConditionApplied = "Applied"
+	// ConditionAvailable is True when the object, or all of them, exist.
+	ConditionAvailable = "Available"
+	// ConditionStatusFeedbackSynced on an object is True when every value that
+	// rules ask for could be read.
+	ConditionStatusFeedbackSynced = "StatusFeedbackSynced"
+	// ConditionComplete is made by condition rules: the object did its work.
+	ConditionComplete = "Complete"
+	// ConditionProgressing is made by condition rules: the object is on its way.
+	ConditionProgressing = "Progressing"
+	// ConditionDegraded is made by condition rules: the object does not work well.
+	ConditionDegraded = "Degraded"
+	// ConditionDeleting is set while the objects of a ManifestWork are removed.
+	ConditionDeleting = "Deleting"
+)
+
+// Condition reasons of single objects. Contract: work.md, section 7.1.
+const (
+	// ReasonAppliedManifestComplete goes with Applied True.
+	ReasonAppliedManifestComplete = "AppliedManifestComplete"
+	// ReasonAppliedManifestFailed goes with Applied False.
+	ReasonAppliedManifestFailed = "AppliedManifestFailed"
+	// ReasonAppliedManifestSSAIgnoreFieldError goes with Applied False when the
+	// fields to ignore could not be worked out.
+	ReasonAppliedManifestSSAIgnoreFieldError = "AppliedManifestSSAIgnoreFieldError"
+	// ReasonResourceAvailable goes with Available True.
+	ReasonResourceAvailable = "ResourceAvailable"
+	// ReasonResourceNotAvailable goes with Available False: not found.
+	ReasonResourceNotAvailable = "ResourceNotAvailable"
+	// ReasonFetchingResourceFailed goes with Available Unknown: not readable.
+	ReasonFetchingResourceFailed = "FetchingResourceFailed"
+	// ReasonIncompleteResourceMeta goes with Available Unknown: the object cannot
+	// be named.
+	ReasonIncompleteResourceMeta = "IncompleteResourceMeta"
+	// ReasonNoStatusFeedbackSynced goes with StatusFeedbackSynced True: no rules.
+	ReasonNoStatusFeedbackSynced = "NoStatusFeedbackSynced"
+	// ReasonStatusFeedbackSynced goes with StatusFeedbackSynced True.
+	ReasonStatusFeedbackSynced = "StatusFeedbackSynced"
+	// ReasonStatusFeedbackSyncFailed goes with StatusFeedbackSynced False.
+	ReasonStatusFeedbackSyncFailed = "StatusFeedbackSyncFailed"
+	// ReasonPrefixConditionRule begins every reason that condition rules make.
+	ReasonPrefixConditionRule = "ConditionRule"
+	// ReasonConditionRuleEvaluated tells that the rule was evaluated.
+	ReasonConditionRuleEvaluated = "ConditionRuleEvaluated"
+	// ReasonConditionRuleInvalid tells that the rule cannot be understood.
+	ReasonConditionRuleInvalid = "ConditionRuleInvalid"
+	// ReasonConditionRuleExpressionError tells that an expression failed.
+	ReasonConditionRuleExpressionError = "ConditionRuleExpressionError"
+	// ReasonConditionRuleInternalError tells that the rule could not be evaluated.
+	ReasonConditionRuleInternalError = "ConditionRuleInternalError"
+)
+
+// Condition reasons of a whole ManifestWork. Contract: work.md, section 7.2.
+const (
+	// ReasonAppliedManifestWorkComplete goes with Applied True.
+	ReasonAppliedManifestWorkComplete = "AppliedManifestWorkComplete"
+	// ReasonAppliedManifestWorkFailed goes with Applied False.
+	ReasonAppliedManifestWorkFailed = "AppliedManifestWorkFailed"
+	// ReasonResourcesAvailable goes with Available True.
+	ReasonResourcesAvailable = "ResourcesAvailable"
+	// ReasonResourcesNotAvailable goes with Available False.
+	ReasonResourcesNotAvailable = "ResourcesNotAvailable"
+	// ReasonResourcesStatusUnknown goes with Available Unknown.
+	ReasonResourcesStatusUnknown = "ResourcesStatusUnknown"
+	// ReasonConditionRulesAggregated goes with conditions made from those of the
+	// objects.
+	ReasonConditionRulesAggregated = "ConditionRulesAggregated"
+)
+
+// Messages of the conditions Applied and Available, as peers expect them; the
+// rest of a message that ends with a colon or holds a verb is filled in.
+// Contract: work.md, sections 7.1 and 7.2.
+const (
+	// MessageManifestApplied goes with Applied True of an object.
+	MessageManifestApplied = "Apply manifest complete"
+	// MessageManifestFailed, with the error, goes with Applied False of an object.
+	MessageManifestFailed = "Failed to apply manifest: %s"
+	// MessageManifestIgnoreFieldsFailed, with the error, goes with Applied False
+	// of an object whose ignoreFields could not be worked out.
+	MessageManifestIgnoreFieldsFailed = "Failed to process ignoreFields: %s"
+	// MessageResourceAvailable goes with Available True of an object.
+	MessageResourceAvailable = "Resource is available"
+	// MessageResourceNotAvailable goes with Available False of an object.
+	MessageResourceNotAvailable = "Resource is not available"
+	// MessageFetchingResourceFailed, with the error, goes with Available Unknown
+	// of an object.
+	MessageFetchingResourceFailed = "Failed to fetch resource: %s"
+	// MessageIncompleteResourceMeta goes with Available Unknown of an object.
+	MessageIncompleteResourceMeta = "Resource meta is incomplete"
+	// MessageStatusFeedbackFailed, with the error, goes with StatusFeedbackSynced
+	// False.
+	MessageStatusFeedbackFailed = "Sync status feedback failed with error %s"
+	// MessageWorkApplied goes with Applied True of a ManifestWork.
+	MessageWorkApplied = "Apply manifest work complete"
+	// MessageWorkFailed goes with Applied False of a ManifestWork.
+	MessageWorkFailed = "Failed to apply manifest work"
+	// MessageResourcesAvailable goes with Available True of a ManifestWork.
+	MessageResourcesAvailable = "All resources are available"
+	// MessageResourcesNotAvailable, with two numbers, goes with Available False of
+	// a ManifestWork.
+	MessageResourcesNotAvailable = "%d of %d resources are not available"
+	// MessageResourcesStatusUnknown, with two numbers, goes with Available Unknown
+	// of a ManifestWork.
+	MessageResourcesStatusUnknown = "%d of %d resources have unknown status"
+	// MessageNoAvailableResource goes with Available Unknown of a ManifestWork of
+	// which no object has been looked at. The space at its end is meant.
+	MessageNoAvailableResource = "cannot get any available resource "
+	// MessageConditionsAggregated, with a number, goes with conditions that were
+	// made from those of several objects.
+	MessageConditionsAggregated = "Aggregated from %d manifest conditions"
+)

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1 holds version v1 of the API group
+// work.open-cluster-management.io: ManifestWork (on the hub) and
+// AppliedManifestWork (on the managed cluster).
+//
+// It owns the Go form of these kinds, their registration in a scheme and the
+// wire strings of the work area. It reads and writes nothing and applies no
+// manifest.
+//
+// Contract: work.md, sections 1 and 7.
+//
+// +kubebuilder:object:generate=true
+// +groupName=work.open-cluster-management.io
+package v1
