@@ -1,3 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build tools
+
+// Package kubernetes names the programs that the tests and the demo run, so
+// that this module's go.mod lists everything they need. They are main packages,
+// which nothing can import; the build tag keeps this file out of every build.
+// The folder build holds the program that builds them.
 package kubernetes
 
 import (
