@@ -17,6 +17,9 @@ GOBUILD = CGO_ENABLED=0 go build -trimpath -buildvcs=false \
 # The race detector needs a C compiler that works.
 RACE = $(shell echo 'int main(void){return 0;}' | $$(go env CC) -x c -o /dev/null - >/dev/null 2>&1 && echo -race)
 
+# The krew manifest that "make release" rewrites.
+MANIFEST ?= krew-index/plugins/ocm.yaml
+
 # The images and the programs in them.
 IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo=./examples/webdemo
 
@@ -65,11 +68,15 @@ images: ## Build the container images as OCI archives into dist/, without a cont
 
 .PHONY: release
 release: ## Build the plugin's archives and checksums into dist/, and rewrite krew-index/
-	go run ./tools/release -version $(VERSION) -out $(DIST)
+	go run ./tools/release -version $(VERSION) -out $(DIST)/release -manifest $(MANIFEST)
 
 .PHONY: kubernetes
-kubernetes: ## Build the Kubernetes that the demo and the tests run, once (minutes; kept in the user's cache)
+kubernetes: ## Build the Kubernetes of the demo and the tests, once (minutes; kept in the user's cache)
 	@go run -C test/kubernetes ./build
+
+.PHONY: control-plane
+control-plane: ## The part of it that needs no nodes: all that "make test" runs
+	@go run -C test/kubernetes ./build -control-plane
 
 .PHONY: clean
 clean: ## Remove bin/ and dist/
@@ -127,16 +134,17 @@ verify: ## Fail where "make generate" or "go mod tidy" would change a file
 ## Test
 
 .PHONY: test
-test: kubernetes ## Every test that needs no root: unit, contract, and integration on real control planes
+test: control-plane ## Every test that needs no root: unit, contract, and integration on real control planes
 	@echo "race detector: $(if $(RACE),on,off (no C compiler found))"
 	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) -shuffle=on -timeout 20m $(ARGS) $(PKG)
+	go test -C test/kubernetes $(ARGS) ./build
 
 .PHONY: unit
 unit: ## Only the tests that start no Kubernetes
 	go test $(ARGS) $$(go list ./... | grep -v /test/)
 
 .PHONY: integration
-integration: kubernetes ## Only the tests of the loops on real control planes
+integration: control-plane ## Only the tests of the loops on real control planes
 	go test -shuffle=on -timeout 20m $(ARGS) ./test/integration/...
 
 .PHONY: e2e

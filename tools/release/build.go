@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// pluginPackage is what the archives hold.
+	pluginPackage = "./plugins/kubectl-ocm"
+	// pluginName is the name of the executable; kubectl finds the plugin by it.
+	pluginName = "kubectl-ocm"
+	// versionVariable is stamped with the version of the release.
+	versionVariable = "github.com/kubectl-ocm/kubectl-ocm/pkg/version.stamped"
+	// checksumsName is the file of checksums, as "sha256sum -c" reads it.
+	checksumsName = "checksums.txt"
+)
+
+// platform is an operating system and an architecture by their Go names.
+type platform struct {
+	OS, Arch string
+}
+
+// allPlatforms are the platforms of a release.
+var allPlatforms = []string{
+	"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64",
+}
+
+// parsePlatforms reads a list separated by commas.
+func parsePlatforms(list string) ([]platform, error) {
+	var platforms []platform
+	for _, name := range strings.Split(list, ",") {
+		if !slices.Contains(allPlatforms, name) {
+			return nil, fmt.Errorf("%q is none of %s", name, strings.Join(allPlatforms, ", "))
+		}
+		system, arch, _ := strings.Cut(name, "/")
+		p := platform{system, arch}
+		if slices.Contains(platforms, p) {
+			return nil, fmt.Errorf("%q is given twice", name)
+		}
+		platforms = append(platforms, p)
+	}
+	return platforms, nil
+}
+
+// executable is the name of the plugin inside the archive.
+func (p platform) executable() string {
+	if p.OS == "windows" {
+		return pluginName + ".exe"
+	}
+	return pluginName
+}
+
+// archiveName is the file name of the platform's archive.
+func (p platform) archiveName() string {
+	name := pluginName + "_" + p.OS + "_" + p.Arch
+	if p.OS == "windows" {
+		return name + ".zip"
+	}
+	return name + ".tar.gz"
+}
+
+// asset is one archive of a release.
+type asset struct {
+	platform platform
+	// sha256 is the checksum in lower-case hexadecimal digits.
+	sha256 string
+}
+
+// release builds everything and reports each written file.
+func release(ctx context.Context, c config, stdout io.Writer) error {
+	if err := os.MkdirAll(c.Out, 0o755); err != nil {
+		return fmt.Errorf("making the output folder: %w", err)
+	}
+	var assets []asset
+	for _, p := range c.Platforms {
+		data, err := buildArchive(ctx, c.Version, p)
+		if err != nil {
+			return fmt.Errorf("building for %s/%s: %w", p.OS, p.Arch, err)
+		}
+		file := filepath.Join(c.Out, p.archiveName())
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			return fmt.Errorf("writing archive: %w", err)
+		}
+		sum := sha256.Sum256(data)
+		assets = append(assets, asset{p, hex.EncodeToString(sum[:])})
+		fmt.Fprintf(stdout, "%s\t%.1f MB\n", file, float64(len(data))/1e6)
+	}
+	file := filepath.Join(c.Out, checksumsName)
+	if err := os.WriteFile(file, checksums(assets), 0o644); err != nil {
+		return fmt.Errorf("writing checksums: %w", err)
+	}
+	fmt.Fprintln(stdout, file)
+	if err := writeManifest(c, assets); err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, c.Manifest)
+	return nil
+}
+
+// checksums is the checksum file of the archives, sorted by name.
+func checksums(assets []asset) []byte {
+	var lines []string
+	for _, a := range assets {
+		lines = append(lines, a.sha256+"  "+a.platform.archiveName()+"\n")
+	}
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[64:], b[64:]) })
+	return []byte(strings.Join(lines, ""))
+}
+
+// buildArchive compiles the plugin for a platform and packs it with the
+// licence and the README.
+func buildArchive(ctx context.Context, version string, p platform) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return nil, fmt.Errorf("making a work folder: %w", err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a left-over in the temporary folder harms nothing.
+	program := filepath.Join(dir, p.executable())
+	if err := compile(ctx, version, p, program); err != nil {
+		return nil, err
+	}
+	files := []packed{
+		{Name: p.executable(), Source: program, Executable: true},
+		{Name: "LICENSE", Source: "LICENSE"},
+		{Name: "README.md", Source: "README.md"},
+	}
+	for i := range files {
+		if files[i].Data, err = os.ReadFile(files[i].Source); err != nil {
+			return nil, fmt.Errorf("reading what to pack: %w", err)
+		}
+	}
+	if p.OS == "windows" {
+		return zipped(files)
+	}
+	return tarred(files)
+}
+
+// compile builds the plugin so that the same sources give the same bytes in
+// every folder and on every machine.
+func compile(ctx context.Context, version string, p platform, out string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+version, "-o", out, pluginPackage)
+	cmd.Env = append(os.Environ(), "GOOS="+p.OS, "GOARCH="+p.Arch,
+		"CGO_ENABLED=0", "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off", "GOEXPERIMENT=")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("compiling %s: %w\n%s", pluginPackage, err, text)
+	}
+	return nil
+}
