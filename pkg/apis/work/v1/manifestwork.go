@@ -62,10 +62,9 @@ type ManifestsTemplate struct {
 }
 
 // Manifest is one Kubernetes object of any kind.
-//
-// +kubebuilder:pruning:PreserveUnknownFields
-// +kubebuilder:validation:EmbeddedResource
 type Manifest struct {
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:EmbeddedResource
 	runtime.RawExtension `json:",inline"`
 }
 

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1alpha1 holds version v1alpha1 of the API group
+// work.open-cluster-management.io: ManifestWorkReplicaSet.
+//
+// It owns the Go form of the kind, its registration in a scheme and its wire
+// strings. It reads and writes nothing.
+//
+// Contract: work.md, section 13.
+//
+// +kubebuilder:object:generate=true
+// +groupName=work.open-cluster-management.io
+package v1alpha1
