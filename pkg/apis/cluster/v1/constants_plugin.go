@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+// Join tokens: each one is a TokenRequest of the account BootstrapServiceAccount
+// that is bound to a Secret of its own in the namespace of the hub process, so
+// that deleting the Secret ends the token. The Secret carries LabelJoinToken and
+// the keys below; it never holds the token.
+const (
+	// LabelJoinToken on a Secret holds the id of the join token it stands for.
+	LabelJoinToken = "open-cluster-management.io/join-token"
+	// JoinTokenKeyCredentialID is the key of what the API server writes into
+	// ExtraCredentialID of every request made with the token: "JTI=" and a UUID.
+	JoinTokenKeyCredentialID = "credential-id"
+	// JoinTokenKeyCluster is the key of the one cluster that the token is for;
+	// absent or empty means any.
+	JoinTokenKeyCluster = "cluster"
+	// JoinTokenKeyExpiration is the key of the time when the token ends, RFC 3339.
+	JoinTokenKeyExpiration = "expiration"
+	// ExtraCredentialID is the extra key of a requester's user information that
+	// names the token it used.
+	ExtraCredentialID = "authentication.kubernetes.io/credential-id"
+	// GroupPrefixBootstrapCluster, followed by the name of a cluster, is the extra
+	// group of a bootstrap token that is for that cluster only.
+	GroupPrefixBootstrapCluster = GroupBootstrap + ":"
+)
