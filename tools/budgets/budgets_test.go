@@ -233,9 +233,9 @@ func TestDuplicationCountsWindowsOfEightCodeLines(t *testing.T) {
 }
 
 func TestPercentileIsNearestRank(t *testing.T) {
-	require.Equal(t, 0, percentile(nil, 95))
-	require.Equal(t, 7, percentile([]int{7}, 95))
-	require.Equal(t, 19, percentile([]int{20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 95))
+	require.Equal(t, 0, percentile95(nil))
+	require.Equal(t, 7, percentile95([]int{7}))
+	require.Equal(t, 19, percentile95([]int{20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}))
 }
 
 // project is a module with all that measure looks at; the module other stands

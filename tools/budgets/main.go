@@ -37,11 +37,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUnknown
 	}
 	figures, err := measure(ctx, config{Root: *root, Bin: *bin, Update: *update})
+	within := report(stdout, figures, *all)
 	if err != nil {
 		fmt.Fprintf(stderr, "budgets: %v\n", err)
 		return exitUnknown
 	}
-	if !report(stdout, figures, *all) {
+	if !within {
 		return exitBroken
 	}
 	return exitWithin
@@ -54,7 +55,8 @@ type config struct {
 	Update bool
 }
 
-// measure collects every figure of the tree, in the order of the report.
+// measure collects every figure of the tree, in the order of the report. With
+// an error it returns the figures that could be measured all the same.
 func measure(ctx context.Context, c config) ([]figure, error) {
 	t, err := load(c.Root)
 	if err != nil {
@@ -73,25 +75,20 @@ func measure(ctx context.Context, c config) ([]figure, error) {
 		packageNames(t),
 		packageDepth(t),
 	}
-	imports, err := forbiddenImports(ctx, c.Root, importRules)
-	if err != nil {
-		return nil, err
+	var problems []error
+	add := func(f figure, err error) {
+		if err != nil {
+			problems = append(problems, err)
+			return
+		}
+		figures = append(figures, f)
 	}
-	figures = append(figures, imports)
+	add(forbiddenImports(ctx, c.Root, importRules))
 	for _, b := range binaries {
-		list, err := dependencies(ctx, c, b)
-		if err != nil {
-			return nil, err
+		add(dependencies(ctx, c, b))
+		if c.Bin != "" {
+			add(binarySize(c.Bin, b))
 		}
-		figures = append(figures, list)
-		if c.Bin == "" {
-			continue
-		}
-		size, err := binarySize(c.Bin, b)
-		if err != nil {
-			return nil, err
-		}
-		figures = append(figures, size)
 	}
-	return figures, nil
+	return figures, errors.Join(problems...)
 }

@@ -41,7 +41,7 @@ func report(w io.Writer, figures []figure, all bool) bool {
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Name, f.Value, f.Budget, verdict)
 	}
-	table.Flush() //nolint:errcheck // a report that cannot be written has nobody to tell.
+	table.Flush()
 	for _, f := range figures {
 		if len(f.Findings) == 0 || (f.Within && !all) {
 			continue

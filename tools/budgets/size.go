@@ -65,16 +65,16 @@ func functionPercentile(t *tree) figure {
 			findings = append(findings, finding{f.file.Path, f.line, fmt.Sprintf("%s has %d lines", f.decl.Name.Name, f.lines)})
 		}
 	}
-	return atMost("function lines, 95th percentile", percentile(lengths, 95), maxFunctionPercentile, findings)
+	return atMost("function lines, 95th percentile", percentile95(lengths), maxFunctionPercentile, findings)
 }
 
-// percentile is the nearest-rank percentile, 0 of nothing.
-func percentile(values []int, p float64) int {
+// percentile95 is the nearest-rank 95th percentile, 0 of nothing.
+func percentile95(values []int) int {
 	if len(values) == 0 {
 		return 0
 	}
 	sort.Ints(values)
-	return values[int(math.Ceil(p/100*float64(len(values))))-1]
+	return values[int(math.Ceil(0.95*float64(len(values))))-1]
 }
 
 // parameters measures the largest number of parameters of a function.

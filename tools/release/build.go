@@ -125,7 +125,7 @@ func buildArchive(ctx context.Context, version string, p platform) ([]byte, erro
 	if err != nil {
 		return nil, fmt.Errorf("making a work folder: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a left-over in the temporary folder harms nothing.
+	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, p.executable())
 	if err := compile(ctx, version, p, program); err != nil {
 		return nil, err

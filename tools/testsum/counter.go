@@ -135,36 +135,33 @@ func (c *counter) close(e event) {
 // finish counts the tests, those with subtests by their subtests, and a
 // package that failed without a failing test as one failure.
 func (c *counter) finish() results {
-	failing := map[string]bool{}
 	for key, verdict := range c.verdict {
-		if key.name != "" && verdict == "fail" {
-			failing[key.pkg] = true
-		}
-	}
-	for key, verdict := range c.verdict {
-		switch {
-		case key.name == "":
-			if verdict == "fail" && !failing[key.pkg] {
+		switch verdict {
+		case "pass":
+			if key.name != "" && !c.parent[key] {
+				c.sum.Passed++
+			}
+		case "skip":
+			if key.name != "" && !c.parent[key] {
+				c.sum.Skipped++
+			}
+		case "fail", "run":
+			if !c.failingBelow(key) {
 				c.sum.Failed++
 			}
-		case verdict == "pass" && !c.parent[key]:
-			c.sum.Passed++
-		case verdict == "skip" && !c.parent[key]:
-			c.sum.Skipped++
-		case verdict == "fail" && (!c.parent[key] || !c.failingBelow(key)):
-			c.sum.Failed++
-		case verdict == "run":
-			c.sum.Failed++
 		}
 	}
 	return c.sum
 }
 
-// failingBelow tells whether a subtest of the test failed, so that the test's
-// own failure is not counted again.
+// failingBelow tells whether a subtest of the test, or a test of the package,
+// failed, so that its own failure is not counted again.
 func (c *counter) failingBelow(key test) bool {
 	for other, verdict := range c.verdict {
-		if other.pkg == key.pkg && verdict == "fail" && strings.HasPrefix(other.name, key.name+"/") {
+		if other.pkg != key.pkg || other.name == key.name || verdict != "fail" {
+			continue
+		}
+		if key.name == "" || strings.HasPrefix(other.name, key.name+"/") {
 			return true
 		}
 	}

@@ -101,7 +101,7 @@ func readRecord(name string, out io.Writer) (results, error) {
 	if err != nil {
 		return results{}, fmt.Errorf("reading recorded results: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read.
+	defer file.Close()
 	var sum results
 	for d := json.NewDecoder(file); ; {
 		var r results
