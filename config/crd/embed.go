@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Names of the definitions that callers single out.
+const (
+	// ClusterManagers is applied by who installs the hub, before anything else.
+	ClusterManagers = "clustermanagers.operator.open-cluster-management.io"
+	// Klusterlets is applied by who installs the agent, before anything else.
+	Klusterlets = "klusterlets.operator.open-cluster-management.io"
+	// ClusterManagementAddOns is served in two versions that differ.
+	ClusterManagementAddOns = "clustermanagementaddons.addon.open-cluster-management.io"
+	// ManagedClusterAddOns is served in two versions that differ.
+	ManagedClusterAddOns = "managedclusteraddons.addon.open-cluster-management.io"
+)
+
+// hubNames are the definitions of the hub in the order of operator.md, section
+// 1.3.
+var hubNames = []string{
+	ClusterManagementAddOns,
+	"managedclusters.cluster.open-cluster-management.io",
+	"managedclustersets.cluster.open-cluster-management.io",
+	"manifestworks.work.open-cluster-management.io",
+	"manifestworkreplicasets.work.open-cluster-management.io",
+	ManagedClusterAddOns,
+	"managedclustersetbindings.cluster.open-cluster-management.io",
+	"placements.cluster.open-cluster-management.io",
+	"addondeploymentconfigs.addon.open-cluster-management.io",
+	"addontemplates.addon.open-cluster-management.io",
+	"placementdecisions.cluster.open-cluster-management.io",
+	"addonplacementscores.cluster.open-cluster-management.io",
+}
+
+// agentNames are the definitions of a managed cluster.
+var agentNames = []string{
+	"appliedmanifestworks.work.open-cluster-management.io",
+	"clusterclaims.cluster.open-cluster-management.io",
+}
+
+// Hub returns the twelve definitions of the hub in the order in which they are
+// applied, without that of ClusterManagers, which comes before the hub runs.
+// Those for which NeedsConversion holds get their conversion from the caller.
+// Every call returns new objects. It fails only if the program was built with a
+// broken file.
+func Hub() ([]*unstructured.Unstructured, error) {
+	return all(hubNames)
+}
+
+// Agent returns the definitions of a managed cluster, without that of
+// Klusterlets, which comes before the agent runs. Every call returns new
+// objects. It fails only if the program was built with a broken file.
+func Agent() ([]*unstructured.Unstructured, error) {
+	return all(agentNames)
+}
+
+// Get returns the definition of a full name such as
+// managedclusters.cluster.open-cluster-management.io, as a new object. It fails
+// if there is no definition of that name.
+func Get(name string) (*unstructured.Unstructured, error) {
+	plural, group, _ := strings.Cut(name, ".")
+	raw, err := files.ReadFile(group + "_" + plural + ".yaml")
+	if err != nil {
+		return nil, fmt.Errorf("reading custom resource definition %s: %w", name, err)
+	}
+	encoded, err := yaml.YAMLToJSON(raw)
+	if err != nil {
+		return nil, fmt.Errorf("reading custom resource definition %s: %w", name, err)
+	}
+	definition := &unstructured.Unstructured{}
+	if err := definition.UnmarshalJSON(encoded); err != nil {
+		return nil, fmt.Errorf("reading custom resource definition %s: %w", name, err)
+	}
+	return definition, nil
+}
+
+// NeedsConversion tells whether the versions of a definition differ, so that it
+// must be given WithConversion before it is applied.
+func NeedsConversion(name string) bool {
+	return name == ClusterManagementAddOns || name == ManagedClusterAddOns
+}
+
+// Conversion says where the API server finds the conversion webhook.
+type Conversion struct {
+	// Namespace and Name are those of the Service.
+	Namespace, Name string
+	// Path is that of the request, for example /convert.
+	Path string
+	// Port is that of the Service.
+	Port int32
+	// CABundle holds the PEM certificates that the webhook is verified by.
+	CABundle []byte
+}
+
+// WithConversion returns a copy of a definition that converts its versions by a
+// webhook. Contract: operator.md, section 1.3.
+func WithConversion(definition *unstructured.Unstructured, c Conversion) *unstructured.Unstructured {
+	converted := definition.DeepCopy()
+	spec, ok := converted.Object["spec"].(map[string]any)
+	if !ok {
+		spec = map[string]any{}
+		converted.Object["spec"] = spec
+	}
+	spec["conversion"] = map[string]any{
+		"strategy": "Webhook",
+		"webhook": map[string]any{
+			"clientConfig": map[string]any{
+				"caBundle": base64.StdEncoding.EncodeToString(c.CABundle),
+				"service": map[string]any{
+					"namespace": c.Namespace,
+					"name":      c.Name,
+					"path":      c.Path,
+					"port":      int64(c.Port),
+				},
+			},
+			"conversionReviewVersions": []any{"v1", "v1beta1"},
+		},
+	}
+	return converted
+}
+
+func all(names []string) ([]*unstructured.Unstructured, error) {
+	definitions := make([]*unstructured.Unstructured, 0, len(names))
+	for _, name := range names {
+		definition, err := Get(name)
+		if err != nil {
+			return nil, err
+		}
+		definitions = append(definitions, definition)
+	}
+	return definitions, nil
+}

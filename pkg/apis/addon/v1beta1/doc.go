@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1beta1 holds version v1beta1 of the API group
+// addon.open-cluster-management.io: ClusterManagementAddOn,
+// ManagedClusterAddOn, AddOnDeploymentConfig and AddOnTemplate. The version is
+// served, and stored as v1alpha1.
+//
+// It owns the Go form of these kinds and their registration in a scheme. It
+// reads and writes nothing; conversion to v1alpha1 is in the package conversion
+// beside it.
+//
+// Contract: addon.md, section 2.
+//
+// +kubebuilder:object:generate=true
+// +groupName=addon.open-cluster-management.io
+package v1beta1
