@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+const (
+	// requestTimeout bounds one request, so that an admission webhook that
+	// hangs holds up one object and not the queue.
+	requestTimeout = 15 * time.Second
+	// tries is how often an object is looked at anew because somebody wrote it
+	// in between (work.md section 3).
+	tries = 4
+	// ownerManager writes owner references where the object's content is not
+	// ours to apply. It is another manager than that of the content, so that
+	// its fields are not taken for content of an earlier version.
+	ownerManager = workv1.DefaultFieldManager + "-owner"
+)
+
+// Served finds the version under which a resource can be read now;
+// pkg/discovery implements it.
+type Served interface {
+	Served(context.Context, schema.GroupVersionResource) (schema.GroupVersionResource, bool, error)
+}
+
+// Applier writes objects of one cluster. It keeps nothing between calls and
+// may be used by many goroutines.
+type Applier struct {
+	client dynamic.Interface
+	served Served
+}
+
+// New makes an Applier that writes with the rights of client.
+func New(client dynamic.Interface, served Served) *Applier {
+	return &Applier{client: client, served: served}
+}
+
+// Request is one object to bring to the state that a work declares.
+type Request struct {
+	// Resource is where the object lives.
+	Resource schema.GroupVersionResource
+	// Object is the manifest, decoded and cleaned. It is not changed.
+	Object *unstructured.Unstructured
+	// Options say how to apply it.
+	Options Options
+	// Owner refers to the AppliedManifestWork, with its UID.
+	Owner metav1.OwnerReference
+	// Live is what Observe found, nil for nothing.
+	Live *unstructured.Unstructured
+	// OwnerOnly leaves the content alone: another work came first.
+	OwnerOnly bool
+}
+
+// Result is what an apply left behind.
+type Result struct {
+	// Seen is the object afterwards; its UID is empty if there is none.
+	Seen Seen
+	// Merged says why a three-way merge patch was used instead of server-side
+	// apply; empty otherwise.
+	Merged string
+}
+
+// ConflictError says that other managers hold fields which the work declares
+// without force. It heals when they let go, so it is no reason to try again
+// before the object changes.
+type ConflictError struct{ err error }
+
+// Error names the managers and fields.
+func (e *ConflictError) Error() string { return e.err.Error() }
+
+// Unwrap gives the API server's error.
+func (e *ConflictError) Unwrap() error { return e.err }
+
+// DeletingError says that the object waits for its finalizers, so that it can
+// only be applied when it is gone.
+type DeletingError struct{ finalizers []string }
+
+// Error names what holds the object.
+func (e *DeletingError) Error() string {
+	return fmt.Sprintf("the object is being deleted and waits for the finalizers %s; it is created again when it is gone",
+		strings.Join(e.finalizers, ", "))
+}
+
+// Observe reads the live object; nil without error means that there is none.
+func (a *Applier) Observe(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	live, err := a.client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && isObjectMissing(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", IDOf(gvr, namespace, name), err)
+	}
+	return live, nil
+}
+
+// isObjectMissing tells a missing object from a path that is not served: the
+// API server names the object in the first case only.
+func isObjectMissing(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
+}
+
+// IsNotServed tells whether err says that there is no such resource path: the
+// definition of the kind was removed, or discovery is out of date.
+func IsNotServed(err error) bool {
+	return apierrors.IsNotFound(err) && !isObjectMissing(err)
+}
+
+// Apply brings the object to what the request declares. When somebody else
+// wrote it after it was observed, it is observed again, up to four times.
+func (a *Applier) Apply(ctx context.Context, r Request) (Result, error) {
+	var result Result
+	var err error
+	for range tries {
+		if r.Live != nil && r.Live.GetDeletionTimestamp() != nil && r.Options.Strategy != workv1.UpdateStrategyTypeReadOnly {
+			return Result{Seen: See(r.Live)}, &DeletingError{finalizers: r.Live.GetFinalizers()}
+		}
+		result, err = a.once(ctx, r)
+		if err == nil || !outdated(err) {
+			return result, err
+		}
+		live, readErr := a.Observe(ctx, r.Resource, r.Object.GetNamespace(), r.Object.GetName())
+		if readErr != nil {
+			return result, readErr
+		}
+		if same(live, r.Live) {
+			return result, err
+		}
+		r.Live = live
+	}
+	return result, err
+}
+
+// same tells whether two looks found the same state.
+func same(a, b *unstructured.Unstructured) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
+}
+
+// outdated tells errors that can come of an observation that is out of date.
+func outdated(err error) bool {
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		return false
+	}
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsBadRequest(err) ||
+		(apierrors.IsNotFound(err) && isObjectMissing(err))
+}
+
+func (a *Applier) once(ctx context.Context, r Request) (Result, error) {
+	if r.Live != nil && (r.OwnerOnly || r.Options.Strategy == workv1.UpdateStrategyTypeCreateOnly) {
+		return a.own(ctx, r, r.Live)
+	}
+	switch r.Options.Strategy {
+	case workv1.UpdateStrategyTypeReadOnly:
+		if r.Live == nil {
+			return Result{}, nil
+		}
+		return Result{Seen: See(r.Live)}, nil
+	case workv1.UpdateStrategyTypeCreateOnly:
+		return a.create(ctx, r)
+	default:
+		return a.serverSide(ctx, r)
+	}
+}
+
+// create makes the object by a plain POST: it fails where the object exists.
+func (a *Applier) create(ctx context.Context, r Request) (Result, error) {
+	body := r.Object.DeepCopy()
+	body.SetOwnerReferences(wantedOwners(body.GetOwnerReferences(), nil, r.Owner, r.Options.Owned))
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	live, err := a.client.Resource(r.Resource).Namespace(body.GetNamespace()).
+		Create(ctx, body, metav1.CreateOptions{FieldManager: workv1.DefaultFieldManager})
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Seen: See(live)}, nil
+}
+
+// serverSide applies the manifest with the references it shall carry. Fields
+// that an earlier agent of the same name wrote by PUT are taken over first time
+// round, or what the manifest drops would stay for ever.
+func (a *Applier) serverSide(ctx context.Context, r Request) (Result, error) {
+	live, err := a.patchServerSide(ctx, r)
+	if err != nil {
+		if refusal, ok := refused(err); ok && r.Options.Strategy == workv1.UpdateStrategyTypeUpdate {
+			return a.merge(ctx, r, refusal)
+		}
+		return Result{}, err
+	}
+	migrated, err := a.migrate(ctx, r, live)
+	if err != nil {
+		return Result{Seen: See(live)}, err
+	}
+	if migrated != nil {
+		r.Live = migrated
+		if live, err = a.patchServerSide(ctx, r); err != nil {
+			return Result{}, err
+		}
+	}
+	return a.own(ctx, r, live)
+}
+
+func (a *Applier) patchServerSide(ctx context.Context, r Request) (*unstructured.Unstructured, error) {
+	body := r.Object.DeepCopy()
+	owners, err := ownersValue(wantedOwners(body.GetOwnerReferences(), r.Live, r.Owner, r.Options.Owned))
+	if err != nil {
+		return nil, fmt.Errorf("encoding the owners: %w", err)
+	}
+	metadata, _ := body.Object["metadata"].(map[string]any)
+	delete(metadata, "ownerReferences")
+	if len(owners) > 0 {
+		metadata["ownerReferences"] = owners
+	}
+	if r.Live != nil {
+		metadata["uid"] = string(r.Live.GetUID())
+		metadata["resourceVersion"] = r.Live.GetResourceVersion()
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	live, err := a.client.Resource(r.Resource).Namespace(body.GetNamespace()).
+		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: r.Options.Manager, Force: r.Options.Force})
+	if err != nil && isFieldConflict(err) {
+		return nil, &ConflictError{err: err}
+	}
+	return live, err
+}
+
+// isFieldConflict tells a conflict over fields from one over versions.
+func isFieldConflict(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, c := range status.Status().Details.Causes {
+		if c.Type == metav1.CauseTypeFieldManagerConflict {
+			return true
+		}
+	}
+	return false
+}
+
+// migrate hands fields that our manager holds by Update over to its Apply; nil
+// means that there were none.
+func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	manager := r.Options.Manager
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(manager), manager)
+	if err != nil || patch == nil {
+		// Managed fields that cannot be read are nobody's: nothing to take over.
+		return nil, nil //nolint:nilerr // see above
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return a.client.Resource(r.Resource).Namespace(live.GetNamespace()).
+		Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
+}
+
+// own adds or removes our reference where the apply did not do so: the object
+// is not ours to write, or another manager holds the reference.
+func (a *Applier) own(ctx context.Context, r Request, live *unstructured.Unstructured) (Result, error) {
+	owners, changed := withOwner(live, r.Owner, r.Options.Owned)
+	if !changed {
+		return Result{Seen: See(live)}, nil
+	}
+	live, err := a.patchOwners(ctx, r.Resource, live, owners)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Seen: See(live)}, nil
+}
+
+// patchOwners replaces the list of owner references of exactly this version of
+// the object.
+func (a *Applier) patchOwners(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured, owners []metav1.OwnerReference) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "ownerReferences": owners,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the owners: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return a.client.Resource(gvr).Namespace(live.GetNamespace()).
+		Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: ownerManager})
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// ID names one object of a cluster in any version.
+type ID struct {
+	// Group and Resource are the API group and the plural.
+	Group, Resource string
+	// Namespace is empty for cluster-scoped objects.
+	Namespace, Name string
+}
+
+// IDOf is the ID of an object of a resource.
+func IDOf(gvr schema.GroupVersionResource, namespace, name string) ID {
+	return ID{Group: gvr.Group, Resource: gvr.Resource, Namespace: namespace, Name: name}
+}
+
+// String is "deployments.apps shop/web".
+func (i ID) String() string {
+	resource := schema.GroupResource{Group: i.Group, Resource: i.Resource}.String()
+	if i.Namespace == "" {
+		return resource + " " + i.Name
+	}
+	return resource + " " + i.Namespace + "/" + i.Name
+}
+
+// Options say how one object is applied.
+type Options struct {
+	// Strategy is one of the four of the API; empty means Update.
+	Strategy workv1.UpdateStrategyType
+	// Manager is the field manager.
+	Manager string
+	// Force takes fields over from other managers.
+	Force bool
+	// Owned is whether the object goes with the work.
+	Owned bool
+}
+
+// OptionsFor picks the options of one object from a work (work.md sections 4
+// and 6.1): the first matching entry that names a strategy decides. An error
+// says which option of the work this agent cannot honour.
+func OptionsFor(spec *workv1.ManifestWorkSpec, id ID) (Options, error) {
+	o := Options{
+		Strategy: workv1.UpdateStrategyTypeUpdate, Manager: workv1.DefaultFieldManager, Force: true,
+		Owned: Owned(spec.DeleteOption, id),
+	}
+	strategy := strategyFor(spec, id)
+	if strategy == nil || strategy.Type == "" {
+		return o, nil
+	}
+	o.Strategy = strategy.Type
+	if o.Strategy != workv1.UpdateStrategyTypeServerSideApply {
+		return o, nil
+	}
+	o.Force = false
+	c := strategy.ServerSideApply
+	if c == nil {
+		return o, nil
+	}
+	o.Force = c.Force
+	if c.FieldManager != "" {
+		o.Manager = c.FieldManager
+	}
+	if !strings.HasPrefix(o.Manager, workv1.DefaultFieldManager) {
+		return o, fmt.Errorf("updateStrategy.serverSideApply.fieldManager: must begin with %s; correct it", workv1.DefaultFieldManager)
+	}
+	if len(c.IgnoreFields) > 0 {
+		return o, &IgnoreFieldsError{Problem: "updateStrategy.serverSideApply.ignoreFields is not supported by this version of the agent; leave the fields out of the manifest instead"}
+	}
+	return o, nil
+}
+
+// IgnoreFieldsError says that the fields to ignore could not be worked out; it
+// has a condition reason of its own (work.md section 5.4).
+type IgnoreFieldsError struct {
+	// Problem is a sentence with the fix.
+	Problem string
+}
+
+// Error is the problem.
+func (e *IgnoreFieldsError) Error() string { return e.Problem }
+
+func strategyFor(spec *workv1.ManifestWorkSpec, id ID) *workv1.UpdateStrategy {
+	for i := range spec.ManifestConfigs {
+		c := &spec.ManifestConfigs[i]
+		if c.UpdateStrategy != nil && Matches(c.ResourceIdentifier, id) {
+			return c.UpdateStrategy
+		}
+	}
+	return nil
+}
+
+// Matches tells whether a manifestConfigs entry is about the object: group and
+// resource are compared as they are, name and namespace may hold "*" for any
+// text (work.md section 4).
+func Matches(r workv1.ResourceIdentifier, id ID) bool {
+	return r.Group == id.Group && r.Resource == id.Resource &&
+		glob(r.Namespace, id.Namespace) && glob(r.Name, id.Name)
+}
+
+// glob matches text against a pattern in which "*" stands for any text. It
+// needs no more than one pass over the text for each star.
+func glob(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	first, last := parts[0], parts[len(parts)-1]
+	if !strings.HasPrefix(text, first) {
+		return false
+	}
+	text = text[len(first):]
+	if len(text) < len(last) || !strings.HasSuffix(text, last) {
+		return false
+	}
+	text = text[:len(text)-len(last)]
+	for _, part := range parts[1 : len(parts)-1] {
+		at := strings.Index(text, part)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(part):]
+	}
+	return true
+}
+
+// Owned tells whether an object goes with its work, by the delete option as it
+// stands (work.md sections 1.1 and 6.1). Rules match exactly.
+func Owned(o *workv1.DeleteOption, id ID) bool {
+	if o == nil {
+		return true
+	}
+	switch o.PropagationPolicy {
+	case workv1.DeletePropagationPolicyTypeOrphan:
+		return false
+	case workv1.DeletePropagationPolicyTypeSelectivelyOrphan:
+		if o.SelectivelyOrphans == nil {
+			return true
+		}
+		for _, r := range o.SelectivelyOrphans.OrphaningRules {
+			if r.Group == id.Group && r.Resource == id.Resource && r.Namespace == id.Namespace && r.Name == id.Name {
+				return false
+			}
+		}
+	}
+	return true
+}
