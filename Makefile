@@ -148,7 +148,7 @@ integration: control-plane ## Only the tests of the loops on real control planes
 	go test -shuffle=on -timeout 20m $(ARGS) ./test/integration/...
 
 .PHONY: e2e
-e2e: build kubernetes images ## Clusters with real nodes (Linux, root, containerd; see docs/ARCHITECTURE.md)
+e2e: build kubernetes images ## Clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
 	go test -tags e2e -count=1 -p 1 -timeout 40m $(ARGS) ./test/e2e/...
 
 ## Put it on clusters of your own (HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, MANAGED_CLUSTER)

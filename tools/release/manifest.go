@@ -30,9 +30,9 @@ add-ons and agents work with it unchanged. Flags such as --context come after
 the word ocm. It is neither the Open Component Model nor the OpenShift Cluster
 Manager, whose tools are called ocm too.
 `
-	caveats = `Completion of "kubectl ocm ..." in your shell:
+	caveats = `Once, for completion of "kubectl ocm ..." in your shell (kubectl 1.26 or newer):
 
-  kubectl ocm completion --help
+  kubectl ocm completion install
 
 The cluster that you make a hub needs Kubernetes 1.28 or newer, a cluster that
 joins it 1.22 or newer; the images of the controllers come from ghcr.io.
