@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Names of the compact layout (operator.md 2.4 and 2.5).
+const (
+	// Deployment is the name of the one agent Deployment and of its container.
+	Deployment = "klusterlet-agent"
+	// ServiceAccount is the identity of the agent on its own cluster.
+	ServiceAccount = "klusterlet-work-sa"
+
+	klusterletsCRD = "klusterlets.operator.open-cluster-management.io"
+	executionRole  = "open-cluster-management:klusterlet-work:execution"
+	adminBinding   = "open-cluster-management:klusterlet-work:execution-admin"
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// Options are what differs between two installed agents.
+type Options struct {
+	// Image is the full reference of the ocm-agent image. Required.
+	Image string
+	// ImagePullPolicy defaults to IfNotPresent.
+	ImagePullPolicy corev1.PullPolicy
+	// ClusterName is the name under which the cluster joins. Required: a DNS
+	// label of at most 63 characters.
+	ClusterName string
+	// Namespace is where the agent runs; empty means the default. It must
+	// start with "open-cluster-management-" and have at most 57 characters.
+	Namespace string
+	// BootstrapKubeconfig is the content of the bootstrap secret. Nil leaves
+	// the secret out: it is there already, or somebody else brings it.
+	BootstrapKubeconfig []byte
+	// NarrowRights leaves out the binding to the built-in role admin and the
+	// rights escalate and bind, so that works can only hold what the agent was
+	// given by roles labelled open-cluster-management.io/aggregate-to-work.
+	NarrowRights bool
+	// Spec holds further settings of the Klusterlet. Its cluster name,
+	// namespace and mode are set from the fields above; its node placement and
+	// priority class also shape the Deployment.
+	Spec operatorv1.KlusterletSpec
+}
+
+// Objects returns the objects of an agent in the order of their application.
+// Their content depends on the options alone.
+func Objects(o Options) ([]*unstructured.Unstructured, error) {
+	if o.Image == "" || o.ClusterName == "" {
+		return nil, errors.New("making the agent's objects: image and cluster name are required")
+	}
+	if o.Namespace == "" {
+		o.Namespace = operatorv1.NamespaceAgent
+	}
+	var out []*unstructured.Unstructured
+	for _, step := range []func(Options) ([]*unstructured.Unstructured, error){
+		namespaces, rights, definition, bootstrap, deployment, klusterlet,
+	} {
+		objects, err := step(o)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, objects...)
+	}
+	for _, u := range out {
+		label(u)
+	}
+	return out, nil
+}
+
+func namespaces(o Options) ([]*unstructured.Unstructured, error) {
+	objects, err := decode("namespaces.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range objects {
+		if u.GetName() == operatorv1.NamespaceAgent {
+			u.SetName(o.Namespace)
+		}
+	}
+	return objects, nil
+}
+
+// rights returns the ServiceAccount with its roles and bindings.
+func rights(o Options) ([]*unstructured.Unstructured, error) {
+	objects, err := decode("rbac.yaml")
+	if err != nil {
+		return nil, err
+	}
+	if o.NarrowRights {
+		objects = slices.DeleteFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetName() == adminBinding })
+	}
+	for _, u := range objects {
+		if u.GetNamespace() == operatorv1.NamespaceAgent {
+			u.SetNamespace(o.Namespace)
+		}
+		if err := each(u, "subjects", func(subject map[string]any) { subject["namespace"] = o.Namespace }); err != nil {
+			return nil, err
+		}
+		if err := each(u, "rules", func(rule map[string]any) { adaptRule(rule, u.GetName(), o) }); err != nil {
+			return nil, err
+		}
+	}
+	return objects, nil
+}
+
+// adaptRule puts the namespace's name into rules that name it, and takes the
+// verbs out that narrow rights leave out.
+func adaptRule(rule map[string]any, role string, o Options) {
+	if names, ok := rule["resourceNames"].([]any); ok {
+		if i := slices.Index(names, any(operatorv1.NamespaceAgent)); i >= 0 {
+			names[i] = o.Namespace
+		}
+	}
+	if verbs, ok := rule["verbs"].([]any); ok && o.NarrowRights && role == executionRole {
+		rule["verbs"] = slices.DeleteFunc(verbs, func(v any) bool { return v == "escalate" || v == "bind" })
+	}
+}
+
+func definition(Options) ([]*unstructured.Unstructured, error) {
+	u, err := crd.Get(klusterletsCRD)
+	if err != nil {
+		return nil, fmt.Errorf("reading the definition of klusterlets: %w", err)
+	}
+	return []*unstructured.Unstructured{u}, nil
+}
+
+func bootstrap(o Options) ([]*unstructured.Unstructured, error) {
+	if o.BootstrapKubeconfig == nil {
+		return nil, nil
+	}
+	u, err := typed.ToUnstructured(&corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: operatorv1.SecretBootstrapHubKubeconfig},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{"kubeconfig": o.BootstrapKubeconfig},
+	})
+	return []*unstructured.Unstructured{u}, err
+}
+
+func deployment(o Options) ([]*unstructured.Unstructured, error) {
+	objects, err := decode("deployment.yaml")
+	if err != nil {
+		return nil, err
+	}
+	d, err := typed.FromUnstructured[appsv1.Deployment](objects[0])
+	if err != nil {
+		return nil, err
+	}
+	d.Namespace = o.Namespace
+	pod := &d.Spec.Template.Spec
+	pod.Containers[0].Image = o.Image
+	if o.ImagePullPolicy != "" {
+		pod.Containers[0].ImagePullPolicy = o.ImagePullPolicy
+	}
+	pod.NodeSelector = o.Spec.NodePlacement.NodeSelector
+	pod.Tolerations = o.Spec.NodePlacement.Tolerations
+	pod.PriorityClassName = o.Spec.PriorityClassName
+	u, err := typed.ToUnstructured(d)
+	if err != nil {
+		return nil, err
+	}
+	// A Go type cannot leave these out; null is not what we mean to own.
+	unstructured.RemoveNestedField(u.Object, "spec", "template", "metadata", "creationTimestamp")
+	return []*unstructured.Unstructured{u}, nil
+}
+
+func klusterlet(o Options) ([]*unstructured.Unstructured, error) {
+	objects, err := decode("klusterlet.yaml")
+	if err != nil {
+		return nil, err
+	}
+	k, err := typed.FromUnstructured[operatorv1.Klusterlet](objects[0])
+	if err != nil {
+		return nil, err
+	}
+	mode := k.Spec.DeployOption.Mode
+	o.Spec.DeepCopyInto(&k.Spec)
+	k.Spec.DeployOption.Mode = mode
+	k.Spec.ClusterName, k.Spec.Namespace = o.ClusterName, o.Namespace
+	u, err := typed.ToUnstructured(k)
+	return []*unstructured.Unstructured{u}, err
+}
+
+// label marks the object as ours (operator.md 7).
+func label(u *unstructured.Unstructured) {
+	labels := u.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[operatorv1.LabelCreatedByKlusterlet] = operatorv1.DefaultKlusterletName
+	u.SetLabels(labels)
+}
+
+// each calls change with every map in the list that is the field of u.
+func each(u *unstructured.Unstructured, field string, change func(map[string]any)) error {
+	list, found, err := unstructured.NestedSlice(u.Object, field)
+	if err != nil || !found {
+		return err
+	}
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok {
+			change(m)
+		}
+	}
+	return unstructured.SetNestedSlice(u.Object, list, field)
+}
+
+// decode reads the documents of one embedded file.
+func decode(file string) ([]*unstructured.Unstructured, error) {
+	raw, err := manifests.ReadFile("manifests/" + file)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", file, err)
+	}
+	var out []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		err := decoder.Decode(&u.Object)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decoding %s: %w", file, err)
+		}
+		if len(u.Object) > 0 {
+			out = append(out, u)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+const (
+	crud  = "get list watch create update patch delete"
+	names = " appliedmanifestworks.work.open-cluster-management.io,clusterclaims.cluster.open-cluster-management.io,klusterlets.operator.open-cluster-management.io"
+	roles = " klusterlet,open-cluster-management:klusterlet-registration:agent,open-cluster-management:klusterlet-registration:addon-management," +
+		"open-cluster-management:klusterlet-work:agent,open-cluster-management:klusterlet-work:execution," +
+		"open-cluster-management:klusterlet-work:aggregate,open-cluster-management:klusterlet-work:execution-admin"
+)
+
+// wantRules is every right that the agent has on its own cluster: group/resources
+// [names]: verbs.
+var wantRules = map[string][]string{
+	"klusterlet": {
+		"operator.open-cluster-management.io/klusterlets: get list watch update patch",
+		"operator.open-cluster-management.io/klusterlets/status: update patch",
+		"operator.open-cluster-management.io/klusterlets/finalizers: update",
+		"apiextensions.k8s.io/customresourcedefinitions: create",
+		"apiextensions.k8s.io/customresourcedefinitions" + names + ": get list watch update patch delete",
+		"/namespaces open-cluster-management-agent,open-cluster-management-agent-addon: get patch delete",
+		"rbac.authorization.k8s.io/clusterroles,clusterrolebindings: list",
+		"rbac.authorization.k8s.io/clusterroles,clusterrolebindings" + roles + ": get patch delete",
+		"authentication.k8s.io/tokenreviews: create",
+		"authorization.k8s.io/subjectaccessreviews: create",
+		"events.k8s.io/events: create update patch",
+	},
+	"open-cluster-management:klusterlet-registration:agent": {
+		"/nodes: get list watch",
+		"/namespaces: create get list update watch patch",
+		"cluster.open-cluster-management.io/clusterclaims: get list watch",
+		"about.k8s.io/clusterproperties: get list watch",
+	},
+	"open-cluster-management:klusterlet-registration:addon-management": {
+		"/secrets: create get list update watch patch delete",
+		"coordination.k8s.io/leases: get list watch",
+	},
+	"open-cluster-management:klusterlet-work:agent": {
+		"work.open-cluster-management.io/appliedmanifestworks: create get list update watch patch delete",
+		"work.open-cluster-management.io/appliedmanifestworks/status: update patch",
+		"work.open-cluster-management.io/appliedmanifestworks/finalizers: update",
+		"authorization.k8s.io/subjectaccessreviews: create",
+		"/serviceaccounts: impersonate",
+	},
+	"open-cluster-management:klusterlet-work:execution": {
+		"apiextensions.k8s.io/customresourcedefinitions: " + crud,
+		"/namespaces: create update patch delete",
+		"rbac.authorization.k8s.io/clusterrolebindings,rolebindings: " + crud,
+		"rbac.authorization.k8s.io/clusterroles,roles: " + crud + " escalate bind",
+		"monitoring.coreos.com/servicemonitors: " + crud,
+		"oauth.openshift.io/oauthclients: " + crud,
+		"scheduling.k8s.io/priorityclasses: " + crud,
+		"admissionregistration.k8s.io/validatingwebhookconfigurations,mutatingwebhookconfigurations: get list watch create update patch",
+	},
+	"open-cluster-management:klusterlet-work:aggregate": nil,
+	"open-cluster-management:management:klusterlet-registration:agent": {
+		"/configmaps,secrets: " + crud,
+		"coordination.k8s.io/leases: " + crud,
+		",events.k8s.io/events: create update patch",
+		"/pods: get",
+		"apps/replicasets: get",
+	},
+	"open-cluster-management:management:klusterlet-work:agent": {
+		"/configmaps: " + crud,
+		"coordination.k8s.io/leases: " + crud,
+		",events.k8s.io/events: create update patch",
+		"/pods: get",
+		"apps/replicasets: get",
+	},
+}
+
+func rulesOf(t *testing.T, objects []*unstructured.Unstructured) map[string][]string {
+	t.Helper()
+	got := map[string][]string{}
+	for _, u := range objects {
+		if u.GetKind() != "ClusterRole" && u.GetKind() != "Role" {
+			continue
+		}
+		role, err := typed.FromUnstructured[rbacv1.ClusterRole](u)
+		require.NoError(t, err)
+		got[role.Name] = nil
+		for _, r := range role.Rules {
+			line := strings.Join(r.APIGroups, ",") + "/" + strings.Join(r.Resources, ",")
+			if len(r.ResourceNames) > 0 {
+				line += " " + strings.Join(r.ResourceNames, ",")
+			}
+			require.Empty(t, r.NonResourceURLs)
+			got[role.Name] = append(got[role.Name], line+": "+strings.Join(r.Verbs, " "))
+		}
+	}
+	return got
+}
+
+func TestEveryRuleOfTheAgent(t *testing.T) {
+	objects, err := Objects(Options{Image: "i", ClusterName: "c1"})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(wantRules, rulesOf(t, objects)))
+}
+
+func TestEveryBindingNamesTheOneServiceAccount(t *testing.T) {
+	objects, err := Objects(Options{Image: "i", ClusterName: "c1", Namespace: "open-cluster-management-second"})
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, u := range objects {
+		if u.GetKind() != "ClusterRoleBinding" && u.GetKind() != "RoleBinding" {
+			continue
+		}
+		b, err := typed.FromUnstructured[rbacv1.RoleBinding](u)
+		require.NoError(t, err)
+		require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "open-cluster-management-second", Name: ServiceAccount}}, b.Subjects)
+		got[b.Name] = fmt.Sprintf("%s %s %s", b.RoleRef.Kind, b.RoleRef.Name, b.Namespace)
+	}
+	want := map[string]string{"open-cluster-management:klusterlet-work:execution-admin": "ClusterRole admin "}
+	for name := range wantRules {
+		want[name] = "ClusterRole " + name + " "
+		if strings.HasPrefix(name, "open-cluster-management:management:") {
+			want[name] = "Role " + name + " open-cluster-management-second"
+		}
+	}
+	require.Empty(t, cmp.Diff(want, got))
+}
+
+func TestUsersExtendTheAgentByALabel(t *testing.T) {
+	objects, err := Objects(Options{Image: "i", ClusterName: "c1"})
+	require.NoError(t, err)
+	for _, u := range objects {
+		if u.GetName() != "open-cluster-management:klusterlet-work:aggregate" || u.GetKind() != "ClusterRole" {
+			continue
+		}
+		role, err := typed.FromUnstructured[rbacv1.ClusterRole](u)
+		require.NoError(t, err)
+		require.Len(t, role.AggregationRule.ClusterRoleSelectors, 1)
+		require.Equal(t, map[string]string{operatorv1.LabelAggregateToWork: "true"}, role.AggregationRule.ClusterRoleSelectors[0].MatchLabels)
+		return
+	}
+	t.Fatal("the aggregated role is missing")
+}
+
+func TestNarrowRightsLeaveOutAdminEscalateAndBind(t *testing.T) {
+	objects, err := Objects(Options{Image: "i", ClusterName: "c1", NarrowRights: true})
+	require.NoError(t, err)
+	for _, u := range objects {
+		require.NotEqual(t, "open-cluster-management:klusterlet-work:execution-admin", u.GetName())
+	}
+	got := rulesOf(t, objects)
+	for role, rules := range wantRules {
+		for i, rule := range rules {
+			require.Equal(t, strings.TrimSuffix(rule, " escalate bind"), got[role][i])
+		}
+	}
+}
+
+func TestAnotherNamespaceIsNamedInTheRules(t *testing.T) {
+	objects, err := Objects(Options{Image: "i", ClusterName: "c1", Namespace: "open-cluster-management-second"})
+	require.NoError(t, err)
+	require.Contains(t, rulesOf(t, objects)["klusterlet"],
+		"/namespaces open-cluster-management-second,open-cluster-management-agent-addon: get patch delete")
+}
