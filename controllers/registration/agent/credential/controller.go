@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credential
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// LoopName is the id of this loop.
+const LoopName = "registration.credential"
+
+// behind is how soon a pass is repeated whose caches were behind.
+const behind = 20 * time.Millisecond
+
+// Options of a Controller. Everything but Labels and OnReport is required.
+type Options struct {
+	// Spoke is the cluster that holds the secrets.
+	Spoke dynamic.Interface
+	// Namespace is where they are.
+	Namespace string
+	// Secrets is the collection of NewSecrets; its owner runs it, after New.
+	Secrets *watch.Collection[Secret]
+	// SpokeCA is the bundle that the own API server is trusted by.
+	SpokeCA []byte
+	// Labels are put on secrets that are created.
+	Labels map[string]string
+	// UserAgent names the process to the hub.
+	UserAgent string
+	Clock     clock.PassiveClock
+	// Serve is run while there is access, until its context ends.
+	Serve func(context.Context, agent.Session)
+	// OnReport is called after Report changed; it must not block.
+	OnReport func()
+}
+
+// Report is where the agent stands.
+type Report struct {
+	Phase Phase
+	// Message is for people; it holds no credentials.
+	Message string
+	// Identity is who the agent is or asks to be.
+	Identity agent.Identity
+	// Expires is the end of the certificate in use, zero without one.
+	Expires time.Time
+	// Renewal is not empty while the certificate is being renewed: the phase
+	// of that request.
+	Renewal Phase
+}
+
+// Controller is the loop. Make it with New, run it once.
+type Controller struct {
+	o       Options
+	queue   *reconcile.Queue
+	request *watcher
+
+	mu       sync.Mutex
+	settings *agent.Settings
+	report   Report
+
+	// The rest belongs to the one worker.
+	made      agent.Identity
+	bootstrap *agent.Link
+	digest    string
+	session   *session
+	joined    joined
+	keptAt    time.Time
+}
+
+// joined is when the ManagedCluster was last seen, and by which kubeconfig.
+type joined struct {
+	at time.Time
+	by string
+}
+
+// New prepares the loop. It waits for Configure before it registers anything.
+func New(o Options) *Controller {
+	c := &Controller{o: o, queue: reconcile.NewQueue(LoopName), report: Report{Phase: PhaseStopped}}
+	c.request = &watcher{onChange: c.wake}
+	o.Secrets.OnChange(func(reconcile.Key) {
+		// New content is a new intent: failures of the old do not hold it back.
+		c.queue.Forget(c.key())
+		c.wake()
+	})
+	return c
+}
+
+func (c *Controller) key() reconcile.Key {
+	return reconcile.Key{Namespace: c.o.Namespace, Name: clusterv1.SecretHubKubeconfig}
+}
+
+func (c *Controller) wake() { c.queue.Add(c.key()) }
+
+// Configure starts the registration with these settings, or changes them. Nil
+// ends sessions and requests; Report then shows PhaseStopped.
+func (c *Controller) Configure(s *agent.Settings) {
+	c.mu.Lock()
+	c.settings = s
+	c.mu.Unlock()
+	c.wake()
+}
+
+func (c *Controller) current() agent.Settings {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.settings == nil {
+		return agent.Settings{}
+	}
+	return *c.settings
+}
+
+func (c *Controller) configured() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.settings != nil
+}
+
+// Report tells where the agent stands.
+func (c *Controller) Report() Report {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.report
+}
+
+// Run works until ctx ends, and ends the session before it returns.
+func (c *Controller) Run(ctx context.Context) error {
+	if err := c.o.Secrets.WaitSynced(ctx); err != nil {
+		return err
+	}
+	c.request.log = logr.FromContextOrDiscard(ctx)
+	c.wake()
+	err := reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	c.release()
+	return err
+}
+
+// reconcile is one pass: gather, decide, execute.
+func (c *Controller) reconcile(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
+	if !c.configured() {
+		c.release()
+		c.tell(ctx, Report{Phase: PhaseStopped})
+		return reconcile.Result{}, nil
+	}
+	s, err := c.gather(ctx)
+	if err != nil {
+		c.tell(ctx, Report{Phase: PhaseConnecting, Message: err.Error(), Identity: s.Identity})
+		return reconcile.Result{}, err
+	}
+	p := Decide(s)
+	r := Report{Phase: p.Phase, Message: p.Message, Identity: s.Identity, Renewal: p.Renewal}
+	if p.Own {
+		r.Expires = s.Kept.Expires
+	}
+	err = c.execute(ctx, s, p)
+	switch {
+	case err == nil:
+	case raced(p.Step, err):
+		return reconcile.Result{RequeueAfter: behind}, nil
+	case errors.Is(err, errThrottled):
+		r.failed(PhaseThrottled, err)
+		c.tell(ctx, r)
+		return reconcile.Result{RequeueAfter: throttleDelay}, nil
+	default:
+		r.failed(PhaseConnecting, err)
+		c.tell(ctx, r)
+		return reconcile.Result{}, err
+	}
+	c.tell(ctx, r)
+	if p.Step == StepJoin {
+		// Nothing on this cluster changed that would bring the next step.
+		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
+	}
+	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
+}
+
+// failed puts an error into the report; it does not take away valid access.
+func (r *Report) failed(phase Phase, err error) {
+	r.Message = err.Error()
+	if r.Phase == PhaseServing {
+		r.Renewal = phase
+		return
+	}
+	r.Phase = phase
+}
+
+// tell makes the report visible if it changed.
+func (c *Controller) tell(ctx context.Context, r Report) {
+	c.mu.Lock()
+	before := c.report
+	c.report = r
+	c.mu.Unlock()
+	if before == r {
+		return
+	}
+	if before.Phase != r.Phase || before.Renewal != r.Renewal || r.Phase == PhaseConnecting {
+		logr.FromContextOrDiscard(ctx).Info("Registration moved on", "phase", r.Phase, "cluster", r.Identity.Cluster, "message", r.Message)
+	}
+	if c.o.OnReport != nil {
+		c.o.OnReport()
+	}
+}

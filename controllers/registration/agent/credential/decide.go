@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credential
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+)
+
+// Times of the state machine.
+const (
+	// settle is how long a certificate is left alone after it was issued, and
+	// how long a request may be unknown to the hub before it is begun anew.
+	settle = 10 * time.Second
+	// recheck is how soon a hub that does not answer is reported on again.
+	recheck = 2 * time.Second
+	// firstRetry and lastRetry bound the time after which a denied request is
+	// repeated.
+	firstRetry, lastRetry = 30 * time.Second, time.Hour
+	// renewFrom and renewSpread are the part of a certificate's life after
+	// which it is renewed: 75 to 80 % (registration.md 3.4).
+	renewFrom, renewSpread = 0.75, 0.05
+)
+
+// Phase is where an agent stands with its hub.
+type Phase string
+
+// The phases, in the order in which a join passes them.
+const (
+	// PhaseStopped means that nobody told the agent to register.
+	PhaseStopped Phase = "Stopped"
+	// PhaseNoBootstrap means that there is no usable bootstrap secret.
+	PhaseNoBootstrap Phase = "NoBootstrapSecret"
+	// PhaseConnecting means that the hub did not answer or refused a request.
+	PhaseConnecting Phase = "Connecting"
+	// PhaseThrottled means that the hub holds too many requests of this cluster.
+	PhaseThrottled Phase = "TooManyRequests"
+	// PhaseWaiting means that the certificate request is not answered yet.
+	PhaseWaiting Phase = "WaitingForApproval"
+	// PhaseDenied means that the request was denied and will be repeated.
+	PhaseDenied Phase = "Denied"
+	// PhaseServing means that the agent has access.
+	PhaseServing Phase = "Serving"
+)
+
+// Step is the one thing that a pass does.
+type Step int
+
+// The steps.
+const (
+	// StepNone waits for an event or a time.
+	StepNone Step = iota
+	// StepBegin makes a key and a name and keeps them.
+	StepBegin
+	// StepJoin makes sure that the ManagedCluster exists.
+	StepJoin
+	// StepAsk creates the certificate request.
+	StepAsk
+	// StepKeep keeps the issued certificate.
+	StepKeep
+	// StepRewrite brings the kept kubeconfig in line with the bootstrap one.
+	StepRewrite
+	// StepPostpone notes that the request was denied.
+	StepPostpone
+	// StepForget removes what is pending.
+	StepForget
+)
+
+// Request is what the hub shows of the pending request.
+type Request struct {
+	// Known is false until the hub has answered; Problem then says why.
+	Known   bool
+	Problem string
+	// Found tells whether the request exists.
+	Found bool
+	// Denied tells that it was denied or could not be signed, Message why.
+	Denied  bool
+	Message string
+	// Certificate is what was issued, as PEM.
+	Certificate []byte
+}
+
+// State is what a decision is made on.
+type State struct {
+	Now       time.Time
+	Identity  agent.Identity
+	Bootstrap Bootstrap
+	Kept      Kept
+	Pending   Pending
+	Request   Request
+	// JoinDue tells that it is time to look whether the ManagedCluster exists.
+	JoinDue bool
+	// KeptAt is when this process kept the certificate; zero: before it started.
+	KeptAt time.Time
+}
+
+// Plan is what a pass does.
+type Plan struct {
+	Step Step
+	// Own tells that the kept access is valid: a session runs, and requests go
+	// out under the agent's own identity instead of the bootstrap one.
+	Own bool
+	// Phase and Message are reported.
+	Phase   Phase
+	Message string
+	// Renewal is the phase of a request that is made while access is valid.
+	Renewal Phase
+	// Attempt is the number of denials to note down, Reason what the hub said
+	// to the last.
+	Attempt int
+	Reason  string
+	// RequeueAfter is when to look again; zero waits for an event.
+	RequeueAfter time.Duration
+}
+
+// Decide chooses the next step from the bootstrap secret to a valid hub
+// kubeconfig, and on to its renewal (registration.md 3.3 and 3.4).
+func Decide(s State) Plan {
+	problem := s.unusable()
+	if problem == "" && s.Now.Before(s.renewAt()) {
+		return s.serving()
+	}
+	if problem != "" && s.Bootstrap.Config == nil {
+		return Plan{Phase: PhaseNoBootstrap, Message: s.Bootstrap.Problem}
+	}
+	if wait := s.KeptAt.Add(settle).Sub(s.Now); !s.KeptAt.IsZero() && wait > 0 && s.Pending.Secret == nil {
+		return Plan{Phase: PhaseConnecting, Message: problem, RequeueAfter: wait}
+	}
+	s.JoinDue = s.JoinDue && problem != ""
+	p := s.request()
+	if problem == "" {
+		// A renewal never takes away what works.
+		p.Own, p.Renewal, p.Phase = true, p.Phase, PhaseServing
+		p.Message = fmt.Sprintf("renewing the certificate that expires at %s: %s", stamp(s.Kept.Expires), p.Message)
+	}
+	return p
+}
+
+// unusable says why the kept access cannot be used, empty when it can.
+func (s State) unusable() string {
+	switch {
+	case s.Kept.Problem != "":
+		return s.Kept.Problem
+	case s.Kept.Identity != s.Identity:
+		return fmt.Sprintf("the kept access is of agent %s:%s", s.Kept.Identity.Cluster, s.Kept.Identity.Agent)
+	case fits(s.Kept.Leaf, s.Identity) != "":
+		return fits(s.Kept.Leaf, s.Identity)
+	case !s.Now.Before(s.Kept.Expires):
+		return "the certificate expired at " + stamp(s.Kept.Expires)
+	case s.Bootstrap.Config != nil && s.Kept.Config.Difference(s.Bootstrap.Config) != "":
+		return "the bootstrap kubeconfig names another hub: different " + s.Kept.Config.Difference(s.Bootstrap.Config)
+	}
+	return ""
+}
+
+// serving is the plan while the access is valid and fresh.
+func (s State) serving() Plan {
+	p := Plan{Own: true, Phase: PhaseServing, Message: "certificate valid until " + stamp(s.Kept.Expires)}
+	switch {
+	case s.Bootstrap.Config != nil && s.Kept.Config.TLSServerName != s.Bootstrap.Config.TLSServerName:
+		p.Step = StepRewrite
+	case s.Pending.Secret != nil:
+		p.Step = StepForget
+	default:
+		p.RequeueAfter = s.renewAt().Sub(s.Now)
+	}
+	return p
+}
+
+// renewAt is when the kept certificate is renewed. Which moment between 75 and
+// 80 % of its life it is follows from its serial number, so that agents spread
+// and a restart changes nothing.
+func (s State) renewAt() time.Time {
+	cert := s.Kept.Leaf
+	last := 0.0
+	if raw := cert.SerialNumber.Bytes(); len(raw) > 0 {
+		last = float64(raw[len(raw)-1]) / 255
+	}
+	life := s.Kept.Expires.Sub(cert.NotBefore)
+	at := cert.NotBefore.Add(time.Duration(float64(life) * (renewFrom + renewSpread*last)))
+	if soonest := s.KeptAt.Add(settle); !s.KeptAt.IsZero() && at.Before(soonest) {
+		return soonest
+	}
+	return at
+}
+
+// target is the hub that access is wanted to.
+func (s State) target() *kubeconfig.Config {
+	if s.Bootstrap.Config != nil {
+		return s.Bootstrap.Config
+	}
+	return s.Kept.Config
+}
+
+// current tells whether what is pending is for the hub and identity of now.
+func (s State) current() bool {
+	return s.Pending.Secret != nil && s.Pending.Hub == s.target().ID() && s.Pending.Identity == s.Identity
+}
+
+// request is the plan on the way to a new certificate.
+func (s State) request() Plan {
+	p := Plan{Phase: PhaseConnecting, Attempt: s.Pending.Attempt}
+	switch {
+	case !s.current():
+		p.Step, p.Attempt, p.Message = StepBegin, 0, "preparing a certificate request"
+	case !s.Pending.RetryAfter.IsZero():
+		return s.postponed(p)
+	case s.Pending.Request == "" || len(s.Pending.Key) == 0:
+		p.Step, p.Message = StepBegin, "preparing a certificate request"
+	case s.JoinDue:
+		p.Step, p.Message = StepJoin, "looking for the ManagedCluster on the hub"
+	default:
+		return s.answer(p)
+	}
+	return p
+}
+
+// postponed is the plan after a denial: the next attempt is due in time, or at
+// once when somebody brought another bootstrap kubeconfig.
+func (s State) postponed(p Plan) Plan {
+	wait := s.Pending.RetryAfter.Sub(s.Now)
+	switch {
+	case s.Bootstrap.Digest != s.Pending.Bootstrap:
+		p.Step, p.Attempt, p.Message = StepBegin, 0, "the bootstrap kubeconfig changed: asking again"
+	case wait <= 0:
+		p.Step, p.Message = StepBegin, "asking again after a denied request"
+	default:
+		p.Phase, p.RequeueAfter = PhaseDenied, wait
+		p.Message = fmt.Sprintf("the hub denied the certificate request: %s; attempt %d follows at %s",
+			s.Pending.Reason, s.Pending.Attempt+1, stamp(s.Pending.RetryAfter))
+	}
+	return p
+}
+
+// answer is the plan by what the hub shows of the request.
+func (s State) answer(p Plan) Plan {
+	r := s.Request
+	switch {
+	case !r.Known:
+		p.RequeueAfter, p.Message = recheck, "waiting for an answer of the hub"
+		if r.Problem != "" {
+			p.Message = r.Problem
+		}
+	case !r.Found && s.Now.Sub(s.Pending.Created) > settle:
+		p.Step, p.Message = StepBegin, "the hub does not know the certificate request any more: asking again"
+	case !r.Found:
+		p.Step, p.Message = StepAsk, "asking for a certificate"
+	case r.Denied:
+		p.Step, p.Phase, p.Attempt, p.Reason = StepPostpone, PhaseDenied, s.Pending.Attempt+1, r.Message
+		p.Message = fmt.Sprintf("the hub denied certificate request %s: %s", s.Pending.Request, r.Message)
+	case len(r.Certificate) == 0:
+		p.Phase = PhaseWaiting
+		p.Message = fmt.Sprintf("certificate request %s waits for approval on the hub", s.Pending.Request)
+	default:
+		p.Step, p.Message = StepKeep, "keeping the issued certificate"
+		if err := issued(r.Certificate, s.Pending.Key, s.Identity); err != nil {
+			p.Step, p.Message = StepBegin, err.Error()
+		}
+	}
+	return p
+}
+
+// retryDelay is how long the next attempt waits after so many denials.
+func retryDelay(attempt int) time.Duration {
+	d := firstRetry
+	for ; attempt > 1 && d < lastRetry; attempt-- {
+		d *= 2
+	}
+	return min(d, lastRetry)
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credential
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// nameLength is the length of an agent name that is made up.
+const nameLength = 5
+
+// gather reads the secrets and the pending request from their caches, and
+// brings connections in line with what the secrets say.
+func (c *Controller) gather(ctx context.Context) (State, error) {
+	s := State{
+		Now: c.o.Clock.Now(), KeptAt: c.keptAt,
+		Bootstrap: ReadBootstrap(c.secret(clusterv1.SecretBootstrapHubKubeconfig)),
+		Kept:      ReadKept(c.secret(clusterv1.SecretHubKubeconfig)),
+		Pending:   readPending(c.secret(clusterv1.SecretHubKubeconfigPending)),
+	}
+	s.Identity = c.identity(s)
+	own := s.unusable() == ""
+	if err := c.connect(ctx, s, own); err != nil {
+		return s, err
+	}
+	s.JoinDue = !own && (c.joined.by != s.Bootstrap.Digest || !s.Now.Before(c.joined.at.Add(joinEvery+spread(s.Identity.Cluster))))
+	link := c.link(own)
+	if link == nil || (own && s.Now.Before(s.renewAt())) || s.JoinDue || !s.current() {
+		c.request.close()
+		return s, nil
+	}
+	s.Request = c.request.look(ctx, link.Client, s.Pending.Request)
+	return s, nil
+}
+
+func (c *Controller) secret(name string) (Secret, bool) {
+	return c.o.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: name})
+}
+
+// identity is who the agent is: as told, else as it was, else made up once.
+func (c *Controller) identity(s State) agent.Identity {
+	settings := c.current()
+	if c.made.Cluster == "" {
+		c.made = agent.Identity{Cluster: string(uuid.NewUUID()), Agent: randomName(nameLength)}
+	}
+	first := func(names ...string) string {
+		for _, name := range names {
+			if name != "" {
+				return name
+			}
+		}
+		return ""
+	}
+	return agent.Identity{
+		Cluster: first(settings.ClusterName, s.Kept.Identity.Cluster, s.Pending.Identity.Cluster, c.made.Cluster),
+		Agent:   first(settings.AgentName, s.Kept.Identity.Agent, s.Pending.Identity.Agent, c.made.Agent),
+	}
+}
+
+// spread is how much of another joinEvery a cluster waits on top.
+func spread(cluster string) time.Duration {
+	return joinEvery * time.Duration(kubeconfig.HubHash(cluster)[0]) / 256
+}
+
+// link is the connection under the one identity or the other; nil without one.
+func (c *Controller) link(own bool) *agent.Link {
+	if !own {
+		return c.bootstrap
+	}
+	return c.session.Link
+}
+
+// connect makes the connections that the secrets ask for and closes others.
+func (c *Controller) connect(ctx context.Context, s State, own bool) error {
+	if !own {
+		c.endSession()
+	} else if err := c.serve(ctx, s); err != nil {
+		return err
+	}
+	if own || s.Bootstrap.Config == nil {
+		c.closeBootstrap()
+		return nil
+	}
+	if c.bootstrap != nil && c.digest == s.Bootstrap.Digest {
+		return nil
+	}
+	c.closeBootstrap()
+	link, err := agent.NewLink(s.Bootstrap.Config, c.o.UserAgent)
+	if err != nil {
+		return err
+	}
+	c.bootstrap, c.digest = link, s.Bootstrap.Digest
+	return nil
+}
+
+func (c *Controller) closeBootstrap() {
+	if c.bootstrap == nil {
+		return
+	}
+	c.request.close()
+	c.bootstrap.Close()
+	c.bootstrap, c.digest = nil, ""
+}
+
+// session is a running Session.
+type session struct {
+	agent.Session
+	config *kubeconfig.Config
+	end    func()
+}
+
+// serve keeps one session running: the same one as long as hub, identity and
+// settings are, with the newest certificate.
+func (c *Controller) serve(ctx context.Context, s State) error {
+	settings, k := c.current(), s.Kept.Config
+	if old := c.session; old != nil {
+		same := old.config.Difference(k) == "" && old.config.TLSServerName == k.TLSServerName &&
+			old.Identity == s.Identity && reflect.DeepEqual(old.Settings, settings)
+		switch {
+		case !same:
+			c.endSession()
+		case !bytes.Equal(old.config.CertData, k.CertData) || !bytes.Equal(old.config.KeyData, k.KeyData):
+			if err := old.Link.SetCertificate(k.CertData, k.KeyData); err != nil {
+				return err
+			}
+			old.config = k
+			return nil
+		default:
+			return nil
+		}
+	}
+	link, err := agent.NewLink(k, c.o.UserAgent)
+	if err != nil {
+		return err
+	}
+	c.session = &session{config: k, Session: agent.Session{
+		Link: link, Identity: s.Identity, HubHash: kubeconfig.HubHash(k.Server), Settings: settings,
+	}}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	served := c.session.Session
+	go func() {
+		defer close(done)
+		c.o.Serve(ctx, served)
+	}()
+	c.session.end = func() {
+		cancel()
+		<-done
+		link.Close()
+	}
+	return nil
+}
+
+func (c *Controller) endSession() {
+	if c.session == nil {
+		return
+	}
+	c.request.close()
+	c.session.end()
+	c.session = nil
+}
+
+// release ends everything that talks to the hub.
+func (c *Controller) release() {
+	c.request.close()
+	c.endSession()
+	c.closeBootstrap()
+}

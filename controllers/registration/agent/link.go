@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/connrotation"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+)
+
+// Time limits of a connection to a hub; the same as those of client-go.
+const (
+	dialTimeout      = 30 * time.Second
+	keepAlive        = 30 * time.Second
+	handshakeTimeout = 10 * time.Second
+	idleTimeout      = 90 * time.Second
+)
+
+// Link is one connection to a hub. Everything that is built from its Config
+// shares that connection. A renewed certificate is put in place without
+// rebuilding any of it: open connections are closed, watches resume on new
+// ones.
+type Link struct {
+	// Config can be given to any client; nothing in it may be changed.
+	Config *rest.Config
+	// Client is a dynamic client on Config.
+	Client dynamic.Interface
+
+	certificate atomic.Pointer[tls.Certificate]
+	transport   *http.Transport
+	dialer      *connrotation.Dialer
+}
+
+// NewLink prepares a connection to the endpoint of c with its credential; it
+// sends nothing.
+func NewLink(c *kubeconfig.Config, userAgent string) (*Link, error) {
+	l := &Link{dialer: connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)}
+	secured := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName, GetClientCertificate: l.clientCertificate}
+	if len(c.CAData) > 0 {
+		secured.RootCAs = x509.NewCertPool()
+		if !secured.RootCAs.AppendCertsFromPEM(c.CAData) {
+			return nil, errors.New("connecting to the hub: the certificate authority holds no certificate")
+		}
+	}
+	if len(c.CertData) > 0 {
+		if err := l.SetCertificate(c.CertData, c.KeyData); err != nil {
+			return nil, err
+		}
+	}
+	proxy := http.ProxyFromEnvironment
+	if c.ProxyURL != "" {
+		u, err := url.Parse(c.ProxyURL)
+		if err != nil {
+			return nil, errors.New("connecting to the hub: proxy-url is no URL")
+		}
+		proxy = http.ProxyURL(u)
+	}
+	l.transport = utilnet.SetTransportDefaults(&http.Transport{
+		Proxy: proxy, DialContext: l.dialer.DialContext, TLSClientConfig: secured,
+		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: 4,
+	})
+	// The API server's own fairness limits requests; a limiter here would only
+	// hide its answer.
+	l.Config = &rest.Config{Host: c.Server, BearerToken: c.Token, Transport: l.transport, UserAgent: userAgent, QPS: -1}
+	var err error
+	if l.Client, err = dynamic.NewForConfig(l.Config); err != nil {
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
+	}
+	return l, nil
+}
+
+func (l *Link) clientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	if c := l.certificate.Load(); c != nil {
+		return c, nil
+	}
+	return &tls.Certificate{}, nil
+}
+
+// SetCertificate exchanges the client certificate, given as PEM, and closes the
+// connections that were made with the one before.
+func (l *Link) SetCertificate(cert, key []byte) error {
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		// The message of crypto/tls names the kind of mistake, never the key.
+		return fmt.Errorf("using the client certificate: %w", err)
+	}
+	if l.certificate.Swap(&pair) != nil {
+		l.dialer.CloseAll()
+	}
+	return nil
+}
+
+// Close ends all connections. The Link must not be used afterwards.
+func (l *Link) Close() {
+	l.transport.CloseIdleConnections()
+	l.dialer.CloseAll()
+}
+
+// Session is the time during which an agent has access to one hub under one
+// identity. A renewed certificate does not end it.
+type Session struct {
+	// Link is the connection under the agent's own certificate.
+	Link *Link
+	// Identity is who the agent is on this hub.
+	Identity Identity
+	// HubHash is the hex SHA-256 of the hub's server URL.
+	HubHash string
+	// Settings are those that the session was started with.
+	Settings Settings
+}
