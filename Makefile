@@ -26,6 +26,8 @@ IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo
 CACHE     = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubectl-ocm
 GOLANGCI  = $(CACHE)/tools/golangci-lint-$(shell awk '/golangci-lint\/v2 v/{print $$2}' tools/golangci.mod)-$(shell go env GOVERSION)
 
+CONTROLLER_GEN = go tool -modfile=go.tools.mod controller-gen
+
 # The field's guides name the clusters of deploy and clean by these variables.
 MANAGED_CLUSTER               ?= $(or $(MANAGED_CLUSTER_NAME),cluster1)
 HUB_KUBECONFIG_CONTEXT        ?=
@@ -115,8 +117,9 @@ deps: ## Record the dependency lists of the binaries (tools/budgets/deps) after 
 	go run ./tools/budgets -update
 
 .PHONY: generate
-generate: ## Write all generated files again
-	go generate ./...
+generate: ## Write all generated files again: deepcopy functions and CRDs from the types in pkg/apis
+	$(CONTROLLER_GEN) object paths=./pkg/apis/...
+	$(CONTROLLER_GEN) crd paths=./pkg/apis/... output:crd:dir=config/crd
 
 # Compares the tree before and after, so that it also works beside changes of
 # one's own.
