@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package heartbeat
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// LoopName is the id of this loop.
+const LoopName = "registration.heartbeat"
+
+// callTimeout bounds one request; a renewal that takes longer is tried again.
+const callTimeout = 10 * time.Second
+
+var leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// Options of a Controller; all are required.
+type Options struct {
+	// Hub is the connection under the agent's identity.
+	Hub dynamic.Interface
+	// Cluster is the name of the ManagedCluster.
+	Cluster string
+	// Clusters holds that one ManagedCluster; its owner runs it, after New.
+	Clusters *watch.Collection[*clusterv1.ManagedCluster]
+	Clock    clock.PassiveClock
+	// Random returns numbers of 0 to 1, for the jitter.
+	Random func() float64
+}
+
+// Controller is the loop. Make it with New, run it once.
+type Controller struct {
+	o     Options
+	queue *reconcile.Queue
+
+	mu      sync.Mutex
+	renewed time.Time
+
+	lease    *unstructured.Unstructured
+	jitter   float64
+	duration int32
+}
+
+// New prepares the loop.
+func New(o Options) *Controller {
+	c := &Controller{o: o, queue: reconcile.NewQueue(LoopName)}
+	o.Clusters.OnChange(c.queue.Add)
+	return c
+}
+
+// Run renews the lease until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	return reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+}
+
+// Renewed is when the lease was last renewed, zero before the first time.
+func (c *Controller) Renewed() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.renewed
+}
+
+func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	p := Decide(c.gather(key))
+	if !p.Renew {
+		return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
+	}
+	if err := c.renew(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
+}
+
+func (c *Controller) gather(key reconcile.Key) State {
+	cluster, ok := c.o.Clusters.Get(key)
+	if !ok {
+		return State{Now: c.o.Clock.Now()}
+	}
+	s := State{Now: c.o.Clock.Now(), Cluster: cluster, Renewed: c.Renewed(), Jitter: c.jitter}
+	if cluster.Spec.LeaseDurationSeconds != c.duration {
+		// Another duration starts the loop anew.
+		c.duration, s.Renewed = cluster.Spec.LeaseDurationSeconds, time.Time{}
+	}
+	return s
+}
+
+// renew writes the lease: one PUT, or a GET before it when the version that
+// the last one left is not the newest any more.
+func (c *Controller) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := c.put(ctx)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		c.lease = nil
+		err = c.put(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("renewing lease %s/%s: %w", c.o.Cluster, clusterv1.LeaseName, err)
+	}
+	return nil
+}
+
+func (c *Controller) put(ctx context.Context) error {
+	leases := c.o.Hub.Resource(leasesResource).Namespace(c.o.Cluster)
+	if c.lease == nil {
+		live, err := leases.Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		live.SetManagedFields(nil)
+		c.lease = live
+	}
+	now := c.o.Clock.Now()
+	// A MicroTime has exactly six decimals.
+	if err := unstructured.SetNestedField(c.lease.Object, now.UTC().Format(metav1.RFC3339Micro), "spec", "renewTime"); err != nil {
+		return err
+	}
+	live, err := leases.Update(ctx, c.lease, metav1.UpdateOptions{})
+	if err != nil {
+		return err
+	}
+	live.SetManagedFields(nil)
+	c.lease, c.jitter = live, c.o.Random()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.renewed = now
+	return nil
+}
