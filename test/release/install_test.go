@@ -7,7 +7,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -23,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
 const testVersion = "v9.8.7-test.1"
@@ -140,9 +139,7 @@ func install(t *testing.T, out string) string {
 // kubectl runs the real kubectl with nothing but one folder on its path.
 func kubectl(t *testing.T, bin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	found, err := playground.FindBinaries(context.Background(), os.Getenv("KUBEBUILDER_ASSETS"), playground.CacheDir(cache))
+	found, err := harness.Binaries(t.Context())
 	require.NoError(t, err)
 	cmd := exec.Command(found.Kubectl, args...)
 	home := t.TempDir()
