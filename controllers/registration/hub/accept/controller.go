@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accept
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Name is the loop's id; Manager is the field manager of its applies.
+const (
+	Name    = "cluster.accept"
+	Manager = "ocm." + Name
+)
+
+// workers at once: accepting a fleet is bound by the API server's answers.
+const workers = 8
+
+// Leases tells which clusters have their lease, and when one came or went.
+type Leases interface {
+	// Has tells whether the cluster's lease exists.
+	Has(cluster string) bool
+	// OnPresence registers a function to call when a lease came or went.
+	OnPresence(func(cluster string))
+}
+
+// Config of the loop.
+type Config struct {
+	// Client writes.
+	Client dynamic.Interface
+	// Reader reads from the caches; Register sets it.
+	Reader client.Reader
+	// Clock tells the time of conditions.
+	Clock clock.PassiveClock
+	// Leases of all clusters.
+	Leases Leases
+	// AutoAccept lists users whose clusters are accepted without a person; it
+	// is empty unless the gate ManagedClusterAutoApproval is on.
+	AutoAccept []string
+}
+
+// Controller is the loop.
+type Controller struct {
+	config Config
+	exec   *reconcile.Executor
+}
+
+// Register adds the loop to m.
+func Register(m *manager.Manager, c Config) {
+	c.Reader = m.Reader()
+	controller := &Controller{config: c, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
+	queue := reconcile.NewQueue(Name)
+	add := func(cluster string) {
+		if cluster != "" {
+			queue.Add(reconcile.Key{Name: cluster})
+		}
+	}
+	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
+		switch {
+		case current == nil:
+			add(old.Name)
+		case old == nil || relevant(old, current):
+			add(current.Name)
+		}
+	})
+	manager.Watch(m, manager.Metadata(NamespaceKind), func(old, current *metav1.PartialObjectMetadata) {
+		if o := either(old, current); old == nil || current == nil || old.DeletionTimestamp != current.DeletionTimestamp ||
+			!reflect.DeepEqual(old.Labels, current.Labels) {
+			add(o.Name)
+		}
+	})
+	manager.Watch(m, manager.Metadata(ManifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
+		if current == nil {
+			add(old.Namespace)
+		}
+	})
+	byLabel := func(old, current *metav1.PartialObjectMetadata) {
+		add(either(old, current).Labels[clusterv1.LabelClusterName])
+	}
+	manager.Watch(m, manager.Metadata(ClusterRoleKind), byLabel)
+	manager.Watch(m, manager.Metadata(ClusterRoleBindingKind), byLabel)
+	manager.Watch(m, manager.Metadata(RoleBindingKind), byLabel)
+	c.Leases.OnPresence(add)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+}
+
+func either(old, current *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	if current != nil {
+		return current
+	}
+	return old
+}
+
+// relevant tells whether a change of a cluster concerns this loop; heartbeats
+// and reports of the agent do not.
+func relevant(old, current *clusterv1.ManagedCluster) bool {
+	return old.Generation != current.Generation ||
+		!reflect.DeepEqual(old.DeletionTimestamp, current.DeletionTimestamp) ||
+		!reflect.DeepEqual(old.Finalizers, current.Finalizers) ||
+		!reflect.DeepEqual(old.Annotations, current.Annotations) ||
+		statusOf(old, clusterv1.ConditionHubAccepted) != statusOf(current, clusterv1.ConditionHubAccepted) ||
+		statusOf(old, clusterv1.ConditionJoined) != statusOf(current, clusterv1.ConditionJoined)
+}
+
+func statusOf(mc *clusterv1.ManagedCluster, kind string) metav1.ConditionStatus {
+	for i := range mc.Status.Conditions {
+		if mc.Status.Conditions[i].Type == kind {
+			return mc.Status.Conditions[i].Status
+		}
+	}
+	return ""
+}
+
+// Reconcile brings one cluster nearer to what its spec says.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	state, err := c.gather(ctx, key)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	before := state.Cluster
+	if before == nil {
+		before = placeholder(key.Name)
+	}
+	decision := Decide(state)
+	result, err := c.exec.Execute(ctx, before, decision.Plan)
+	if err != nil || !decision.CreateLease {
+		return result, err
+	}
+	return result, c.createLease(ctx, key.Name)
+}
+
+var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
+
+// createLease makes the cluster's lease, stamped with now; one that is there
+// is left alone (registration.md 5.4).
+func (c *Controller) createLease(ctx context.Context, cluster string) error {
+	holder, now := clusterv1.LeaseName, metav1.NewMicroTime(c.config.Clock.Now())
+	u, err := typed.ToUnstructured(&coordinationv1.Lease{
+		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: clusterv1.LeaseName, Labels: labels(cluster)},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &now},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.config.Client.Resource(leases).Namespace(cluster).Create(ctx, u, metav1.CreateOptions{FieldManager: Manager})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating the lease of cluster %s: %w", cluster, err)
+	}
+	return nil
+}

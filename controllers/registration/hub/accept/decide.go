@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accept
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// Found is what the cache shows of an object that this loop writes.
+type Found struct {
+	// Exists is false when the object is not there.
+	Exists bool
+	// UID and Version are those of the object.
+	UID     types.UID
+	Version string
+	// Intent is the hash that the last apply of this project left.
+	Intent string
+	// Shared is true when somebody else wrote parts of the object.
+	Shared bool
+	// Finalizers and Deleting tell how far a deletion is.
+	Finalizers []string
+	Deleting   bool
+}
+
+// Namespace is what the cache shows of the cluster's namespace.
+type Namespace struct {
+	// Found is the namespace itself.
+	Found
+	// Owner is its label cluster-name; empty when it has none.
+	Owner string
+}
+
+// State is everything that a decision needs.
+type State struct {
+	// Cluster is nil when no ManagedCluster has the name any more.
+	Cluster *clusterv1.ManagedCluster
+	// Name of the cluster.
+	Name string
+	// Namespace of the cluster, of the same name.
+	Namespace Namespace
+	// Rights are the RBAC objects that exist.
+	Rights Rights[Found]
+	// Shared are the two roles that all clusters share, by name.
+	Shared map[string]Found
+	// Works is how many ManifestWorks the namespace holds.
+	Works int
+	// Lease is true when the cluster's lease exists.
+	Lease bool
+	// Last is true when there is no other ManagedCluster.
+	Last bool
+	// AutoAccept lists the users whose clusters are accepted without a person.
+	AutoAccept []string
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Decision is a plan, and what a plan cannot say.
+type Decision struct {
+	reconcile.Plan
+	// CreateLease asks for the cluster's lease, after the plan; a lease that is
+	// there already stays as it is.
+	CreateLease bool
+}
+
+// Decide is pure: it brings one cluster nearer to what its spec says.
+func Decide(s State) Decision {
+	switch {
+	case s.Cluster == nil:
+		return Decision{Plan: withdraw(s)}
+	case s.Cluster.DeletionTimestamp != nil:
+		return Decision{Plan: remove(s)}
+	case s.Cluster.Spec.HubAcceptsClient:
+		return admit(s)
+	case autoAccepted(s):
+		return Decision{Plan: autoAccept(s)}
+	default:
+		return Decision{Plan: deny(s)}
+	}
+}
+
+// autoAccepted tells whether a cluster that nobody accepted is to be accepted
+// now. Once it was, a later denial by a person stays.
+func autoAccepted(s State) bool {
+	_, done := s.Cluster.Annotations[clusterv1.AnnotationAutomaticallyAcceptedOn]
+	creator := s.Cluster.Annotations[clusterv1.AnnotationCreator]
+	return !done && creator != "" && slices.Contains(s.AutoAccept, creator) && identity.CheckName(s.Name) == nil
+}
+
+func autoAccept(s State) reconcile.Plan {
+	mc := s.Cluster.DeepCopy()
+	mc.Spec.HubAcceptsClient = true
+	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAutomaticallyAcceptedOn, s.Now.UTC().Format(time.RFC3339))
+	return reconcile.Plan{Object: mc}
+}
+
+// admit gives an accepted cluster all that it needs.
+func admit(s State) Decision {
+	mc := s.Cluster.DeepCopy()
+	if fault := obstacle(s); fault != "" {
+		set(mc, s.Now, metav1.Condition{
+			Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonError,
+			Message: fault,
+		})
+		return Decision{Plan: reconcile.Plan{Object: mc}}
+	}
+	addFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
+	plan := reconcile.Plan{
+		Object: mc,
+		OnFailure: &metav1.Condition{
+			Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonError,
+			Message: "The rights of the agent are not complete:",
+		},
+	}
+	if s.Namespace.Owner != s.Name {
+		plan.Apply = append(plan.Apply, reconcile.Apply{Object: namespace(s.Name, s.Namespace.UID)})
+	}
+	for _, role := range sharedRoles() {
+		plan.Apply = appendChanged(plan.Apply, role, s.Shared[role.Name])
+	}
+	role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, labels(s.Name), acceptedRules(s.Name)...)
+	plan.Apply = appendChanged(plan.Apply, role, s.Rights.Role)
+	plan.Apply = appendChanged(plan.Apply, clusterBinding(s.Name), s.Rights.Binding)
+	plan.Apply = appendChanged(plan.Apply, registrationBinding(s.Name), s.Rights.Registration)
+	if s.Rights.Work.Deleting {
+		// Left from a denial: it has to go before it can be made again.
+		plan.Apply = append(plan.Apply, released(s.Name, s.Rights.Work))
+	} else {
+		plan.Apply = appendChanged(plan.Apply, workBinding(s.Name), s.Rights.Work)
+	}
+	if !is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
+		plan.Events = append(plan.Events, reconcile.Event{
+			Type: corev1.EventTypeNormal, Reason: "ManagedClusterAccepted", Namespace: s.Name,
+			Message: fmt.Sprintf("Cluster %s is accepted; its agent works in namespace %s", s.Name, s.Name),
+		})
+	}
+	set(mc, s.Now, metav1.Condition{
+		Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted,
+		Message: "The cluster is accepted by an administrator of the hub",
+	})
+	if apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionClockSynced) == nil && !s.Lease {
+		set(mc, s.Now, metav1.Condition{
+			Type: clusterv1.ConditionClockSynced, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterClockSynced,
+			Message: "The clocks of hub and cluster agree",
+		})
+	}
+	return Decision{Plan: plan, CreateLease: !s.Lease}
+}
+
+// obstacle tells why an accepted cluster cannot be given its namespace.
+func obstacle(s State) string {
+	if err := identity.CheckName(s.Name); err != nil {
+		return err.Error()
+	}
+	ns := s.Namespace
+	switch {
+	case !ns.Exists:
+		return ""
+	case ns.Deleting:
+		return fmt.Sprintf("namespace %s is being deleted; the cluster gets it when that has ended", s.Name)
+	case ns.Owner == s.Name:
+		return ""
+	case s.Cluster.Annotations[clusterv1.AnnotationAdoptedNamespace] == string(ns.UID):
+		return ""
+	default:
+		return fmt.Sprintf("namespace %s was there before and belongs to somebody else; "+
+			"deny the cluster and let somebody accept it who may update that namespace, or join under another name", s.Name)
+	}
+}
+
+// deny takes the rights of a cluster that was accepted once. One that never was
+// gets nothing, and loses what a former cluster of its name left.
+func deny(s State) reconcile.Plan {
+	if apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionHubAccepted) == nil {
+		return withdraw(s)
+	}
+	mc := s.Cluster.DeepCopy()
+	plan := reconcile.Plan{Object: mc}
+	if identity.CheckName(s.Name) == nil && (s.Rights.Role.Exists || s.Rights.Binding.Exists) {
+		role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, labels(s.Name), deniedRules(s.Name)...)
+		plan.Apply = appendChanged(plan.Apply, role, s.Rights.Role)
+		plan.Apply = appendChanged(plan.Apply, clusterBinding(s.Name), s.Rights.Binding)
+	}
+	removeBindings(s, &plan)
+	if is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
+		plan.Events = append(plan.Events, reconcile.Event{
+			Type: corev1.EventTypeWarning, Reason: "ManagedClusterDenied", Namespace: s.Name,
+			Message: fmt.Sprintf("Cluster %s is no longer accepted; its agent has lost its rights", s.Name),
+		})
+	}
+	set(mc, s.Now, metav1.Condition{
+		Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonHubClusterAdminDenied,
+		Message: "The cluster is not accepted by an administrator of the hub",
+	})
+	if is(mc, clusterv1.ConditionJoined, metav1.ConditionTrue) {
+		set(mc, s.Now, metav1.Condition{
+			Type: clusterv1.ConditionJoined, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonNotAccepted,
+			Message: "The hub does not accept the cluster",
+		})
+	}
+	return plan
+}
+
+// remove takes everything that this loop made for a cluster that is being
+// deleted, and lets the cluster go when nothing is left.
+func remove(s State) reconcile.Plan {
+	plan := withdraw(s)
+	mc := s.Cluster.DeepCopy()
+	plan.Object = mc
+	r := s.Rights
+	if !r.Role.Exists && !r.Binding.Exists && !r.Registration.Exists && !r.Work.Exists && s.Works == 0 {
+		dropFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
+	}
+	return plan
+}
+
+// withdraw removes the RBAC objects of the cluster, and those that all share
+// with the last cluster. The binding for works stays until no work is left.
+func withdraw(s State) reconcile.Plan {
+	var plan reconcile.Plan
+	name := clusterv1.RolePrefixManagedCluster + s.Name
+	// A cluster of a reserved name never had a role; the shared ones have such
+	// names.
+	if identity.CheckName(s.Name) == nil {
+		plan.Delete = appendFound(plan.Delete, clusterRoleBindings, "", name, s.Rights.Binding)
+		plan.Delete = appendFound(plan.Delete, clusterRoles, "", name, s.Rights.Role)
+	}
+	removeBindings(s, &plan)
+	if s.Last && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil) && s.Works == 0 && !s.Rights.Work.Exists {
+		for _, role := range []string{clusterv1.RoleRegistration, clusterv1.RoleWork} {
+			plan.Delete = appendFound(plan.Delete, clusterRoles, "", role, s.Shared[role])
+		}
+	}
+	return plan
+}
+
+// removeBindings removes the two RoleBindings: the one for works is deleted at
+// once too, but its finalizer keeps it until the last work is gone.
+func removeBindings(s State, plan *reconcile.Plan) {
+	name := clusterv1.RolePrefixManagedCluster + s.Name
+	plan.Delete = appendFound(plan.Delete, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixRegistration, s.Rights.Registration)
+	work := s.Rights.Work
+	if !work.Exists {
+		return
+	}
+	if s.Works == 0 && slices.Contains(work.Finalizers, clusterv1.FinalizerManifestWorkCleanup) {
+		plan.Apply = append(plan.Apply, released(s.Name, work))
+	}
+	plan.Delete = appendFound(plan.Delete, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixWork, work)
+}
+
+// released is the binding for works without its finalizer. The UID keeps one
+// that went meanwhile from being made again.
+func released(cluster string, found Found) reconcile.Apply {
+	binding := workBinding(cluster)
+	binding.Finalizers = nil
+	binding.UID = found.UID
+	return reconcile.Apply{Object: binding, LiveVersion: found.Version}
+}
+
+// appendChanged adds the apply of o unless what is found is exactly that.
+func appendChanged(list []reconcile.Apply, o reconcile.Object, found Found) []reconcile.Apply {
+	intent := stamp(o)
+	if found.Exists && !found.Deleting && !found.Shared && found.Intent == intent {
+		return list
+	}
+	return append(list, reconcile.Apply{Object: o, LiveVersion: found.Version})
+}
+
+func appendFound(list []reconcile.Target, r schema.GroupVersionResource, namespace, name string, found Found) []reconcile.Target {
+	if !found.Exists || found.Deleting {
+		return list
+	}
+	return append(list, reconcile.Target{Resource: r, Namespace: namespace, Name: name, UID: found.UID})
+}
+
+func namespace(cluster string, uid types.UID) *corev1.Namespace {
+	return &corev1.Namespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: cluster, UID: uid, Labels: labels(cluster)},
+	}
+}
+
+// set changes a condition that does not say so already; a new generation alone
+// is not worth a write.
+func set(mc *clusterv1.ManagedCluster, now time.Time, c metav1.Condition) {
+	have := apimeta.FindStatusCondition(mc.Status.Conditions, c.Type)
+	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
+		return
+	}
+	c.ObservedGeneration = mc.Generation
+	reconcile.SetCondition(&mc.Status.Conditions, c, now)
+}
+
+func is(mc *clusterv1.ManagedCluster, kind string, status metav1.ConditionStatus) bool {
+	return apimeta.IsStatusConditionPresentAndEqual(mc.Status.Conditions, kind, status)
+}
+
+func addFinalizer(o metav1.Object, f string) {
+	if !slices.Contains(o.GetFinalizers(), f) {
+		o.SetFinalizers(append(o.GetFinalizers(), f))
+	}
+}
+
+func dropFinalizer(o metav1.Object, f string) {
+	o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(have string) bool { return have == f }))
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accept
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// Kinds of which this loop watches metadata.
+var (
+	NamespaceKind          = corev1.SchemeGroupVersion.WithKind("Namespace")
+	ClusterRoleKind        = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
+	ClusterRoleBindingKind = rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
+	RoleBindingKind        = rbacv1.SchemeGroupVersion.WithKind("RoleBinding")
+	ManifestWorkKind       = workv1.GroupVersion.WithKind("ManifestWork")
+)
+
+// gather reads the state of one cluster from the caches.
+func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, error) {
+	s := State{Name: key.Name, AutoAccept: c.config.AutoAccept, Now: c.config.Clock.Now(), Shared: map[string]Found{}}
+	mc := &clusterv1.ManagedCluster{}
+	err := c.config.Reader.Get(ctx, key, mc)
+	if err == nil {
+		s.Cluster = mc
+	} else if !apierrors.IsNotFound(err) {
+		return s, fmt.Errorf("reading managedcluster %s: %w", key.Name, err)
+	}
+	role := clusterv1.RolePrefixManagedCluster + key.Name
+	for _, read := range []struct {
+		kind      schema.GroupVersionKind
+		namespace string
+		name      string
+		into      *Found
+	}{
+		{ClusterRoleKind, "", role, &s.Rights.Role},
+		{ClusterRoleBindingKind, "", role, &s.Rights.Binding},
+		{RoleBindingKind, key.Name, role + clusterv1.RoleBindingSuffixRegistration, &s.Rights.Registration},
+		{RoleBindingKind, key.Name, role + clusterv1.RoleBindingSuffixWork, &s.Rights.Work},
+	} {
+		found, _, err := c.find(ctx, read.kind, read.namespace, read.name)
+		if err != nil {
+			return s, err
+		}
+		*read.into = found
+	}
+	for _, shared := range []string{clusterv1.RoleRegistration, clusterv1.RoleWork} {
+		if s.Shared[shared], _, err = c.find(ctx, ClusterRoleKind, "", shared); err != nil {
+			return s, err
+		}
+	}
+	found, labels, err := c.find(ctx, NamespaceKind, "", key.Name)
+	if err != nil {
+		return s, err
+	}
+	s.Namespace = Namespace{Found: found, Owner: labels[clusterv1.LabelClusterName]}
+	return s, c.count(ctx, &s)
+}
+
+// find reads the metadata of one object.
+func (c *Controller) find(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (Found, map[string]string, error) {
+	o := manager.Metadata(kind)
+	err := c.config.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o, manager.NotCopied)
+	if apierrors.IsNotFound(err) {
+		return Found{}, nil, nil
+	}
+	if err != nil {
+		return Found{}, nil, fmt.Errorf("reading %s %s: %w", kind.Kind, name, err)
+	}
+	return Found{
+		Exists: true, UID: o.UID, Version: o.ResourceVersion,
+		Intent: o.Annotations[clusterv1.AnnotationIntent], Shared: o.Annotations[manager.SharedAnnotation] != "",
+		Finalizers: o.Finalizers, Deleting: o.DeletionTimestamp != nil,
+	}, o.Labels, nil
+}
+
+// count fills in what is only counted.
+func (c *Controller) count(ctx context.Context, s *State) error {
+	works := manager.MetadataList(ManifestWorkKind)
+	if err := c.config.Reader.List(ctx, works, client.InNamespace(s.Name), manager.NotCopied); err != nil {
+		return fmt.Errorf("counting manifestworks of %s: %w", s.Name, err)
+	}
+	s.Works = len(works.Items)
+	s.Lease = c.config.Leases.Has(s.Name)
+	if s.Cluster != nil && s.Cluster.DeletionTimestamp == nil {
+		return nil
+	}
+	clusters := &clusterv1.ManagedClusterList{}
+	if err := c.config.Reader.List(ctx, clusters, manager.NotCopied, client.Limit(2)); err != nil {
+		return fmt.Errorf("counting managedclusters: %w", err)
+	}
+	s.Last = len(clusters.Items) == 0 || (len(clusters.Items) == 1 && clusters.Items[0].Name == s.Name)
+	return nil
+}
+
+// placeholder stands for a ManagedCluster that is gone.
+func placeholder(name string) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	}
+}

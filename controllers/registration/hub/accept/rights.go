@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accept
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// API groups whose resources agents use.
+const (
+	addonGroup = "addon.open-cluster-management.io"
+	workGroup  = "work.open-cluster-management.io"
+)
+
+// Rights are the RBAC objects of one cluster, as wanted or as found.
+type Rights[T any] struct {
+	// Role and Binding are the ClusterRole of the cluster and the
+	// ClusterRoleBinding to it.
+	Role, Binding T
+	// Registration and Work are the RoleBindings in the cluster's namespace.
+	Registration, Work T
+}
+
+func labels(cluster string) map[string]string {
+	return map[string]string{clusterv1.LabelClusterName: cluster}
+}
+
+// subjects of every binding (registration.md 5.2): the agent's own group, and
+// the one that EKS access entries give.
+func subjects(cluster string) []rbacv1.Subject {
+	return []rbacv1.Subject{
+		{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: identity.ClusterGroup(cluster)},
+		{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: clusterv1.GroupPrefixEKS + cluster},
+	}
+}
+
+func rule(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
+}
+
+// acceptedRules are the rights of an agent outside of its namespace; exactly
+// these four (registration.md 5.2).
+func acceptedRules(cluster string) []rbacv1.PolicyRule {
+	own := []string{cluster}
+	return []rbacv1.PolicyRule{
+		rule("certificates.k8s.io", "certificatesigningrequests", nil, "create", "get", "list", "watch"),
+		rule(clusterv1.RegisterGroup, "managedclusters/clientcertificates", nil, "renew"),
+		rule(clusterv1.GroupName, "managedclusters", own, "get", "list", "update", "watch"),
+		rule(clusterv1.GroupName, "managedclusters/status", own, "patch", "update"),
+	}
+}
+
+// deniedRules let an agent see that it was denied; exactly this one.
+func deniedRules(cluster string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{rule(clusterv1.GroupName, "managedclusters", []string{cluster}, "get", "list", "watch")}
+}
+
+// sharedRoles are bound in the namespace of every accepted cluster.
+func sharedRoles() []*rbacv1.ClusterRole {
+	registration := clusterRole(clusterv1.RoleRegistration, labels(""),
+		rule("coordination.k8s.io", "leases", []string{clusterv1.LeaseName}, "get", "list", "watch", "update"),
+		rule(addonGroup, "managedclusteraddons", nil, "get", "list", "watch"),
+		rule(addonGroup, "managedclusteraddons/status", nil, "patch", "update"),
+		rule("events.k8s.io", "events", nil, "create"),
+	)
+	work := clusterRole(clusterv1.RoleWork, labels(""),
+		rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+		rule(workGroup, "manifestworks", nil, "get", "list", "watch", "update", "patch"),
+		rule(workGroup, "manifestworks/status", nil, "patch", "update"),
+	)
+	return []*rbacv1.ClusterRole{registration, work}
+}
+
+func clusterRole(name string, labels map[string]string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Rules:      rules,
+	}
+}
+
+func roleRef(name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+}
+
+func clusterBinding(cluster string) *rbacv1.ClusterRoleBinding {
+	name := clusterv1.RolePrefixManagedCluster + cluster
+	return &rbacv1.ClusterRoleBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels(cluster)},
+		Subjects:   subjects(cluster),
+		RoleRef:    roleRef(name),
+	}
+}
+
+func roleBinding(cluster, suffix, role string, finalizers ...string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: cluster, Name: clusterv1.RolePrefixManagedCluster + cluster + suffix,
+			Labels: labels(cluster), Finalizers: finalizers,
+		},
+		Subjects: subjects(cluster),
+		RoleRef:  roleRef(role),
+	}
+}
+
+func registrationBinding(cluster string) *rbacv1.RoleBinding {
+	return roleBinding(cluster, clusterv1.RoleBindingSuffixRegistration, clusterv1.RoleRegistration)
+}
+
+// workBinding carries a finalizer, so that the agent can still remove works
+// while the binding is being deleted.
+func workBinding(cluster string) *rbacv1.RoleBinding {
+	return roleBinding(cluster, clusterv1.RoleBindingSuffixWork, clusterv1.RoleWork, clusterv1.FinalizerManifestWorkCleanup)
+}
+
+// Resources that this loop deletes.
+var (
+	clusterRoles        = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterroles"}
+	clusterRoleBindings = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterrolebindings"}
+	roleBindings        = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "rolebindings"}
+)
+
+// stamp notes on o a hash of o, so that a hub that starts again can tell from
+// metadata alone that nothing is to be written.
+func stamp(o reconcile.Object) string {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	hash := hex.EncodeToString(sum[:12])
+	annotations := o.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[clusterv1.AnnotationIntent] = hash
+	o.SetAnnotations(annotations)
+	return hash
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusterset keeps the sets default and global as they have to be, and
+// tells of every set whether it has members.
+//
+// It owns spec.clusterSelector of those two sets (gate DefaultClusterSet, on by
+// default), unless their annotation autoupdate is "false", and the condition
+// ClusterSetEmpty of all sets. Labels, annotations and managed namespaces are
+// the users'. Counts are renewed at most every ten seconds a set while clusters
+// come and go, so that a wave of registrations is not a wave of writes.
+//
+// Contract: registration.md 5.6.
+package clusterset

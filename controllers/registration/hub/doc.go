@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hub gathers the hub's side of registration: one package below it for
+// each control loop (accept, approve, lease, taint, clusterset, gc), and
+// identity, which knows the names that agents come under.
+//
+// It holds no code itself; controllers/ocm-hub lists and starts the loops.
+//
+// Contract: registration.md 4 and 5.
+package hub

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// maxPriority is the highest cleanup priority; others than 0 to 100 count as 0.
+const maxPriority = 100
+
+// Item is an object in the namespace of the cluster.
+type Item struct {
+	// Name and UID of the object.
+	Name string
+	UID  types.UID
+	// Priority is its annotation cleanup-priority as it stands there.
+	Priority string
+	// Deleting is true when it waits for its finalizers.
+	Deleting bool
+}
+
+// Group is all objects of one resource.
+type Group struct {
+	// Resource of the objects.
+	Resource schema.GroupVersionResource
+	// Items are the objects.
+	Items []Item
+}
+
+// State is everything that a decision needs.
+type State struct {
+	// Cluster is nil when it is gone.
+	Cluster *clusterv1.ManagedCluster
+	// Name of the cluster and its namespace.
+	Name string
+	// Groups are the resources to remove, in their order.
+	Groups []Group
+	// Owned is true when a cluster of the name was seen to go and the namespace
+	// was its own.
+	Owned bool
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Decide is pure.
+func Decide(s State) reconcile.Plan {
+	if s.Cluster == nil {
+		if !s.Owned {
+			return reconcile.Plan{}
+		}
+		deletes, _ := next(s)
+		return reconcile.Plan{Delete: deletes}
+	}
+	mc := s.Cluster.DeepCopy()
+	if mc.DeletionTimestamp == nil {
+		if !slices.Contains(mc.Finalizers, clusterv1.FinalizerResourceCleanup) {
+			mc.Finalizers = append(mc.Finalizers, clusterv1.FinalizerResourceCleanup)
+		}
+		return reconcile.Plan{Object: mc}
+	}
+	if !slices.Contains(mc.Finalizers, clusterv1.FinalizerResourceCleanup) {
+		return reconcile.Plan{}
+	}
+	deletes, remaining := next(s)
+	plan := reconcile.Plan{Object: mc, Delete: deletes, OnFailure: &metav1.Condition{
+		Type: clusterv1.ConditionDeleting, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonDeletingError,
+		Message: "What belongs to the cluster cannot be deleted:",
+	}}
+	condition := metav1.Condition{Type: clusterv1.ConditionDeleting, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonNoResource, Message: "Nothing of the cluster is left"}
+	if remaining != "" {
+		condition = metav1.Condition{Type: clusterv1.ConditionDeleting, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonResourceRemaining, Message: remaining}
+	} else {
+		mc.Finalizers = slices.DeleteFunc(mc.Finalizers, func(f string) bool { return f == clusterv1.FinalizerResourceCleanup })
+	}
+	have := apimeta.FindStatusCondition(mc.Status.Conditions, condition.Type)
+	// The last word is not written: the object goes with it.
+	if remaining != "" && (have == nil || have.Reason != condition.Reason || have.Message != condition.Message) {
+		reconcile.SetCondition(&mc.Status.Conditions, condition, s.Now)
+	}
+	return plan
+}
+
+// next returns what to delete now, and what is left in words; both are empty
+// when nothing is.
+func next(s State) ([]reconcile.Target, string) {
+	for _, g := range s.Groups {
+		if len(g.Items) == 0 {
+			continue
+		}
+		lowest, pending := maxPriority+1, 0
+		for _, item := range g.Items {
+			lowest = min(lowest, priority(item.Priority))
+			if item.Deleting {
+				pending++
+			}
+		}
+		var out []reconcile.Target
+		for _, item := range g.Items {
+			if !item.Deleting && priority(item.Priority) == lowest {
+				out = append(out, reconcile.Target{Resource: g.Resource, Namespace: s.Name, Name: item.Name, UID: item.UID})
+			}
+		}
+		return out, fmt.Sprintf("%d %s are left, %d of them wait for their finalizers", len(g.Items), g.Resource.Resource, pending)
+	}
+	return nil, ""
+}
+
+// priority reads the annotation; what is no number from 0 to 100 is 0.
+func priority(annotation string) int {
+	n, err := strconv.Atoi(annotation)
+	if err != nil || n < 0 || n > maxPriority {
+		return 0
+	}
+	return n
+}

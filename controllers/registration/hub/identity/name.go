@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package identity
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// reservedNames and reservedPrefixes are namespaces that no cluster may own.
+// registration and work are names of ClusterRoles that all agents share
+// (registration.md 5.2): a cluster of that name would overwrite them.
+var (
+	reservedNames    = []string{"default", "registration", "work"}
+	reservedPrefixes = []string{"kube-", "openshift-", "open-cluster-management"}
+)
+
+// CheckName tells why a ManagedCluster must not have this name, or nil. A
+// cluster owns the namespace of its name on the hub, so the name must be a DNS
+// label and must not be one that the hub itself uses.
+func CheckName(name string) error {
+	if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
+		return fmt.Errorf("cluster name %q is not usable as a namespace: %s", name, strings.Join(faults, "; "))
+	}
+	for _, reserved := range reservedNames {
+		if name == reserved {
+			return reservedError(name)
+		}
+	}
+	for _, prefix := range reservedPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return reservedError(name)
+		}
+	}
+	return nil
+}
+
+func reservedError(name string) error {
+	return fmt.Errorf("cluster name %q is reserved: a cluster owns the namespace of its name on the hub; "+
+		"default, registration, work, kube-*, openshift-* and open-cluster-management* cannot be used", name)
+}

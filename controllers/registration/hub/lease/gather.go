@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// gather adds what is known of the lease.
+func (c *Controller) gather(_ context.Context, mc *clusterv1.ManagedCluster) (State, error) {
+	s := State{Cluster: mc, Now: c.config.Clock.Now()}
+	if b, ok := c.config.Arrivals.Get(mc.Name); ok {
+		s.Beat = &b
+	}
+	return s, nil
+}

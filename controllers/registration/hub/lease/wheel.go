@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// tick of the wheel: a cluster is found late by at most this.
+const tick = time.Second
+
+// Wheel calls back for names whose time has come: one timer for all of them. A
+// name has one time; a new one replaces it. Moving a name costs nothing but a
+// map write, since old entries are skipped when their second comes.
+type Wheel struct {
+	clock clock.WithTicker
+
+	mu    sync.Mutex
+	due   map[string]int64              // second when a name is due
+	slots map[int64]map[string]struct{} // names by second
+	last  int64
+}
+
+// NewWheel makes an empty wheel.
+func NewWheel(clk clock.WithTicker) *Wheel {
+	return &Wheel{clock: clk, due: map[string]int64{}, slots: map[int64]map[string]struct{}{}, last: clk.Now().Unix()}
+}
+
+// Set makes name due at t, instead of whenever it was due before.
+func (w *Wheel) Set(name string, t time.Time) {
+	second := t.Unix() + 1
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if have, ok := w.due[name]; ok {
+		if have == second {
+			return
+		}
+		w.leave(name, have)
+	}
+	second = max(second, w.last+1)
+	w.due[name] = second
+	slot := w.slots[second]
+	if slot == nil {
+		slot = map[string]struct{}{}
+		w.slots[second] = slot
+	}
+	slot[name] = struct{}{}
+}
+
+// Drop forgets name.
+func (w *Wheel) Drop(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if have, ok := w.due[name]; ok {
+		w.leave(name, have)
+		delete(w.due, name)
+	}
+}
+
+func (w *Wheel) leave(name string, second int64) {
+	slot := w.slots[second]
+	delete(slot, name)
+	if len(slot) == 0 {
+		delete(w.slots, second)
+	}
+}
+
+// Run calls ring with each name that is due, until ctx ends.
+func (w *Wheel) Run(ctx context.Context, ring func(name string)) error {
+	ticker := w.clock.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			for _, name := range w.turn() {
+				ring(name)
+			}
+		}
+	}
+}
+
+// turn takes out the names that are due by now.
+func (w *Wheel) turn() []string {
+	now := w.clock.Now().Unix()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for second := w.last + 1; second <= now; second++ {
+		for name := range w.slots[second] {
+			delete(w.due, name)
+			out = append(out, name)
+		}
+		delete(w.slots, second)
+	}
+	w.last = max(w.last, now)
+	return out
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package taint
+
+import (
+	"slices"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// State is everything that a decision needs.
+type State struct {
+	// Cluster is the ManagedCluster.
+	Cluster *clusterv1.ManagedCluster
+}
+
+// Wanted is the key of the taint that a cluster with these conditions has, or
+// empty.
+func Wanted(conditions []metav1.Condition) string {
+	c := apimeta.FindStatusCondition(conditions, clusterv1.ConditionAvailable)
+	switch {
+	case c == nil || c.Status == metav1.ConditionUnknown:
+		return clusterv1.TaintUnreachable
+	case c.Status == metav1.ConditionFalse:
+		return clusterv1.TaintUnavailable
+	default:
+		return ""
+	}
+}
+
+// Decide is pure: it puts on the one taint that is right and takes off the
+// other.
+func Decide(s State) reconcile.Plan {
+	if s.Cluster.DeletionTimestamp != nil {
+		return reconcile.Plan{}
+	}
+	wanted := Wanted(s.Cluster.Status.Conditions)
+	mc := s.Cluster.DeepCopy()
+	has := false
+	mc.Spec.Taints = slices.DeleteFunc(mc.Spec.Taints, func(t clusterv1.Taint) bool {
+		ours := t.Key == clusterv1.TaintUnreachable || t.Key == clusterv1.TaintUnavailable
+		right := t.Key == wanted && t.Effect == clusterv1.TaintEffectNoSelect && t.Value == ""
+		has = has || right
+		return ours && !right
+	})
+	if wanted != "" && !has {
+		// Admission adds the time.
+		mc.Spec.Taints = append(mc.Spec.Taints, clusterv1.Taint{Key: wanted, Effect: clusterv1.TaintEffectNoSelect})
+	}
+	return reconcile.Plan{Object: mc}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// SharedAnnotation is put by TrimMetadata on the copy in the cache, never on
+// the object itself, when others than one field manager own parts of it.
+const SharedAnnotation = "cache.local/shared-with-other-managers"
+
+// Trim drops what no loop reads: managedFields and what kubectl apply noted.
+func Trim(in any) (any, error) {
+	o, err := apimeta.Accessor(in)
+	if err != nil {
+		return in, nil //nolint:nilerr // a tombstone passes as it is
+	}
+	o.SetManagedFields(nil)
+	if annotations := o.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		o.SetAnnotations(annotations)
+	}
+	return in, nil
+}
+
+// TrimMetadata keeps, of the annotations, only those named, and marks objects
+// that not owner alone manages. The zero owner marks none.
+func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc {
+	return func(in any) (any, error) {
+		o, err := apimeta.Accessor(in)
+		if err != nil {
+			return in, nil //nolint:nilerr // a tombstone passes as it is
+		}
+		var kept map[string]string
+		keep := func(key, value string) {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+		for key, value := range o.GetAnnotations() {
+			if slices.Contains(annotations, key) {
+				keep(key, value)
+			}
+		}
+		if owner != "" && !soleManager(o.GetManagedFields(), owner) {
+			keep(SharedAnnotation, "true")
+		}
+		o.SetAnnotations(kept)
+		o.SetManagedFields(nil)
+		return in, nil
+	}
+}
+
+// soleManager tells whether owner alone applied all fields.
+func soleManager(fields []metav1.ManagedFieldsEntry, owner string) bool {
+	return !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
+		return f.Manager != owner || f.Operation != metav1.ManagedFieldsOperationApply
+	})
+}
+
+// Metadata is an example object for kinds of which only metadata is watched.
+func Metadata(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(gvk)
+	return o
+}
+
+// MetadataList is an empty list to read such objects into.
+func MetadataList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
+	l := &metav1.PartialObjectMetadataList{}
+	l.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	return l
+}
+
+// NotCopied is an option of reads whose result is not changed: the cache's own
+// objects are returned.
+var NotCopied = client.UnsafeDisableDeepCopy
