@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package nodes
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Inventory is what clusters could leave on a machine: network namespaces,
+// interfaces, packet filter tables, mounts, control groups, folders, and
+// processes of the harness. Each entry is a kind and a name.
+type Inventory map[string]bool
+
+// places are where kubelet, containerd, runc and CNI plugins are known to write
+// when nobody stops them.
+var places = []string{
+	"/etc/cni", "/etc/kubernetes", "/opt/cni", "/run/containerd", "/run/containerd-state", "/run/flannel", "/run/netns", "/run/runc",
+	"/usr/libexec/kubernetes", "/var/lib/cni", "/var/lib/containerd", "/var/lib/etcd", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods",
+}
+
+// TakeInventory looks at the machine as it is.
+func TakeInventory() (Inventory, error) {
+	found := Inventory{}
+	for _, look := range []func(Inventory) error{lookAtFolders, lookAtNetwork, lookAtMounts, lookAtCgroups, lookAtProcesses} {
+		if err := look(found); err != nil {
+			return nil, fmt.Errorf("taking the inventory of the machine: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// Added lists what is in after and not in i, sorted.
+func (i Inventory) Added(after Inventory) []string {
+	var added []string
+	for entry := range after {
+		if !i[entry] {
+			added = append(added, entry)
+		}
+	}
+	slices.Sort(added)
+	return added
+}
+
+func (i Inventory) add(kind, name string) { i[kind+" "+name] = true }
+
+func lookAtFolders(found Inventory) error {
+	own, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range append(own, places...) {
+		if _, err := os.Lstat(dir); err != nil {
+			continue
+		}
+		found.add("folder", dir)
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue // it went away meanwhile
+		}
+		for _, entry := range entries {
+			found.add("folder", filepath.Join(dir, entry.Name()))
+		}
+	}
+	return nil
+}
+
+func lookAtNetwork(found Inventory) error {
+	interfaces, err := net.Interfaces()
+	if err != nil {
+		return err
+	}
+	for _, one := range interfaces {
+		found.add("interface", one.Name)
+	}
+	tables, err := exec.Command("nft", "list", "tables").Output()
+	if err != nil {
+		return fmt.Errorf("listing packet filter tables: %w", err)
+	}
+	for line := range strings.Lines(string(tables)) {
+		found.add("nft", strings.TrimSpace(line))
+	}
+	return nil
+}
+
+func lookAtMounts(found Inventory) error {
+	file, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 {
+			found.add("mount", fields[4])
+		}
+	}
+	return lines.Err()
+}
+
+func lookAtCgroups(found Inventory) error {
+	return filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			found.add("cgroup", path)
+		}
+		return nil // what goes away meanwhile is no matter
+	})
+}
+
+// lookAtProcesses finds processes of a fabric by what they were started with:
+// every one of them names the fabric's folder or control group.
+func lookAtProcesses(found Inventory) error {
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		if line := strings.ReplaceAll(string(body), "\x00", " "); strings.Contains(line, "/"+folderPrefix) {
+			found.add("process", filepath.Base(filepath.Dir(file))+" "+line)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package nodes
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
+)
+
+// tailLines is how much of each program's log a failed test shows.
+const tailLines = 8
+
+// Start starts clusters on a fabric of their own, all at once, and returns them
+// in the order of the options. At the end of the test they are stopped and the
+// machine is compared with what it was before: anything left fails the test.
+// When the test failed, the logs of all programs are kept among its artifacts
+// (go test -artifacts) and their ends are printed.
+func Start(t testing.TB, options ...Options) []*Cluster {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	binaries, err := FindBinaries(t.Context(), Folders(cache)...)
+	require.NoError(t, err)
+	before, err := TakeInventory()
+	require.NoError(t, err)
+	fabric, err := NewFabric(t.Context(), binaries)
+	require.NoError(t, err)
+	clusters := make([]*Cluster, len(options))
+	t.Cleanup(func() {
+		if t.Failed() {
+			fabric.keepLogs(t)
+		}
+		require.NoError(t, fabric.Close())
+		RequireNothingLeft(t, before)
+	})
+	var group errgroup.Group
+	for i, one := range options {
+		group.Go(func() error {
+			var err error
+			clusters[i], err = fabric.Start(t.Context(), one)
+			return err
+		})
+	}
+	require.NoError(t, group.Wait())
+	return clusters
+}
+
+// Folders are where Kubernetes is looked for: KUBEBUILDER_ASSETS, and what
+// test/kubernetes keeps below cache.
+func Folders(cache string) []string {
+	return []string{os.Getenv("KUBEBUILDER_ASSETS"), playground.CacheDir(cache)}
+}
+
+// RequireNothingLeft compares the machine with an earlier inventory and fails the
+// test by what is new. It looks for ten seconds: what ends a cell may still be at
+// work when its starter was killed.
+func RequireNothingLeft(t testing.TB, before Inventory) {
+	t.Helper()
+	var left []string
+	gone := func(context.Context) (bool, error) {
+		after, err := TakeInventory()
+		left = before.Added(after)
+		return len(left) == 0, err
+	}
+	err := wait.PollUntilContextTimeout(context.Background(), pollEvery, 10*time.Second, true, gone)
+	require.NoError(t, err, "the clusters left this behind: %q", left)
+}
+
+// keepLogs saves the logs of all programs, which would go with their clusters.
+func (f *Fabric) keepLogs(t testing.TB) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for _, c := range f.clusters {
+		for _, component := range Components() {
+			t.Logf("end of %s of %s:\n%s", component, c.Name, process.Tail(c.LogFile(component), tailLines))
+			target := filepath.Join(t.ArtifactDir(), c.Name+"-"+string(component)+".log")
+			if err := copyFile(c.LogFile(component), target); err != nil {
+				t.Logf("keeping the log of %s of %s: %v", component, c.Name, err)
+			}
+		}
+	}
+}
+
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(target, source); err != nil {
+		return err
+	}
+	return target.Close()
+}
