@@ -17,7 +17,7 @@
 // closes. Start checks that by an Inventory from before.
 //
 // It needs Linux, root, and containerd, runc, containernetworking-plugins,
-// nftables, iproute2 and conntrack; Kubernetes comes from
+// nftables, iproute2, iptables (which the CNI plugins call) and conntrack; Kubernetes comes from
 // test/kubernetes. Tests that use it carry the build tag e2e. What was learnt
 // about running nodes this way is written beside the settings, in settings.go.
 //

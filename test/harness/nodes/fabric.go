@@ -81,9 +81,9 @@ func FindBinaries(ctx context.Context, folders ...string) (Binaries, error) {
 // NewFabric makes an empty network. Its folder lies below the system's folder
 // for temporary files, with a short name because of the limit for socket paths.
 func NewFabric(ctx context.Context, binaries Binaries) (*Fabric, error) {
-	for _, program := range []string{"containerd", "ctr", "runc", "nft", "ip", "conntrack"} {
+	for _, program := range []string{"containerd", "ctr", "runc", "nft", "ip", "iptables", "conntrack"} {
 		if _, err := exec.LookPath(program); err != nil {
-			return nil, fmt.Errorf("looking for what nodes need (containerd runc containernetworking-plugins nftables iproute2 conntrack): %w", err)
+			return nil, fmt.Errorf("looking for what nodes need (containerd runc containernetworking-plugins nftables iproute2 iptables conntrack): %w", err)
 		}
 	}
 	dir, err := os.MkdirTemp("", folderPrefix)

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build linux
+
+package nodes
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Process is one process of a cluster, of a pod or of the cluster itself.
+type Process struct {
+	// PID is its number outside.
+	PID int
+	// Command is the program's name, without its folder.
+	Command string
+	// Resident is its memory, VmRSS, in bytes.
+	Resident int64
+}
+
+// Processes lists what runs in the cluster: its programs and its pods.
+func (c *Cluster) Processes() ([]Process, error) {
+	// Every hierarchy knows all of them; one of these is there.
+	var group string
+	for _, place := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/pids/"} {
+		if _, err := os.Stat(place + c.cgroup()); err == nil {
+			group = place + c.cgroup()
+		}
+	}
+	var found []Process
+	err := filepath.WalkDir(group, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Name() != "cgroup.procs" {
+			return err
+		}
+		body, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for pid := range strings.FieldsSeq(string(body)) {
+			one, err := readProcess(pid)
+			if errors.Is(err, os.ErrNotExist) {
+				continue // it ended meanwhile
+			}
+			if err != nil {
+				return err
+			}
+			found = append(found, one)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing processes of %s: %w", c.Name, err)
+	}
+	return found, nil
+}
+
+func readProcess(pid string) (Process, error) {
+	number, err := strconv.Atoi(pid)
+	if err != nil {
+		return Process{}, err
+	}
+	line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+	if err != nil {
+		return Process{}, err
+	}
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return Process{}, err
+	}
+	program, _, _ := bytes.Cut(line, []byte{0})
+	out := Process{PID: number, Command: filepath.Base(string(program))}
+	for line := range strings.Lines(string(status)) {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && fields[0] == "VmRSS:" {
+			kibibytes, err := strconv.ParseInt(fields[1], 10, 64)
+			if err != nil {
+				return Process{}, err
+			}
+			out.Resident = kibibytes << 10
+		}
+	}
+	return out, nil
+}
