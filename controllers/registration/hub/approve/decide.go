@@ -37,7 +37,8 @@ type State struct {
 	Cluster *clusterv1.ManagedCluster
 	// Requests are those with the label of the cluster, oldest first.
 	Requests []Request
-	// Alive is true when the cluster's lease is fresh.
+	// Alive is true when the cluster's lease is fresh and its agent has joined:
+	// the lease that the hub makes says nothing of an agent.
 	Alive bool
 	// AutoApprove lists the users whose first requests need no person.
 	AutoApprove []string
@@ -97,7 +98,7 @@ func Decide(s State) Decision {
 }
 
 // note keeps in annotations who got the last certificate, and until when it
-// lives.
+// lives; requests come oldest first, so the newest has the last word.
 func note(s State, mc *clusterv1.ManagedCluster) {
 	for _, r := range s.Requests {
 		if len(r.CSR.Status.Certificate) == 0 {
@@ -107,13 +108,8 @@ func note(s State, mc *clusterv1.ManagedCluster) {
 		if err != nil || issued.Subject.CommonName != r.Agent.User() {
 			continue
 		}
-		end := issued.NotAfter.UTC().Format(time.RFC3339)
-		// Of several certificates the one that ends last is the newest.
-		if have, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires]); err == nil && have.After(issued.NotAfter) {
-			continue
-		}
 		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAgentName, r.Agent.Name)
-		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCertificateExpires, end)
+		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCertificateExpires, issued.NotAfter.UTC().Format(time.RFC3339))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,7 +33,8 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		return s, fmt.Errorf("reading managedcluster %s: %w", name, err)
 	}
 	s.Cluster = mc
-	s.Alive = c.config.Arrivals.Fresh(name, lease.Grace(mc))
+	s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
+		c.config.Arrivals.Fresh(name, lease.Grace(mc))
 	list := &certificatesv1.CertificateSigningRequestList{}
 	if err := c.reader.List(ctx, list, client.MatchingLabels{clusterv1.LabelClusterName: name}); err != nil {
 		return s, fmt.Errorf("listing the certificate requests of cluster %s: %w", name, err)

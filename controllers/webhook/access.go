@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Hub answers what rules ask of the hub.
+type Hub interface {
+	// Allowed tells whether the user may do what the attributes say.
+	Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error)
+	// Namespace returns the metadata of a namespace, nil when there is none.
+	Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, error)
+}
+
+// live is the Hub that asks the API server each time.
+type live struct{ client dynamic.Interface }
+
+// NewHub makes a Hub of the API server behind the client, which needs the
+// rights to create subjectaccessreviews and to get namespaces.
+func NewHub(client dynamic.Interface) Hub { return live{client} }
+
+var (
+	reviews    = authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews")
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+// Allowed passes the whole identity on: name, UID, groups and extra.
+func (l live) Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user.Username, UID: user.UID, Groups: user.Groups, ResourceAttributes: &attributes,
+		},
+	}
+	for key, values := range user.Extra {
+		if review.Spec.Extra == nil {
+			review.Spec.Extra = map[string]authorizationv1.ExtraValue{}
+		}
+		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+	}
+	u, err := typed.ToUnstructured(review)
+	if err != nil {
+		return false, err
+	}
+	answer, err := l.client.Resource(reviews).Create(ctx, u, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("reviewing the access of %s: %w", user.Username, internal(err))
+	}
+	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
+	return allowed, err
+}
+
+// Namespace reads live: what a cache shows may be older than the request.
+func (l live) Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, error) {
+	u, err := l.client.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading namespace %s: %w", name, internal(err))
+	}
+	return &metav1.ObjectMeta{Name: name, UID: u.GetUID(), Labels: u.GetLabels(), DeletionTimestamp: u.GetDeletionTimestamp()}, nil
+}
+
+// internal hides the API status of an error of our own request, which must not
+// look like the answer to the user's.
+func internal(err error) error { return fmt.Errorf("%s", err.Error()) } //nolint:errorlint // the status must not be passed on
+
+// acceptRight is the right to accept a cluster, and to take that back.
+func acceptRight(cluster string) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{
+		Group: clusterv1.RegisterGroup, Resource: "managedclusters", Subresource: clusterv1.SubresourceAccept, Verb: "update", Name: cluster,
+	}
+}
+
+// setRight is the right to put clusters into a set, or to bind it.
+func setRight(set, subresource string) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{
+		Group: clusterv1.GroupName, Resource: "managedclustersets", Subresource: subresource, Verb: "create", Name: set,
+	}
+}
+
+// require turns a missing right into the answer 403.
+func (s *Server) require(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes, message string) error {
+	ok, err := s.o.Hub.Allowed(ctx, user, right)
+	if err != nil || ok {
+		return err
+	}
+	return forbidden(right, message)
+}
+
+func forbidden(right authorizationv1.ResourceAttributes, message string) error {
+	resource := right.Resource
+	if right.Subresource != "" {
+		resource += "/" + right.Subresource
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: right.Group, Resource: resource}, right.Name, fmt.Errorf("%s", message))
+}

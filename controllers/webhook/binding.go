@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+)
+
+// validateBinding wants the name of the set, and at creation the right to bind
+// it (registration.md 4.3).
+func (s *Server) validateBinding(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
+	binding, old, err := objects[clusterv1beta2.ManagedClusterSetBinding](r)
+	if err != nil {
+		return nil, err
+	}
+	if binding.Name != binding.Spec.ClusterSet {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name: %q must be the same as spec.clusterSet %q", binding.Name, binding.Spec.ClusterSet))
+	}
+	if old != nil {
+		return nil, nil
+	}
+	message := fmt.Sprintf("user %q is not allowed to bind cluster set %q", r.UserInfo.Username, binding.Spec.ClusterSet)
+	return nil, s.require(ctx, r.UserInfo, setRight(binding.Spec.ClusterSet, clusterv1.SubresourceBind), message)
+}

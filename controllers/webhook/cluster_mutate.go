@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+)
+
+// mutateCluster fills in what the hub itself decides of a ManagedCluster
+// (registration.md 4.1), and what its loops would otherwise have to write in
+// requests of their own: finalizers, the first taint.
+func (s *Server) mutateCluster(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
+	mc, old, err := objects[clusterv1.ManagedCluster](r)
+	if err != nil {
+		return nil, err
+	}
+	before := mc.DeepCopy()
+	if old == nil {
+		s.mutateNew(mc, r.UserInfo)
+	} else if err := s.mutateChanged(ctx, mc, old, r.UserInfo); err != nil {
+		return nil, err
+	}
+	if mc.Spec.HubAcceptsClient && (old == nil || !old.Spec.HubAcceptsClient) {
+		if err := s.mutateAccepted(ctx, mc, r.UserInfo); err != nil {
+			return nil, err
+		}
+	}
+	return clusterPatch(r.Object.Raw, before, mc)
+}
+
+// mutateNew completes a cluster at its creation.
+func (s *Server) mutateNew(mc *clusterv1.ManagedCluster, user authenticationv1.UserInfo) {
+	now := metav1.NewTime(s.o.Clock.Now())
+	for i := range mc.Spec.Taints {
+		mc.Spec.Taints[i].TimeAdded = &now
+	}
+	if !slices.ContainsFunc(mc.Spec.Taints, func(t clusterv1.Taint) bool { return t.Key == clusterv1.TaintUnreachable }) {
+		mc.Spec.Taints = append(mc.Spec.Taints, clusterv1.Taint{
+			Key: clusterv1.TaintUnreachable, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: &now,
+		})
+	}
+	features := s.o.Features()
+	if features.DefaultClusterSet && mc.Labels[clusterv1.LabelClusterSet] == "" {
+		metav1.SetMetaDataLabel(&mc.ObjectMeta, clusterv1.LabelClusterSet, clusterv1beta2.DefaultClusterSet)
+	}
+	if features.ResourceCleanup {
+		addFinalizer(mc, clusterv1.FinalizerResourceCleanup)
+	}
+	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCreator, user.Username)
+	delete(mc.Annotations, clusterv1.AnnotationAdoptedNamespace)
+}
+
+// mutateChanged completes an update.
+func (s *Server) mutateChanged(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
+	if err := s.timeTaints(mc, old); err != nil {
+		return err
+	}
+	// What only the hub writes survives a replacement that does not know it.
+	for _, key := range ownAnnotations {
+		if value, had := old.Annotations[key]; had && mc.Annotations[key] == "" {
+			metav1.SetMetaDataAnnotation(&mc.ObjectMeta, key, value)
+		}
+	}
+	return s.defaultSet(ctx, mc, old, user)
+}
+
+// ownAnnotations are set by this server and by nobody else.
+var ownAnnotations = []string{clusterv1.AnnotationCreator, clusterv1.AnnotationAdoptedNamespace}
+
+// defaultSet puts a cluster without a set into the set default. A cluster that
+// is being deleted, or whose label this update does not touch and whose author
+// may not join the set, is left as it is: the update must not fail for it.
+func (s *Server) defaultSet(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
+	if !s.o.Features().DefaultClusterSet || mc.Labels[clusterv1.LabelClusterSet] != "" || mc.DeletionTimestamp != nil {
+		return nil
+	}
+	if old.Labels[clusterv1.LabelClusterSet] == "" {
+		if _, agent := identity.Clusters(user.Groups); agent {
+			return nil
+		}
+		may, err := s.o.Hub.Allowed(ctx, user, setRight(clusterv1beta2.DefaultClusterSet, clusterv1.SubresourceJoin))
+		if err != nil || !may {
+			return err
+		}
+	}
+	metav1.SetMetaDataLabel(&mc.ObjectMeta, clusterv1.LabelClusterSet, clusterv1beta2.DefaultClusterSet)
+	return nil
+}
+
+// timeTaints stamps taints that are new or changed (registration.md 4.1).
+func (s *Server) timeTaints(mc, old *clusterv1.ManagedCluster) error {
+	now := metav1.NewTime(s.o.Clock.Now())
+	stored := map[string]clusterv1.Taint{}
+	for _, t := range old.Spec.Taints {
+		stored[t.Key] = t
+	}
+	var wrong []string
+	for i := range mc.Spec.Taints {
+		t := &mc.Spec.Taints[i]
+		have, known := stored[t.Key]
+		switch {
+		case known && have.Value == t.Value && have.Effect == t.Effect:
+			if !sameTime(t.TimeAdded, have.TimeAdded) {
+				wrong = append(wrong, t.Key)
+			}
+		case t.TimeAdded != nil:
+			wrong = append(wrong, t.Key)
+		default:
+			t.TimeAdded = &now
+		}
+	}
+	if len(wrong) > 0 {
+		return apierrors.NewBadRequest(fmt.Sprintf("spec.taints: timeAdded of %s is set by the hub; leave it as it is, and out of new or changed taints", strings.Join(wrong, ", ")))
+	}
+	return nil
+}
+
+func sameTime(a, b *metav1.Time) bool {
+	if a == nil || b == nil || a.IsZero() || b.IsZero() {
+		return (a == nil || a.IsZero()) == (b == nil || b.IsZero())
+	}
+	return a.Equal(b)
+}
+
+// mutateAccepted prepares a cluster that is accepted by this request: the
+// finalizer of its rights, and whether it may take over a namespace that was
+// there before.
+func (s *Server) mutateAccepted(ctx context.Context, mc *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
+	addFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
+	delete(mc.Annotations, clusterv1.AnnotationAdoptedNamespace)
+	if identity.CheckName(mc.Name) != nil {
+		return nil
+	}
+	ns, err := s.o.Hub.Namespace(ctx, mc.Name)
+	if err != nil || ns == nil || ns.Labels[clusterv1.LabelClusterName] == mc.Name {
+		return err
+	}
+	may, err := s.o.Hub.Allowed(ctx, user, namespaceRight(mc.Name))
+	if err != nil || !may {
+		return err
+	}
+	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAdoptedNamespace, string(ns.UID))
+	return nil
+}
+
+// namespaceRight is what is needed to give a namespace that was there before
+// to a cluster.
+func namespaceRight(name string) authorizationv1.ResourceAttributes {
+	return authorizationv1.ResourceAttributes{Resource: "namespaces", Verb: "update", Name: name}
+}
+
+func addFinalizer(o metav1.Object, f string) {
+	if o.GetDeletionTimestamp() == nil && !slices.Contains(o.GetFinalizers(), f) {
+		o.SetFinalizers(append(o.GetFinalizers(), f))
+	}
+}
+
+// clusterPatch is the difference of the parts that mutation may change.
+func clusterPatch(raw []byte, before, after *clusterv1.ManagedCluster) ([]operation, error) {
+	var out []operation
+	if !maps.Equal(before.Labels, after.Labels) {
+		out = append(out, operation{"add", "/metadata/labels", after.Labels})
+	}
+	if !maps.Equal(before.Annotations, after.Annotations) {
+		out = append(out, operation{"add", "/metadata/annotations", after.Annotations})
+	}
+	if !slices.Equal(before.Finalizers, after.Finalizers) {
+		out = append(out, operation{"add", "/metadata/finalizers", after.Finalizers})
+	}
+	if !reflect.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
+		var shape struct {
+			Spec json.RawMessage `json:"spec"`
+		}
+		if err := json.Unmarshal(raw, &shape); err != nil {
+			return nil, apierrors.NewBadRequest("the object cannot be decoded: " + err.Error())
+		}
+		if len(shape.Spec) == 0 || string(shape.Spec) == "null" {
+			out = append(out, operation{"add", "/spec", map[string]any{}})
+		}
+		out = append(out, operation{"add", "/spec/taints", after.Spec.Taints})
+	}
+	return out, nil
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"fmt"
+	"net/http"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/conversion"
+)
+
+// convert answers a ConversionReview, versions v1 and v1beta1, which have the
+// same form. Either all objects are converted or none.
+func (s *Server) convert(w http.ResponseWriter, r *http.Request) {
+	// Lists of add-ons are large; a few at a time bound the memory.
+	select {
+	case s.converts <- struct{}{}:
+		defer func() { <-s.converts }()
+	case <-r.Context().Done():
+		return
+	}
+	review := &apiextensionsv1.ConversionReview{}
+	if err := read(w, r, maxConversion, review); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if review.Request == nil {
+		http.Error(w, "the review holds no request", http.StatusBadRequest)
+		return
+	}
+	answer := &apiextensionsv1.ConversionReview{TypeMeta: review.TypeMeta, Response: convertAll(review.Request)}
+	s.write(w, answer)
+}
+
+func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {
+	response := &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	for i := range request.Objects {
+		converted, err := conversion.Convert(request.Objects[i].Raw, request.DesiredAPIVersion)
+		if err != nil {
+			response.ConvertedObjects = nil
+			response.Result = metav1.Status{Status: metav1.StatusFailure, Message: fmt.Sprintf("converting object %d of %d: %v", i+1, len(request.Objects), err)}
+			return response
+		}
+		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Raw: converted})
+	}
+	return response
+}

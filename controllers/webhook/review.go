@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// rule answers one admission request: operations of a JSON patch, or an error.
+// An error that carries an API status is passed on as it is.
+type rule func(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error)
+
+// operation of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// admission wraps a rule in the review protocol, versions v1 and v1beta1,
+// which differ in nothing that is used here.
+func (s *Server) admission(decide rule) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		review := &admissionv1.AdmissionReview{}
+		if err := read(w, r, maxAdmission, review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if review.Request == nil {
+			http.Error(w, "the review holds no request", http.StatusBadRequest)
+			return
+		}
+		answer := &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta}
+		answer.Response = s.respond(r.Context(), review.Request, decide)
+		s.write(w, answer)
+	})
+}
+
+func (s *Server) respond(ctx context.Context, request *admissionv1.AdmissionRequest, decide rule) *admissionv1.AdmissionResponse {
+	response := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
+	patch, err := decide(ctx, request)
+	if err == nil && len(patch) > 0 {
+		kind := admissionv1.PatchTypeJSONPatch
+		response.PatchType = &kind
+		response.Patch, err = json.Marshal(patch)
+	}
+	if err == nil {
+		return response
+	}
+	response.Allowed = false
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		result := status.Status()
+		response.Result = &result
+		return response
+	}
+	s.o.Log.Error(err, "Admission request cannot be decided", "kind", request.Kind.Kind, "name", request.Name)
+	response.Result = &metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Reason: metav1.StatusReasonInternalError, Message: "the hub cannot decide this request now: " + err.Error(),
+	}
+	return response
+}
+
+// read decodes a bounded body.
+func read(w http.ResponseWriter, r *http.Request, limit int64, into any) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	if err != nil {
+		return fmt.Errorf("reading the review: %w", err)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("decoding the review: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) write(w http.ResponseWriter, answer any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		s.o.Log.V(1).Info("Review was not delivered", "error", err.Error())
+	}
+}
+
+// objects decodes what a request is about: the new object, and the old one
+// where there is one.
+func objects[T any](r *admissionv1.AdmissionRequest) (current, old *T, err error) {
+	current = new(T)
+	if err := json.Unmarshal(r.Object.Raw, current); err != nil {
+		return nil, nil, apierrors.NewBadRequest("the object cannot be decoded: " + err.Error())
+	}
+	if len(r.OldObject.Raw) == 0 || r.Operation == admissionv1.Create {
+		return current, nil, nil
+	}
+	old = new(T)
+	if err := json.Unmarshal(r.OldObject.Raw, old); err != nil {
+		return nil, nil, apierrors.NewBadRequest("the old object cannot be decoded: " + err.Error())
+	}
+	return current, old, nil
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"crypto/tls"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+)
+
+// Book holds the serving certificates of a listener. Its methods are safe for
+// concurrent use.
+type Book struct {
+	mu     sync.RWMutex
+	pages  map[string]*tls.Certificate
+	ends   map[string]time.Time
+	filled chan struct{}
+	want   []string
+	full   bool
+}
+
+// NewBook makes an empty Book that is full once it holds a certificate of each
+// of the DNS names.
+func NewBook(names ...string) *Book {
+	return &Book{pages: map[string]*tls.Certificate{}, ends: map[string]time.Time{}, filled: make(chan struct{}), want: names}
+}
+
+// Put serves name with the pair from now on. A pair that cannot be read leaves
+// the one before in place.
+func (b *Book) Put(name string, p Pair) error {
+	pair, err := tls.X509KeyPair(p.Cert, p.Key)
+	if err != nil {
+		return fmt.Errorf("serving %s: %w", name, errNoPair)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pages[name], b.ends[name] = &pair, p.Expiry()
+	for _, n := range b.want {
+		if b.pages[n] == nil {
+			return nil
+		}
+	}
+	if !b.full {
+		b.full = true
+		close(b.filled)
+	}
+	return nil
+}
+
+// Filled is closed when every wanted name has a certificate.
+func (b *Book) Filled() <-chan struct{} { return b.filled }
+
+// Expiries are the ends of the certificates by DNS name.
+func (b *Book) Expiries() map[string]time.Time {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return maps.Clone(b.ends)
+}
+
+// Certificate chooses by the server name that the client asks for. A client
+// that names none gets the first wanted one; a name that is not served is an
+// error.
+func (b *Book) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	name := hello.ServerName
+	if name == "" && len(b.want) > 0 {
+		name = b.want[0]
+	}
+	if c := b.pages[name]; c != nil {
+		return c, nil
+	}
+	return nil, fmt.Errorf("serving %q: there is no certificate of that name", name)
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+)
+
+// Policy says how long certificates live.
+type Policy struct {
+	// SignerLife is the life of the authority.
+	SignerLife time.Duration
+	// LeafLife is the life of a serving certificate; it never outlives the
+	// authority.
+	LeafLife time.Duration
+	// RotateAt is the part of its life after which a certificate is replaced,
+	// between 0 and 1. Lower is safer against outages, higher makes less work.
+	RotateAt float64
+}
+
+// DefaultPolicy is that of the contract.
+func DefaultPolicy() Policy {
+	return Policy{SignerLife: 365 * 24 * time.Hour, LeafLife: 30 * 24 * time.Hour, RotateAt: 0.8}
+}
+
+// backdate allows for clocks that are a little behind.
+const backdate = time.Minute
+
+// Pair is a certificate and its private key, both PEM. The key is secret.
+type Pair struct {
+	Cert, Key []byte
+}
+
+// Set is all that the hub serves with.
+type Set struct {
+	// Signer is the authority.
+	Signer Pair
+	// Bundle holds the PEM certificates of all valid authorities, newest first.
+	Bundle []byte
+	// Leaves are the serving certificates by DNS name.
+	Leaves map[string]Pair
+}
+
+// Names lists what Ensure made anew.
+type Names []string
+
+// Ensure returns a Set that is good at now for the DNS names, and what in it
+// is new: "signer", "bundle", or DNS names. Parts of have that are still good
+// are kept byte by byte; leaves of other names are left out.
+func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, error) {
+	out := Set{Signer: have.Signer, Leaves: map[string]Pair{}}
+	var changed Names
+	signer, err := parse(have.Signer)
+	if err != nil || !signer.cert.IsCA || p.worn(signer.cert, now) {
+		if out.Signer, err = p.newSigner(now); err != nil {
+			return Set{}, nil, err
+		}
+		if signer, err = parse(out.Signer); err != nil {
+			return Set{}, nil, err
+		}
+		changed = append(changed, "signer")
+	}
+	out.Bundle = bundle(signer.cert, have.Bundle, now)
+	if !bytes.Equal(out.Bundle, have.Bundle) {
+		changed = append(changed, "bundle")
+	}
+	for _, name := range names {
+		leaf, good := have.Leaves[name], false
+		if parsed, err := parse(leaf); err == nil {
+			good = !p.worn(parsed.cert, now) && slices.Equal(parsed.cert.DNSNames, []string{name}) &&
+				parsed.cert.CheckSignatureFrom(signer.cert) == nil
+		}
+		if !good {
+			if leaf, err = p.issue(signer, name, now); err != nil {
+				return Set{}, nil, err
+			}
+			changed = append(changed, name)
+		}
+		out.Leaves[name] = leaf
+	}
+	return out, changed, nil
+}
+
+// Next is when Ensure will first have something to do for the set.
+func (p Policy) Next(s Set) time.Time {
+	var next time.Time
+	consider := func(pair Pair) {
+		parsed, err := parse(pair)
+		if err != nil {
+			return
+		}
+		if t := p.rotation(parsed.cert); next.IsZero() || t.Before(next) {
+			next = t
+		}
+	}
+	consider(s.Signer)
+	for _, leaf := range s.Leaves {
+		consider(leaf)
+	}
+	return next
+}
+
+func (p Policy) rotation(c *x509.Certificate) time.Time {
+	life := c.NotAfter.Sub(c.NotBefore)
+	return c.NotBefore.Add(time.Duration(float64(life) * p.RotateAt))
+}
+
+func (p Policy) worn(c *x509.Certificate, now time.Time) bool {
+	return now.Before(c.NotBefore) || !now.Before(p.rotation(c))
+}
+
+// Expiry is when a certificate ends; the zero time when it cannot be read.
+func (p Pair) Expiry() time.Time {
+	parsed, err := parse(p)
+	if err != nil {
+		return time.Time{}
+	}
+	return parsed.cert.NotAfter
+}
+
+type parsedPair struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+var errNoPair = errors.New("certificate or key cannot be read")
+
+func parse(p Pair) (parsedPair, error) {
+	if len(p.Cert) == 0 || len(p.Key) == 0 {
+		return parsedPair{}, errNoPair
+	}
+	pair, err := tls.X509KeyPair(p.Cert, p.Key)
+	if err != nil {
+		// The cause may quote the key's bytes.
+		return parsedPair{}, errNoPair
+	}
+	key, ok := pair.PrivateKey.(crypto.Signer)
+	if !ok {
+		return parsedPair{}, errNoPair
+	}
+	cert, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return parsedPair{}, errNoPair
+	}
+	return parsedPair{cert, key}, nil
+}
+
+func (p Policy) newSigner(now time.Time) (Pair, error) {
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: fmt.Sprintf("cluster-manager-webhook@%d", now.Unix())},
+		NotBefore:             now.Add(-backdate),
+		NotAfter:              now.Add(p.SignerLife),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	pair, err := sign(template, nil)
+	if err != nil {
+		return Pair{}, fmt.Errorf("making the authority of the webhooks: %w", err)
+	}
+	return pair, nil
+}
+
+func (p Policy) issue(signer parsedPair, name string, now time.Time) (Pair, error) {
+	end := now.Add(p.LeafLife)
+	if end.After(signer.cert.NotAfter) {
+		end = signer.cert.NotAfter
+	}
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: name},
+		DNSNames:    []string{name},
+		NotBefore:   now.Add(-backdate),
+		NotAfter:    end,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	pair, err := sign(template, &signer)
+	if err != nil {
+		return Pair{}, fmt.Errorf("making the certificate of %s: %w", name, err)
+	}
+	return pair, nil
+}
+
+// sign makes a key and signs template with the signer, or with itself.
+func sign(template *x509.Certificate, signer *parsedPair) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, err
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return Pair{}, err
+	}
+	template.SerialNumber = serial.Add(serial, big.NewInt(1))
+	if signer == nil {
+		signer = &parsedPair{template, key}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, signer.cert, key.Public(), signer.key)
+	if err != nil {
+		return Pair{}, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, err
+	}
+	return Pair{
+		Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:  pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}),
+	}, nil
+}
+
+// maxBundle bounds how many authorities are kept beside the newest.
+const maxBundle = 8
+
+// bundle is the authority and those before it that still live, newest first,
+// each once. What is no certificate is dropped.
+func bundle(signer *x509.Certificate, before []byte, now time.Time) []byte {
+	certs := []*x509.Certificate{signer}
+	for block, rest := pem.Decode(before); block != nil; block, rest = pem.Decode(rest) {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || now.After(c.NotAfter) || slices.ContainsFunc(certs, c.Equal) {
+			continue
+		}
+		certs = append(certs, c)
+	}
+	slices.SortStableFunc(certs[1:], func(a, b *x509.Certificate) int { return b.NotBefore.Compare(a.NotBefore) })
+	var out []byte
+	for _, c := range certs[:min(len(certs), maxBundle+1)] {
+		out = append(out, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})...)
+	}
+	return out
+}
