@@ -31,6 +31,13 @@ type Config struct {
 	Name string
 	// Binaries come from FindBinaries.
 	Binaries Binaries
+	// Keeper is the command, arguments included, that runs keeper.Run with the
+	// arguments added to it. Set, the cluster gets a process node; KeeperEnv
+	// is that process's whole environment.
+	Keeper, KeeperEnv []string
+	// Images are the programs that the process node can run, by the last part
+	// of the image's repository: "ocm-hub" for ghcr.io/kubectl-ocm/ocm-hub:v1.
+	Images map[string]string
 	// SigningDuration is how long certificates live that are asked for by a
 	// CertificateSigningRequest. kube-controller-manager backdates by five
 	// minutes. Zero is its default of one year.
@@ -50,6 +57,7 @@ const (
 	Etcd              Component = "etcd"
 	APIServer         Component = "kube-apiserver"
 	ControllerManager Component = "kube-controller-manager"
+	ProcessNode       Component = "process-node"
 )
 
 // Cluster is a running cluster.
@@ -142,6 +150,11 @@ func (c *Cluster) writeFiles() error {
 	if err := c.writeKubeconfig(c.pki.managerConfig, c.pki.manager); err != nil {
 		return err
 	}
+	if c.hasNode() {
+		if err := c.writeNodeFiles(); err != nil {
+			return err
+		}
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading kubeconfig: %w", err)
@@ -159,7 +172,10 @@ func (c *Cluster) writeFiles() error {
 
 // start runs the processes one after the other, each as soon as it can work.
 func (c *Cluster) start(ctx context.Context) error {
-	for _, component := range []Component{Etcd, APIServer, ControllerManager} {
+	for _, component := range []Component{Etcd, APIServer, ControllerManager, ProcessNode} {
+		if component == ProcessNode && !c.hasNode() {
+			continue
+		}
 		if err := c.run(ctx, component); err != nil {
 			return err
 		}

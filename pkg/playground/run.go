@@ -5,8 +5,9 @@ package playground
 import (
 	"context"
 	"fmt"
-	"net"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,13 +47,22 @@ func (c *Cluster) run(ctx context.Context, component Component) error {
 	var ready func(context.Context) (bool, error)
 	switch component {
 	case Etcd:
-		spec.Path, spec.Args, ready = c.config.Binaries.Etcd, c.etcdArgs(), c.etcdReady
+		spec.Path, spec.Args, ready = c.config.Binaries.Etcd, c.etcdArgs(), c.exists(etcdSocket)
 	case APIServer:
 		spec.Path, spec.Args, ready = c.config.Binaries.APIServer, c.apiserverArgs(), c.apiserverReady
 	case ControllerManager:
 		spec.Path, spec.Args, ready = c.config.Binaries.ControllerManager, c.managerArgs(), c.managerReady
+	case ProcessNode:
+		if !c.hasNode() {
+			return fmt.Errorf("starting the process node: cluster %s was not given one", c.Name)
+		}
+		command := append(slices.Clone(c.config.Keeper), "node", filepath.Join(c.Dir, nodeConfig))
+		spec.Path, spec.Args, spec.Env, ready = command[0], command[1:], c.config.KeeperEnv, c.exists(egressSocket)
 	default:
 		return fmt.Errorf("starting %q: a playground has no such process", component)
+	}
+	if err := c.removeSockets(component); err != nil {
+		return err
 	}
 	started, err := process.Start(spec)
 	if err != nil {
@@ -75,6 +85,25 @@ func (c *Cluster) run(ctx context.Context, component Component) error {
 	return err
 }
 
+// exists is the readiness of a process that makes a socket when it is ready.
+// It is looked at, not connected to: its full name may be too long for that.
+func (c *Cluster) exists(socket string) func(context.Context) (bool, error) {
+	return func(context.Context) (bool, error) {
+		_, err := os.Stat(filepath.Join(c.Dir, socket))
+		return err == nil, err
+	}
+}
+
+// removeSockets removes the sockets that an earlier run of a process left.
+func (c *Cluster) removeSockets(component Component) error {
+	for _, socket := range map[Component][]string{Etcd: {etcdSocket, peerSocket}, ProcessNode: {egressSocket}}[component] {
+		if err := os.RemoveAll(filepath.Join(c.Dir, socket)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *Cluster) etcdArgs() []string {
 	return []string{
 		"--name=" + c.Name,
@@ -90,17 +119,8 @@ func (c *Cluster) etcdArgs() []string {
 	}
 }
 
-func (c *Cluster) etcdReady(ctx context.Context) (bool, error) {
-	var dialer net.Dialer
-	connection, err := dialer.DialContext(ctx, "unix", filepath.Join(c.Dir, etcdSocket))
-	if err != nil {
-		return false, err
-	}
-	return true, connection.Close()
-}
-
 func (c *Cluster) apiserverArgs() []string {
-	return []string{
+	args := []string{
 		"--etcd-servers=unix://" + etcdSocket,
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.port),
@@ -119,6 +139,10 @@ func (c *Cluster) apiserverArgs() []string {
 		"--enable-bootstrap-token-auth",
 		"--allow-privileged",
 	}
+	if c.hasNode() {
+		args = append(args, c.nodeAPIArgs(c.pki.admin)...)
+	}
+	return args
 }
 
 func (c *Cluster) managerArgs() []string {

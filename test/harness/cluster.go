@@ -58,6 +58,20 @@ func ControlPlane(t testing.TB, name string, options ...Option) *Cluster {
 	return cluster
 }
 
+// WithNode starts a cluster with a process node for one test. images names the
+// programs of the images that it can run: "ocm-agent" to a path, see Build.
+func WithNode(t testing.TB, name string, images map[string]string, options ...Option) *Cluster {
+	t.Helper()
+	return ControlPlane(t, name, append(options, Node(images))...)
+}
+
+// Node gives a cluster a process node; see WithNode.
+func Node(images map[string]string) Option {
+	return func(c *playground.Config) {
+		c.KeeperEnv, c.Images = keeperEnv(), images
+	}
+}
+
 // Launch starts a cluster without nodes; the caller stops it. It is for TestMain.
 func Launch(ctx context.Context, name string, options ...Option) (*Cluster, error) {
 	binaries, err := Binaries(ctx)
@@ -75,6 +89,13 @@ func Launch(ctx context.Context, name string, options ...Option) (*Cluster, erro
 	config := playground.Config{Dir: filepath.Join(dir, name), Name: name, Binaries: binaries, Reaper: reaper}
 	for _, option := range options {
 		option(&config)
+	}
+	if config.KeeperEnv != nil {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		config.Keeper = []string{self}
 	}
 	if err := reaper.Watch(dir); err != nil {
 		return nil, err

@@ -3,27 +3,26 @@
 package harness
 
 import (
-	"fmt"
+	"context"
 	"os"
 	"sync"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/keeper"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
 )
 
-// reaperVariable tells a test binary that it is the reaper of another one.
-const reaperVariable = "OCM_HARNESS_REAPER"
+// keeperVariable tells a test binary that it was started to serve a playground.
+const keeperVariable = "OCM_HARNESS_KEEPER"
 
-// init turns a test binary that was started as reaper into one, before any test.
+// init turns a test binary that was started as keeper into one, before any test.
 func init() {
-	if os.Getenv(reaperVariable) == "" {
-		return
+	if os.Getenv(keeperVariable) != "" {
+		os.Exit(keeper.Run(context.Background(), os.Args[1:], os.Stdin, os.Stderr))
 	}
-	if err := process.Reap(os.Stdin); err != nil {
-		fmt.Fprintln(os.Stderr, "reaper:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
 }
+
+// keeperEnv is the environment of a test binary that serves a playground.
+func keeperEnv() []string { return []string{keeperVariable + "=1"} }
 
 // reaper is the one reaper of this test process.
 var reaper = sync.OnceValues(func() (*process.Reaper, error) {
@@ -31,5 +30,5 @@ var reaper = sync.OnceValues(func() (*process.Reaper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return process.NewReaper([]string{self}, []string{reaperVariable + "=1"})
+	return process.NewReaper([]string{self, "reap"}, keeperEnv())
 })

@@ -33,8 +33,8 @@ type Spec struct {
 	Env []string
 	// WorkDir is the working directory; empty is Dir.
 	WorkDir string
-	// Stdin is handed to the program; nil is /dev/null.
-	Stdin *os.File
+	// LogFile receives standard output and standard error; empty is <Dir>/<Name>.log.
+	LogFile string
 }
 
 // Process is a program that this process started.
@@ -60,7 +60,10 @@ type identity struct {
 // Start runs the program of s in a process group of its own.
 func Start(s Spec) (*Process, error) {
 	base := filepath.Join(s.Dir, s.Name)
-	p := &Process{Name: s.Name, LogFile: base + ".log", files: base + ".pid", done: make(chan struct{})}
+	p := &Process{Name: s.Name, LogFile: s.LogFile, files: base + ".pid", done: make(chan struct{})}
+	if p.LogFile == "" {
+		p.LogFile = base + ".log"
+	}
 	log, err := os.OpenFile(p.LogFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening log of %s: %w", s.Name, err)
@@ -73,9 +76,6 @@ func Start(s Spec) (*Process, error) {
 	}
 	if cmd.Env == nil {
 		cmd.Env = []string{}
-	}
-	if s.Stdin != nil {
-		cmd.Stdin = s.Stdin
 	}
 	detach(cmd)
 	if err := cmd.Start(); err != nil {
@@ -119,13 +119,9 @@ func (p *Process) PID() int { return p.id.PID }
 // Done is closed when the program has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// ExitCode is the exit code after Done, -1 when a signal ended the program.
-func (p *Process) ExitCode() int {
-	if p.state == nil {
-		return -1
-	}
-	return p.state.ExitCode()
-}
+// ExitCode is the exit code after Done; as in a shell it is 128 plus the
+// signal's number when a signal ended the program.
+func (p *Process) ExitCode() int { return exitCode(p.state) }
 
 // Failure describes an ended program: how it ended and the end of its log.
 func (p *Process) Failure() error {

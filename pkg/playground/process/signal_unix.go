@@ -6,6 +6,7 @@ package process
 
 import (
 	"errors"
+	"os"
 	"os/exec"
 	"syscall"
 )
@@ -34,4 +35,14 @@ func pause(pid int, paused bool) error {
 		signal = syscall.SIGSTOP
 	}
 	return syscall.Kill(-pid, signal)
+}
+
+func exitCode(state *os.ProcessState) int {
+	if state == nil {
+		return -1
+	}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
 }

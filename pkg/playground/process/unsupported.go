@@ -4,7 +4,10 @@
 
 package process
 
-import "os/exec"
+import (
+	"os"
+	"os/exec"
+)
 
 func startOf(int) (string, error) { return "", ErrUnsupported }
 
@@ -13,3 +16,5 @@ func detach(*exec.Cmd) {}
 func signalGroup(int, bool) error { return ErrUnsupported }
 
 func pause(int, bool) error { return ErrUnsupported }
+
+func exitCode(*os.ProcessState) int { return -1 }

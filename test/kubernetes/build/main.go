@@ -81,10 +81,12 @@ func run(ctx context.Context, out io.Writer, controlPlane bool) error {
 	defer unlock()
 	// Another builder may have done it meanwhile.
 	left := missing(dir, wanted, versions)
-	if len(left) > 0 {
-		fmt.Fprintf(out, "Kubernetes %s: building %d programs for %s/%s into %s (some minutes, once)\n",
-			version, len(left), runtime.GOOS, runtime.GOARCH, dir)
+	if len(left) == 0 {
+		fmt.Fprintf(out, "Kubernetes %s: ready in %s\n", version, dir)
+		return nil
 	}
+	fmt.Fprintf(out, "Kubernetes %s: building %d programs for %s/%s into %s (some minutes, once)\n",
+		version, len(left), runtime.GOOS, runtime.GOARCH, dir)
 	for i, p := range left {
 		fmt.Fprintf(out, "[%d/%d] %-24s", i+1, len(left), p.name)
 		began := time.Now()

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import "golang.org/x/sys/unix"
+
+// machineMemory is this machine's memory in bytes, 0 if unknown.
+func machineMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}
