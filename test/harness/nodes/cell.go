@@ -40,7 +40,7 @@ func (f *Fabric) openCell(ctx context.Context, name, dir, cgroup string) (*cell,
 		return nil, err
 	}
 	c := &cell{cgroup: cgroup, ended: make(chan struct{})}
-	c.outer = exec.Command(f.cellProgram(), "-dir", dir, "-name", name) // it ends by its pipe, not by ctx
+	c.outer = exec.Command(f.cellProgram(), "-dir", dir, "-name", name) //nolint:noctx // it ends by its pipe
 	if cgroup != "" {
 		c.outer.Args = append(c.outer.Args, "-root", "-cgroup", cgroup)
 	}

@@ -82,7 +82,7 @@ func lookAtNetwork(found Inventory) error {
 	for _, one := range interfaces {
 		found.add("interface", one.Name)
 	}
-	tables, err := exec.Command("nft", "list", "tables").Output()
+	tables, err := exec.Command("nft", "list", "tables").Output() //nolint:noctx // it only reads
 	if err != nil {
 		return fmt.Errorf("listing packet filter tables: %w", err)
 	}

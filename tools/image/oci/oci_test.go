@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"debug/buildinfo"
 	"debug/elf"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -106,7 +107,7 @@ func checkFiles(t *testing.T, image v1.Image, platform string) {
 	reader := tar.NewReader(content)
 	for {
 		header, err := reader.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)
@@ -179,7 +180,7 @@ func open(t *testing.T, archive string) v1.ImageIndex {
 	reader := tar.NewReader(file)
 	for {
 		header, err := reader.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)

@@ -49,35 +49,21 @@ func inhabit(o options) error {
 // own under a layer in memory, its other mounts, a new /proc and /run, control
 // groups below one of its own, and dir as it is.
 func enterRoot(dir, cgroup string) error {
-	layer := filepath.Join(dir, "layer")
-	root := filepath.Join(layer, "root")
-	if err := os.MkdirAll(layer, 0o700); err != nil {
-		return err
-	}
-	others, err := mounts()
+	root, err := overlay(filepath.Join(dir, "layer"))
 	if err != nil {
 		return err
 	}
-	if err := syscall.Mount("layer", layer, "tmpfs", 0, "mode=755"); err != nil {
-		return fmt.Errorf("mounting the layer: %w", err)
+	others, err := mounts(dir)
+	if err != nil {
+		return err
 	}
-	for _, name := range []string{"root", "upper", "work"} {
-		if err := os.Mkdir(filepath.Join(layer, name), 0o755); err != nil {
-			return err
-		}
-	}
-	data := fmt.Sprintf("lowerdir=/,upperdir=%s/upper,workdir=%s/work", layer, layer)
-	if err := syscall.Mount("root", root, "overlay", 0, data); err != nil {
-		return fmt.Errorf("mounting the root: %w", err)
-	}
-	for _, point := range append(others, dir) {
-		flags := uintptr(syscall.MS_BIND | syscall.MS_REC)
-		if point == dir {
-			flags = syscall.MS_BIND
-		}
-		if err := syscall.Mount(point, filepath.Join(root, point), "", flags, ""); err != nil {
+	for _, point := range others {
+		if err := syscall.Mount(point, filepath.Join(root, point), "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
 			return fmt.Errorf("binding %s: %w", point, err)
 		}
+	}
+	if err := syscall.Mount(dir, filepath.Join(root, dir), "", syscall.MS_BIND, ""); err != nil {
+		return fmt.Errorf("binding %s: %w", dir, err)
 	}
 	if err := syscall.Mount("proc", filepath.Join(root, "proc"), "proc", 0, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
@@ -89,6 +75,28 @@ func enterRoot(dir, cgroup string) error {
 		return err
 	}
 	return pivot(root)
+}
+
+// overlay mounts the machine's root below layer, so that changes are kept in
+// memory, and returns where.
+func overlay(layer string) (string, error) {
+	if err := os.MkdirAll(layer, 0o700); err != nil {
+		return "", err
+	}
+	if err := syscall.Mount("layer", layer, "tmpfs", 0, "mode=755"); err != nil {
+		return "", fmt.Errorf("mounting the layer: %w", err)
+	}
+	for _, name := range []string{"root", "upper", "work"} {
+		if err := os.Mkdir(filepath.Join(layer, name), 0o755); err != nil {
+			return "", err
+		}
+	}
+	root := filepath.Join(layer, "root")
+	data := fmt.Sprintf("lowerdir=/,upperdir=%s/upper,workdir=%s/work", layer, layer)
+	if err := syscall.Mount("root", root, "overlay", 0, data); err != nil {
+		return "", fmt.Errorf("mounting the root: %w", err)
+	}
+	return root, nil
 }
 
 // pivot makes root the root of this mount namespace and lets go of the old one.
@@ -113,8 +121,8 @@ func pivot(root string) error {
 }
 
 // mounts returns the mount points that the cell sees as the machine does: the
-// outermost ones, without the root, /proc and /run.
-func mounts() ([]string, error) {
+// outermost ones, without the root, /proc, /run and what lies below dir.
+func mounts(dir string) ([]string, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -132,7 +140,7 @@ func mounts() ([]string, error) {
 	var outer []string
 	within := func(point, of string) bool { return point == of || strings.HasPrefix(point, of+"/") }
 	for _, point := range points {
-		covered := point == "/" || within(point, "/proc") || within(point, "/run")
+		covered := point == "/" || within(point, "/proc") || within(point, "/run") || within(point, dir)
 		for _, known := range outer {
 			covered = covered || within(point, known)
 		}

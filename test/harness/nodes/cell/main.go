@@ -62,7 +62,7 @@ func hold(o options) error {
 	if !filepath.IsAbs(o.dir) {
 		return fmt.Errorf("folder %q is not an absolute path", o.dir)
 	}
-	inner := exec.Command("/proc/self/exe", append(os.Args[1:], "-inner")...)
+	inner := exec.Command("/proc/self/exe", append(os.Args[1:], "-inner")...) //nolint:noctx // it ends by force only
 	inner.Stderr = os.Stderr
 	inner.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
@@ -75,21 +75,14 @@ func hold(o options) error {
 	if err := inner.Start(); err != nil {
 		return fmt.Errorf("making namespaces: %w", err)
 	}
-	ended := make(chan error, 1)
 	err = announce(o, inner.Process.Pid, ready)
-	go func() { ended <- inner.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = inner.Wait() // the state tells how it ended
+		close(ended)
+	}()
 	if err == nil {
-		closed := make(chan struct{})
-		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // any end of input is the end of the cell
-			close(closed)
-		}()
-		select {
-		case <-closed:
-		case err = <-ended:
-			ended <- err
-			err = fmt.Errorf("the first process inside ended: %w", err)
-		}
+		err = awaitClose(inner, ended)
 	}
 	killed := inner.Process.Kill()
 	if errors.Is(killed, os.ErrProcessDone) {
@@ -101,6 +94,22 @@ func hold(o options) error {
 		killed = errors.Join(killed, errors.New("processes inside could not be ended"))
 	}
 	return errors.Join(err, killed, removeCgroups(o.cgroup), removeFolder(o.dir))
+}
+
+// awaitClose returns when standard input ends, however that happens, and fails
+// when the inner process ends before.
+func awaitClose(inner *exec.Cmd, ended <-chan struct{}) error {
+	closed := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // an error is an end as well
+		close(closed)
+	}()
+	select {
+	case <-closed:
+		return nil
+	case <-ended:
+		return fmt.Errorf("the first process inside ended: %s", inner.ProcessState)
+	}
 }
 
 // removeFolder removes dir, again while others that are about to end write into
