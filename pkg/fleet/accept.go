@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// acceptParallel bounds how many clusters are accepted at the same time.
+const acceptParallel = 8
+
+// AcceptOptions say which clusters to let in.
+type AcceptOptions struct {
+	Common
+	// Hub is the hub.
+	Hub *Cluster
+	// Clusters are their names.
+	Clusters []string
+	// AllPending means every cluster with a request that can be trusted.
+	AllPending bool
+	// Requesters select requests by the common name they ask for, and vouch for
+	// senders by their user name, both exactly.
+	Requesters []string
+	// Deny refuses the clusters instead.
+	Deny bool
+	// Labels are put on the clusters that are accepted.
+	Labels map[string]string
+}
+
+// Accepted is what happened to one cluster.
+type Accepted struct {
+	// Cluster is its name.
+	Cluster string `json:"cluster"`
+	// Action is created when the cluster was let in (or refused) now.
+	Action Action `json:"action"`
+	// Message says what was done.
+	Message string `json:"message"`
+	// Error is why it failed; nil when it did not.
+	Error error `json:"-"`
+	// Failure is the text of Error.
+	Failure string `json:"error,omitempty"`
+	// Changes are the objects that were changed.
+	Changes []Change `json:"-"`
+}
+
+// AcceptResult is what happened to all of them.
+type AcceptResult struct {
+	// Clusters holds one entry a cluster, by name.
+	Clusters []Accepted `json:"clusters"`
+	// Items are all objects that were changed.
+	Items []Change `json:"items"`
+}
+
+// Requests lists the certificate requests of clusters on the hub: those that
+// wait for an answer first, then by cluster.
+func Requests(ctx context.Context, o AcceptOptions) ([]Request, error) {
+	ctx, cancel, r := o.begin(ctx)
+	defer cancel()
+	return o.requests(ctx, r)
+}
+
+func (o *AcceptOptions) requests(ctx context.Context, r *run) ([]Request, error) {
+	items, err := listAll(ctx, o.Hub, query{resource: signingRequests, labels: clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName})
+	if err != nil {
+		return nil, explain("listing certificate requests", o.Hub, err)
+	}
+	tokens, err := readTokens(ctx, o.Hub, r.now())
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	var out []Request
+	for i := range items {
+		out = append(out, parseRequest(&items[i], o.Requesters, tokens))
+	}
+	slices.SortFunc(out, func(a, b Request) int {
+		if d := strings.Compare(a.Cluster, b.Cluster); d != 0 {
+			return d
+		}
+		return a.Created.Compare(b.Created.Time)
+	})
+	return out, nil
+}
+
+// Accept lets clusters in: it approves their requests after checking exactly who
+// sent them and what they ask for, and then, and only then, accepts the
+// ManagedCluster. With several clusters the others go on when one fails; the
+// error is then of kind Partial and the result tells which.
+func Accept(ctx context.Context, o AcceptOptions) (AcceptResult, error) {
+	ctx, cancel, r := o.begin(ctx)
+	defer cancel()
+	for _, name := range o.Clusters {
+		if err := CheckName(name); err != nil {
+			return AcceptResult{}, err
+		}
+	}
+	if err := needHub(ctx, o.Hub); err != nil {
+		return AcceptResult{}, err
+	}
+	if o.Wait && !o.Deny && !o.reads() && !o.AllPending {
+		if err := o.awaitRequests(ctx, r); err != nil {
+			return AcceptResult{}, err
+		}
+	}
+	requests, err := o.requests(ctx, r)
+	if err != nil {
+		return AcceptResult{}, err
+	}
+	names := o.names(requests)
+	if len(names) == 0 {
+		return AcceptResult{}, nil
+	}
+	return o.each(ctx, r, names, requests)
+}
+
+// names returns the clusters meant, sorted, each once.
+func (o *AcceptOptions) names(requests []Request) []string {
+	set := map[string]bool{}
+	for _, name := range o.Clusters {
+		set[name] = true
+	}
+	for _, q := range requests {
+		if o.AllPending && q.State == StatePending && q.Identity != "renewal" {
+			set[q.Cluster] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func (o *AcceptOptions) each(ctx context.Context, r *run, names []string, requests []Request) (AcceptResult, error) {
+	out := make([]Accepted, len(names))
+	var group errgroup.Group
+	var mu sync.Mutex
+	group.SetLimit(acceptParallel)
+	for i, name := range names {
+		group.Go(func() error {
+			a := o.one(ctx, r, name, requests)
+			mu.Lock()
+			defer mu.Unlock()
+			if a.Error != nil {
+				a.Failure = a.Error.Error()
+				r.note(name, Broken, a.Failure)
+			}
+			out[i] = a
+			return nil
+		})
+	}
+	_ = group.Wait()
+	result := AcceptResult{Clusters: out}
+	var failures []error
+	for _, a := range out {
+		result.Items = append(result.Items, a.Changes...)
+		if a.Error != nil {
+			failures = append(failures, a.Error)
+		}
+	}
+	return result, outcome(failures, len(names), "clusters")
+}
+
+// outcome folds the failures of many things into one error.
+func outcome(failures []error, total int, what string) error {
+	switch {
+	case len(failures) == 0:
+		return nil
+	case total == 1:
+		return failures[0]
+	case len(failures) < total:
+		return &Error{Kind: Partial, Message: fmt.Sprintf("%d of %d %s failed", len(failures), total, what), Cause: oneLine(failures[0].Error()), Err: errors.Join(failures...)}
+	}
+	return &Error{Kind: kindOf(failures), Message: fmt.Sprintf("all %d %s failed", total, what), Cause: oneLine(failures[0].Error()), Err: errors.Join(failures...)}
+}
+
+// kindOf returns the kind that all errors share, else Failed.
+func kindOf(failures []error) Kind {
+	kind := Kind(-1)
+	for _, err := range failures {
+		var e *Error
+		if !errors.As(err, &e) || (kind >= 0 && e.Kind != kind) {
+			return Failed
+		}
+		kind = e.Kind
+	}
+	return kind
+}
+
+// one accepts or denies one cluster.
+func (o *AcceptOptions) one(ctx context.Context, r *run, name string, all []Request) Accepted {
+	out := Accepted{Cluster: name, Action: Unchanged}
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, o.Hub.Client, managedClusters, "", name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		out.Error = explain("reading managedcluster "+name, o.Hub, err)
+		return out
+	}
+	var mine []Request
+	for _, q := range all {
+		if q.Cluster == name && (q.State == StatePending || q.State == StateUntrusted) {
+			mine = append(mine, q)
+		}
+	}
+	switch {
+	case o.Deny:
+		out.Error = o.deny(ctx, r, mc, mine, &out)
+	default:
+		out.Error = o.admit(ctx, r, mc, mine, &out)
+	}
+	return out
+}
+
+// admit approves what may be approved and accepts the cluster.
+func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.ManagedCluster, mine []Request, out *Accepted) error {
+	chosen, err := o.choose(out.Cluster, mc, mine)
+	if err != nil {
+		return err
+	}
+	if mc == nil {
+		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no ManagedCluster of that name on " + o.Hub.String(),
+			Fix: fmt.Sprintf("kubectl ocm join %s --context <its context> --hub-context %s", out.Cluster, shellWord(o.Hub.Context))}
+	}
+	if len(chosen) == 0 && !mc.Spec.HubAcceptsClient && !everJoined(mc) {
+		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no certificate request of it to approve",
+			Fix: fmt.Sprintf("kubectl ocm accept %s --wait%s", out.Cluster, o.Hub.flag())}
+	}
+	for i := range chosen {
+		if !o.reads() {
+			if err := answer(ctx, o.Hub, chosen[i].object, approval(r.now())); err != nil {
+				return explain("approving "+chosen[i].Name, o.Hub, err)
+			}
+		}
+		out.Changes = append(out.Changes, Change{Object: reference(chosen[i].object), Action: Configured})
+		out.Action, out.Message = Configured, "approved "+chosen[i].Name
+	}
+	return o.acceptCluster(ctx, r, mc, out)
+}
+
+// everJoined tells whether the agent has had a certificate: one that was denied
+// afterwards needs no new request.
+func everJoined(mc *clusterv1.ManagedCluster) bool {
+	return meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined)
+}
+
+// acceptCluster sets hubAcceptsClient and the labels.
+func (o *AcceptOptions) acceptCluster(ctx context.Context, r *run, mc *clusterv1.ManagedCluster, out *Accepted) error {
+	u := named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name)
+	u.Object["spec"] = map[string]any{"hubAcceptsClient": true}
+	if len(o.Labels) > 0 {
+		u.SetLabels(o.Labels)
+	}
+	change, err := r.applyOne(ctx, o.Hub, u)
+	if err != nil {
+		return explain("accepting "+mc.Name, o.Hub, err)
+	}
+	if mc.Spec.HubAcceptsClient && hasLabels(mc.Labels, o.Labels) && change.Action == Configured && !r.common.reads() {
+		// Only the owner of the field changed.
+		change.Action = Unchanged
+	}
+	out.Changes = append(out.Changes, change)
+	if change.Action != Unchanged {
+		out.Action, out.Message = Created, "accepted"
+	} else if out.Message == "" {
+		out.Message = "was accepted already"
+	}
+	return nil
+}
+
+func hasLabels(have, want map[string]string) bool {
+	for k, v := range want {
+		if have[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// choose returns the requests to approve, or why none can be. Requests of more
+// than one sender or agent are ambiguous: nothing is approved.
+func (o *AcceptOptions) choose(name string, mc *clusterv1.ManagedCluster, mine []Request) ([]Request, error) {
+	var good []Request
+	var bad *Request
+	for i, q := range mine {
+		if len(o.Requesters) > 0 && !slices.Contains(o.Requesters, q.Requester) && !slices.Contains(o.Requesters, q.User) {
+			continue
+		}
+		if q.State == StatePending {
+			good = append(good, q)
+		} else if bad == nil {
+			bad = &mine[i]
+		}
+	}
+	show := "kubectl ocm accept --show" + o.Hub.flag()
+	if len(good) == 0 && bad != nil {
+		return nil, refused(fmt.Sprintf("the request %s of cluster %q cannot be trusted", bad.Name, name), bad.Reason,
+			fmt.Sprintf("kubectl ocm accept %s --deny%s      or, if you know the sender: --requester %s", name, o.Hub.flag(), shellWord(bad.User)))
+	}
+	for _, q := range good {
+		if q.Requester != good[0].Requester || q.User != good[0].User {
+			return nil, refused(fmt.Sprintf("cluster %q is asked for by more than one", name),
+				fmt.Sprintf("%s by %s, %s by %s", good[0].Requester, good[0].User, q.Requester, q.User), show+"      then choose one by --requester")
+		}
+	}
+	if len(good) > 0 && good[0].Identity != "renewal" && mc != nil && alive(mc) {
+		return nil, refused(fmt.Sprintf("another cluster holds the name %q", name), "its agent reports to the hub, and "+good[0].Requester+" asks for the same name",
+			fmt.Sprintf("join the new cluster under another name, or unjoin the old one: kubectl ocm unjoin %s --context <its context> --hub-context %s", name, shellWord(o.Hub.Context)))
+	}
+	return good, nil
+}
+
+// alive tells whether the agent of an accepted cluster reports.
+func alive(mc *clusterv1.ManagedCluster) bool {
+	c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
+	return mc.Spec.HubAcceptsClient && c != nil && c.Status != metav1.ConditionUnknown && everJoined(mc)
+}
+
+// deny refuses the cluster and its waiting requests.
+func (o *AcceptOptions) deny(ctx context.Context, r *run, mc *clusterv1.ManagedCluster, mine []Request, out *Accepted) error {
+	if mc == nil && len(mine) == 0 {
+		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Fix: "kubectl ocm accept --show" + o.Hub.flag()}
+	}
+	if mc != nil && mc.Spec.HubAcceptsClient {
+		u := named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name)
+		u.Object["spec"] = map[string]any{"hubAcceptsClient": false}
+		change, err := r.applyOne(ctx, o.Hub, u)
+		if err != nil {
+			return explain("denying "+mc.Name, o.Hub, err)
+		}
+		out.Changes = append(out.Changes, change)
+	}
+	for i := range mine {
+		if !o.reads() {
+			if err := answer(ctx, o.Hub, mine[i].object, denial("DeniedByKubectlOCM", "denied by kubectl ocm accept --deny", r.now())); err != nil {
+				return explain("denying "+mine[i].Name, o.Hub, err)
+			}
+		}
+		out.Changes = append(out.Changes, Change{Object: reference(mine[i].object), Action: Configured})
+	}
+	out.Message = "was denied already"
+	if len(out.Changes) > 0 {
+		out.Action, out.Message = Configured, "denied"
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package await
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+)
+
+// Pauses between tries. A kind that is not served yet is asked for at the
+// shorter one.
+const (
+	shortPause = 300 * time.Millisecond
+	longPause  = 2 * time.Second
+)
+
+// Query names the objects to look at.
+type Query struct {
+	// Client reads them.
+	Client dynamic.Interface
+	// Resource is their type. While it is not served the set is empty.
+	Resource schema.GroupVersionResource
+	// Namespace may be empty.
+	Namespace string
+	// Name selects one object; empty selects all.
+	Name string
+	// Labels is a label selector; empty selects all.
+	Labels string
+	// Clock paces the tries; nil means the machine's clock.
+	Clock clock.WithTicker
+}
+
+// Done judges the current set, sorted by namespace and name. The objects must
+// not be changed. An error ends the wait.
+type Done func([]*unstructured.Unstructured) (bool, error)
+
+// Expired tells that the deadline came first.
+type Expired struct {
+	// LastEvent is when the set changed last; zero when it never did.
+	LastEvent time.Time
+	// Err is the last error of the server, nil when it answered.
+	Err error
+}
+
+// Error says what was in the way.
+func (e *Expired) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("timed out: %v", e.Err)
+	}
+	return "timed out"
+}
+
+// Unwrap returns context.DeadlineExceeded and the last error of the server.
+func (e *Expired) Unwrap() []error { return []error{context.DeadlineExceeded, e.Err} }
+
+// Objects waits until done says true of the objects of q. It returns *Expired
+// when ctx ends, the error of done, or a refusal of the server that trying
+// again cannot change.
+func Objects(ctx context.Context, q Query, done Done) error {
+	if q.Clock == nil {
+		q.Clock = clock.RealClock{}
+	}
+	w := &waiter{Query: q, done: done, set: map[string]*unstructured.Unstructured{}}
+	for {
+		finished, pause, err := w.once(ctx)
+		switch {
+		case finished:
+			return nil
+		case ctx.Err() != nil:
+			return w.expired(ctx)
+		case err != nil:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return w.expired(ctx)
+		case <-q.Clock.After(pause):
+		}
+	}
+}
+
+type waiter struct {
+	Query
+	done      Done
+	set       map[string]*unstructured.Unstructured
+	version   string
+	lastEvent time.Time
+	lastErr   error
+}
+
+func (w *waiter) expired(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	return &Expired{LastEvent: w.lastEvent, Err: w.lastErr}
+}
+
+func (w *waiter) options() metav1.ListOptions {
+	o := metav1.ListOptions{LabelSelector: w.Labels}
+	if w.Name != "" {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", w.Name).String()
+	}
+	return o
+}
+
+// once lists, where no version to resume from is known, and watches until the
+// watch ends. A pause says that trying again makes sense.
+func (w *waiter) once(ctx context.Context) (finished bool, pause time.Duration, err error) {
+	if w.version == "" {
+		if finished, pause, err = w.list(ctx); finished || err != nil || pause > 0 {
+			return finished, pause, err
+		}
+	}
+	o := w.options()
+	o.ResourceVersion, o.AllowWatchBookmarks = w.version, true
+	stream, err := w.Client.Resource(w.Resource).Namespace(w.Namespace).Watch(ctx, o)
+	if err != nil {
+		w.version = ""
+		return false, shortPause, w.refusal(err)
+	}
+	defer stream.Stop()
+	finished, err = w.follow(ctx, stream)
+	return finished, shortPause, err
+}
+
+func (w *waiter) list(ctx context.Context) (bool, time.Duration, error) {
+	list, err := w.Client.Resource(w.Resource).Namespace(w.Namespace).List(ctx, w.options())
+	if apierrors.IsNotFound(err) {
+		w.set = map[string]*unstructured.Unstructured{}
+		finished, err := w.judge()
+		return finished, shortPause, err
+	}
+	if err != nil {
+		return false, longPause, w.refusal(err)
+	}
+	w.lastErr, w.version = nil, list.GetResourceVersion()
+	w.set = map[string]*unstructured.Unstructured{}
+	for i := range list.Items {
+		w.set[key(&list.Items[i])] = &list.Items[i]
+	}
+	finished, err := w.judge()
+	return finished, 0, err
+}
+
+// refusal returns err when trying again cannot help.
+func (w *waiter) refusal(err error) error {
+	w.lastErr = err
+	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
+		return err
+	}
+	return nil
+}
+
+func (w *waiter) follow(ctx context.Context, stream watch.Interface) (bool, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return false, nil
+		case event, open := <-stream.ResultChan():
+			if !open {
+				return false, nil
+			}
+			u, ok := event.Object.(*unstructured.Unstructured)
+			if event.Type == watch.Error || !ok {
+				w.version = ""
+				return false, nil
+			}
+			w.version = u.GetResourceVersion()
+			if event.Type == watch.Bookmark {
+				continue
+			}
+			if event.Type == watch.Deleted {
+				delete(w.set, key(u))
+			} else {
+				w.set[key(u)] = u
+			}
+			w.lastEvent = w.Clock.Now()
+			if finished, err := w.judge(); finished || err != nil {
+				return finished, err
+			}
+		}
+	}
+}
+
+func (w *waiter) judge() (bool, error) {
+	items := make([]*unstructured.Unstructured, 0, len(w.set))
+	for _, u := range w.set {
+		items = append(items, u)
+	}
+	slices.SortFunc(items, func(a, b *unstructured.Unstructured) int { return strings.Compare(key(a), key(b)) })
+	return w.done(items)
+}
+
+func key(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + u.GetName() }
+
+// True calls try at once and then every pause until it says true. It returns
+// *Expired with the last error of try when ctx ends.
+func True(ctx context.Context, clk clock.WithTicker, pause time.Duration, try func(context.Context) (bool, error)) error {
+	var last error
+	for {
+		ok, err := try(ctx)
+		if ok {
+			return nil
+		}
+		if err != nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			return &Expired{Err: last}
+		case <-clk.After(pause):
+		}
+	}
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Action says what happened to an object, or would happen in a dry run.
+type Action string
+
+// The actions, as kubectl words them.
+const (
+	Created    Action = "created"
+	Configured Action = "configured"
+	Unchanged  Action = "unchanged"
+	Deleted    Action = "deleted"
+)
+
+// Change is one object and what happened to it.
+type Change struct {
+	// Object is the whole object in a dry run, else its kind and name.
+	Object *unstructured.Unstructured
+	// Action is what happened.
+	Action Action
+	// Live is the object before, nil when there was none. It is set when a
+	// difference was asked for.
+	Live *unstructured.Unstructured
+}
+
+// MarshalJSON writes object and action.
+func (c Change) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"object": c.Object.Object, "action": c.Action})
+}
+
+// Name returns the object as kubectl names it: resource.group/name.
+func (c Change) Name() string { return objectName(c.Object) }
+
+func objectName(u *unstructured.Unstructured) string {
+	gvk := u.GroupVersionKind()
+	kind := strings.ToLower(gvk.Kind)
+	if gvk.Group != "" {
+		kind += "." + gvk.Group
+	}
+	return kind + "/" + u.GetName()
+}
+
+// reference returns an object of kind and name alone.
+func reference(u *unstructured.Unstructured) *unstructured.Unstructured {
+	return named(u.GroupVersionKind(), u.GetNamespace(), u.GetName())
+}
+
+func named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	out := &unstructured.Unstructured{Object: map[string]any{}}
+	out.SetGroupVersionKind(gvk)
+	out.SetNamespace(namespace)
+	out.SetName(name)
+	return out
+}
+
+// Worst folds the actions of many objects into one for the whole: what was
+// changed at all wins over what was not.
+func Worst(changes []Change) Action {
+	out := Unchanged
+	for _, c := range changes {
+		switch {
+		case c.Action == Created && out == Unchanged:
+			out = Created
+		case c.Action == Configured, c.Action == Deleted:
+			return c.Action
+		}
+	}
+	return out
+}
+
+// Names returns the names of the objects, for -o name.
+func Names(changes []Change) []string {
+	out := make([]string, 0, len(changes))
+	for _, c := range changes {
+		out = append(out, c.Name())
+	}
+	return out
+}
+
+// Documents returns the objects in the order in which they can be applied:
+// namespaces, definitions, rights, the rest.
+func Documents(changes []Change) []map[string]any {
+	sorted := slices.Clone(changes)
+	slices.SortStableFunc(sorted, func(a, b Change) int { return cmp.Compare(rank(a.Object), rank(b.Object)) })
+	out := make([]map[string]any, 0, len(sorted))
+	for _, c := range sorted {
+		out = append(out, c.Object.Object)
+	}
+	return out
+}
+
+func rank(u *unstructured.Unstructured) int {
+	switch u.GetKind() {
+	case "Namespace":
+		return 0
+	case "CustomResourceDefinition":
+		return 1
+	case "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding":
+		return 2
+	case "ClusterManager", "Klusterlet":
+		return 4
+	}
+	return 3
+}
+
+// redact takes the values out of a secret, in a copy. A kubeconfig keeps all but
+// its credentials, so that a person can check the rest.
+func redact(u *unstructured.Unstructured) *unstructured.Unstructured {
+	if u == nil || u.GetKind() != "Secret" {
+		return u
+	}
+	out := u.DeepCopy()
+	for _, field := range []string{"data", "stringData"} {
+		values, _, _ := unstructured.NestedMap(out.Object, field)
+		for k := range values {
+			text, _ := values[k].(string)
+			values[k] = redactedValue(k, text, field == "data")
+		}
+		if len(values) > 0 {
+			out.Object[field] = values
+		}
+	}
+	return out
+}
+
+// describe names an object for progress lines.
+func describe(u *unstructured.Unstructured) string {
+	if ns := u.GetNamespace(); ns != "" {
+		return fmt.Sprintf("%s %s/%s", u.GetKind(), ns, u.GetName())
+	}
+	return fmt.Sprintf("%s %s", u.GetKind(), u.GetName())
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// FieldManager owns the fields that the plugin applies.
+const FieldManager = "kubectl-ocm"
+
+// Cluster is an open connection to one API server with the caller's rights.
+// Nothing is sent before the first request.
+type Cluster struct {
+	// Context is the kubeconfig context it came from, for messages and hints.
+	// Empty for connections made from a token.
+	Context string
+	// Config is how to reach it. It must not be changed.
+	Config *rest.Config
+	// Client reads and writes objects.
+	Client dynamic.Interface
+
+	raw rest.Interface
+}
+
+// Connect opens the cluster that config points to. It makes no request.
+func Connect(config *rest.Config, contextName string) (*Cluster, error) {
+	c := rest.CopyConfig(config)
+	if c.QPS == 0 {
+		c.QPS, c.Burst = 100, 200
+	}
+	client, err := dynamic.NewForConfig(c)
+	if err != nil {
+		return nil, fmt.Errorf("opening cluster %s: %w", c.Host, err)
+	}
+	r := rest.CopyConfig(c)
+	r.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	r.GroupVersion = &schema.GroupVersion{Version: "v1"}
+	raw, err := rest.UnversionedRESTClientFor(r)
+	if err != nil {
+		return nil, fmt.Errorf("opening cluster %s: %w", c.Host, err)
+	}
+	return &Cluster{Context: contextName, Config: c, Client: client, raw: raw}, nil
+}
+
+// Server is the URL of the API server.
+func (c *Cluster) Server() string { return c.Config.Host }
+
+// String names the cluster by context and server.
+func (c *Cluster) String() string {
+	if c.Context == "" {
+		return c.Config.Host
+	}
+	return fmt.Sprintf("context %s (%s)", c.Context, c.Config.Host)
+}
+
+// where names the cluster shortly, for hints.
+func (c *Cluster) where() string {
+	if c.Context == "" {
+		return c.Config.Host
+	}
+	return "context " + c.Context
+}
+
+// flag returns " --context NAME" for a command that shall run on this cluster.
+func (c *Cluster) flag() string {
+	if c.Context == "" {
+		return ""
+	}
+	return " --context " + shellWord(c.Context)
+}
+
+func (c *Cluster) notHubFix() string {
+	return "kubectl ocm hub init" + c.flag() + "      or choose the hub's context by --context"
+}
+
+// get sends one GET and returns the body.
+func (c *Cluster) get(ctx context.Context, path string) ([]byte, error) {
+	return c.raw.Get().AbsPath(path).Do(ctx).Raw()
+}
+
+// reachTimeout bounds the first request to a cluster, so that a wrong address
+// is reported soon and not after the whole deadline.
+const reachTimeout = 10 * time.Second
+
+// shellWord quotes s for a shell where it needs quoting.
+func shellWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

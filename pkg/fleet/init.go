@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Image repositories of a release, below a registry.
+const (
+	defaultRegistry = "ghcr.io/kubectl-ocm"
+	hubImage        = "ocm-hub"
+	agentImage      = "ocm-agent"
+)
+
+// Images returns the images that a release runs: hub, then agent. An empty
+// registry means the default one.
+func Images(registry, version string) []string {
+	if registry == "" {
+		registry = defaultRegistry
+	}
+	registry = strings.TrimSuffix(registry, "/")
+	return []string{registry + "/" + hubImage + ":" + version, registry + "/" + agentImage + ":" + version}
+}
+
+// InitOptions say how a cluster becomes a hub.
+type InitOptions struct {
+	Common
+	// Hub is the cluster.
+	Hub *Cluster
+	// Image of the hub process; empty means that of Version in the default
+	// registry.
+	Image string
+	// Version to install.
+	Version string
+	// FeatureGates by name; others stay as they are.
+	FeatureGates map[string]bool
+	// AutoAccept are user names whose clusters need no administrator.
+	AutoAccept []string
+	// APIServerURL is the address of the hub that agents shall use, when that of
+	// the context is not it.
+	APIServerURL string
+	// Replicas of the hub process; 0 keeps what is there, at least 1.
+	Replicas int32
+}
+
+// InitResult is the hub that was made.
+type InitResult struct {
+	// Context and Server are where it is.
+	Context string `json:"context"`
+	Server  string `json:"hub-apiserver"`
+	// Version and Image are what runs there.
+	Version string `json:"version"`
+	Image   string `json:"image"`
+	// Action is created, configured or unchanged.
+	Action Action `json:"action"`
+	// Ready tells that everything was waited for.
+	Ready bool `json:"ready"`
+	// Items are the objects that were applied.
+	Items []Change `json:"items"`
+}
+
+// Init makes a cluster a hub, or brings one up to date. The checks before the
+// first write only read. With Wait it returns when the hub answers.
+func Init(ctx context.Context, o InitOptions) (InitResult, error) {
+	ctx, cancel, r := o.begin(ctx)
+	defer cancel()
+	if o.Image == "" {
+		o.Image = Images("", o.Version)[0]
+	}
+	result := InitResult{Context: o.Hub.Context, Server: o.Hub.Server(), Version: o.Version, Image: o.Image, Action: Unchanged}
+	if err := CheckGates(o.FeatureGates, HubGates); err != nil {
+		return result, err
+	}
+	if o.APIServerURL != "" {
+		if err := checkURL("the address of the hub", o.APIServerURL); err != nil {
+			return result, err
+		}
+	}
+	if err := o.preflight(ctx, r); err != nil {
+		return result, r.fail(err)
+	}
+	objects, err := o.objects(ctx, r)
+	if err != nil {
+		return result, err
+	}
+	r.step("namespace, rights, controller")
+	result.Items, err = r.apply(ctx, o.Hub, objects)
+	if err != nil {
+		return result, r.fail(err)
+	}
+	result.Action = initAction(result.Items)
+	r.done(fmt.Sprintf("%d objects, %s", len(result.Items), result.Action))
+	if o.reads() || !o.Wait {
+		return result, nil
+	}
+	if err := o.wait(ctx, r); err != nil {
+		return result, r.fail(err)
+	}
+	result.Ready = true
+	return result, nil
+}
+
+// initAction is created when there was no hub before.
+func initAction(changes []Change) Action {
+	for _, c := range changes {
+		if c.Object.GetKind() == "ClusterManager" && c.Action == Created {
+			return Created
+		}
+	}
+	return Worst(changes)
+}
+
+// objects returns all that a hub consists of, with the settings that an earlier
+// run or a person has made.
+func (o *InitOptions) objects(ctx context.Context, r *run) ([]*unstructured.Unstructured, error) {
+	objects, err := hub.Objects(hub.Options{Image: o.Image, Version: o.Version, Replicas: o.Replicas})
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range objects {
+		if u.GetKind() != "ClusterManager" {
+			continue
+		}
+		if objects[i], err = o.clusterManager(ctx, r, u); err != nil {
+			return nil, err
+		}
+	}
+	info, err := o.clusterInfo(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return append(objects, info...), nil
+}
+
+// clusterManager adds to the ClusterManager what is set already and what was
+// asked for.
+func (o *InitOptions) clusterManager(ctx context.Context, r *run, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live, err := r.live(ctx, o.Hub, u)
+	if err != nil {
+		return nil, explain("reading "+describe(u), o.Hub, err)
+	}
+	if live != nil {
+		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
+		wanted, _, _ := unstructured.NestedMap(u.Object, "spec")
+		u = u.DeepCopy()
+		u.Object["spec"] = overlay(wanted, spec)
+	}
+	if len(o.FeatureGates)+len(o.AutoAccept) == 0 {
+		return u, nil
+	}
+	cm, err := typed.FromUnstructured[operatorv1.ClusterManager](u)
+	if err != nil {
+		return nil, err
+	}
+	o.adapt(cm)
+	return typed.ToUnstructured(cm)
+}
+
+// adapt sets gates and automatic acceptance.
+func (o *InitOptions) adapt(cm *operatorv1.ClusterManager) {
+	gates := map[string]map[string]bool{}
+	set := func(name string, on bool) {
+		for part, names := range HubGates {
+			for _, n := range names {
+				if n == name {
+					if gates[part] == nil {
+						gates[part] = map[string]bool{}
+					}
+					gates[part][name] = on
+				}
+			}
+		}
+	}
+	for name, on := range o.FeatureGates {
+		set(name, on)
+	}
+	if len(o.AutoAccept) > 0 {
+		set("ManagedClusterAutoApproval", true)
+	}
+	s := &cm.Spec
+	if gates["registration"] != nil {
+		if s.RegistrationConfiguration == nil {
+			s.RegistrationConfiguration = &operatorv1.RegistrationHubConfiguration{}
+		}
+		s.RegistrationConfiguration.FeatureGates = mergeGates(s.RegistrationConfiguration.FeatureGates, gates["registration"])
+	}
+	if len(o.AutoAccept) > 0 {
+		s.RegistrationConfiguration.AutoApproveUsers = o.AutoAccept
+	}
+	if gates["work"] != nil {
+		if s.WorkConfiguration == nil {
+			s.WorkConfiguration = &operatorv1.WorkConfiguration{}
+		}
+		s.WorkConfiguration.FeatureGates = mergeGates(s.WorkConfiguration.FeatureGates, gates["work"])
+	}
+	if gates["addon"] != nil {
+		if s.AddOnManagerConfiguration == nil {
+			s.AddOnManagerConfiguration = &operatorv1.AddOnManagerConfiguration{}
+		}
+		s.AddOnManagerConfiguration.FeatureGates = mergeGates(s.AddOnManagerConfiguration.FeatureGates, gates["addon"])
+	}
+	if gates["placement"] != nil {
+		if s.PlacementConfiguration == nil {
+			s.PlacementConfiguration = &operatorv1.PlacementConfiguration{}
+		}
+		s.PlacementConfiguration.FeatureGates = mergeGates(s.PlacementConfiguration.FeatureGates, gates["placement"])
+	}
+}
+
+// overlay returns base with everything of top over it. Lists are taken whole.
+func overlay(base, top map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range base {
+		out[k] = v
+	}
+	for k, v := range top {
+		b, okB := out[k].(map[string]any)
+		t, okT := v.(map[string]any)
+		if okB && okT {
+			out[k] = overlay(b, t)
+		} else {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// rolledOut tells whether all pods of a Deployment are of its newest form and
+// ready, and how many are.
+func rolledOut(d *appsv1.Deployment) (bool, string) {
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	s := d.Status
+	ready := fmt.Sprintf("%d/%d ready", s.ReadyReplicas, want)
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want, ready
+}
+
+// deployed waits until a Deployment has rolled out.
+func (r *run) deployed(ctx context.Context, c *Cluster, namespace, name string) error {
+	err := await.Objects(ctx, await.Query{Client: c.Client, Resource: deployments, Namespace: namespace, Name: name, Clock: r.common.Clock},
+		func(items []*unstructured.Unstructured) (bool, error) {
+			if len(items) == 0 {
+				return false, nil
+			}
+			d, err := typed.FromUnstructured[appsv1.Deployment](items[0])
+			if err != nil {
+				return false, err
+			}
+			ok, ready := rolledOut(d)
+			r.detail(ready)
+			return ok, nil
+		})
+	return r.timedOut(ctx, err, "deployment/"+name, func(ctx context.Context) *blocker {
+		return podBlocker(ctx, c, namespace, name)
+	})
+}
+
+// podBlocker looks for what the pods of a Deployment hang on; nil when they all
+// run.
+func podBlocker(ctx context.Context, c *Cluster, namespace, name string) *blocker {
+	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, deployments, namespace, name)
+	if err != nil {
+		return &blocker{cause: oneLine(err.Error())}
+	}
+	if ok, _ := rolledOut(d); ok {
+		return nil
+	}
+	selector := metav1.FormatLabelSelector(d.Spec.Selector)
+	list, err := typed.List[corev1.Pod](ctx, c.Client, pods, namespace, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return &blocker{cause: oneLine(err.Error())}
+	}
+	logs := fmt.Sprintf("kubectl logs -n %s deploy/%s%s", namespace, name, c.flag())
+	for i := range list {
+		if cause := podCause(&list[i]); cause != "" {
+			return &blocker{cause: fmt.Sprintf("pod %s/%s: %s", namespace, list[i].Name, cause), since: list[i].CreationTimestamp.Time, fix: logs}
+		}
+	}
+	for _, condition := range d.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue || condition.Type == appsv1.DeploymentReplicaFailure {
+			return &blocker{cause: fmt.Sprintf("%s=%s (%s): %s", condition.Type, condition.Status, condition.Reason, oneLine(condition.Message)),
+				since: condition.LastTransitionTime.Time, fix: fmt.Sprintf("kubectl describe -n %s deploy/%s%s", namespace, name, c.flag())}
+		}
+	}
+	if len(list) == 0 {
+		return &blocker{cause: fmt.Sprintf("deployment/%s has no pods: does a controller manager run on this cluster?", name)}
+	}
+	return nil
+}
+
+// podCause tells why a pod is not ready; "" when it is.
+func podCause(p *corev1.Pod) string {
+	for _, s := range p.Status.ContainerStatuses {
+		switch {
+		case s.State.Waiting != nil && s.State.Waiting.Reason != "ContainerCreating":
+			return withText(s.State.Waiting.Reason, s.State.Waiting.Message)
+		case s.State.Terminated != nil:
+			return withText("the process ended, "+s.State.Terminated.Reason, s.State.Terminated.Message)
+		case !s.Ready && s.RestartCount > 0:
+			return fmt.Sprintf("not ready, restarted %d times", s.RestartCount)
+		}
+	}
+	for _, condition := range p.Status.Conditions {
+		if condition.Status == corev1.ConditionFalse && condition.Reason != "ContainersNotReady" {
+			return withText(condition.Reason, condition.Message)
+		}
+	}
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status != corev1.ConditionTrue {
+			return withText("not ready", condition.Message)
+		}
+	}
+	if p.Status.Phase == corev1.PodPending {
+		return withText("pending", p.Status.Message)
+	}
+	return ""
+}
+
+func withText(reason, message string) string {
+	if message == "" {
+		return reason
+	}
+	return reason + ": " + oneLine(message)
+}

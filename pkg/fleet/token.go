@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+)
+
+// Bounds of a token's life. The API server makes none that is shorter.
+const (
+	// MinTokenTTL is the shortest life of a join token.
+	MinTokenTTL = 10 * time.Minute
+	// MaxTokenTTL is the longest life of a join token.
+	MaxTokenTTL = 366 * 24 * time.Hour
+	// DefaultTokenTTL is the life of a join token when none is given.
+	DefaultTokenTTL = time.Hour
+)
+
+// TokenOptions say which token to make.
+type TokenOptions struct {
+	Common
+	// Hub is where the token shall be valid.
+	Hub *Cluster
+	// TTL is its life; 0 means DefaultTokenTTL.
+	TTL time.Duration
+	// Cluster is the only cluster that may join with it; empty means any.
+	Cluster string
+	// Bootstrap asks for a bootstrap token of Kubernetes (id.secret) instead of a
+	// token of the bootstrap service account.
+	Bootstrap bool
+}
+
+// TokenResult is a new token and how to use it. Its keys in JSON are those that
+// scripts of the field know.
+type TokenResult struct {
+	// Token is the secret; empty in a dry run.
+	Token string `json:"hub-token"`
+	// Server is the URL of the hub.
+	Server string `json:"hub-apiserver"`
+	// CAHash pins the hub's CA; empty when the hub's certificate is a public one.
+	CAHash string `json:"ca-hash"`
+	// Expires is when the token ends.
+	Expires metav1.Time `json:"expires"`
+	// ID names the token for list and revoke.
+	ID string `json:"id"`
+	// Cluster is the only cluster it is for, if any.
+	Cluster string `json:"cluster,omitempty"`
+	// Items are the objects that were made.
+	Items []Change `json:"items"`
+
+	// Endpoint is how agents reach the hub.
+	Endpoint Endpoint `json:"-"`
+}
+
+// Kubeconfig returns the kubeconfig that an agent would join with.
+func (t TokenResult) Kubeconfig() ([]byte, error) { return bootstrapKubeconfig(t.Endpoint, t.Token) }
+
+// Token makes a token that lets clusters ask the hub to be joined. Tokens that
+// have expired are cleared away.
+func Token(ctx context.Context, o TokenOptions) (TokenResult, error) {
+	ctx, cancel, r := o.begin(ctx)
+	defer cancel()
+	if o.TTL == 0 {
+		o.TTL = DefaultTokenTTL
+	}
+	if err := o.check(); err != nil {
+		return TokenResult{}, err
+	}
+	endpoint, hash, err := hubEndpoint(ctx, o.Hub)
+	if err != nil {
+		return TokenResult{}, err
+	}
+	result := TokenResult{Server: endpoint.Server, CAHash: hash, Cluster: o.Cluster, Endpoint: endpoint,
+		Expires: metav1.NewTime(r.now().Add(o.TTL).UTC().Truncate(time.Second))}
+	if result.ID, err = randomText(o.Random, 6); err != nil {
+		return TokenResult{}, err
+	}
+	make := o.serviceAccountToken
+	if o.Bootstrap {
+		make = o.bootstrapToken
+	}
+	if err := make(ctx, r, &result); err != nil {
+		return TokenResult{}, err
+	}
+	if !o.reads() {
+		clearExpired(ctx, o.Hub, r.now())
+	}
+	return result, nil
+}
+
+func (o *TokenOptions) check() error {
+	if o.TTL < MinTokenTTL || o.TTL > MaxTokenTTL {
+		return usage(fmt.Sprintf("a token cannot live for %s", o.TTL), fmt.Sprintf("it lives between %s and %s", MinTokenTTL, MaxTokenTTL), "for example --ttl 1h")
+	}
+	if o.Cluster != "" {
+		return CheckName(o.Cluster)
+	}
+	return nil
+}
+
+// serviceAccountToken makes a token of the bootstrap service account that ends
+// with a Secret of its own.
+func (o *TokenOptions) serviceAccountToken(ctx context.Context, r *run, result *TokenResult) error {
+	ns := operatorv1.NamespaceOperator
+	if _, err := o.Hub.Client.Resource(serviceAccounts).Namespace(ns).Get(ctx, clusterv1.BootstrapServiceAccount, metav1.GetOptions{}); err != nil {
+		if apierrors.IsNotFound(err) {
+			return &Error{Message: o.Hub.String() + " is not a hub", Cause: "there is no service account " + ns + "/" + clusterv1.BootstrapServiceAccount, Fix: o.Hub.notHubFix(), Err: err}
+		}
+		return explain("reading the bootstrap service account", o.Hub, err)
+	}
+	secret := o.tokenSecret(result)
+	if o.reads() {
+		result.Items = []Change{{Object: redact(secret), Action: Created}}
+		return nil
+	}
+	stored, err := o.Hub.Client.Resource(secrets).Namespace(ns).Create(ctx, secret, metav1.CreateOptions{FieldManager: FieldManager})
+	if err != nil {
+		return explain("making the token's secret", o.Hub, err)
+	}
+	if err := o.requestToken(ctx, stored, result); err != nil {
+		_ = o.Hub.Client.Resource(secrets).Namespace(ns).Delete(context.WithoutCancel(ctx), stored.GetName(), metav1.DeleteOptions{})
+		return explain("requesting a token", o.Hub, err)
+	}
+	result.Items = []Change{{Object: reference(stored), Action: Created}}
+	return nil
+}
+
+func (o *TokenOptions) tokenSecret(result *TokenResult) *unstructured.Unstructured {
+	u := named(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, operatorv1.NamespaceOperator, "join-token-"+result.ID)
+	u.SetLabels(map[string]string{
+		clusterv1.LabelJoinToken:                result.ID,
+		operatorv1.LabelCreatedByClusterManager: operatorv1.DefaultClusterManagerName,
+	})
+	u.Object["type"] = "Opaque"
+	u.Object["data"] = map[string]any{
+		clusterv1.JoinTokenKeyExpiration: encode(result.Expires.UTC().Format(time.RFC3339)),
+		clusterv1.JoinTokenKeyCluster:    encode(o.Cluster),
+	}
+	return u
+}
+
+// requestToken asks for the token and writes its credential id into the Secret,
+// by which requests made with it are known again.
+func (o *TokenOptions) requestToken(ctx context.Context, secret *unstructured.Unstructured, result *TokenResult) error {
+	request := named(schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, secret.GetNamespace(), clusterv1.BootstrapServiceAccount)
+	request.Object["spec"] = map[string]any{
+		"expirationSeconds": int64(o.TTL / time.Second),
+		"boundObjectRef":    map[string]any{"apiVersion": "v1", "kind": "Secret", "name": secret.GetName(), "uid": string(secret.GetUID())},
+	}
+	answer, err := o.Hub.Client.Resource(serviceAccounts).Namespace(secret.GetNamespace()).Create(ctx, request, metav1.CreateOptions{}, "token")
+	if err != nil {
+		return err
+	}
+	token, _, _ := unstructured.NestedString(answer.Object, "status", "token")
+	id, err := credentialID(token)
+	if err != nil {
+		return err
+	}
+	change := secret.DeepCopy()
+	change.Object["data"].(map[string]any)[clusterv1.JoinTokenKeyCredentialID] = encode(id)
+	if _, err := o.Hub.Client.Resource(secrets).Namespace(secret.GetNamespace()).Update(ctx, change, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil {
+		return err
+	}
+	result.Token = token
+	return nil
+}
+
+// credentialID reads from a service account token what the API server will call
+// it. Servers before 1.32 do not; then there is none.
+func credentialID(token string) (string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", errors.New("the API server's token is no JWT")
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return "", errors.New("the API server's token cannot be read")
+	}
+	var claims struct {
+		ID string `json:"jti"`
+	}
+	if err := json.Unmarshal(raw, &claims); err != nil {
+		return "", errors.New("the claims of the API server's token cannot be read")
+	}
+	if claims.ID == "" {
+		return "", nil
+	}
+	return "JTI=" + claims.ID, nil
+}
+
+// bootstrapToken makes a bootstrap token of Kubernetes.
+func (o *TokenOptions) bootstrapToken(ctx context.Context, r *run, result *TokenResult) error {
+	secret, err := randomText(o.Random, 16)
+	if err != nil {
+		return err
+	}
+	groups := clusterv1.GroupBootstrap
+	if o.Cluster != "" {
+		groups += "," + clusterv1.GroupPrefixBootstrapCluster + o.Cluster
+	}
+	u := named(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, metav1.NamespaceSystem, "bootstrap-token-"+result.ID)
+	u.SetLabels(map[string]string{"app": operatorv1.DefaultClusterManagerName, operatorv1.LabelCreatedByClusterManager: operatorv1.DefaultClusterManagerName})
+	u.Object["type"] = "bootstrap.kubernetes.io/token"
+	u.Object["data"] = map[string]any{
+		"token-id": encode(result.ID), "token-secret": encode(secret), "auth-extra-groups": encode(groups),
+		"expiration":                     encode(result.Expires.UTC().Format(time.RFC3339)),
+		"usage-bootstrap-authentication": encode("true"), "usage-bootstrap-signing": encode("true"),
+		"description": encode("lets a cluster ask to join the hub"),
+	}
+	if o.reads() {
+		result.Items = []Change{{Object: redact(u), Action: Created}}
+		return nil
+	}
+	client := o.Hub.Client.Resource(secrets).Namespace(u.GetNamespace())
+	if _, err := client.Create(ctx, u, metav1.CreateOptions{FieldManager: FieldManager}); err != nil {
+		return explain("making the bootstrap token", o.Hub, err)
+	}
+	result.Token = result.ID + "." + secret
+	if err := o.known(ctx, r, result); err != nil {
+		_ = client.Delete(context.WithoutCancel(ctx), u.GetName(), metav1.DeleteOptions{})
+		result.Token = ""
+		return err
+	}
+	result.Items = []Change{{Object: reference(u), Action: Created}}
+	return nil
+}
+
+// known waits until the API server lets the token in; it may be told to take no
+// bootstrap tokens at all.
+func (o *TokenOptions) known(ctx context.Context, r *run, result *TokenResult) error {
+	c, err := connectWith(result.Endpoint, result.Token)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	err = await.True(ctx, r.common.Clock, servedPause, func(ctx context.Context) (bool, error) {
+		_, err := whoAmI(ctx, c)
+		return err == nil, err
+	})
+	if err != nil {
+		return refused("bootstrap tokens do not work on "+o.Hub.String(), "the API server refuses the new token: it needs --enable-bootstrap-token-auth",
+			"kubectl ocm hub token"+o.Hub.flag()+"      (a token of the bootstrap service account)")
+	}
+	return nil
+}
+
+// tokenPattern is the form of a bootstrap token.
+var tokenPattern = regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})$`)
+
+// bootstrapToken splits a bootstrap token into id and secret.
+func bootstrapToken(token string) (id, secret string, ok bool) {
+	m := tokenPattern.FindStringSubmatch(token)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
+
+const randomLetters = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+// randomText reads n letters and digits from random, all equally likely.
+func randomText(random io.Reader, n int) (string, error) {
+	var out strings.Builder
+	buffer := make([]byte, 1)
+	for out.Len() < n {
+		if _, err := io.ReadFull(random, buffer); err != nil {
+			return "", fmt.Errorf("reading random bytes: %w", err)
+		}
+		if int(buffer[0]) < 256-256%len(randomLetters) {
+			out.WriteByte(randomLetters[int(buffer[0])%len(randomLetters)])
+		}
+	}
+	return out.String(), nil
+}
+
+func encode(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

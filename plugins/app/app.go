@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"flag"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/accept"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/completion"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/join"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/unjoin"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/version"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/work"
+)
+
+// completer is the name under which kubectl asks a plugin for completions.
+const completer = "kubectl_complete-ocm"
+
+// Run runs the program with the arguments of its process, the program's own
+// name first, and returns the exit code. It ends early when ctx does.
+func Run(ctx context.Context, s ui.Streams, args []string) int {
+	u := &ui.UI{Streams: s, Program: program(args), Color: "auto"}
+	words := rewrite(u, arguments(args))
+	root := Root(u)
+	root.SetArgs(words)
+	return u.Fail(root.ExecuteContext(ctx))
+}
+
+// Root builds the tree of commands.
+func Root(u *ui.UI) *cobra.Command {
+	f := options.NewFactory(u)
+	root := options.Group(&cobra.Command{
+		Use:   "kubectl-ocm",
+		Short: "Manage many Kubernetes clusters with Open Cluster Management",
+		Long: options.Long(`
+		Open Cluster Management for many Kubernetes clusters: make one cluster the hub,
+		join others to it, and send them work.
+
+		Called through kubectl, flags stand after the plugin's name:
+		"kubectl ocm hub init --context x", not "kubectl --context x ocm hub init".`),
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		DisableAutoGenTag: true,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: u.Program},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRunE: func(*cobra.Command, []string) error { return f.Check() },
+	})
+	root.SetIn(u.Streams.In)
+	root.SetOut(u.Streams.Out)
+	root.SetErr(u.Streams.Err)
+	root.SetFlagErrorFunc(flagError)
+	f.AddFlags(root.PersistentFlags())
+	logFlags(root.PersistentFlags())
+	root.AddGroup(&cobra.Group{ID: "fleet", Title: "Fleet:"}, &cobra.Group{ID: "use", Title: "Use:"}, &cobra.Group{ID: "other", Title: "Other:"})
+	add(root, "fleet", hub.New(f), join.New(f), accept.New(f), unjoin.New(f))
+	add(root, "use", cluster.New(f), work.New(f))
+	add(root, "other", version.New(f), completion.New(f))
+	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
+	return root
+}
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.GroupID = group
+		root.AddCommand(c)
+	}
+}
+
+// flagError makes a wrong flag a usage error with the nearest right one.
+func flagError(cmd *cobra.Command, err error) error {
+	if err == pflag.ErrHelp {
+		return err
+	}
+	e := &fleet.Error{Kind: fleet.Usage, Message: err.Error(), Fix: cmd.CommandPath() + " --help", Err: err}
+	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, f.Name)
+			}
+		})
+		if near := options.Nearest(strings.TrimSpace(name), names); near != "" {
+			e.Cause = "did you mean --" + near + "?"
+		}
+	}
+	return e
+}
+
+// logFlags adds -v, the verbosity of the client libraries.
+func logFlags(flags *pflag.FlagSet) {
+	set := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(set)
+	set.VisitAll(func(f *flag.Flag) {
+		p := pflag.PFlagFromGoFlag(f)
+		p.Hidden = f.Name != "v"
+		p.Name = strings.ReplaceAll(p.Name, "_", "-")
+		if flags.Lookup(p.Name) == nil {
+			flags.AddFlag(p)
+		}
+	})
+}
+
+// program returns how the person calls us. kubectl starts its plugins under
+// their own file name, which begins with kubectl-.
+func program(args []string) string {
+	name := base(args)
+	if name == "" || name == completer || strings.HasPrefix(name, "kubectl-") {
+		return "kubectl ocm"
+	}
+	return name
+}
+
+func base(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix(filepath.Base(args[0]), ".exe")
+}
+
+// arguments returns the words of the command line without the program's name.
+func arguments(args []string) []string {
+	if len(args) == 0 {
+		return nil
+	}
+	if base(args) == completer {
+		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
+	}
+	return args[1:]
+}
+
+// formerly maps command words of the field's older command line to ours.
+var formerly = []struct{ old, now string }{
+	{"init", "hub init"}, {"clean", "hub clean"}, {"get token", "hub token create"}, {"delete token", "hub token revoke"},
+	{"get hub-info", "hub status"}, {"get clusters", "cluster list"}, {"get works", "work list"},
+	{"create work", "work apply"}, {"delete work", "work delete"}, {"clusters", "cluster list"},
+}
+
+// rewrite turns an old spelling of a command into ours and says so.
+func rewrite(u *ui.UI, words []string) []string {
+	for _, f := range formerly {
+		old := strings.Fields(f.old)
+		if len(words) < len(old) || strings.Join(words[:len(old)], " ") != f.old {
+			continue
+		}
+		u.Note("note: %q is now %q", f.old, f.now)
+		return append(strings.Fields(f.now), words[len(old):]...)
+	}
+	return words
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package completion
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// linkName is what kubectl looks for on PATH.
+const linkName = "kubectl_complete-ocm"
+
+// pluginName is the file that krew links.
+const pluginName = "kubectl-ocm"
+
+// Options are the flags of completion install and uninstall.
+type Options struct {
+	options.Output
+	// DryRun says what would be done.
+	DryRun string
+	// Dir is the folder of the link; empty looks for it.
+	Dir string
+
+	f *options.Factory
+}
+
+// result is what install and uninstall did.
+type result struct {
+	Items []item `json:"items"`
+}
+
+type item struct {
+	Object string       `json:"object"`
+	Target string       `json:"target,omitempty"`
+	Action fleet.Action `json:"action"`
+}
+
+// New makes the command.
+func New(f *options.Factory) *cobra.Command {
+	cmd := options.Group(&cobra.Command{
+		Use:   "completion",
+		Short: "Complete words in your shell",
+		Long: options.Long(`
+		Complete words in your shell.
+
+		For "kubectl ocm", run "kubectl ocm completion install" once: kubectl 1.26 and newer
+		then asks the plugin. For the bare binary, load the script of your shell.`),
+	})
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		cmd.AddCommand(script(f, shell))
+	}
+	cmd.AddCommand(change(f, "install", "Link "+linkName+" beside the plugin", (*Options).install),
+		change(f, "uninstall", "Remove the link "+linkName, (*Options).uninstall))
+	return cmd
+}
+
+func script(f *options.Factory, shell string) *cobra.Command {
+	return &cobra.Command{
+		Use:   shell,
+		Short: "Print the completion script for " + shell,
+		Args:  options.Args(0, 0, shell),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			root, out := cmd.Root(), f.UI.Streams.Out
+			switch shell {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			}
+			return root.GenPowerShellCompletionWithDesc(out)
+		},
+	}
+}
+
+func change(f *options.Factory, use, short string, run func(*Options) (item, error)) *cobra.Command {
+	o := &Options{f: f}
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: options.Args(0, 0, use),
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			did, err := run(o)
+			if err != nil {
+				return err
+			}
+			return o.print(did)
+		},
+	}
+	o.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.DryRun, "dry-run", "none", "none or client: say what would be done")
+	cmd.Flags().Lookup("dry-run").NoOptDefVal = "client"
+	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder of the link; default: beside "+pluginName+" on PATH")
+	return cmd
+}
+
+// Validate checks the flags.
+func (o *Options) Validate() error {
+	if o.DryRun != "none" && o.DryRun != "client" && o.DryRun != "server" {
+		return options.Usage(fmt.Sprintf("wrong value %q for --dry-run", o.DryRun), "use none or client")
+	}
+	return o.Format.Check()
+}
+
+func (o *Options) print(did item) error {
+	if o.Format.Machine() {
+		return o.f.UI.Result(o.Format, "CompletionResult", result{Items: []item{did}}, []string{did.Object})
+	}
+	suffix := ""
+	if o.DryRun != "none" {
+		suffix = " (dry run)"
+	}
+	o.f.UI.Say("%s %s%s", did.Object, did.Action, suffix)
+	return nil
+}
+
+// place returns where the link is or shall be, and what it points to.
+func (o *Options) place() (link, target string, err error) {
+	dir := o.Dir
+	if dir == "" {
+		plugin, err := exec.LookPath(pluginName)
+		if err != nil {
+			return "", "", &fleet.Error{Message: pluginName + " is not on PATH", Cause: "kubectl cannot find the plugin either",
+				Fix: "add the folder of " + pluginName + " to PATH, or name it by --dir"}
+		}
+		dir = filepath.Dir(plugin)
+	}
+	suffix := ""
+	if runtime.GOOS == "windows" {
+		suffix = ".exe"
+	}
+	return filepath.Join(dir, linkName+suffix), pluginName + suffix, nil
+}
+
+func (o *Options) install() (item, error) {
+	link, target, err := o.place()
+	if err != nil {
+		return item{}, err
+	}
+	did := item{Object: link, Target: target, Action: fleet.Created}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(link), target)); err != nil {
+		return item{}, &fleet.Error{Message: "there is no " + target + " in " + filepath.Dir(link), Fix: "name the folder of " + target + " by --dir"}
+	}
+	info, err := os.Lstat(link)
+	if err == nil {
+		if old, _ := os.Readlink(link); old == target {
+			did.Action = fleet.Unchanged
+			return did, nil
+		}
+		if info.Mode()&os.ModeSymlink == 0 && !ours(link) {
+			return item{}, &fleet.Error{Kind: fleet.Refused, Message: link + " exists and is not our link", Fix: "remove it yourself, then run this again"}
+		}
+		did.Action = fleet.Configured
+	}
+	if o.DryRun != "none" {
+		return did, nil
+	}
+	if did.Action == fleet.Configured {
+		if err := os.Remove(link); err != nil {
+			return item{}, fmt.Errorf("replacing %s: %w", link, err)
+		}
+	}
+	if err := os.Symlink(target, link); err != nil {
+		return item{}, &fleet.Error{Message: "linking " + link, Cause: err.Error(), Fix: "name a folder of PATH that you may write by --dir"}
+	}
+	return did, nil
+}
+
+func (o *Options) uninstall() (item, error) {
+	link, target, err := o.place()
+	if err != nil {
+		return item{}, err
+	}
+	did := item{Object: link, Target: target, Action: fleet.Unchanged}
+	if _, err := os.Lstat(link); err != nil {
+		return did, nil
+	}
+	if !ours(link) {
+		return item{}, &fleet.Error{Kind: fleet.Refused, Message: link + " is not our link", Fix: "remove it yourself"}
+	}
+	did.Action = fleet.Deleted
+	if o.DryRun != "none" {
+		return did, nil
+	}
+	if err := os.Remove(link); err != nil {
+		return item{}, fmt.Errorf("removing %s: %w", link, err)
+	}
+	return did, nil
+}
+
+// ours tells whether the file is a link to the plugin.
+func ours(link string) bool {
+	target, err := os.Readlink(link)
+	return err == nil && strings.HasPrefix(filepath.Base(target), pluginName)
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// New makes the command.
+func New(f *options.Factory) *cobra.Command {
+	cmd := options.Group(&cobra.Command{
+		Use:   "hub",
+		Short: "Make a cluster the hub, look at it, remove it",
+	})
+	cmd.AddCommand(newInit(f), newStatus(f), newToken(f), newClean(f))
+	return cmd
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// InitOptions are the flags of hub init.
+type InitOptions struct {
+	options.Change
+	options.Release
+	// Layout is compact; split is named and refused.
+	Layout string
+	// Gates are feature gates.
+	Gates options.Gates
+	// AutoAccept are users whose clusters need no administrator.
+	AutoAccept []string
+	// APIServerURL is the address of the hub for agents.
+	APIServerURL string
+	// Replicas of the hub process.
+	Replicas int32
+	// ListImages prints the images and does nothing.
+	ListImages bool
+
+	f *options.Factory
+}
+
+func newInit(f *options.Factory) *cobra.Command {
+	o := &InitOptions{f: f}
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make a cluster the hub, or bring a hub up to date",
+		Long: options.Long(`
+		Make the cluster of --context the hub. The checks before only read. The command ends
+		when the hub answers, and can be repeated after any failure.`),
+		Example: options.Example(`
+		kubectl ocm hub init --context hub
+		kubectl ocm hub init --context hub --dry-run | kubectl apply -f -`),
+		Args: options.Args(0, 0, "init"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	o.Change.AddFlags(flags, options.Parts{Diff: true, Wait: true, WaitDefault: true})
+	o.Release.AddFlags(flags)
+	o.Gates.AddFlags(flags)
+	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not served in this release")
+	flags.StringSliceVar(&o.AutoAccept, "auto-accept", nil, "user names whose clusters are accepted without an administrator")
+	flags.StringVar(&o.APIServerURL, "apiserver-url", "", "address of this hub for clusters elsewhere, if that of the context is not it")
+	flags.Int32Var(&o.Replicas, "replicas", 0, "hub processes; further ones are hot standbys")
+	flags.BoolVar(&o.ListImages, "list-images", false, "print the images that are run, and do nothing")
+	options.Hidden(flags, "bundle-version", "version")
+	return cmd
+}
+
+// Validate checks the flags.
+func (o *InitOptions) Validate() error {
+	if o.Layout != "compact" {
+		if o.Layout == "split" {
+			return options.Usage("--layout split is not served in this release", "use --layout compact, the default: it runs the same loops in one process")
+		}
+		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact")
+	}
+	if o.Replicas < 0 {
+		return options.Usage("--replicas cannot be negative", "for example --replicas 2")
+	}
+	if err := o.Release.Check(); err != nil {
+		return err
+	}
+	if err := fleet.CheckGates(o.Gates, fleet.HubGates); err != nil {
+		return err
+	}
+	return o.Change.Check(o.f.UI)
+}
+
+// Run makes the hub and prints it.
+func (o *InitOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	hubImage, agentImage := o.Images(version.Get())
+	if o.ListImages {
+		images := []string{hubImage, agentImage}
+		if o.Format.Machine() {
+			return u.Result(o.Format, "ImageList", images, images)
+		}
+		u.Say("%s\n%s", hubImage, agentImage)
+		return nil
+	}
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	u.Note("hub: %s", c)
+	p := u.Progress()
+	result, err := fleet.Init(ctx, fleet.InitOptions{Common: o.Common(u, p.Step), Hub: c, Image: hubImage, Version: o.VersionOr(version.Get()),
+		FeatureGates: o.Gates, AutoAccept: o.AutoAccept, APIServerURL: o.APIServerURL, Replicas: o.Replicas})
+	p.Close()
+	if err != nil {
+		return o.Diffed(err)
+	}
+	if done, err := o.Preview(u, "InitResult", result, result.Items); done || err != nil {
+		return err
+	}
+	if o.Format.Machine() {
+		return u.Result(o.Format, "InitResult", result, fleet.Names(result.Items))
+	}
+	o.print(u, c, result)
+	return o.Objects(u, result.Items)
+}
+
+func (o *InitOptions) print(u *ui.UI, c *fleet.Cluster, result fleet.InitResult) {
+	state := "ready"
+	if !result.Ready {
+		state = "installed"
+	}
+	u.Say("hub/ocm-hub %s on %s, version %s (%s)", state, c, result.Version, result.Action)
+	name := result.Context
+	if name == "" {
+		name = "<hub>"
+	}
+	u.Say("join a cluster:  %s", u.Own(fmt.Sprintf("kubectl ocm join <name> --context <its context> --hub-context %s --accept", name)))
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// TokenOptions are the flags of hub token create.
+type TokenOptions struct {
+	options.Change
+	// TTL is the life of the token.
+	TTL time.Duration
+	// Cluster is the only cluster that it is for.
+	Cluster string
+	// Bootstrap asks for a bootstrap token.
+	Bootstrap bool
+	// Print selects what is printed.
+	Print string
+
+	f *options.Factory
+}
+
+func newToken(f *options.Factory) *cobra.Command {
+	o := &TokenOptions{f: f}
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke join tokens",
+		Long: options.Long(`
+		Make a token that lets clusters ask to be joined, and print the command to join with.
+		The same as "hub token create".`),
+	}
+	o.flags(cmd)
+	create := &cobra.Command{Use: "create", Short: "Make a token and print the command to join with"}
+	c := &TokenOptions{f: f}
+	c.flags(create)
+	cmd.AddCommand(create, newTokenList(f), newTokenRevoke(f))
+	return cmd
+}
+
+func (o *TokenOptions) flags(cmd *cobra.Command) {
+	cmd.Args = options.Args(0, 0, cmd.Name())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := o.Validate(); err != nil {
+			return err
+		}
+		return o.Run(cmd.Context())
+	}
+	flags := cmd.Flags()
+	o.AddFlags(flags, options.Parts{})
+	options.DurationVar(flags, &o.TTL, "ttl", fleet.DefaultTokenTTL, "how long the token lives")
+	flags.StringVarP(&o.Cluster, "cluster", "c", "", "the only cluster that may join with it")
+	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "a bootstrap token of Kubernetes instead of one of the service account")
+	flags.StringVar(&o.Print, "print", "join-command", "join-command, token, bundle or kubeconfig")
+	options.Hidden(flags, "cluster-name", "cluster")
+}
+
+// Validate checks the flags.
+func (o *TokenOptions) Validate() error {
+	switch o.Print {
+	case "join-command", "token", "bundle", "kubeconfig":
+	default:
+		return options.Usage(fmt.Sprintf("wrong value %q for --print", o.Print), "use join-command, token, bundle or kubeconfig")
+	}
+	return o.Check(o.f.UI)
+}
+
+// Run makes the token and prints it.
+func (o *TokenOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	u.Note("hub: %s", c)
+	result, err := fleet.Token(ctx, fleet.TokenOptions{Common: o.Common(u, nil), Hub: c, TTL: o.TTL, Cluster: o.Cluster, Bootstrap: o.Bootstrap})
+	if err != nil {
+		return err
+	}
+	if done, err := o.Preview(u, "TokenResult", result, result.Items); done || err != nil {
+		return err
+	}
+	if o.Format.Machine() {
+		return u.Result(o.Format, "TokenResult", result, []string{result.ID})
+	}
+	return o.print(u, result)
+}
+
+func (o *TokenOptions) print(u *ui.UI, t fleet.TokenResult) error {
+	kubeconfig, err := t.Kubeconfig()
+	if err != nil {
+		return err
+	}
+	switch o.Print {
+	case "token":
+		u.Say("%s", t.Token)
+	case "kubeconfig":
+		u.Say("%s", kubeconfig)
+	case "bundle":
+		u.Say("%s", base64.StdEncoding.EncodeToString(kubeconfig))
+	default:
+		name := t.Cluster
+		if name == "" {
+			name = "<name>"
+		}
+		line := fmt.Sprintf("kubectl ocm join %s --context <its context> --hub-apiserver %s --hub-token %s", name, t.Server, t.Token)
+		if t.CAHash != "" {
+			line += " --hub-ca-hash " + t.CAHash
+		}
+		u.Say("%s", u.Own(line))
+		u.Note("token %s expires in %s", t.ID, duration.HumanDuration(t.Expires.Sub(u.Streams.Clock.Now())))
+	}
+	return nil
+}
+
+// TokenListOptions are the flags of hub token list.
+type TokenListOptions struct {
+	options.Listing
+
+	f *options.Factory
+}
+
+func newTokenList(f *options.Factory) *cobra.Command {
+	o := &TokenListOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List join tokens", Args: options.Args(0, 0, "list"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.Check(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	o.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// Run prints the tokens.
+func (o *TokenListOptions) Run(ctx context.Context) error {
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
+		tokens, err := fleet.ListTokens(ctx, fleet.TokenListOptions{Hub: c})
+		if err != nil {
+			return options.Listed{}, err
+		}
+		l := options.Listed{Kind: "TokenList", Items: tokens, Empty: "no tokens", Table: ui.Table{Heads: []string{"ID", "TYPE", "EXPIRES", "USES", "CLUSTER", "CREATED"}}}
+		now := o.f.UI.Streams.Clock.Now()
+		for _, t := range tokens {
+			expires := "never"
+			switch {
+			case t.Expired:
+				expires = "expired"
+			case !t.Expires.IsZero():
+				expires = duration.HumanDuration(t.Expires.Sub(now))
+			}
+			l.Names = append(l.Names, t.ID)
+			l.Table.Rows = append(l.Table.Rows, []string{t.ID, t.Type, expires, strconv.Itoa(t.Uses), ui.Dash(t.Cluster), ui.Age(t.Created, now)})
+		}
+		return l, nil
+	})
+}
+
+// RevokeOptions are the flags of hub token revoke.
+type RevokeOptions struct {
+	options.Change
+	// IDs of the tokens.
+	IDs []string
+
+	f *options.Factory
+}
+
+func newTokenRevoke(f *options.Factory) *cobra.Command {
+	o := &RevokeOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "revoke ID...", Short: "End tokens at once and deny what was asked with them", Args: options.Args(1, -1, "the id of a token"),
+		ValidArgsFunction: complete.Tokens(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.IDs = args
+			if err := o.Check(o.f.UI); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	o.AddFlags(cmd.Flags(), options.Parts{Yes: true})
+	return cmd
+}
+
+// Run revokes the tokens.
+func (o *RevokeOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	if !o.Reads() {
+		if err := u.Confirm(o.Yes, "Revoke?", append([]string{"hub: " + c.String()}, o.IDs...)); err != nil {
+			return err
+		}
+	}
+	var changes []fleet.Change
+	for _, id := range o.IDs {
+		done, err := fleet.RevokeToken(ctx, fleet.RevokeOptions{Common: o.Common(u, nil), Hub: c, ID: id})
+		if err != nil {
+			return err
+		}
+		changes = append(changes, done...)
+	}
+	return o.Finish(u, "RevokeResult", changes)
+}

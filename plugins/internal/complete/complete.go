@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package complete
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// budget bounds the requests of one completion.
+const budget = 300 * time.Millisecond
+
+// Func is a completion function of cobra.
+type Func = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
+
+// Contexts offers the contexts of the kubeconfig.
+func Contexts(f *options.Factory) Func {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return matching(f.Contexts(), nil, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// Clusters offers managed clusters of the selected context.
+func Clusters(f *options.Factory) Func { return remote(f, fleet.ClusterNames) }
+
+// Pending offers clusters that wait to be accepted.
+func Pending(f *options.Factory) Func { return remote(f, fleet.PendingNames) }
+
+// Works offers names of ManifestWorks.
+func Works(f *options.Factory) Func { return remote(f, fleet.WorkNames) }
+
+// Sets offers cluster sets.
+func Sets(f *options.Factory) Func { return remote(f, fleet.SetNames) }
+
+// Tokens offers ids of join tokens.
+func Tokens(f *options.Factory) Func { return remote(f, fleet.TokenIDs) }
+
+// None offers nothing, not even files.
+func None(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// remote offers names that the API server knows. Where there is no hub, that is
+// said in place of names.
+func remote(f *options.Factory, names func(context.Context, *fleet.Cluster) ([]string, error)) Func {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		c, err := f.Cluster("")
+		if err != nil {
+			return cobra.AppendActiveHelp(nil, "no context is selected"), cobra.ShellCompDirectiveNoFileComp
+		}
+		parent := cmd.Context()
+		if parent == nil {
+			parent = context.Background()
+		}
+		ctx, cancel := context.WithTimeout(parent, budget)
+		defer cancel()
+		found, err := names(ctx, c)
+		if err != nil {
+			return cobra.AppendActiveHelp(nil, "no hub answers in context "+c.Context), cobra.ShellCompDirectiveNoFileComp
+		}
+		prefix, word := "", typed
+		if i := strings.LastIndexByte(typed, ','); i >= 0 {
+			prefix, word = typed[:i+1], typed[i+1:]
+		}
+		var out []string
+		for _, name := range matching(found, args, word) {
+			out = append(out, prefix+name)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// matching keeps names that begin with typed and are not given yet.
+func matching(names, given []string, typed string) []string {
+	var out []string
+	for _, name := range names {
+		taken := false
+		for _, g := range given {
+			taken = taken || g == name
+		}
+		if strings.HasPrefix(name, typed) && !taken {
+			out = append(out, name)
+		}
+	}
+	return out
+}

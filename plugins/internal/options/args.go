@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// Usage makes the error for a wrong command line.
+func Usage(message, fix string) error {
+	return &fleet.Error{Kind: fleet.Usage, Message: message, Fix: fix}
+}
+
+// Args allows between min and max positional arguments; max < 0 has no limit.
+// what names them in errors.
+func Args(min, max int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < min:
+			return Usage(fmt.Sprintf("%s is missing", what), helpOf(cmd))
+		case max == 0 && len(args) > 0:
+			return Usage(fmt.Sprintf("unexpected argument %q", args[0]), helpOf(cmd))
+		case max >= 0 && len(args) > max:
+			return Usage(fmt.Sprintf("unexpected argument %q after %s", args[max], what), helpOf(cmd))
+		}
+		return nil
+	}
+}
+
+func helpOf(cmd *cobra.Command) string { return cmd.CommandPath() + " --help" }
+
+// Group makes cmd a command that only holds others: alone it shows its help, an
+// unknown word is an error that names the nearest known one.
+func Group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return unknownCommand(cmd, args[0])
+	}
+	return cmd
+}
+
+func unknownCommand(cmd *cobra.Command, word string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			names = append(append(names, c.Name()), c.Aliases...)
+		}
+	}
+	e := &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()), Fix: helpOf(cmd)}
+	if near := Nearest(word, names); near != "" {
+		e.Cause, e.Fix = fmt.Sprintf("did you mean %q?", near), cmd.CommandPath()+" "+near
+	}
+	return e
+}
+
+// Nearest returns the name that differs least from word, or "" when none is
+// near enough to be meant.
+func Nearest(word string, names []string) string {
+	best, bestDistance := "", len(word)/2+1
+	for _, name := range names {
+		if len(word) > 2 && strings.HasPrefix(name, word) {
+			return name
+		}
+		if d := distance(word, name); d < bestDistance {
+			best, bestDistance = name, d
+		}
+	}
+	return best
+}
+
+// distance is the number of single-character edits between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next := min(row[j]+1, row[j-1]+1, diagonal+cost)
+			diagonal, row[j] = row[j], next
+		}
+	}
+	return row[len(b)]
+}
+
+// Long folds an indented help text.
+func Long(text string) string {
+	lines := strings.Split(strings.Trim(text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, "\t\t")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\t\n ")
+}
+
+// Example indents examples as the help shows them.
+func Example(text string) string {
+	lines := strings.Split(Long(text), "\n")
+	for i, line := range lines {
+		if line != "" {
+			lines[i] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// Factory gives commands the person's clusters and terminal.
+type Factory struct {
+	// UI is the terminal.
+	UI *ui.UI
+
+	flags *genericclioptions.ConfigFlags
+}
+
+// NewFactory makes the factory of one run of the program.
+func NewFactory(u *ui.UI) *Factory {
+	f := genericclioptions.NewConfigFlags(true)
+	f.ClusterName, f.AuthInfoName, f.BearerToken, f.APIServer = nil, nil, nil, nil
+	f.Username, f.Password, f.TLSServerName = nil, nil, nil
+	return &Factory{UI: u, flags: f}
+}
+
+// AddFlags adds the flags that every command has.
+func (f *Factory) AddFlags(flags *pflag.FlagSet) {
+	f.flags.AddFlags(flags)
+	flags.StringVar(&f.UI.Color, "color", "auto", "colour of state words: auto, always or never")
+	flags.BoolVarP(&f.UI.Quiet, "quiet", "q", false, "print results and errors only")
+}
+
+// Check tells what is wrong with the common flags.
+func (f *Factory) Check() error {
+	switch f.UI.Color {
+	case "auto", "always", "never":
+		return nil
+	}
+	return Usage(fmt.Sprintf("wrong value %q for --color", f.UI.Color), "use auto, always or never")
+}
+
+// Cluster opens the cluster of a context, or of the selected context when the
+// name is empty. It makes no request.
+func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
+	loader := f.flags.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, &fleet.Error{Message: "reading kubeconfig", Cause: err.Error(), Fix: "kubectl config view"}
+	}
+	if contextName == "" {
+		contextName = f.selected(&raw)
+	}
+	if contextName == "" && len(raw.Clusters) == 0 && f.inPod() {
+		return f.connect(loader, "")
+	}
+	if _, ok := raw.Contexts[contextName]; !ok {
+		return nil, unknownContext(contextName, &raw)
+	}
+	overrides := f.overrides()
+	overrides.CurrentContext = contextName
+	return f.connect(clientcmd.NewNonInteractiveClientConfig(raw, contextName, overrides, loader.ConfigAccess()), contextName)
+}
+
+// File opens the cluster that a kubeconfig file of its own points to.
+func (f *Factory) File(path string) (*fleet.Cluster, error) {
+	raw, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		return nil, &fleet.Error{Message: "reading kubeconfig " + path, Cause: err.Error()}
+	}
+	return f.connect(clientcmd.NewNonInteractiveClientConfig(*raw, "", f.overrides(), nil), raw.CurrentContext)
+}
+
+func (f *Factory) connect(loader clientcmd.ClientConfig, contextName string) (*fleet.Cluster, error) {
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, &fleet.Error{Message: "reading context " + contextName, Cause: err.Error(), Fix: "kubectl config view"}
+	}
+	config.UserAgent = "kubectl-ocm/" + version.Get()
+	config.WarningHandler = rest.NewWarningWriter(f.UI.Streams.Err, rest.WarningWriterOptions{Deduplicate: true})
+	if f.UI.Quiet {
+		config.WarningHandler = rest.NoWarnings{}
+	}
+	return fleet.Connect(config, contextName)
+}
+
+// overrides are the connection flags that hold for every context.
+func (f *Factory) overrides() *clientcmd.ConfigOverrides {
+	o := &clientcmd.ConfigOverrides{}
+	o.AuthInfo.Impersonate, o.AuthInfo.ImpersonateUID = *f.flags.Impersonate, *f.flags.ImpersonateUID
+	o.AuthInfo.ImpersonateGroups = *f.flags.ImpersonateGroup
+	o.AuthInfo.ClientCertificate, o.AuthInfo.ClientKey = *f.flags.CertFile, *f.flags.KeyFile
+	o.ClusterInfo.CertificateAuthority, o.ClusterInfo.InsecureSkipTLSVerify = *f.flags.CAFile, *f.flags.Insecure
+	o.Timeout = *f.flags.Timeout
+	return o
+}
+
+func (f *Factory) selected(raw *clientcmdapi.Config) string {
+	if name := *f.flags.Context; name != "" {
+		return name
+	}
+	return raw.CurrentContext
+}
+
+// inPod tells that we run in a pod, where the service account is the login.
+func (f *Factory) inPod() bool {
+	_, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount/token")
+	return err == nil && f.UI.Streams.Getenv("KUBERNETES_SERVICE_HOST") != ""
+}
+
+// Namespace returns the namespace in use and whether the person named it.
+func (f *Factory) Namespace() (string, bool) {
+	if *f.flags.Namespace != "" {
+		return *f.flags.Namespace, true
+	}
+	ns, _, err := f.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil || ns == "" {
+		ns = "default"
+	}
+	return ns, false
+}
+
+// Contexts returns the names of all contexts, sorted.
+func (f *Factory) Contexts() []string {
+	raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for name := range raw.Contexts {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func unknownContext(name string, raw *clientcmdapi.Config) error {
+	var names []string
+	for n := range raw.Contexts {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	e := &fleet.Error{Message: fmt.Sprintf("context %q does not exist", name), Fix: "kubectl config get-contexts"}
+	switch {
+	case len(names) == 0:
+		e.Message, e.Cause, e.Fix = "no context is selected", "the kubeconfig is empty or missing", "set KUBECONFIG, or name a file by --kubeconfig"
+		if name != "" {
+			e.Message = fmt.Sprintf("context %q does not exist", name)
+		}
+	case name == "":
+		e.Message, e.Cause = "no context is selected", "the kubeconfig has no current-context"
+		e.Fix = "choose one by --context: " + strings.Join(names, ", ")
+	default:
+		if near := Nearest(name, names); near != "" {
+			e.Cause = fmt.Sprintf("did you mean %q?", near)
+		} else {
+			e.Cause = "the kubeconfig has: " + strings.Join(names, ", ")
+		}
+	}
+	return e
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// Output is -o of a command that prints a result.
+type Output struct {
+	// Format is what was asked for.
+	Format ui.Format
+}
+
+// AddFlags adds -o.
+func (o *Output) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVarP((*string)(&o.Format), "output", "o", "", "output format: json, yaml, name, wide, jsonpath=..., go-template=...")
+}
+
+// Listing is what every listing takes beside -o.
+type Listing struct {
+	Output
+	// NoHeaders leaves the column heads out.
+	NoHeaders bool
+	// SortBy is a column head or a JSONPath of an item.
+	SortBy string
+	// Selector is a label selector.
+	Selector string
+	// ShowLabels adds a column of labels.
+	ShowLabels bool
+	// Watch keeps printing rows that change.
+	Watch bool
+	// All means all namespaces, or all clusters.
+	All bool
+}
+
+// AddFlags adds the flags of a listing.
+func (l *Listing) AddFlags(flags *pflag.FlagSet) {
+	l.Output.AddFlags(flags)
+	flags.BoolVar(&l.NoHeaders, "no-headers", false, "leave out the column heads")
+	flags.StringVar(&l.SortBy, "sort-by", "", "column head or JSONPath to sort by")
+	flags.StringVarP(&l.Selector, "selector", "l", "", "label selector")
+	flags.BoolVar(&l.ShowLabels, "show-labels", false, "add a column of labels")
+	flags.BoolVarP(&l.Watch, "watch", "w", false, "keep printing rows that change")
+	flags.BoolVarP(&l.All, "all-namespaces", "A", false, "all clusters")
+}
+
+// Check tells what is wrong with the flags.
+func (l *Listing) Check() error {
+	if err := l.Format.Check(); err != nil {
+		return err
+	}
+	if l.Watch && l.Format.Machine() {
+		return Usage("--watch prints a table and cannot be combined with -o "+string(l.Format), "leave one of them out")
+	}
+	return nil
+}
+
+// Change is what every changing command takes.
+type Change struct {
+	Output
+	// DryRun is none, client or server.
+	DryRun string
+	// Diff shows the difference instead of changing.
+	Diff bool
+	// Wait holds the command until the result is reached.
+	Wait bool
+	// Timeout bounds the whole command.
+	Timeout time.Duration
+	// Yes answers the question of a destructive command.
+	Yes bool
+}
+
+// Parts selects the flags of Change that a command has; --dry-run and -o it
+// always has.
+type Parts struct {
+	// Diff, Wait and Yes add the flag of that name; Wait also adds --timeout.
+	Diff, Wait, Yes bool
+	// WaitDefault is the default of --wait.
+	WaitDefault bool
+}
+
+// AddFlags adds the flags.
+func (c *Change) AddFlags(flags *pflag.FlagSet, parts Parts) {
+	c.Output.AddFlags(flags)
+	flags.StringVar(&c.DryRun, "dry-run", "none", "none; client: print what would be sent; server: let the API server judge it")
+	flags.Lookup("dry-run").NoOptDefVal = "client"
+	if parts.Diff {
+		flags.BoolVar(&c.Diff, "diff", false, "print the difference to what is there and change nothing; exit 0 same, 1 different, 2 error")
+	}
+	if parts.Wait {
+		flags.BoolVar(&c.Wait, "wait", parts.WaitDefault, "wait until the result is reached")
+	}
+	c.Timeout = 5 * time.Minute
+	flags.Var((*durationValue)(&c.Timeout), "timeout", "deadline of the whole command, for example 90s or 5m")
+	if parts.Yes {
+		flags.BoolVarP(&c.Yes, "yes", "y", false, "do not ask")
+	}
+}
+
+// Check tells what is wrong with the flags and puts old spellings right.
+func (c *Change) Check(u *ui.UI) error {
+	switch c.DryRun {
+	case "none", "client", "server":
+	case "true":
+		u.Warn("--dry-run=true is the old spelling of --dry-run=client")
+		c.DryRun = "client"
+	case "false":
+		u.Warn("--dry-run=false is the old spelling of --dry-run=none")
+		c.DryRun = "none"
+	default:
+		return Usage(fmt.Sprintf("wrong value %q for --dry-run", c.DryRun), "use none, client or server")
+	}
+	if c.Diff && c.DryRun != "none" {
+		return Usage("--diff already changes nothing", "leave --dry-run out")
+	}
+	if c.Timeout <= 0 {
+		return Usage("--timeout must be longer than nothing", "for example --timeout 5m")
+	}
+	return c.Format.Check()
+}
+
+// Common returns the part of the options that the library takes.
+func (c *Change) Common(u *ui.UI, progress func(fleet.Step)) fleet.Common {
+	dry := fleet.DryRun(c.DryRun)
+	if c.DryRun == "none" {
+		dry = fleet.DryRunNone
+	}
+	return fleet.Common{DryRun: dry, Diff: c.Diff, Wait: c.Wait, Timeout: c.Timeout, Progress: progress, Clock: u.Streams.Clock}
+}
+
+// Reads tells that the command will write nothing.
+func (c *Change) Reads() bool { return c.Diff || (c.DryRun != "none" && c.DryRun != "false") }
+
+// durationValue reads a duration; a bare integer counts seconds, as scripts for
+// the field's older command line have it.
+type durationValue time.Duration
+
+// Set reads s.
+func (d *durationValue) Set(s string) error {
+	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
+		*d = durationValue(time.Duration(n) * time.Second)
+		return nil
+	}
+	v, err := time.ParseDuration(s)
+	*d = durationValue(v)
+	return err
+}
+
+// String shows the duration.
+func (d *durationValue) String() string { return time.Duration(*d).String() }
+
+// Type is shown in help.
+func (d *durationValue) Type() string { return "duration" }
+
+// DurationVar adds a flag for a duration; a bare integer counts seconds.
+func DurationVar(flags *pflag.FlagSet, d *time.Duration, name string, value time.Duration, usage string) {
+	*d = value
+	flags.Var((*durationValue)(d), name, usage)
+}
+
+// Hidden adds another, hidden spelling of a flag.
+func Hidden(flags *pflag.FlagSet, alias, name string) {
+	f := *flags.Lookup(name)
+	f.Name, f.Shorthand, f.Hidden = alias, "", true
+	flags.AddFlag(&f)
+}

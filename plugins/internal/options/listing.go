@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// Listed is one look at a list.
+type Listed struct {
+	// Kind of the document that -o json prints.
+	Kind string
+	// Items are the values that machines read, one a row.
+	Items any
+	// Table shows them to persons.
+	Table ui.Table
+	// Names are the lines of -o name.
+	Names []string
+	// Labels of the rows, for --show-labels; nil when they have none.
+	Labels []map[string]string
+	// Empty is what is said when there is nothing.
+	Empty string
+}
+
+// watchPause is how often a watched list is looked at again.
+const watchPause = 2 * time.Second
+
+// Show prints a list in the format asked for. With --watch it goes on and
+// prints rows that changed, until the person ends it.
+func (l *Listing) Show(ctx context.Context, u *ui.UI, read func(context.Context) (Listed, error)) error {
+	list, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := l.arrange(&list); err != nil {
+		return err
+	}
+	if l.Format.Machine() {
+		return u.Result(l.Format, list.Kind, list.Items, list.Names)
+	}
+	if len(list.Table.Rows) == 0 && !l.Watch {
+		u.Note("%s", list.Empty)
+		return nil
+	}
+	if err := u.List(list.Table, l.Format == ui.Wide, l.NoHeaders); err != nil || !l.Watch {
+		return err
+	}
+	return l.follow(ctx, u, list, read)
+}
+
+// follow looks again and again and prints the rows that are new or changed.
+func (l *Listing) follow(ctx context.Context, u *ui.UI, last Listed, read func(context.Context) (Listed, error)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-u.Streams.Clock.After(watchPause):
+		}
+		next, err := read(ctx)
+		if err != nil {
+			if errors.Is(err, context.Canceled) || ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if err := l.arrange(&next); err != nil {
+			return err
+		}
+		changed := ui.Table{Heads: next.Table.Heads, Wide: next.Table.Wide}
+		for _, row := range next.Table.Rows {
+			if !slices.ContainsFunc(last.Table.Rows, func(old []string) bool { return same(old, row) }) {
+				changed.Rows = append(changed.Rows, row)
+			}
+		}
+		if len(changed.Rows) > 0 {
+			if err := u.List(changed, l.Format == ui.Wide, true); err != nil {
+				return err
+			}
+		}
+		last = next
+	}
+}
+
+// same compares two rows without what only time changes: ages.
+func same(a, b []string) bool {
+	return slices.EqualFunc(a, b, func(x, y string) bool { return x == y || (isAge(x) && isAge(y)) })
+}
+
+func isAge(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789smhdy") == "" && s[0] >= '0' && s[0] <= '9' && strings.ContainsAny(s, "smhdy")
+}
+
+// arrange adds the column of labels and sorts the rows.
+func (l *Listing) arrange(list *Listed) error {
+	if l.ShowLabels {
+		list.Table.Heads = append(list.Table.Heads, "LABELS")
+		list.Table.Wide = 0
+		for i := range list.Table.Rows {
+			text := "<none>"
+			if i < len(list.Labels) && len(list.Labels[i]) > 0 {
+				text = labelText(list.Labels[i])
+			}
+			list.Table.Rows[i] = append(list.Table.Rows[i], text)
+		}
+	}
+	if l.SortBy == "" {
+		return nil
+	}
+	keys, err := l.sortKeys(list)
+	if err != nil {
+		return err
+	}
+	order := make([]int, len(keys))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compare(keys[a], keys[b]) })
+	return list.reorder(order)
+}
+
+// sortKeys returns what the rows are sorted by: a column, or a JSONPath of the
+// items.
+func (l *Listing) sortKeys(list *Listed) ([]string, error) {
+	i := slices.IndexFunc(list.Table.Heads, func(h string) bool { return strings.EqualFold(h, l.SortBy) })
+	keys := make([]string, 0, len(list.Table.Rows))
+	if i >= 0 {
+		for _, row := range list.Table.Rows {
+			keys = append(keys, row[i])
+		}
+		return keys, nil
+	}
+	path := jsonpath.New("sort").AllowMissingKeys(true)
+	expression := l.SortBy
+	if !strings.HasPrefix(expression, "{") {
+		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
+	}
+	if !strings.ContainsAny(l.SortBy, ".{") || path.Parse(expression) != nil {
+		return nil, Usage(fmt.Sprintf("there is no column %q to sort by", l.SortBy), "use one of "+strings.ToLower(strings.Join(list.Table.Heads, ", "))+", or a JSONPath such as .name")
+	}
+	raw, err := json.Marshal(list.Items)
+	if err != nil {
+		return nil, fmt.Errorf("encoding items: %w", err)
+	}
+	var items []any
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return nil, fmt.Errorf("encoding items: %w", err)
+	}
+	for _, item := range items {
+		var out strings.Builder
+		if err := path.Execute(&out, item); err != nil {
+			return nil, Usage("--sort-by "+l.SortBy+": "+err.Error(), "use a JSONPath of one item, such as .name")
+		}
+		keys = append(keys, out.String())
+	}
+	return keys, nil
+}
+
+// reorder puts rows, names and items into another order.
+func (list *Listed) reorder(order []int) error {
+	raw, err := json.Marshal(list.Items)
+	if err != nil {
+		return fmt.Errorf("encoding items: %w", err)
+	}
+	var items []any
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return fmt.Errorf("encoding items: %w", err)
+	}
+	rows, names, sorted := make([][]string, len(order)), make([]string, len(order)), make([]any, len(order))
+	for to, from := range order {
+		rows[to], names[to], sorted[to] = list.Table.Rows[from], list.Names[from], items[from]
+	}
+	list.Table.Rows, list.Names, list.Items = rows, names, sorted
+	return nil
+}
+
+func compare(a, b string) int {
+	var x, y float64
+	if _, err := fmt.Sscanf(a, "%g", &x); err == nil {
+		if _, err := fmt.Sscanf(b, "%g", &y); err == nil && x != y {
+			if x < y {
+				return -1
+			}
+			return 1
+		}
+	}
+	return strings.Compare(a, b)
+}
+
+func labelText(labels map[string]string) string {
+	var parts []string
+	for k, v := range labels {
+		parts = append(parts, k+"="+v)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
+// Finish prints what a changing command did when a line for each object says it
+// all.
+func (c *Change) Finish(u *ui.UI, kind string, changes []fleet.Change) error {
+	value := struct {
+		Items []fleet.Change `json:"items"`
+	}{changes}
+	if done, err := c.Preview(u, kind, value, changes); done || err != nil {
+		return err
+	}
+	if c.Format.Machine() {
+		return u.Result(c.Format, kind, value, fleet.Names(changes))
+	}
+	for _, change := range changes {
+		u.Say("%s %s", change.Name(), change.Action)
+	}
+	return nil
+}

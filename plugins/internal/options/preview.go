@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// externalDiff names a program that shows differences, as for kubectl diff.
+const externalDiff = "KUBECTL_EXTERNAL_DIFF"
+
+// Preview prints what a dry run or a diff found, and tells whether it was one.
+// A difference ends with exit code 1.
+func (c *Change) Preview(u *ui.UI, kind string, value any, changes []fleet.Change) (bool, error) {
+	switch {
+	case c.Diff:
+		return true, c.showDiff(u, changes)
+	case !c.Reads():
+		return false, nil
+	case c.Format.Machine():
+		return true, u.Result(c.Format, kind, value, fleet.Names(changes))
+	}
+	for _, change := range changes {
+		u.Note("%s %s (%s dry run)", change.Name(), change.Action, c.DryRun)
+	}
+	return true, u.Documents(fleet.Documents(changes))
+}
+
+// Diffed gives an error of a diff the exit code that kubectl diff has for it.
+func (c *Change) Diffed(err error) error {
+	var e *fleet.Error
+	if c.Diff && errors.As(err, &e) && e.Kind == fleet.Failed {
+		e.Kind = fleet.Usage
+	}
+	return err
+}
+
+// Objects prints a line for each object under -o wide.
+func (c *Change) Objects(u *ui.UI, changes []fleet.Change) error {
+	if c.Format != ui.Wide {
+		return nil
+	}
+	t := ui.Table{Heads: []string{"NAMESPACE", "OBJECT", "ACTION"}}
+	for _, change := range changes {
+		t.Rows = append(t.Rows, []string{change.Object.GetNamespace(), change.Name(), string(change.Action)})
+	}
+	return u.Report(t, false)
+}
+
+// side is one object before and after.
+type side struct{ name, before, after string }
+
+func (c *Change) showDiff(u *ui.UI, changes []fleet.Change) error {
+	var sides []side
+	for _, change := range changes {
+		before, err := text(change.Live)
+		if err != nil {
+			return err
+		}
+		after, err := text(change.Object)
+		if err != nil {
+			return err
+		}
+		if change.Action == fleet.Deleted {
+			after = ""
+		}
+		if before != after {
+			sides = append(sides, side{fileName(change.Object), before, after})
+		}
+	}
+	if len(sides) == 0 {
+		return nil
+	}
+	if program := u.Streams.Getenv(externalDiff); program != "" {
+		if err := external(u, program, sides); err != nil {
+			return err
+		}
+		return ui.Exit(ui.ExitFailed)
+	}
+	for _, s := range sides {
+		u.Say("%s", strings.TrimSuffix(udiff.Unified("live/"+s.name, "wanted/"+s.name, s.before, s.after), "\n"))
+	}
+	return ui.Exit(ui.ExitFailed)
+}
+
+func text(u *unstructured.Unstructured) (string, error) {
+	if u == nil {
+		return "", nil
+	}
+	raw, err := yaml.Marshal(u.Object)
+	if err != nil {
+		return "", fmt.Errorf("encoding %s: %w", u.GetName(), err)
+	}
+	return string(raw), nil
+}
+
+func fileName(u *unstructured.Unstructured) string {
+	parts := []string{u.GetKind(), u.GetNamespace(), u.GetName()}
+	return strings.NewReplacer("/", "_", ":", "_").Replace(strings.Join(parts, "."))
+}
+
+// external hands both sides to the person's own program, as kubectl does: two
+// folders, one file an object. The files are gone afterwards.
+func external(u *ui.UI, program string, sides []side) error {
+	dir, err := os.MkdirTemp("", "kubectl-ocm-diff-")
+	if err != nil {
+		return fmt.Errorf("making a folder for %s: %w", externalDiff, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for _, s := range sides {
+		for sub, content := range map[string]string{"live": s.before, "wanted": s.after} {
+			if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+				return fmt.Errorf("writing for %s: %w", externalDiff, err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, sub, s.name), []byte(content), 0o600); err != nil {
+				return fmt.Errorf("writing for %s: %w", externalDiff, err)
+			}
+		}
+	}
+	words := append(strings.Fields(program), filepath.Join(dir, "live"), filepath.Join(dir, "wanted"))
+	cmd := exec.Command(words[0], words[1:]...) //nolint:gosec,noctx // the person's own choice of program
+	cmd.Stdout, cmd.Stderr = u.Streams.Out, u.Streams.Err
+	var ended *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
+		return fmt.Errorf("running %s: %w", externalDiff, err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// Release selects the images that are installed.
+type Release struct {
+	// Version of the images; empty means that of the program.
+	Version string
+	// Registry replaces the default one.
+	Registry string
+	// Image replaces the whole reference.
+	Image string
+}
+
+// AddFlags adds the flags.
+func (r *Release) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&r.Version, "version", "", "version to install; default: that of this program")
+	flags.StringVar(&r.Registry, "image-registry", "", "registry and path that the images are in")
+	flags.StringVar(&r.Image, "image", "", "full image reference, instead of registry and version")
+}
+
+// Check tells what is wrong with the flags.
+func (r *Release) Check() error {
+	if r.Version != "" {
+		if _, err := version.ParseSemantic(r.Version); err != nil {
+			return Usage(fmt.Sprintf("wrong value %q for --version", r.Version), "for example --version v0.1.0")
+		}
+		if !strings.HasPrefix(r.Version, "v") {
+			r.Version = "v" + r.Version
+		}
+	}
+	if strings.ContainsAny(r.Registry+r.Image, " \t\n") {
+		return Usage("an image reference cannot contain blanks", "for example --image-registry registry.example.org/ocm")
+	}
+	return nil
+}
+
+// VersionOr returns the wanted version, or own.
+func (r *Release) VersionOr(own string) string {
+	if r.Version != "" {
+		return r.Version
+	}
+	return own
+}
+
+// Images returns the references of the hub's and the agent's image. Image
+// replaces both, because a command installs one of them.
+func (r *Release) Images(own string) (hub, agent string) {
+	if r.Image != "" {
+		return r.Image, r.Image
+	}
+	images := fleet.Images(r.Registry, r.VersionOr(own))
+	return images[0], images[1]
+}
+
+// Gates is the flag --feature-gates.
+type Gates map[string]bool
+
+// AddFlags adds the flag.
+func (g *Gates) AddFlags(flags *pflag.FlagSet) {
+	flags.Var(g, "feature-gates", "feature gates, for example ManifestWorkReplicaSet=true,ClusterProfile=false")
+}
+
+// Set reads Name=bool,...
+func (g *Gates) Set(text string) error {
+	if *g == nil {
+		*g = Gates{}
+	}
+	for _, part := range strings.Split(text, ",") {
+		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
+		on, err := strconv.ParseBool(value)
+		if !ok || name == "" || err != nil {
+			return fmt.Errorf("%q is not Name=true or Name=false", part)
+		}
+		(*g)[name] = on
+	}
+	return nil
+}
+
+// String shows the gates.
+func (g *Gates) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(*g)) {
+		parts = append(parts, fmt.Sprintf("%s=%t", name, (*g)[name]))
+	}
+	return strings.Join(parts, ",")
+}
+
+// Type is shown in help.
+func (g *Gates) Type() string { return "Name=bool,..." }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// The exit codes of every command.
+const (
+	// ExitDone: done, no difference, all well.
+	ExitDone = 0
+	// ExitFailed: failed; for a diff: there are differences.
+	ExitFailed = 1
+	// ExitUsage: the command line is wrong; for a diff: it failed.
+	ExitUsage = 2
+	// ExitFindings: a check found problems.
+	ExitFindings = 3
+	// ExitTimeout: a wait timed out.
+	ExitTimeout = 4
+	// ExitPartial: some clusters are done, some failed.
+	ExitPartial = 5
+	// ExitRefused: refused for safety.
+	ExitRefused = 6
+)
+
+// Exit is an error that only carries an exit code; everything has been said.
+type Exit int
+
+// Error names the code.
+func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Code returns the exit code for err.
+func Code(err error) int {
+	var exit Exit
+	var e *fleet.Error
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &e):
+		return map[fleet.Kind]int{fleet.Failed: ExitFailed, fleet.Usage: ExitUsage, fleet.Timeout: ExitTimeout,
+			fleet.Partial: ExitPartial, fleet.Refused: ExitRefused}[e.Kind]
+	}
+	return ExitFailed
+}
+
+// Fail tells err on stderr and returns its exit code.
+func (u *UI) Fail(err error) int {
+	code := Code(err)
+	var exit Exit
+	if err == nil || errors.As(err, &exit) {
+		return code
+	}
+	var e *fleet.Error
+	if !errors.As(err, &e) {
+		e = &fleet.Error{Message: strings.TrimSpace(err.Error())}
+		if errors.Is(err, context.Canceled) {
+			e = &fleet.Error{Message: "interrupted", Fix: "run the same command again; it continues where it stopped"}
+		}
+	}
+	on := u.coloured(u.Streams.Err)
+	u.errorLine(paint(on, Bad, "error:") + " " + u.own(e.Message))
+	if e.Cause != "" {
+		u.errorLine("  cause: " + u.own(e.Cause))
+	}
+	if e.Since > 0 {
+		line := "  since: " + human(e.Since)
+		if e.LastEvent > 0 {
+			line += "   last event: " + human(e.LastEvent) + " ago"
+		}
+		u.errorLine(line)
+	}
+	if e.Fix != "" {
+		u.errorLine("  fix:   " + u.own(e.Fix))
+	}
+	return code
+}
+
+func human(d time.Duration) string { return duration.HumanDuration(d) }

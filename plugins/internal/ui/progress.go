@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// spinInterval is how often the running step's mark turns on a terminal.
+const spinInterval = 120 * time.Millisecond
+
+// Progress shows the steps of one operation on stderr: redrawn in place on a
+// terminal, one line for each change elsewhere, nothing when quiet.
+type Progress struct {
+	u        *UI
+	terminal bool
+	mu       sync.Mutex
+	current  fleet.Step
+	shown    string
+	frame    int
+	stop     chan struct{}
+	stopped  chan struct{}
+}
+
+// Progress begins to show an operation. Close must be called at its end.
+func (u *UI) Progress() *Progress {
+	p := &Progress{u: u, terminal: isTerminal(u.Streams.Err) && u.Streams.Getenv("TERM") != "dumb"}
+	if p.terminal && !u.Quiet {
+		p.stop, p.stopped = make(chan struct{}), make(chan struct{})
+		go p.spin()
+	}
+	return p
+}
+
+// Step shows one step; it is the callback of package fleet.
+func (p *Progress) Step(s fleet.Step) {
+	if p.u.Quiet {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.State == fleet.Running {
+		p.current = s
+		p.running(s)
+		return
+	}
+	p.clear()
+	if p.current.Name == s.Name {
+		p.current = fleet.Step{}
+	}
+	p.shown = ""
+	p.u.errorLine(p.line(p.u.symbol(s.State), stepTone(s.State), s, true))
+}
+
+// running shows a step that is under way. Elsewhere than on a terminal only a
+// step that has something to tell gets a line, and only when that changed.
+func (p *Progress) running(s fleet.Step) {
+	if p.terminal {
+		p.draw()
+		return
+	}
+	text := s.Name + "\x00" + s.Detail
+	if s.Detail == "" || text == p.shown {
+		return
+	}
+	p.shown = text
+	p.u.errorLine(p.line(p.u.symbol(fleet.Running), Plain, s, true))
+}
+
+func (p *Progress) line(mark string, tone Tone, s fleet.Step, elapsed bool) string {
+	text := s.Name
+	if s.Detail != "" {
+		text = fmt.Sprintf("%-26s  %s", s.Name, p.u.own(s.Detail))
+	}
+	if elapsed {
+		text = fmt.Sprintf("%-70s  %.1fs", text, s.Elapsed.Seconds())
+	}
+	return paint(p.u.coloured(p.u.Streams.Err), tone, mark) + " " + text
+}
+
+func (p *Progress) draw() {
+	if p.current.Name == "" {
+		return
+	}
+	frames := []string{"|", "/", "-", `\`}
+	if p.u.Streams.utf8() {
+		frames = []string{"⠋", "⠙", "⠸", "⠴", "⠦", "⠇"}
+	}
+	text := p.line(frames[p.frame%len(frames)], Pending, p.current, false)
+	if w := p.u.Streams.width(); w > 0 {
+		text = cut(text, w-1)
+	}
+	_, _ = fmt.Fprint(p.u.Streams.Err, "\r\x1b[K"+text)
+	p.shown = text
+}
+
+func (p *Progress) clear() {
+	if p.terminal && p.shown != "" {
+		_, _ = fmt.Fprint(p.u.Streams.Err, "\r\x1b[K")
+	}
+}
+
+func (p *Progress) spin() {
+	defer close(p.stopped)
+	ticker := p.u.Streams.Clock.NewTicker(spinInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-ticker.C():
+			p.mu.Lock()
+			p.frame++
+			p.draw()
+			p.mu.Unlock()
+		}
+	}
+}
+
+// Close ends the display and leaves the cursor on an empty line.
+func (p *Progress) Close() {
+	if p.stop != nil {
+		close(p.stop)
+		<-p.stopped
+		p.stop = nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.current.Name != "" {
+		p.clear()
+	}
+}
+
+// cut shortens text to at most n columns; escape codes count as nothing.
+func cut(text string, n int) string {
+	if n <= 0 {
+		return text
+	}
+	var out strings.Builder
+	columns, escape := 0, false
+	for _, r := range text {
+		switch {
+		case r == '\x1b':
+			escape = true
+		case escape:
+			escape = r != 'm' && r != 'K'
+		default:
+			if columns++; columns > n {
+				return out.String()
+			}
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// maxFile bounds the files that are read, in bytes.
+const maxFile = 1 << 20
+
+// files reads what the flags name and puts it into the options.
+func (o *Options) files(out *fleet.JoinOptions) error {
+	var err error
+	if o.CAFile != "" {
+		if out.CA, err = o.read("--ca-file", o.CAFile); err != nil {
+			return err
+		}
+		if !strings.Contains(string(out.CA), "-----BEGIN CERTIFICATE-----") {
+			return options.Usage("--ca-file "+o.CAFile+" holds no certificate", "give a PEM file with the hub's CA")
+		}
+	}
+	if o.ProxyCAFile != "" {
+		if out.ProxyCA, err = o.read("--proxy-ca-file", o.ProxyCAFile); err != nil {
+			return err
+		}
+	}
+	out.Token = strings.TrimSpace(o.Token)
+	if o.TokenFile != "" {
+		raw, err := o.read("--token-file", o.TokenFile)
+		if err != nil {
+			return err
+		}
+		out.Token = strings.TrimSpace(string(raw))
+	}
+	if out.Token == "" && (o.Token != "" || o.TokenFile != "") {
+		return options.Usage("the token is empty", "take one from: kubectl ocm hub token --print token")
+	}
+	if strings.ContainsAny(out.Token, " \t\r\n") {
+		return options.Usage("the token has blanks in it", "give the token alone: kubectl ocm hub token --print token")
+	}
+	if o.Bundle != "" {
+		return o.bundle(out)
+	}
+	return nil
+}
+
+// bundle reads address, CA and token from one text.
+func (o *Options) bundle(out *fleet.JoinOptions) error {
+	raw, err := o.read("--bundle", o.Bundle)
+	if err != nil {
+		return err
+	}
+	wrong := options.Usage("--bundle "+o.Bundle+" is no bundle", "take one from: kubectl ocm hub token --print bundle")
+	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(raw)))
+	if err != nil {
+		return wrong
+	}
+	c, err := kubeconfig.Parse(decoded)
+	if err != nil || c.Token == "" {
+		return wrong
+	}
+	out.Token = c.Token
+	if out.Server == "" {
+		out.Server = c.Server
+	}
+	if len(out.CA) == 0 {
+		out.CA = c.CAData
+	}
+	return nil
+}
+
+// read reads a file, or standard input for "-".
+func (o *Options) read(flag, path string) ([]byte, error) {
+	var in io.Reader = o.f.UI.Streams.In
+	if path != "-" {
+		file, err := os.Open(path) //nolint:gosec // the person named it
+		if err != nil {
+			return nil, &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("reading %s", flag), Cause: err.Error()}
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, &fleet.Error{Message: fmt.Sprintf("reading %s", flag), Cause: err.Error()}
+	}
+	if len(raw) > maxFile {
+		return nil, options.Usage(fmt.Sprintf("%s %s is larger than %d bytes", flag, path, maxFile), "give the right file")
+	}
+	return raw, nil
+}

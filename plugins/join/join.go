@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// Options are the flags of join.
+type Options struct {
+	options.Change
+	options.Release
+	// Name of the cluster on the hub.
+	Name string
+	// Alias is the name given by --cluster-name.
+	Alias string
+	// HubContext is the context of the hub.
+	HubContext string
+	// Server, Token, TokenFile, Bundle, CAFile and CAHash name a hub that there
+	// is no context of.
+	Server, Token, TokenFile, Bundle, CAFile, CAHash string
+	// Internal uses the address that the hub publishes.
+	Internal bool
+	// ProxyURL and ProxyCAFile describe a forward proxy.
+	ProxyURL, ProxyCAFile string
+	// Accept lets the cluster in at once.
+	Accept bool
+	// Labels and Annotations of the ManagedCluster; Set is its cluster set.
+	Labels, Annotations map[string]string
+	// ClusterSet is the set that the cluster joins.
+	ClusterSet string
+	// Gates are feature gates.
+	Gates options.Gates
+	// Rights of the agent: default or narrow.
+	Rights string
+	// Mode and Singleton are spellings of the field's documentation.
+	Mode      string
+	Singleton bool
+	// Layout is compact; split is named and refused.
+	Layout string
+	// Rejoin takes the cluster away from where it is joined.
+	Rejoin bool
+
+	f *options.Factory
+}
+
+// New makes the command.
+func New(f *options.Factory) *cobra.Command {
+	o := &Options{f: f}
+	cmd := &cobra.Command{
+		Use:   "join NAME",
+		Short: "Join a cluster to the hub",
+		Long: options.Long(`
+		Install the agent on the cluster of --context and register it on the hub under NAME.
+
+		With the hub's context at hand nothing has to be copied. Otherwise give the address
+		and a token that "kubectl ocm hub token" prints. Everything that can be checked is
+		checked before anything is written, and the command can be repeated.`),
+		Example: options.Example(`
+		kubectl ocm join cluster1 --context spoke --hub-context hub --accept
+		kubectl ocm join cluster1 --context spoke --hub-apiserver https://hub:6443 --token-file token --hub-ca-hash sha256:...`),
+		Args: options.Args(0, 1, "the name of the cluster"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(args); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+		ValidArgsFunction: complete.None,
+	}
+	o.Change.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true})
+	o.Release.AddFlags(cmd.Flags())
+	o.Gates.AddFlags(cmd.Flags())
+	o.hubFlags(cmd.Flags())
+	o.clusterFlags(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
+	return cmd
+}
+
+func (o *Options) hubFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub; token, address and CA are taken from there")
+	flags.StringVar(&o.Server, "hub-apiserver", "", "address of the hub's API server")
+	flags.StringVar(&o.Token, "hub-token", "", "join token; --token-file keeps it out of the process list")
+	flags.StringVar(&o.TokenFile, "token-file", "", "file with the join token, - for standard input")
+	flags.StringVar(&o.Bundle, "bundle", "", "file with what hub token --print bundle printed, - for standard input")
+	flags.StringVar(&o.CAFile, "ca-file", "", "file with the hub's CA (PEM)")
+	flags.StringVar(&o.CAHash, "hub-ca-hash", "", "hash of the hub's CA, as hub token prints it")
+	flags.BoolVar(&o.Internal, "internal-endpoint", false, "the agent uses the address that the hub publishes in kube-public/cluster-info")
+	flags.StringVar(&o.ProxyURL, "proxy-url", "", "forward proxy between agent and hub")
+	flags.StringVar(&o.ProxyCAFile, "proxy-ca-file", "", "file with the proxy's CA (PEM)")
+	options.Hidden(flags, "force-internal-endpoint-lookup", "internal-endpoint")
+}
+
+func (o *Options) clusterFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.Accept, "accept", false, "accept the cluster at once; needs --hub-context")
+	flags.StringToStringVar(&o.Labels, "labels", nil, "labels of the managed cluster; needs --hub-context")
+	flags.StringVar(&o.ClusterSet, "clusterset", "", "cluster set to join; needs --hub-context")
+	flags.StringToStringVar(&o.Annotations, "annotations", nil, "annotations of the managed cluster, below agent.open-cluster-management.io/")
+	flags.StringVar(&o.Rights, "agent-rights", "default", "rights of the agent on its cluster: default or narrow")
+	flags.BoolVar(&o.Rejoin, "rejoin", false, "take the cluster away from the hub or name that it has now")
+	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not served in this release")
+	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
+	flags.StringToStringVar(&o.Annotations, "klusterlet-annotation", nil, "annotations of the managed cluster")
+	flags.StringVarP(&o.Mode, "mode", "m", "default", "default")
+	flags.BoolVar(&o.Singleton, "singleton", false, "one agent process; always so here")
+	for _, name := range []string{"cluster-name", "klusterlet-annotation", "mode", "singleton"} {
+		flags.Lookup(name).Hidden = true
+	}
+}
+
+// Complete takes the name from the arguments or from the context.
+func (o *Options) Complete(args []string) error {
+	if len(args) == 1 {
+		o.Name = args[0]
+	}
+	switch {
+	case o.Name != "" && o.Alias != "" && o.Name != o.Alias:
+		return options.Usage(fmt.Sprintf("two names are given: %q and %q", o.Name, o.Alias), "leave --cluster-name out")
+	case o.Name == "":
+		o.Name = o.Alias
+	}
+	if o.Name == "" {
+		return options.Usage("the name of the cluster is missing", "kubectl ocm join NAME ...")
+	}
+	return nil
+}
+
+// Validate checks the flags.
+func (o *Options) Validate() error {
+	if err := fleet.CheckName(o.Name); err != nil {
+		return err
+	}
+	given := 0
+	for _, v := range []string{o.Token, o.TokenFile, o.Bundle} {
+		if v != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return options.Usage("more than one token is given", "use one of --hub-token, --token-file, --bundle")
+	case o.HubContext != "" && given > 0:
+		return options.Usage("--hub-context and a token are given", "leave the token out: one is made on the hub")
+	case o.ClusterSet != "" && o.HubContext == "":
+		return options.Usage("--clusterset needs --hub-context", "a join token may only join the set default")
+	case o.Rights != "default" && o.Rights != "narrow":
+		return options.Usage(fmt.Sprintf("wrong value %q for --agent-rights", o.Rights), "use default or narrow")
+	case !strings.EqualFold(o.Mode, "default"):
+		return options.Usage(fmt.Sprintf("--mode %s is not served in this release", o.Mode), "leave it out: the agent runs on the cluster that it manages")
+	case o.Layout != "compact":
+		return options.Usage(fmt.Sprintf("--layout %s is not served in this release", o.Layout), "use --layout compact, the default: it runs the same loops in one process")
+	}
+	if err := fleet.CheckGates(o.Gates, fleet.AgentGates); err != nil {
+		return err
+	}
+	if err := o.Release.Check(); err != nil {
+		return err
+	}
+	return o.Change.Check(o.f.UI)
+}
+
+// Run joins the cluster and prints what was reached.
+func (o *Options) Run(ctx context.Context) error {
+	u := o.f.UI
+	spoke, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	u.Note("cluster: %s", spoke)
+	wanted, err := o.library(spoke)
+	if err != nil {
+		return err
+	}
+	p := u.Progress()
+	wanted.Common = o.Common(u, p.Step)
+	result, err := fleet.Join(ctx, *wanted)
+	p.Close()
+	if err != nil {
+		return o.Diffed(err)
+	}
+	if done, err := o.Preview(u, "JoinResult", result, result.Items); done || err != nil {
+		return err
+	}
+	if o.Format.Machine() {
+		return u.Result(o.Format, "JoinResult", result, []string{"managedcluster.cluster.open-cluster-management.io/" + result.Cluster})
+	}
+	o.print(u, wanted.Hub, result)
+	return o.Objects(u, result.Items)
+}
+
+// library reads the files and opens the hub.
+func (o *Options) library(spoke *fleet.Cluster) (*fleet.JoinOptions, error) {
+	_, image := o.Images(version.Get())
+	out := &fleet.JoinOptions{Name: o.Name, Spoke: spoke, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
+		Accept: o.Accept, Annotations: o.Annotations, Image: image, Version: o.VersionOr(version.Get()), FeatureGates: o.Gates,
+		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Labels: map[string]string{}}
+	for k, v := range o.Labels {
+		out.Labels[k] = v
+	}
+	if o.ClusterSet != "" {
+		out.Labels["cluster.open-cluster-management.io/clusterset"] = o.ClusterSet
+	}
+	if o.HubContext != "" {
+		var err error
+		if out.Hub, err = o.f.Cluster(o.HubContext); err != nil {
+			return nil, err
+		}
+		if out.Hub.Server() == spoke.Server() && out.Hub.Context != spoke.Context {
+			o.f.UI.Warn("%s and %s are the same API server: the hub joins itself", out.Hub.Context, spoke.Context)
+		}
+	}
+	return out, o.files(out)
+}
+
+func (o *Options) print(u *ui.UI, hub *fleet.Cluster, r fleet.JoinResult) {
+	where := r.Hub
+	if hub != nil && hub.Context != "" {
+		where = "hub " + hub.Context
+	}
+	switch r.State {
+	case fleet.JoinAvailable:
+		u.Say("%s joined %s (%s)", r.Cluster, where, r.Action)
+	case fleet.JoinAccepted:
+		u.Say("%s is accepted by %s (%s)", r.Cluster, where, r.Action)
+	case fleet.JoinRequested:
+		u.Say("%s asked %s to be accepted (%s)", r.Cluster, where, r.Action)
+	default:
+		u.Say("%s: agent installed for %s (%s)", r.Cluster, where, r.Action)
+	}
+	if r.State == fleet.JoinRequested || r.State == fleet.JoinInstalled {
+		context := "<the hub's context>"
+		if hub != nil && hub.Context != "" {
+			context = hub.Context
+		}
+		u.Next(fmt.Sprintf("kubectl ocm accept %s --context %s", r.Cluster, context))
+	}
+}

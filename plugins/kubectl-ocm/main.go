@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-ocm is the krew plugin "ocm": called by kubectl as "kubectl
+// ocm". Everything it does is in plugins/app, so that tests run it in process.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/app"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := app.Run(ctx, ui.Process(), os.Args)
+	stop()
+	os.Exit(code)
+}
