@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// announce sends an event when the work fails or recovers. A work that is
+// applied at once is not worth one.
+func (p *pass) announce(ctx context.Context, before workv1.ManifestWorkStatus) {
+	was := apimeta.IsStatusConditionFalse(before.Conditions, workv1.ConditionApplied)
+	failed := apimeta.IsStatusConditionFalse(p.work.Status.Conditions, workv1.ConditionApplied)
+	switch {
+	case failed && !was:
+		p.c.Event(ctx, p.work, reconcile.Event{
+			Type: "Warning", Reason: workv1.ReasonAppliedManifestWorkFailed, Action: "Apply", Message: firstFailure(p.work.Status),
+		})
+	case was && !failed:
+		p.c.Event(ctx, p.work, reconcile.Event{
+			Type: "Normal", Reason: workv1.ReasonAppliedManifestWorkComplete, Action: "Apply", Message: workv1.MessageWorkApplied,
+		})
+	}
+}
+
+// firstFailure names the first manifest that failed, and why.
+func firstFailure(s workv1.ManifestWorkStatus) string {
+	for _, m := range s.ResourceStatus.Manifests {
+		c := apimeta.FindStatusCondition(m.Conditions, workv1.ConditionApplied)
+		if c != nil && c.Status == metav1.ConditionFalse {
+			return fmt.Sprintf("%s %s/%s (manifest %d): %s", m.ResourceMeta.Kind, m.ResourceMeta.Namespace, m.ResourceMeta.Name, m.ResourceMeta.Ordinal, c.Message)
+		}
+	}
+	return workv1.MessageWorkFailed
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
+)
+
+// gather reads what a pass decides on. The only requests are those of discovery
+// for kinds that are not known yet.
+func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *record) State {
+	s := State{
+		Now: c.c.Clock.Now(), Work: work, Removed: r.removed,
+		Applied: c.c.Applied.Get(c.c.Applied.Identity.Name(work.Name)),
+	}
+	s.Adopted = s.Applied != nil && c.c.Applied.Adopted(s.Applied)
+	named := map[apply.ID]*Item{}
+	places := map[workv1.ManifestResourceMeta]*Item{}
+	for i := range r.items {
+		if item := &r.items[i]; item.Named {
+			named[item.ID] = item
+		} else {
+			places[withoutPlace(item.Meta)] = item
+		}
+	}
+	for i := range work.Spec.Workload.Manifests {
+		m := c.resolve(ctx, work, work.Spec.Workload.Manifests[i].Raw)
+		if m.Err != nil || m.MapErr != nil {
+			m.Before = places[withoutPlace(m.Head)]
+		} else if before := named[apply.IDOf(m.Mapping.Resource, m.Object.GetNamespace(), m.Object.GetName())]; before != nil {
+			m.Before, m.Shown = before, c.view(*before)
+		}
+		s.Manifests = append(s.Manifests, m)
+	}
+	return s
+}
+
+func withoutPlace(m workv1.ManifestResourceMeta) workv1.ManifestResourceMeta {
+	m.Ordinal, m.Resource = 0, ""
+	return m
+}
+
+// resolve decodes a manifest, finds its resource and picks its options.
+func (c *Controller) resolve(ctx context.Context, work *workv1.ManifestWork, raw []byte) Manifest {
+	m := Manifest{Raw: raw}
+	m.Object, m.Err = manifest.Decode(raw)
+	if m.Err != nil {
+		m.Head = head(raw)
+		return m
+	}
+	gvk := m.Object.GroupVersionKind()
+	m.Head = workv1.ManifestResourceMeta{
+		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind,
+		Namespace: m.Object.GetNamespace(), Name: m.Object.GetName(),
+	}
+	object := ledger.Object{Group: gvk.Group, Kind: gvk.Kind, Namespace: m.Object.GetNamespace(), Name: m.Object.GetName()}
+	if m.Mapping, m.MapErr = c.c.Mapper.Resource(ctx, gvk); m.MapErr != nil {
+		return m
+	}
+	if m.Err = manifest.Clean(m.Object, m.Mapping.Namespaced); m.Err != nil {
+		return m
+	}
+	id := apply.IDOf(m.Mapping.Resource, m.Object.GetNamespace(), m.Object.GetName())
+	m.Options, m.Refusal = apply.OptionsFor(&work.Spec, id)
+	if work.Spec.Executor != nil {
+		m.Refusal = errExecutor
+	}
+	m.Rival = c.rival(work.Name, object, id, m.Options)
+	return m
+}
+
+// rival is the older work that declares the object otherwise and writes it
+// under the same field manager. Works that only create or read do not compete,
+// and other managers settle it between them as server-side apply does.
+func (c *Controller) rival(work string, object ledger.Object, id apply.ID, mine apply.Options) string {
+	name, configs, ok := c.c.Works.Claims.Rival(work, object)
+	if !ok || !writes(mine) {
+		return ""
+	}
+	theirs, err := apply.OptionsFor(&workv1.ManifestWorkSpec{ManifestConfigs: configs}, id)
+	if err != nil || !writes(theirs) || theirs.Manager != mine.Manager {
+		return ""
+	}
+	return name
+}
+
+func writes(o apply.Options) bool {
+	return o.Strategy == workv1.UpdateStrategyTypeUpdate || o.Strategy == workv1.UpdateStrategyTypeServerSideApply
+}
+
+func errRival(rival string) error {
+	return fmt.Errorf("the older ManifestWork %s declares this object with other content, which holds; declare it in one work only, or alike in both", rival)
+}
+
+// maxHead bounds what the names of an object take together, in bytes; Kubernetes
+// allows less.
+const maxHead = 1024
+
+// head reads what a manifest that cannot be decoded says about its object, so
+// that the object is not taken for one that is declared no more.
+func head(raw []byte) workv1.ManifestResourceMeta {
+	var h struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	if len(raw) > manifest.MaxBytes {
+		return workv1.ManifestResourceMeta{}
+	}
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return workv1.ManifestResourceMeta{}
+	}
+	gv, err := schema.ParseGroupVersion(h.APIVersion)
+	if err != nil || len(h.APIVersion)+len(h.Kind)+len(h.Metadata.Namespace)+len(h.Metadata.Name) > maxHead {
+		return workv1.ManifestResourceMeta{}
+	}
+	return workv1.ManifestResourceMeta{
+		Group: gv.Group, Version: gv.Version, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name,
+	}
+}

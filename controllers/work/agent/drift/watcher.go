@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drift
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// syncCheck is how often a watch that has not listed yet is asked why.
+const syncCheck = 250 * time.Millisecond
+
+// What a list and a watch are asked for, so that of a Secret or of a large
+// object only its metadata is sent.
+const (
+	metadataList  = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	metadataWatch = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+)
+
+// MetadataOnly makes a client whose lists and watches hold metadata alone. It
+// is not fit for writing.
+func MetadataOnly(cfg *rest.Config) (dynamic.Interface, error) {
+	c := rest.CopyConfig(cfg)
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return acceptMetadata{next} })
+	return dynamic.NewForConfig(c)
+}
+
+type acceptMetadata struct{ next http.RoundTripper }
+
+// RoundTrip asks for metadata instead of objects.
+func (a acceptMetadata) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	accept := metadataList
+	if watching, err := strconv.ParseBool(r.URL.Query().Get("watch")); err == nil && watching {
+		accept = metadataWatch
+	}
+	r.Header.Set("Accept", accept)
+	return a.next.RoundTrip(r)
+}
+
+// watcher is one watch with what it has seen of the works' objects.
+type watcher struct {
+	seen  *watch.Collection[apply.Seen]
+	stop  context.CancelFunc
+	ended <-chan struct{}
+}
+
+var definitionsResource = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
+
+// start begins a watch of one scope. The caller holds the lock.
+func (t *Tracker) start(s scope) *watcher {
+	seen := watch.New(watch.Options[apply.Seen]{
+		Client: t.c.Metadata, Resource: s.resource, Namespace: s.namespace, Log: t.c.Log,
+		Keep: func(u *unstructured.Unstructured) (apply.Seen, bool) {
+			now := apply.See(u)
+			return now, now.HasOwners() ||
+				t.interested(object{s.resource, reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()}})
+		},
+	})
+	seen.OnChange(func(k reconcile.Key) { t.changed(s.resource, k) })
+	return t.launch(seen, func() { t.listed(s) }, func(err error) { t.blinded(s, err) })
+}
+
+// startDefinitions begins the watch of definitions. The caller holds the lock.
+func (t *Tracker) startDefinitions() *watcher {
+	seen := watch.New(watch.Options[apply.Seen]{
+		Client: t.c.Metadata, Resource: definitionsResource, Log: t.c.Log,
+		Keep: func(u *unstructured.Unstructured) (apply.Seen, bool) {
+			return apply.Seen{Version: u.GetResourceVersion()}, true
+		},
+	})
+	arrived := func() {
+		select {
+		case <-seen.Synced():
+			t.defined()
+		default:
+		}
+	}
+	seen.OnChange(func(reconcile.Key) { arrived() })
+	return t.launch(seen, t.defined, func(error) {})
+}
+
+// defined wakes the works that wait for a kind.
+func (t *Tracker) defined() {
+	t.mu.Lock()
+	works := make(map[string]bool, len(t.waiting))
+	for work := range t.waiting {
+		works[work] = true
+	}
+	t.mu.Unlock()
+	t.c.Defined()
+	t.wakeAll(works)
+}
+
+// launch runs the collection, tells when it is first listed, and when it may
+// not be.
+func (t *Tracker) launch(seen *watch.Collection[apply.Seen], listed func(), blinded func(error)) *watcher {
+	ctx, cancel := context.WithCancel(t.ctx)
+	w := &watcher{seen: seen, stop: cancel, ended: ctx.Done()}
+	t.running.Go(func() { _ = seen.Run(ctx) })
+	t.running.Go(func() {
+		ticker := t.c.Clock.NewTicker(syncCheck)
+		defer ticker.Stop()
+		told := false
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-seen.Synced():
+				listed()
+				return
+			case <-ticker.C():
+				if err := seen.Err(); !told && denied(err) {
+					told = true
+					blinded(err)
+				}
+			}
+		}
+	})
+	return w
+}
+
+// denied tells errors that will not go away by trying again soon.
+func denied(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+}
+
+// blinded notes that a scope may not be watched. A whole cluster is given up for
+// its namespaces, a namespace is looked at once a minute from now on.
+func (t *Tracker) blinded(s scope, err error) {
+	t.mu.Lock()
+	narrowed := false
+	if s.namespace == "" && !t.clusterScoped(s.resource) {
+		t.wide[s.resource] = true
+		narrowed = true
+		t.adjust()
+	}
+	t.mu.Unlock()
+	if narrowed {
+		return
+	}
+	works := t.worksOf(s.covers, nil)
+	for work := range works {
+		t.c.OnBlind(work, s.resource, s.namespace, err)
+		break
+	}
+	t.wakeAll(works)
+}
+
+// clusterScoped tells whether objects of the resource have no namespace. The
+// caller holds the lock.
+func (t *Tracker) clusterScoped(resource schema.GroupVersionResource) bool {
+	for o := range t.objects {
+		if o.resource == resource && o.key.Namespace == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// failing tells whether the watch may not be made.
+func (w *watcher) failing() bool { return denied(w.seen.Err()) }
+
+func (w *watcher) look(k reconcile.Key) (apply.Seen, Sight) {
+	if w.failing() {
+		return apply.Seen{}, Blind
+	}
+	select {
+	case <-w.seen.Synced():
+	default:
+		return apply.Seen{}, Unknown
+	}
+	if seen, there := w.seen.Get(k); there {
+		return seen, Present
+	}
+	return apply.Seen{}, Absent
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package finalize
+
+import (
+	"slices"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// never is the grace from which on nothing is evicted (work.md section 6.6).
+const never = 100 * 365 * 24 * time.Hour
+
+// Step is the next thing to do about an ending work.
+type Step int
+
+const (
+	// Rest: nothing, until an event or until RequeueAfter.
+	Rest Step = iota
+	// MarkDeleting sets the condition Deleting of the ManifestWork.
+	MarkDeleting
+	// Delete removes the AppliedManifestWork, which keeps its finalizer.
+	Delete
+	// Empty removes the objects and then the AppliedManifestWork's finalizer.
+	Empty
+	// Release drops the ManifestWork's finalizer, after a look whether the
+	// AppliedManifestWork is really gone.
+	Release
+	// Stamp notes when the work was first missed; Unstamp takes that back.
+	Stamp
+	Unstamp
+	// Evict deletes the AppliedManifestWork of a work that the hub does not know,
+	// after asking the hub.
+	Evict
+)
+
+// State is what a step is decided on.
+type State struct {
+	// Now is the time of the pass, Grace how long a missed work is kept.
+	Now   time.Time
+	Grace time.Duration
+	// Work is the ManifestWork, nil if the hub does not show it.
+	Work *workv1.ManifestWork
+	// Applied is the AppliedManifestWork, nil if there is none.
+	Applied *workv1.AppliedManifestWork
+	// OtherAgent is set when Applied carries another agent's identity.
+	OtherAgent bool
+}
+
+// Decide names the next step, and when to come back if it is Rest.
+func Decide(s State) (Step, time.Duration) {
+	deleting := s.Work != nil && s.Work.DeletionTimestamp != nil
+	switch {
+	case s.Applied != nil && s.Applied.DeletionTimestamp != nil:
+		if s.OtherAgent || !slices.Contains(s.Applied.Finalizers, workv1.FinalizerAppliedManifestWork) {
+			return Rest, 0
+		}
+		if deleting && !marked(s.Work) {
+			return MarkDeleting, 0
+		}
+		return Empty, 0
+	case deleting:
+		return decideDeleting(s)
+	case s.Applied == nil || s.OtherAgent:
+		return Rest, 0
+	case s.Work != nil:
+		if s.Applied.Status.EvictionStartTime != nil {
+			return Unstamp, 0
+		}
+		return Rest, 0
+	}
+	return decideMissed(s)
+}
+
+func decideDeleting(s State) (Step, time.Duration) {
+	switch {
+	case !slices.Contains(s.Work.Finalizers, workv1.FinalizerManifestWork):
+		return Rest, 0
+	case s.Applied == nil:
+		return Release, 0
+	case !marked(s.Work):
+		return MarkDeleting, 0
+	}
+	return Delete, 0
+}
+
+// decideMissed is about an AppliedManifestWork whose work the hub does not show.
+func decideMissed(s State) (Step, time.Duration) {
+	since := s.Applied.Status.EvictionStartTime
+	switch {
+	case s.Grace >= never && since != nil:
+		return Unstamp, 0
+	case s.Grace >= never:
+		return Rest, 0
+	case since == nil:
+		return Stamp, 0
+	}
+	if rest := since.Add(s.Grace).Sub(s.Now); rest > 0 {
+		return Rest, rest
+	}
+	return Evict, 0
+}
+
+func marked(work *workv1.ManifestWork) bool {
+	return apimeta.IsStatusConditionTrue(work.Status.Conditions, workv1.ConditionDeleting)
+}
+
+// restored tells whether the work was changed after its last generation was
+// applied, so that owner references may not say yet what the delete option says
+// now. Deleting a work raises its generation by one.
+func restored(work *workv1.ManifestWork) bool {
+	c := apimeta.FindStatusCondition(work.Status.Conditions, workv1.ConditionApplied)
+	return c != nil && work.Generation-c.ObservedGeneration > 1
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Identity is whose AppliedManifestWorks an agent looks after.
+type Identity struct {
+	// HubHash is the digest of the hub's address.
+	HubHash string
+	// AgentID names the agent.
+	AgentID string
+}
+
+// Name is the name of the AppliedManifestWork of a work (work.md section 3).
+func (i Identity) Name(work string) string { return i.HubHash + "-" + work }
+
+// Work is the work of an AppliedManifestWork of this hub; false for another
+// hub's.
+func (i Identity) Work(name string) (string, bool) { return strings.CutPrefix(name, i.HubHash+"-") }
+
+// Applied are the AppliedManifestWorks of this agent or this hub.
+type Applied struct {
+	// Identity is whose they are.
+	Identity   Identity
+	client     dynamic.Interface
+	collection *watch.Collection[*workv1.AppliedManifestWork]
+
+	mu sync.Mutex
+	// written holds what our own writes returned, gone the UIDs of what we
+	// know to be deleted, until the watch shows it.
+	written map[string]*workv1.AppliedManifestWork
+	gone    map[string]types.UID
+}
+
+// NewApplied makes the managed side. changed is called with the name of each
+// AppliedManifestWork that was added, changed or removed.
+func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, changed func(name string)) *Applied {
+	a := &Applied{
+		Identity: identity, client: client,
+		written: map[string]*workv1.AppliedManifestWork{}, gone: map[string]types.UID{},
+	}
+	a.collection = watch.New(watch.Options[*workv1.AppliedManifestWork]{
+		Client: client, Resource: appliedResource, Log: log,
+		Keep: func(u *unstructured.Unstructured) (*workv1.AppliedManifestWork, bool) {
+			work, err := typed.FromUnstructured[workv1.AppliedManifestWork](u)
+			if err != nil {
+				return nil, false
+			}
+			work.ManagedFields = nil
+			return work, work.Spec.AgentID == identity.AgentID || work.Spec.HubHash == identity.HubHash
+		},
+	})
+	a.collection.OnChange(func(k reconcile.Key) {
+		if _, there := a.collection.Get(k); !there {
+			a.caughtUp(k.Name)
+		}
+		changed(k.Name)
+	})
+	return a
+}
+
+// Run keeps them current until ctx ends.
+func (a *Applied) Run(ctx context.Context) error { return a.collection.Run(ctx) }
+
+// WaitSynced waits for the first complete list.
+func (a *Applied) WaitSynced(ctx context.Context) error { return a.collection.WaitSynced(ctx) }
+
+// Get is the newest that is known, nil for none. It must not be changed.
+func (a *Applied) Get(name string) *workv1.AppliedManifestWork {
+	cached, there := a.collection.Get(reconcile.Key{Name: name})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	own := a.written[name]
+	switch {
+	case there && a.gone[name] == cached.UID:
+		there = false
+	case there && own != nil && own.UID == cached.UID && !older(cached.ResourceVersion, own.ResourceVersion):
+		delete(a.written, name)
+		return cached
+	}
+	if own != nil {
+		return own
+	}
+	if there {
+		return cached
+	}
+	return nil
+}
+
+// Names are the names of all that are known.
+func (a *Applied) Names() []string {
+	var out []string
+	for _, work := range a.collection.List() {
+		out = append(out, work.Name)
+	}
+	return out
+}
+
+// Live reads one from the API server; nil without error means that it is gone.
+func (a *Applied) Live(ctx context.Context, name string) (*workv1.AppliedManifestWork, error) {
+	live, err := typed.Get[workv1.AppliedManifestWork](ctx, a.client, appliedResource, "", name)
+	switch {
+	case apierrors.IsNotFound(err):
+		a.forget(name, a.known(name))
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return a.remember(live), nil
+}
+
+// Create makes the AppliedManifestWork of a work, with its finalizer and the
+// work's labels. One that is there already is read instead.
+func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv1.AppliedManifestWork, error) {
+	applied := &workv1.AppliedManifestWork{
+		TypeMeta: metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "AppliedManifestWork"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: a.Identity.Name(work.Name), Labels: work.Labels,
+			Finalizers: []string{workv1.FinalizerAppliedManifestWork},
+		},
+		Spec: workv1.AppliedManifestWorkSpec{
+			HubHash: a.Identity.HubHash, AgentID: a.Identity.AgentID, ManifestWorkName: work.Name,
+		},
+	}
+	u, err := typed.ToUnstructured(applied)
+	if err != nil {
+		return nil, err
+	}
+	created, err := a.client.Resource(appliedResource).Create(ctx, u, metav1.CreateOptions{FieldManager: manager})
+	if apierrors.IsAlreadyExists(err) {
+		return a.Live(ctx, applied.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating appliedmanifestwork %s: %w", applied.Name, err)
+	}
+	live, err := typed.FromUnstructured[workv1.AppliedManifestWork](created)
+	if err != nil {
+		return nil, err
+	}
+	return a.remember(live), nil
+}
+
+// Adopt puts our finalizer and identity on one that lacks them.
+func (a *Applied) Adopt(ctx context.Context, applied *workv1.AppliedManifestWork) (*workv1.AppliedManifestWork, error) {
+	finalizers := slices.Clone(applied.Finalizers)
+	if !slices.Contains(finalizers, workv1.FinalizerAppliedManifestWork) {
+		finalizers = append(finalizers, workv1.FinalizerAppliedManifestWork)
+	}
+	work, _ := a.Identity.Work(applied.Name)
+	return a.patch(ctx, applied, map[string]any{
+		"metadata": map[string]any{"finalizers": finalizers},
+		"spec": map[string]any{
+			"hubHash": a.Identity.HubHash, "agentID": a.Identity.AgentID, "manifestWorkName": work,
+		},
+	})
+}
+
+// Adopted tells whether it carries our finalizer and identity.
+func (a *Applied) Adopted(applied *workv1.AppliedManifestWork) bool {
+	work, _ := a.Identity.Work(applied.Name)
+	return slices.Contains(applied.Finalizers, workv1.FinalizerAppliedManifestWork) &&
+		applied.Spec == workv1.AppliedManifestWorkSpec{HubHash: a.Identity.HubHash, AgentID: a.Identity.AgentID, ManifestWorkName: work}
+}
+
+// Record replaces the list of objects, and the eviction stamp.
+func (a *Applied) Record(ctx context.Context, applied *workv1.AppliedManifestWork, resources []workv1.AppliedManifestResourceMeta, evicting *time.Time) (*workv1.AppliedManifestWork, error) {
+	if resources == nil {
+		resources = []workv1.AppliedManifestResourceMeta{}
+	}
+	status := map[string]any{"appliedResources": resources, "evictionStartTime": nil}
+	if evicting != nil {
+		status["evictionStartTime"] = metav1.NewTime(*evicting)
+	}
+	return a.patch(ctx, applied, map[string]any{"status": status}, "status")
+}
+
+// Release takes our finalizer off.
+func (a *Applied) Release(ctx context.Context, applied *workv1.AppliedManifestWork) error {
+	finalizers := slices.DeleteFunc(slices.Clone(applied.Finalizers), func(f string) bool { return f == workv1.FinalizerAppliedManifestWork })
+	_, err := a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	if err == nil && len(finalizers) == 0 {
+		a.forget(applied.Name, applied.UID)
+	}
+	return err
+}
+
+// Delete removes exactly this one; it stays until its finalizer is released.
+func (a *Applied) Delete(ctx context.Context, applied *workv1.AppliedManifestWork) (*workv1.AppliedManifestWork, error) {
+	background := metav1.DeletePropagationBackground
+	err := a.client.Resource(appliedResource).Delete(ctx, applied.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &applied.UID}, PropagationPolicy: &background,
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("deleting appliedmanifestwork %s: %w", applied.Name, err)
+	}
+	return a.Live(ctx, applied.Name)
+}
+
+func (a *Applied) patch(ctx context.Context, applied *workv1.AppliedManifestWork, body map[string]any, subresource ...string) (*workv1.AppliedManifestWork, error) {
+	live, err := patch[workv1.AppliedManifestWork](ctx, a.client.Resource(appliedResource), applied, body, subresource...)
+	if apierrors.IsNotFound(err) {
+		a.forget(applied.Name, applied.UID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("patching appliedmanifestwork %s: %w", applied.Name, err)
+	}
+	return a.remember(live), nil
+}
+
+func (a *Applied) remember(live *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
+	live.ManagedFields = nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.written[live.Name] = live
+	return live
+}
+
+// known is the UID of what is known under the name.
+func (a *Applied) known(name string) types.UID {
+	if work := a.Get(name); work != nil {
+		return work.UID
+	}
+	return ""
+}
+
+// forget notes that the one with that UID is deleted.
+func (a *Applied) forget(name string, uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.written, name)
+	if uid != "" {
+		a.gone[name] = uid
+	}
+}
+
+// caughtUp drops what was remembered of a name that the watch shows as gone.
+func (a *Applied) caughtUp(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.written, name)
+	delete(a.gone, name)
+}

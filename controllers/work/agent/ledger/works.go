@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// manager owns the few fields that the agent writes to works itself.
+const manager = "ocm.work.apply"
+
+var (
+	worksResource = schema.GroupVersionResource{
+		Group: workv1.GroupName, Version: workv1.GroupVersion.Version, Resource: workv1.ResourceManifestWorks,
+	}
+	appliedResource = schema.GroupVersionResource{
+		Group: workv1.GroupName, Version: workv1.GroupVersion.Version, Resource: workv1.ResourceAppliedManifestWorks,
+	}
+)
+
+// Sum is a digest of a value.
+type Sum [16]byte
+
+// Work is what stays in memory of a ManifestWork.
+type Work struct {
+	// Name, UID, Version and Generation are those of its metadata.
+	Name       string
+	UID        types.UID
+	Version    string
+	Generation int64
+	// Deleting is set once the work has a deletion timestamp.
+	Deleting bool
+	// Held is set while the work carries our finalizer.
+	Held bool
+	// Status is a digest of the status on the hub.
+	Status Sum
+}
+
+// SumOf digests a status.
+func SumOf(s workv1.ManifestWorkStatus) Sum {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return Sum{}
+	}
+	full := sha256.Sum256(raw)
+	return Sum(full[:len(Sum{})])
+}
+
+// Works are the ManifestWorks of one cluster.
+type Works struct {
+	namespace  string
+	client     dynamic.Interface
+	collection *watch.Collection[Work]
+	bodies     *bodies
+	// Claims are the objects that the works declare.
+	Claims *Claims
+
+	mu sync.Mutex
+	// written holds what our own writes returned and the watch may not have
+	// shown yet.
+	written map[string]Work
+}
+
+// NewWorks makes the hub side for the namespace of one cluster. changed is
+// called with the name of each work that was added, changed or removed, and of
+// each work whose claim to an object may have risen.
+func NewWorks(client dynamic.Interface, namespace string, log logr.Logger, changed func(name string)) *Works {
+	w := &Works{
+		namespace: namespace, client: client, bodies: newBodies(maxBodies),
+		Claims: newClaims(changed), written: map[string]Work{},
+	}
+	w.collection = watch.New(watch.Options[Work]{
+		Client: client, Resource: worksResource, Namespace: namespace, Log: log,
+		Keep: w.keep,
+	})
+	w.collection.OnChange(func(k reconcile.Key) {
+		if _, there := w.collection.Get(k); !there {
+			w.bodies.drop(k.Name)
+			w.Claims.Release(k.Name)
+		}
+		changed(k.Name)
+	})
+	return w
+}
+
+// Run keeps the works current until ctx ends.
+func (w *Works) Run(ctx context.Context) error { return w.collection.Run(ctx) }
+
+// WaitSynced waits for the first complete list.
+func (w *Works) WaitSynced(ctx context.Context) error { return w.collection.WaitSynced(ctx) }
+
+// keep makes of a work what stays of it. A work that cannot be decoded is kept
+// without its body, so that it fails by itself and not the watch.
+func (w *Works) keep(u *unstructured.Unstructured) (Work, bool) {
+	size := 0
+	body, err := typed.FromUnstructured[workv1.ManifestWork](u)
+	if err != nil {
+		return slim(&workv1.ManifestWork{ObjectMeta: metaOf(u)}), true
+	}
+	body.ManagedFields = nil
+	for i := range body.Spec.Workload.Manifests {
+		size += len(body.Spec.Workload.Manifests[i].Raw)
+	}
+	w.bodies.put(body, size)
+	if body.DeletionTimestamp != nil {
+		w.Claims.Release(body.Name)
+	} else {
+		w.Claims.Set(body)
+	}
+	return slim(body), true
+}
+
+func metaOf(u *unstructured.Unstructured) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+		Generation: u.GetGeneration(), DeletionTimestamp: u.GetDeletionTimestamp(), Finalizers: u.GetFinalizers(),
+	}
+}
+
+func slim(m *workv1.ManifestWork) Work {
+	return Work{
+		Name: m.Name, UID: m.UID, Version: m.ResourceVersion, Generation: m.Generation,
+		Deleting: m.DeletionTimestamp != nil,
+		Held:     slices.Contains(m.Finalizers, workv1.FinalizerManifestWork),
+		Status:   SumOf(m.Status),
+	}
+}
+
+// Get is the newest that is known of a work.
+func (w *Works) Get(name string) (Work, bool) {
+	cached, there := w.collection.Get(reconcile.Key{Namespace: w.namespace, Name: name})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	own, wrote := w.written[name]
+	switch {
+	case !there:
+		delete(w.written, name)
+		return Work{}, false
+	case wrote && own.UID == cached.UID && older(cached.Version, own.Version):
+		return own, true
+	}
+	delete(w.written, name)
+	return cached, true
+}
+
+// Names are the names of all works.
+func (w *Works) Names() []string {
+	var out []string
+	for _, work := range w.collection.List() {
+		out = append(out, work.Name)
+	}
+	return out
+}
+
+// Body is the whole work in the version that is known: from memory, or else by
+// one GET, whose answer may be newer.
+func (w *Works) Body(ctx context.Context, known Work) (*workv1.ManifestWork, error) {
+	if body := w.bodies.get(known.Name, known.Version); body != nil {
+		return body, nil
+	}
+	return w.Live(ctx, known.Name)
+}
+
+// Live reads a work from the hub.
+func (w *Works) Live(ctx context.Context, name string) (*workv1.ManifestWork, error) {
+	body, err := typed.Get[workv1.ManifestWork](ctx, w.client, worksResource, w.namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	w.remember(body)
+	return body, nil
+}
+
+// Hold puts our finalizer on a work.
+func (w *Works) Hold(ctx context.Context, work *workv1.ManifestWork) (*workv1.ManifestWork, error) {
+	finalizers := append(slices.Clone(work.Finalizers), workv1.FinalizerManifestWork)
+	return w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+}
+
+// Release takes our finalizer off a work.
+func (w *Works) Release(ctx context.Context, work *workv1.ManifestWork) (*workv1.ManifestWork, error) {
+	finalizers := slices.DeleteFunc(slices.Clone(work.Finalizers), func(f string) bool { return f == workv1.FinalizerManifestWork })
+	return w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+}
+
+// WriteStatus replaces the status of exactly this version of the work.
+func (w *Works) WriteStatus(ctx context.Context, work *workv1.ManifestWork, s workv1.ManifestWorkStatus) (*workv1.ManifestWork, error) {
+	return w.patch(ctx, work, map[string]any{"status": map[string]any{
+		"conditions": s.Conditions, "resourceStatus": map[string]any{"manifests": s.ResourceStatus.Manifests},
+	}}, "status")
+}
+
+func (w *Works) patch(ctx context.Context, work *workv1.ManifestWork, body map[string]any, subresource ...string) (*workv1.ManifestWork, error) {
+	live, err := patch[workv1.ManifestWork](ctx, w.client.Resource(worksResource).Namespace(w.namespace), work, body, subresource...)
+	if err != nil {
+		return nil, fmt.Errorf("patching manifestwork %s/%s: %w", w.namespace, work.Name, err)
+	}
+	w.remember(live)
+	return live, nil
+}
+
+// remember keeps what the hub answered until the watch shows it.
+func (w *Works) remember(body *workv1.ManifestWork) {
+	body.ManagedFields = nil
+	size := 0
+	for i := range body.Spec.Workload.Manifests {
+		size += len(body.Spec.Workload.Manifests[i].Raw)
+	}
+	w.bodies.put(body, size)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.written[body.Name] = slim(body)
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// maxTexts bounds the messages of all manifests of a work together, in bytes,
+// so that a status never grows towards the limit of one object.
+const maxTexts = 256 << 10
+
+// Verdict is one condition of a manifest without its type.
+type Verdict struct {
+	// Status, Reason and Message are those of the condition.
+	Status  metav1.ConditionStatus
+	Reason  string
+	Message string
+}
+
+// Outcome is what is known of one manifest.
+type Outcome struct {
+	// Meta names the object; its ordinal is the manifest's place in the spec.
+	Meta workv1.ManifestResourceMeta
+	// Applied, Available and Feedback are the conditions Applied, Available and
+	// StatusFeedbackSynced.
+	Applied, Available, Feedback Verdict
+}
+
+// Applied is the verdict on a manifest that is on the cluster. A note, if there
+// is one, says what was special.
+func Applied(note string) Verdict {
+	message := workv1.MessageManifestApplied
+	if note != "" {
+		message += ": " + note
+	}
+	return Verdict{metav1.ConditionTrue, workv1.ReasonAppliedManifestComplete, message}
+}
+
+// Failed is the verdict on a manifest that could not be applied.
+func Failed(cause string) Verdict {
+	return Verdict{metav1.ConditionFalse, workv1.ReasonAppliedManifestFailed, fmt.Sprintf(workv1.MessageManifestFailed, cause)}
+}
+
+// IgnoreFieldsFailed is the verdict on a manifest whose fields to ignore could
+// not be worked out.
+func IgnoreFieldsFailed(cause string) Verdict {
+	return Verdict{
+		metav1.ConditionFalse, workv1.ReasonAppliedManifestSSAIgnoreFieldError,
+		fmt.Sprintf(workv1.MessageManifestIgnoreFieldsFailed, cause),
+	}
+}
+
+// Exists is the verdict Available of an object that is there or is not.
+func Exists(there bool) Verdict {
+	if there {
+		return Verdict{metav1.ConditionTrue, workv1.ReasonResourceAvailable, workv1.MessageResourceAvailable}
+	}
+	return Verdict{metav1.ConditionFalse, workv1.ReasonResourceNotAvailable, workv1.MessageResourceNotAvailable}
+}
+
+// Unreadable is the verdict Available of an object that could not be read.
+func Unreadable(cause string) Verdict {
+	return Verdict{
+		metav1.ConditionUnknown, workv1.ReasonFetchingResourceFailed,
+		fmt.Sprintf(workv1.MessageFetchingResourceFailed, cause),
+	}
+}
+
+// Unnamed is the verdict Available of a manifest that names no object.
+func Unnamed() Verdict {
+	return Verdict{metav1.ConditionUnknown, workv1.ReasonIncompleteResourceMeta, workv1.MessageIncompleteResourceMeta}
+}
+
+// NoFeedback is the verdict StatusFeedbackSynced where there are no rules.
+func NoFeedback() Verdict {
+	return Verdict{metav1.ConditionTrue, workv1.ReasonNoStatusFeedbackSynced, ""}
+}
+
+// FeedbackFailed is the verdict StatusFeedbackSynced where values are missing.
+func FeedbackFailed(cause string) Verdict {
+	return Verdict{
+		metav1.ConditionFalse, workv1.ReasonStatusFeedbackSyncFailed,
+		fmt.Sprintf(workv1.MessageStatusFeedbackFailed, cause),
+	}
+}
+
+// Build is the status that a work of that generation shall have.
+func Build(before workv1.ManifestWorkStatus, generation int64, outcomes []Outcome, now time.Time) workv1.ManifestWorkStatus {
+	after := workv1.ManifestWorkStatus{Conditions: slices.Clone(before.Conditions)}
+	after.ResourceStatus.Manifests = make([]workv1.ManifestCondition, 0, len(outcomes))
+	dropStaleRules(&after.Conditions, generation)
+	limit := textLimit(len(outcomes))
+	for _, o := range outcomes {
+		entry := workv1.ManifestCondition{ResourceMeta: o.Meta}
+		if old := find(before.ResourceStatus.Manifests, o.Meta); old != nil {
+			entry.Conditions = slices.Clone(old.Conditions)
+			entry.StatusFeedback = old.StatusFeedback
+		}
+		dropStaleRules(&entry.Conditions, generation)
+		setApplied(&entry.Conditions, bounded(o.Applied, limit), generation, now)
+		set(&entry.Conditions, workv1.ConditionAvailable, bounded(o.Available, limit), 0, now)
+		set(&entry.Conditions, workv1.ConditionStatusFeedbackSynced, bounded(o.Feedback, limit), 0, now)
+		after.ResourceStatus.Manifests = append(after.ResourceStatus.Manifests, entry)
+	}
+	if len(outcomes) > 0 {
+		set(&after.Conditions, workv1.ConditionApplied, workApplied(outcomes), generation, now)
+	}
+	set(&after.Conditions, workv1.ConditionAvailable, workAvailable(outcomes), generation, now)
+	return after
+}
+
+func set(conditions *[]metav1.Condition, kind string, v Verdict, generation int64, now time.Time) {
+	reconcile.SetCondition(conditions, metav1.Condition{
+		Type: kind, Status: v.Status, Reason: v.Reason, Message: v.Message, ObservedGeneration: generation,
+	}, now)
+}
+
+// setApplied sets Applied of a manifest. With a new generation the condition is
+// made anew: its transition time tells when that generation was applied
+// (work.md section 7.1).
+func setApplied(conditions *[]metav1.Condition, v Verdict, generation int64, now time.Time) {
+	old := apimeta.FindStatusCondition(*conditions, workv1.ConditionApplied)
+	if old != nil && old.ObservedGeneration != generation {
+		apimeta.RemoveStatusCondition(conditions, workv1.ConditionApplied)
+	}
+	set(conditions, workv1.ConditionApplied, v, generation, now)
+}
+
+// dropStaleRules removes conditions that rules of an earlier generation made
+// (work.md section 7.2).
+func dropStaleRules(conditions *[]metav1.Condition, generation int64) {
+	*conditions = slices.DeleteFunc(*conditions, func(c metav1.Condition) bool {
+		return strings.HasPrefix(c.Reason, workv1.ReasonPrefixConditionRule) && c.ObservedGeneration != generation
+	})
+}
+
+// find is the old entry of a manifest: that with the same metadata, else the
+// only one that differs in its place alone.
+func find(entries []workv1.ManifestCondition, meta workv1.ManifestResourceMeta) *workv1.ManifestCondition {
+	var moved *workv1.ManifestCondition
+	for i := range entries {
+		e := &entries[i]
+		if e.ResourceMeta == meta {
+			return e
+		}
+		other := e.ResourceMeta
+		other.Ordinal = meta.Ordinal
+		if other != meta {
+			continue
+		}
+		if moved != nil {
+			return nil
+		}
+		moved = e
+	}
+	return moved
+}
+
+func workApplied(outcomes []Outcome) Verdict {
+	for _, o := range outcomes {
+		if o.Applied.Status == metav1.ConditionFalse {
+			return Verdict{metav1.ConditionFalse, workv1.ReasonAppliedManifestWorkFailed, workv1.MessageWorkFailed}
+		}
+	}
+	return Verdict{metav1.ConditionTrue, workv1.ReasonAppliedManifestWorkComplete, workv1.MessageWorkApplied}
+}
+
+func workAvailable(outcomes []Outcome) Verdict {
+	var missing, unknown, there int
+	for _, o := range outcomes {
+		switch o.Available.Status {
+		case metav1.ConditionFalse:
+			missing++
+		case metav1.ConditionUnknown:
+			unknown++
+		case metav1.ConditionTrue:
+			there++
+		}
+	}
+	total := len(outcomes)
+	switch {
+	case missing > 0:
+		return Verdict{
+			metav1.ConditionFalse, workv1.ReasonResourcesNotAvailable,
+			fmt.Sprintf(workv1.MessageResourcesNotAvailable, missing, total),
+		}
+	case unknown > 0:
+		return Verdict{
+			metav1.ConditionUnknown, workv1.ReasonResourcesStatusUnknown,
+			fmt.Sprintf(workv1.MessageResourcesStatusUnknown, unknown, total),
+		}
+	case there == 0:
+		return Verdict{metav1.ConditionUnknown, workv1.ReasonResourcesStatusUnknown, workv1.MessageNoAvailableResource}
+	}
+	return Verdict{metav1.ConditionTrue, workv1.ReasonResourcesAvailable, workv1.MessageResourcesAvailable}
+}
+
+// textLimit is how long the message of one condition may be when a work has
+// that many manifests.
+func textLimit(manifests int) int {
+	return max(maxTexts/(3*max(manifests, 1)), 128)
+}
+
+func bounded(v Verdict, limit int) Verdict {
+	if len(v.Message) > limit {
+		v.Message = strings.ToValidUTF8(v.Message[:limit-3], "") + "..."
+	}
+	return v
+}
+
+// Same tells whether two statuses are the same for a reader, so that a write
+// would change nothing.
+func Same(a, b workv1.ManifestWorkStatus) bool {
+	return slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) &&
+		slices.EqualFunc(a.ResourceStatus.Manifests, b.ResourceStatus.Manifests, sameManifest)
+}
+
+func sameManifest(a, b workv1.ManifestCondition) bool {
+	return a.ResourceMeta == b.ResourceMeta &&
+		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) &&
+		len(a.StatusFeedback.Values) == len(b.StatusFeedback.Values)
+}
+
+func sameCondition(a, b metav1.Condition) bool {
+	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message &&
+		a.ObservedGeneration == b.ObservedGeneration && a.LastTransitionTime.Equal(&b.LastTransitionTime)
+}
