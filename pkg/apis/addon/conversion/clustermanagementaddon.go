@@ -8,84 +8,50 @@ import (
 
 // clusterManagementAddOnToNewer drops addOnConfiguration, and turns supported
 // configurations into default ones and renames the references to them.
-func clusterManagementAddOnToNewer(addOn map[string]any) error {
-	spec, err := object(addOn, "spec")
-	if err != nil {
-		return err
-	}
+func clusterManagementAddOnToNewer(f *fields, addOn map[string]any) {
+	spec := f.object(addOn, "spec")
 	delete(spec, "addOnConfiguration")
-	if err := each(spec, "supportedConfigs", defaultConfig); err != nil {
-		return err
-	}
+	f.each(spec, "supportedConfigs", f.defaultConfig)
 	rename(spec, "supportedConfigs", "defaultConfigs")
-	status, err := object(addOn, "status")
-	if err != nil {
-		return err
-	}
-	rename(status, "defaultconfigReferences", "defaultConfigReferences")
-	return nil
+	rename(f.object(addOn, "status"), "defaultconfigReferences", "defaultConfigReferences")
 }
 
 // clusterManagementAddOnToOlder turns default configurations into supported ones
 // and renames the references to them.
-func clusterManagementAddOnToOlder(addOn map[string]any) error {
-	spec, err := object(addOn, "spec")
-	if err != nil {
-		return err
-	}
-	if err := each(spec, "defaultConfigs", supportedConfig); err != nil {
-		return err
-	}
+func clusterManagementAddOnToOlder(f *fields, addOn map[string]any) {
+	spec := f.object(addOn, "spec")
+	f.each(spec, "defaultConfigs", f.supportedConfig)
 	rename(spec, "defaultConfigs", "supportedConfigs")
-	status, err := object(addOn, "status")
-	if err != nil {
-		return err
-	}
-	rename(status, "defaultConfigReferences", "defaultconfigReferences")
-	return nil
+	rename(f.object(addOn, "status"), "defaultConfigReferences", "defaultconfigReferences")
 }
 
 // defaultConfig moves the default of a supported configuration up into the entry,
 // and marks an entry without one.
-func defaultConfig(entry map[string]any) (map[string]any, error) {
-	referent, err := object(entry, "defaultConfig")
-	if err != nil {
-		return nil, err
-	}
+func (f *fields) defaultConfig(entry map[string]any) map[string]any {
+	referent := f.object(entry, "defaultConfig")
 	for _, field := range []string{"defaultConfig", "name", "namespace"} {
 		delete(entry, field)
 	}
-	name, err := text(referent, "name")
-	if err != nil {
-		return nil, err
-	}
+	name := f.text(referent, "name")
 	if name == "" || name == addonv1alpha1.ReservedNoDefault {
 		entry["name"] = addonv1alpha1.ReservedNoDefault
-		return entry, nil
+		return entry
 	}
-	entry["name"] = name
-	namespace, err := text(referent, "namespace")
-	put(entry, "namespace", namespace)
-	return entry, err
+	put(entry, "name", name)
+	put(entry, "namespace", f.text(referent, "namespace"))
+	return entry
 }
 
 // supportedConfig moves the name of a default configuration down into the entry's
 // default, unless the name says that there is none.
-func supportedConfig(entry map[string]any) (map[string]any, error) {
-	name, err := take(entry, "name")
-	if err != nil {
-		return nil, err
-	}
-	namespace, err := take(entry, "namespace")
-	if err != nil {
-		return nil, err
-	}
+func (f *fields) supportedConfig(entry map[string]any) map[string]any {
+	name, namespace := f.take(entry, "name"), f.take(entry, "namespace")
 	delete(entry, "defaultConfig")
 	if name == "" || name == addonv1alpha1.ReservedNoDefault {
-		return entry, nil
+		return entry
 	}
 	referent := map[string]any{"name": name}
 	put(referent, "namespace", namespace)
 	entry["defaultConfig"] = referent
-	return entry, nil
+	return entry
 }

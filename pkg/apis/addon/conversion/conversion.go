@@ -38,11 +38,7 @@ func Convert(raw []byte, toAPIVersion string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	encoded, err := json.Marshal(converted)
-	if err != nil {
-		return nil, fmt.Errorf("encoding converted object: %w", err)
-	}
-	return encoded, nil
+	return json.Marshal(converted)
 }
 
 // Object is Convert for an object that is decoded already, with whole numbers as
@@ -64,8 +60,10 @@ func Object(object map[string]any, toAPIVersion string) (map[string]any, error) 
 	if from == toAPIVersion {
 		return converted, nil
 	}
-	if err := steps[kind][toAPIVersion](converted); err != nil {
-		return nil, fmt.Errorf("converting %s to %s: %w", kind, toAPIVersion, err)
+	f := &fields{}
+	steps[kind][toAPIVersion](f, converted)
+	if f.err != nil {
+		return nil, fmt.Errorf("converting %s to %s: %w", kind, toAPIVersion, f.err)
 	}
 	converted["apiVersion"] = toAPIVersion
 	return converted, nil
@@ -73,7 +71,7 @@ func Object(object map[string]any, toAPIVersion string) (map[string]any, error) 
 
 // steps holds, by kind and wanted version, the function that changes an object of
 // the other version in place.
-var steps = map[string]map[string]func(map[string]any) error{
+var steps = map[string]map[string]func(*fields, map[string]any){
 	kindClusterManagementAddOn: {
 		older: clusterManagementAddOnToOlder,
 		newer: clusterManagementAddOnToNewer,

@@ -6,35 +6,75 @@ import (
 	"fmt"
 )
 
-// object returns a field that holds an object; nil if it is absent or null.
-func object(parent map[string]any, field string) (map[string]any, error) {
-	switch value := parent[field].(type) {
-	case nil:
-		return nil, nil
-	case map[string]any:
-		return value, nil
-	default:
-		return nil, fmt.Errorf("field %s is %T, not an object", field, value)
+// fields reads and moves fields of an object, and keeps the first error, so that
+// a conversion is written without asking after every field. After an error its
+// functions go on with what they have; the result is not used then.
+type fields struct{ err error }
+
+// fail keeps an error unless there is one already.
+func (f *fields) fail(format string, arguments ...any) {
+	if f.err == nil {
+		f.err = fmt.Errorf(format, arguments...)
 	}
+}
+
+// object returns a field that holds an object; nil if it is absent or null.
+func (f *fields) object(parent map[string]any, field string) map[string]any {
+	value, ok := parent[field].(map[string]any)
+	if !ok && parent[field] != nil {
+		f.fail("field %s is %T, not an object", field, parent[field])
+	}
+	return value
+}
+
+// ensured is object, and makes the field if it is absent.
+func (f *fields) ensured(parent map[string]any, field string) map[string]any {
+	value := f.object(parent, field)
+	if value == nil {
+		value = map[string]any{}
+		parent[field] = value
+	}
+	return value
 }
 
 // text returns a field that holds text; empty if it is absent or null.
-func text(parent map[string]any, field string) (string, error) {
-	switch value := parent[field].(type) {
-	case nil:
-		return "", nil
-	case string:
-		return value, nil
-	default:
-		return "", fmt.Errorf("field %s is %T, not a string", field, value)
+func (f *fields) text(parent map[string]any, field string) string {
+	value, ok := parent[field].(string)
+	if !ok && parent[field] != nil {
+		f.fail("field %s is %T, not a string", field, parent[field])
 	}
+	return value
 }
 
 // take is text, and removes the field.
-func take(parent map[string]any, field string) (string, error) {
-	value, err := text(parent, field)
+func (f *fields) take(parent map[string]any, field string) string {
+	value := f.text(parent, field)
 	delete(parent, field)
-	return value, err
+	return value
+}
+
+// each calls a function with every entry of a list of objects and puts the result
+// in its place. An absent list, or one that is null, has no entries.
+func (f *fields) each(parent map[string]any, field string, change func(map[string]any) map[string]any) {
+	list, ok := parent[field].([]any)
+	if !ok && parent[field] != nil {
+		f.fail("field %s is %T, not a list", field, parent[field])
+	}
+	if f.err != nil {
+		return
+	}
+	for i := range list {
+		entry, ok := list[i].(map[string]any)
+		if !ok {
+			f.fail("entry %d of field %s is %T, not an object", i, field, list[i])
+			return
+		}
+		list[i] = change(entry)
+		if f.err != nil {
+			f.err = fmt.Errorf("entry %d of field %s: %w", i, field, f.err)
+			return
+		}
+	}
 }
 
 // put sets a field unless the text is empty.
@@ -60,30 +100,4 @@ func rename(parent map[string]any, from, to string) {
 	if found {
 		parent[to] = value
 	}
-}
-
-// each calls a function with every entry of a list of objects and puts the result
-// in its place. An absent list, or one that is null, has no entries.
-func each(parent map[string]any, field string, change func(map[string]any) (map[string]any, error)) error {
-	var list []any
-	switch value := parent[field].(type) {
-	case nil:
-		return nil
-	case []any:
-		list = value
-	default:
-		return fmt.Errorf("field %s is %T, not a list", field, value)
-	}
-	for i := range list {
-		entry, ok := list[i].(map[string]any)
-		if !ok {
-			return fmt.Errorf("entry %d of field %s is %T, not an object", i, field, list[i])
-		}
-		changed, err := change(entry)
-		if err != nil {
-			return fmt.Errorf("entry %d of field %s: %w", i, field, err)
-		}
-		list[i] = changed
-	}
-	return nil
 }
