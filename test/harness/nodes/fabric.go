@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 	"github.com/kubectl-ocm/kubectl-ocm/tools/image/oci"
 )
 
@@ -50,32 +51,24 @@ type Binaries struct {
 	Scheduler, Kubelet, Proxy string
 }
 
-// FindBinaries looks for all programs in the given folders; the first that holds
-// the whole of a fitting Kubernetes is taken.
-func FindBinaries(ctx context.Context, folders ...string) (Binaries, error) {
-	var failed []error
-	for _, dir := range folders {
-		base, err := playground.FindBinaries(ctx, dir)
-		if err != nil {
-			failed = append(failed, err)
-			continue
-		}
-		found := Binaries{
-			Binaries: base, Scheduler: filepath.Join(dir, "kube-scheduler"),
-			Kubelet: filepath.Join(dir, "kubelet"), Proxy: filepath.Join(dir, "kube-proxy"),
-		}
-		missing := error(nil)
-		for _, path := range []string{found.Scheduler, found.Kubelet, found.Proxy} {
-			if _, err := os.Stat(path); err != nil {
-				missing = errors.Join(missing, err)
-			}
-		}
-		if missing == nil {
-			return found, nil
-		}
-		failed = append(failed, missing)
+// FindBinaries takes Kubernetes from where the whole harness does, and fails
+// when the programs of a node are not there too.
+func FindBinaries(ctx context.Context) (Binaries, error) {
+	base, err := harness.Binaries(ctx)
+	if err != nil {
+		return Binaries{}, err
 	}
-	return Binaries{}, fmt.Errorf("looking for Kubernetes with node programs: %w", errors.Join(append(failed, playground.ErrNoBinaries)...))
+	dir := filepath.Dir(base.APIServer)
+	found := Binaries{
+		Binaries: base, Scheduler: filepath.Join(dir, "kube-scheduler"),
+		Kubelet: filepath.Join(dir, "kubelet"), Proxy: filepath.Join(dir, "kube-proxy"),
+	}
+	for _, path := range []string{found.Scheduler, found.Kubelet, found.Proxy} {
+		if _, err := os.Stat(path); err != nil {
+			return Binaries{}, fmt.Errorf("looking for the programs of a node: %w: %w", err, playground.ErrNoBinaries)
+		}
+	}
+	return found, nil
 }
 
 // NewFabric makes an empty network. Its folder lies below the system's folder

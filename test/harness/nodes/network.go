@@ -62,11 +62,11 @@ func (c *Cluster) Heal(ctx context.Context) error {
 func (c *Cluster) Run(command *exec.Cmd) error { return c.cell.run(command) }
 
 // Exec runs a program in the cluster's network with KUBECONFIG set to the
-// administrator's file, and returns its standard output. The error of a program
+// administrator's file and discovery cached with the cluster, and returns its standard output. The error of a program
 // that failed holds its exit code and its standard error.
 func (c *Cluster) Exec(ctx context.Context, argv ...string) (string, error) {
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig)
+	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "KUBECACHEDIR="+c.file("cache"))
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := c.Run(command); err != nil {

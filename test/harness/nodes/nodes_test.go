@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -36,12 +37,8 @@ func TestMain(m *testing.M) {
 
 // beVictim starts a cluster and leaves it running.
 func beVictim() string {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return err.Error()
-	}
 	ctx := context.Background()
-	binaries, err := nodes.FindBinaries(ctx, nodes.Folders(cache)...)
+	binaries, err := nodes.FindBinaries(ctx)
 	if err != nil {
 		return err.Error()
 	}
@@ -115,9 +112,7 @@ func TestEveryProgramCanDieAndComeBack(t *testing.T) {
 func TestWrongNamesAreRefused(t *testing.T) {
 	before, err := nodes.TakeInventory()
 	require.NoError(t, err)
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	binaries, err := nodes.FindBinaries(t.Context(), nodes.Folders(cache)...)
+	binaries, err := nodes.FindBinaries(t.Context())
 	require.NoError(t, err)
 	fabric, err := nodes.NewFabric(t.Context(), binaries)
 	require.NoError(t, err)
@@ -139,7 +134,15 @@ func TestWrongNamesAreRefused(t *testing.T) {
 	nodes.RequireNothingLeft(t, before)
 }
 
-func TestBinariesMustBeComplete(t *testing.T) {
-	_, err := nodes.FindBinaries(t.Context(), t.TempDir())
+func TestAllProgramsOfANodeMustBeThere(t *testing.T) {
+	binaries, err := nodes.FindBinaries(t.Context())
+	require.NoError(t, err)
+	partial := t.TempDir()
+	for _, path := range []string{binaries.Etcd, binaries.APIServer, binaries.ControllerManager, binaries.Kubectl} {
+		require.NoError(t, os.Symlink(path, filepath.Join(partial, filepath.Base(path))))
+	}
+	t.Setenv("KUBEBUILDER_ASSETS", partial)
+	_, err = nodes.FindBinaries(t.Context())
+	require.ErrorContains(t, err, "kube-scheduler")
 	require.ErrorContains(t, err, "make kubernetes")
 }

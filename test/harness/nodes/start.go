@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
 )
 
@@ -30,9 +29,7 @@ const tailLines = 8
 // (go test -artifacts) and their ends are printed.
 func Start(t testing.TB, options ...Options) []*Cluster {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	require.NoError(t, err)
-	binaries, err := FindBinaries(t.Context(), Folders(cache)...)
+	binaries, err := FindBinaries(t.Context())
 	require.NoError(t, err)
 	before, err := TakeInventory()
 	require.NoError(t, err)
@@ -56,12 +53,6 @@ func Start(t testing.TB, options ...Options) []*Cluster {
 	}
 	require.NoError(t, group.Wait())
 	return clusters
-}
-
-// Folders are where Kubernetes is looked for: KUBEBUILDER_ASSETS, and what
-// test/kubernetes keeps below cache.
-func Folders(cache string) []string {
-	return []string{os.Getenv("KUBEBUILDER_ASSETS"), playground.CacheDir(cache)}
 }
 
 // RequireNothingLeft compares the machine with an earlier inventory and fails the
