@@ -48,12 +48,18 @@ help: ## Explain every target
 ## Try it
 
 .PHONY: demo
-demo: ## Start a hub and two managed clusters on this machine, and an application on both
-	@go run ./examples/demo up
+demo: kubernetes build $(BIN)/demo ## Start a hub and two managed clusters on this machine, and an application on both
+	@$(BIN)/demo up
 
 .PHONY: demo-down
-demo-down: ## Stop what "make demo" started and remove what it left
-	@go run ./examples/demo down
+demo-down: $(BIN)/demo ## Stop what "make demo" started and remove what it left
+	@$(BIN)/demo down
+
+.PHONY: $(BIN)/demo
+$(BIN)/demo:
+	@mkdir -p $(BIN)
+	@$(GOBUILD) -o $(BIN)/webdemo ./examples/webdemo
+	@$(GOBUILD) -o $(BIN)/demo ./examples/demo
 
 ## Build
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command demo shows the whole product on one machine: a hub and two managed
+// clusters, installed by the plugin's own commands, and an application that is
+// declared on the hub and runs on both.
+//
+//	demo up     start (or start over), and leave everything running
+//	demo down   stop and remove it
+//
+// Everything it starts and writes lies below one folder, kubectl-ocm/demo in
+// the user's cache folder. The clusters are those of pkg/playground: real
+// control planes, and a node that runs the pods of our own images as processes
+// of this machine. The demo itself knows nothing that a user could not type:
+// it prints each command and runs it.
+package main
