@@ -5,6 +5,7 @@ package credential
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"time"
 
@@ -106,9 +107,12 @@ func (c *Controller) wake() { c.queue.Add(c.key()) }
 // ends sessions and requests; Report then shows PhaseStopped.
 func (c *Controller) Configure(s *agent.Settings) {
 	c.mu.Lock()
+	same := reflect.DeepEqual(c.settings, s)
 	c.settings = s
 	c.mu.Unlock()
-	c.wake()
+	if !same {
+		c.wake()
+	}
 }
 
 func (c *Controller) current() agent.Settings {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/heartbeat"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/status"
+)
+
+// loop is one thing that runs until its context ends.
+type loop struct {
+	name string
+	run  func(context.Context) error
+}
+
+// processLoops is THE list of loops that run as long as the process holds its
+// lock. Operator is nil for "ocm-agent agent".
+func (p *process) processLoops() []loop {
+	loops := []loop{
+		{"secrets", p.secrets.Run},
+		{credential.LoopName, p.credential.Run},
+	}
+	if p.operator == nil {
+		return loops
+	}
+	for _, c := range p.operator.Collections() {
+		loops = append(loops, loop{"collection", c.Run})
+	}
+	return append(loops, loop{klusterlet.LoopName, p.operator.Run})
+}
+
+// sessionLoops is THE list of loops that run while there is access to a hub.
+func (s *session) sessionLoops() []loop {
+	loops := []loop{
+		{"managedcluster", s.clusters.Run},
+		{"nodes", s.nodes.Run},
+		{"health", s.prober.Run},
+		{heartbeat.LoopName, s.heartbeat.Run},
+		{status.LoopName, s.status.Run},
+		{"work", s.works},
+	}
+	if s.claims != nil {
+		loops = append(loops, loop{"clusterclaims", s.claims.Run})
+	}
+	return loops
+}

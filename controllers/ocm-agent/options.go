@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
+)
+
+// options are what the command line says.
+type options struct {
+	command    string
+	kubeconfig string
+	namespace  string
+	verbosity  int
+	// klusterlet is the one to serve; empty for "agent", which has settings.
+	klusterlet string
+	settings   agent.Settings
+
+	flags *pflag.FlagSet
+}
+
+const synopsis = `ocm-agent makes a cluster a managed one.
+
+Usage:
+  ocm-agent run [flags]      serve the Klusterlet: registration, works
+  ocm-agent agent [flags]    registration and works by flags, without a Klusterlet
+  ocm-agent version
+`
+
+func (o options) usage() string {
+	if o.flags == nil {
+		return synopsis
+	}
+	return synopsis + "\nFlags of ocm-agent " + o.command + ":\n" + o.flags.FlagUsages()
+}
+
+// parse reads the command line. Its error is for the person who typed it.
+func parse(args []string) (options, error) {
+	if len(args) == 0 {
+		return options{}, errors.New("a command is required")
+	}
+	o := options{command: args[0], flags: pflag.NewFlagSet("ocm-agent", pflag.ContinueOnError)}
+	o.flags.Usage = func() {}
+	o.flags.StringVar(&o.kubeconfig, "kubeconfig", "", "self-contained kubeconfig of the managed cluster; empty: the pod's ServiceAccount")
+	o.flags.StringVar(&o.namespace, "namespace", "", "namespace of the agent; empty: the pod's")
+	o.flags.IntVarP(&o.verbosity, "v", "v", 0, "verbosity of the log: 0, 1 or 3")
+	finish := func() error { return nil }
+	switch o.command {
+	case "run":
+		o.flags.StringVar(&o.klusterlet, "klusterlet", operatorv1.DefaultKlusterletName, "name of the Klusterlet to serve")
+	case "agent":
+		finish = o.settingsFlags()
+	case "version":
+	case "-h", "--help", "help":
+		return options{}, pflag.ErrHelp
+	default:
+		return options{}, fmt.Errorf("there is no command %q", o.command)
+	}
+	if err := o.flags.Parse(args[1:]); err != nil {
+		return o, err
+	}
+	if o.flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", o.flags.Arg(0))
+	}
+	if o.namespace == "" {
+		o.namespace = inpod.Namespace(operatorv1.NamespaceAgent)
+	}
+	return o, finish()
+}
+
+// settingsFlags adds the flags of registration.md 9 that this agent carries
+// out; the returned function checks and keeps what they say.
+func (o *options) settingsFlags() func() error {
+	s, f := &o.settings, o.flags
+	f.StringVar(&s.ClusterName, "spoke-cluster-name", "", "name of the cluster on the hub; empty: the kept one, else a UUID")
+	f.StringVar(&s.AgentName, "agent-id", "", "name of the agent; empty: the kept one, else random")
+	f.DurationVar(&s.HealthPeriod, "cluster-healthcheck-period", agent.DefaultHealthPeriod, "time between looks at the own API server's health")
+	f.IntVar(&s.MaxClaims, "max-custom-cluster-claims", agent.DefaultMaxClaims, "custom claims that are reported at most")
+	f.StringSliceVar(&s.ReservedSuffixes, "reserved-cluster-claim-suffixes", nil, "suffixes of claims that are always reported")
+	f.Int32Var(&s.CertificateSeconds, "client-cert-expiration-seconds", 0, "life of the client certificate to ask for; 0: the hub decides")
+	urls := f.StringSlice("spoke-external-server-urls", nil, "addresses of this cluster that the hub shows")
+	annotations := f.StringToString("cluster-annotations", nil, "annotations of the ManagedCluster, key=value; keys start with agent.open-cluster-management.io")
+	gates := f.StringSlice("feature-gates", nil, "feature gates, Name=true|false: ClusterClaim")
+	return func() error {
+		for _, u := range *urls {
+			s.ExternalServerURLs = append(s.ExternalServerURLs, agent.ServerURL{URL: u})
+		}
+		s.Annotations, _ = agent.KeepAnnotations(*annotations)
+		s.Claims = true
+		for _, g := range *gates {
+			name, value, _ := strings.Cut(g, "=")
+			if value != "true" && value != "false" {
+				return fmt.Errorf("feature gate %q: must be Name=true or Name=false", g)
+			}
+			if name == "ClusterClaim" {
+				s.Claims = value == "true"
+			}
+		}
+		return s.Validate()
+	}
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent/lock"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/observe"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+)
+
+// process is everything that one start of ocm-agent holds.
+type process struct {
+	o      options
+	log    logr.Logger
+	clock  clock.WithTicker
+	spoke  *rest.Config
+	http   *http.Client
+	client dynamic.Interface
+	ca     []byte
+
+	// The loops are made anew each time the lock is taken.
+	secrets    *watch.Collection[credential.Secret]
+	credential *credential.Controller
+	operator   *klusterlet.Controller
+
+	current  atomic.Pointer[session]
+	accepted atomic.Bool
+	held     atomic.Bool
+
+	mu          sync.Mutex
+	workProblem string
+}
+
+func newProcess(o options, spoke *rest.Config, log logr.Logger) (*process, error) {
+	p := &process{o: o, log: log, clock: clock.RealClock{}, spoke: rest.CopyConfig(spoke)}
+	p.spoke.UserAgent = userAgent()
+	// The API server's own fairness limits requests.
+	p.spoke.QPS = -1
+	if p.ca = p.spoke.CAData; len(p.ca) == 0 && p.spoke.CAFile != "" {
+		var err error
+		if p.ca, err = os.ReadFile(p.spoke.CAFile); err != nil {
+			return nil, fmt.Errorf("reading the certificate authority of this cluster: %w", err)
+		}
+	}
+	var err error
+	if p.http, err = rest.HTTPClientFor(p.spoke); err != nil {
+		return nil, fmt.Errorf("connecting to this cluster: %w", err)
+	}
+	if p.client, err = dynamic.NewForConfigAndClient(p.spoke, p.http); err != nil {
+		return nil, fmt.Errorf("connecting to this cluster: %w", err)
+	}
+	return p, nil
+}
+
+func userAgent() string { return "ocm-agent/" + version.Get() }
+
+// run serves health and metrics, and works while the lock is held.
+func (p *process) run(ctx context.Context) error {
+	ctx = logr.NewContext(ctx, p.log)
+	server := observe.NewServer(observe.Options{
+		Metrics: p.metrics(), Access: observe.NewReviews(p.client, p.clock), Now: p.clock.Now, Log: p.log,
+	})
+	server.AddReady("lock", func() error {
+		if !p.held.Load() {
+			return errors.New("another process of this agent is at work")
+		}
+		return nil
+	})
+	listener, err := inpod.Listen(ctx, observe.Port)
+	if err != nil {
+		return err
+	}
+	l := &lock.Lock{
+		Client: p.client, Namespace: p.o.namespace, Pod: inpod.Name(), Process: string(uuid.NewUUID()),
+		Labels: p.labels(), Clock: p.clock, Log: p.log,
+	}
+	return runAll(ctx, []loop{
+		{"health", func(ctx context.Context) error { return server.Run(ctx, listener) }},
+		{"lock", func(ctx context.Context) error { return l.Run(ctx, p.work) }},
+	})
+}
+
+// labels mark what this agent makes on its cluster as part of its Klusterlet.
+func (p *process) labels() map[string]string {
+	if p.o.klusterlet == "" {
+		return nil
+	}
+	return map[string]string{operatorv1.LabelCreatedByKlusterlet: p.o.klusterlet}
+}
+
+// work makes the loops and runs them while the lock is held.
+func (p *process) work(ctx context.Context) error {
+	p.held.Store(true)
+	defer p.held.Store(false)
+	p.secrets = credential.NewSecrets(p.client, p.o.namespace, p.log)
+	p.credential = credential.New(credential.Options{
+		Spoke: p.client, Namespace: p.o.namespace, Secrets: p.secrets, SpokeCA: p.ca, Labels: p.labels(),
+		UserAgent: userAgent(), Clock: p.clock, Serve: p.serve, OnReport: p.reported,
+	})
+	p.operator = nil
+	if p.o.klusterlet == "" {
+		p.credential.Configure(&p.o.settings)
+		return runAll(ctx, p.processLoops())
+	}
+	definitions, err := crd.Agent()
+	if err != nil {
+		return err
+	}
+	p.operator = klusterlet.New(klusterlet.Options{
+		Spoke: p.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
+		UserAgent: userAgent(), Secrets: p.secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
+		Accepted: p.accepted.Load, Clock: p.clock, Log: p.log,
+	})
+	return runAll(ctx, p.processLoops())
+}
+
+// reported tells those who show where the registration stands.
+func (p *process) reported() {
+	if p.operator != nil {
+		p.operator.Wake()
+	}
+	if s := p.current.Load(); s != nil {
+		s.status.Wake()
+	}
+}
+
+func (p *process) setAccepted(accepted bool) {
+	if p.accepted.Swap(accepted) != accepted && p.operator != nil {
+		p.operator.Wake()
+	}
+}
+
+func (p *process) setWorkProblem(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	p.mu.Lock()
+	changed := p.workProblem != text
+	p.workProblem = text
+	p.mu.Unlock()
+	if changed && p.operator != nil {
+		p.operator.Wake()
+	}
+}
+
+func (p *process) problemOfWorks() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.workProblem
+}
+
+// runAll runs the loops until ctx ends or one of them does, and waits for all.
+func runAll(ctx context.Context, loops []loop) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	errs := make([]error, len(loops))
+	for i, l := range loops {
+		running.Go(func() {
+			defer cancel()
+			err := l.run(ctx)
+			switch {
+			case err != nil && ctx.Err() == nil:
+				errs[i] = fmt.Errorf("running %s: %w", l.name, err)
+			case ctx.Err() == nil:
+				errs[i] = fmt.Errorf("running %s: it ended by itself", l.name)
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}

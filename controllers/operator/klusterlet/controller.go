@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// LoopName is the id of this loop.
+const LoopName = "operator.klusterlet"
+
+var (
+	klusterletsResource = schema.GroupVersionResource{Group: operatorv1.GroupVersion.Group, Version: "v1", Resource: "klusterlets"}
+	definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+// Registration is what the operator drives; credential.Controller is one.
+type Registration interface {
+	// Configure starts the registration or changes its settings; nil ends it.
+	Configure(*agent.Settings)
+	// Report tells where it stands.
+	Report() credential.Report
+}
+
+// Options of a Controller; all are required.
+type Options struct {
+	// Spoke is the cluster of the Klusterlet.
+	Spoke dynamic.Interface
+	// Name is the Klusterlet that this process serves, Namespace where it runs.
+	Name, Namespace string
+	// Definitions are the ones to apply (config/crd.Agent).
+	Definitions []*unstructured.Unstructured
+	// Version is the one of this program.
+	Version string
+	// UserAgent names the process to the hub.
+	UserAgent string
+	// Secrets is the collection of credential.NewSecrets; its owner runs it,
+	// after New.
+	Secrets      *watch.Collection[credential.Secret]
+	Registration Registration
+	// WorkProblem is why works are not carried out; empty while they are.
+	WorkProblem func() string
+	// Accepted tells whether the hub grants the agent its rights, as far as it
+	// is known; a change makes the hub be asked again.
+	Accepted func() bool
+	Clock    clock.PassiveClock
+	Log      logr.Logger
+}
+
+// Controller is the loop. Make it with New, run it once.
+type Controller struct {
+	o           Options
+	queue       *reconcile.Queue
+	execute     *reconcile.Executor
+	klusterlets *watch.Collection[*operatorv1.Klusterlet]
+	definitions []*watch.Collection[Definition]
+
+	bootstrap, hub asker
+	phase          credential.Phase
+	accepted       bool
+}
+
+// New prepares the loop.
+func New(o Options) *Controller {
+	c := &Controller{
+		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Spoke, LoopName, o.Clock),
+		bootstrap: asker{clock: o.Clock, userAgent: o.UserAgent}, hub: asker{clock: o.Clock, userAgent: o.UserAgent},
+	}
+	c.klusterlets = watch.New(watch.Options[*operatorv1.Klusterlet]{
+		Client: o.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name=" + o.Name, Log: o.Log, Keep: keepKlusterlet(o.Log),
+	})
+	wake := func(reconcile.Key) { c.Wake() }
+	c.klusterlets.OnChange(wake)
+	for _, u := range o.Definitions {
+		d := watch.New(watch.Options[Definition]{
+			Client: o.Spoke, Resource: definitionsResource, FieldSelector: "metadata.name=" + u.GetName(), Log: o.Log, Keep: keepDefinition,
+		})
+		d.OnChange(wake)
+		c.definitions = append(c.definitions, d)
+	}
+	o.Secrets.OnChange(wake)
+	return c
+}
+
+func keepKlusterlet(log logr.Logger) func(*unstructured.Unstructured) (*operatorv1.Klusterlet, bool) {
+	return func(u *unstructured.Unstructured) (*operatorv1.Klusterlet, bool) {
+		u.SetManagedFields(nil)
+		k, err := typed.FromUnstructured[operatorv1.Klusterlet](u)
+		if err != nil {
+			log.Error(err, "Klusterlet cannot be read and is left out", "klusterlet", u.GetName())
+		}
+		return k, err == nil
+	}
+}
+
+func keepDefinition(u *unstructured.Unstructured) (Definition, bool) {
+	d := Definition{ResourceVersion: u.GetResourceVersion(), Version: u.GetAnnotations()[operatorv1.AnnotationVersion]}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, item := range conditions {
+		if c, ok := item.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+			d.Established = u.GetDeletionTimestamp() == nil
+		}
+	}
+	return d, true
+}
+
+// Wake brings a pass, when something that Options hold has changed.
+func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.o.Name}) }
+
+// Run serves the Klusterlet until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	return reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+}
+
+// Collections are those that the loop reads; their owner runs them, after New.
+func (c *Controller) Collections() []interface{ Run(context.Context) error } {
+	out := []interface{ Run(context.Context) error }{c.klusterlets}
+	for _, d := range c.definitions {
+		out = append(out, d)
+	}
+	return out
+}
+
+func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	k, ok := c.klusterlets.Get(key)
+	if !ok {
+		c.o.Registration.Configure(nil)
+		return reconcile.Result{}, nil
+	}
+	p := Decide(c.gather(ctx, k))
+	if p.Object == nil {
+		c.o.Registration.Configure(nil)
+		if p.Remove {
+			return reconcile.Result{}, teardown.AgentItself(ctx, c.o.Spoke, k)
+		}
+		return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
+	}
+	result, err := c.execute.Execute(ctx, k, p.Plan)
+	if err == nil && !p.Keep {
+		c.o.Registration.Configure(p.Settings)
+	}
+	return result, err
+}
+
+// gather reads caches, and what the hub said about the secrets as they are.
+func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State {
+	s := State{
+		Now: c.o.Clock.Now(), Klusterlet: k, Wanted: c.o.Definitions, Live: map[string]Definition{},
+		Version: c.o.Version, Registration: c.o.Registration.Report(), WorkProblem: c.o.WorkProblem(),
+	}
+	for i, u := range c.o.Definitions {
+		if d, ok := c.definitions[i].Get(reconcile.Key{Name: u.GetName()}); ok {
+			s.Live[u.GetName()] = d
+		}
+	}
+	if k.DeletionTimestamp == nil && s.Registration.Phase != credential.PhaseStopped {
+		c.gatherAccess(ctx, &s)
+	}
+	return s
+}
+
+func (c *Controller) gatherAccess(ctx context.Context, s *State) {
+	if accepted := c.o.Accepted(); c.phase != s.Registration.Phase || c.accepted != accepted {
+		// Whatever moved the registration on may have changed the answer.
+		c.phase, c.accepted = s.Registration.Phase, accepted
+		c.bootstrap.forget()
+		c.hub.forget()
+	}
+	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
+		s.HubSecret = secret.Data
+		kept := credential.ReadKept(secret, true)
+		s.Hub = Access{Problem: kept.Problem}
+		if kept.Config != nil && kept.Identity.Cluster != "" {
+			s.Hub = c.hub.ask(ctx, string(secret.UID)+secret.ResourceVersion, kept.Config, hubRights(kept.Identity.Cluster))
+		}
+	}
+	secret, ok := c.secret(operatorv1.SecretBootstrapHubKubeconfig)
+	if !ok {
+		return
+	}
+	s.BootstrapSecret = secret.Data
+	if reason, _ := s.hubReason(); reason == "" {
+		return
+	}
+	read := credential.ReadBootstrap(secret, true)
+	s.Bootstrap = Access{Problem: read.Problem}
+	if read.Config != nil {
+		s.Bootstrap = c.bootstrap.ask(ctx, read.Digest, read.Config, bootstrapRights())
+	}
+}
+
+func (c *Controller) secret(name string) (credential.Secret, bool) {
+	return c.o.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: name})
+}
