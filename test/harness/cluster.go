@@ -115,13 +115,13 @@ func (c *Cluster) Stop() error {
 // shared holds one start a name.
 var shared sync.Map
 
-// Shared is a cluster that all tests of this process use under the same name.
-// It stays until the process ends; the reaper stops it then. Tests that break a
+// Shared is a cluster that all tests of this process use under the same name;
+// the options are those of the first who asks. It stays until the process ends; the reaper stops it then. Tests that break a
 // cluster, or count its objects, take ControlPlane.
-func Shared(t testing.TB, name string) *Cluster {
+func Shared(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()
 	start, _ := shared.LoadOrStore(name, sync.OnceValues(func() (*Cluster, error) {
-		return Launch(context.Background(), name)
+		return Launch(context.Background(), name, options...)
 	}))
 	cluster, err := start.(func() (*Cluster, error))()
 	require.NoError(t, err)

@@ -149,7 +149,7 @@ func (c *container) ended() error {
 	c.notBefore = now.Add(backoff(c.ends))
 	c.waiting = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: fmt.Sprintf("restart in %s after %d ends in a row", backoff(c.ends), c.ends)}
 	c.stopProbe()
-	err := c.running.Kill() // takes what the process left in its group, and the pid file
+	err := c.running.Kill() // it has ended; this removes the pid file
 	c.running = nil
 	return err
 }

@@ -82,20 +82,26 @@ func Start(s Spec) (*Process, error) {
 		return nil, fmt.Errorf("starting %s: %w", s.Name, err)
 	}
 	p.id.PID = cmd.Process.Pid
+	err = p.record()
 	go func() {
 		defer close(p.done)
 		_ = cmd.Wait() // the state says how it ended
 		p.state = cmd.ProcessState
 	}()
-	if err := p.record(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, signalGroup(p.id.PID, true))
 	}
 	return p, nil
 }
 
-// record writes the pid file, by rename so that no reader sees half of it.
+// record writes the pid file, by rename so that no reader sees half of it. A
+// program that has ended already needs none; nobody has waited for it yet, so
+// its number is still its own.
 func (p *Process) record() error {
 	started, err := startOf(p.id.PID)
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("reading start time of %s: %w", p.Name, err)
 	}
@@ -129,13 +135,24 @@ func (p *Process) Failure() error {
 }
 
 // Terminate asks the group to end; see Done.
-func (p *Process) Terminate() error { return signalGroup(p.id.PID, false) }
+func (p *Process) Terminate() error { return p.signal(false) }
 
 // Kill ends the group at once, waits for it, and removes the pid file.
 func (p *Process) Kill() error {
-	err := signalGroup(p.id.PID, true)
+	err := p.signal(true)
 	<-p.done
 	return errors.Join(err, removeFile(p.files))
+}
+
+// signal reaches the group while the program runs: after that its number may
+// be another's.
+func (p *Process) signal(hard bool) error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+		return signalGroup(p.id.PID, hard)
+	}
 }
 
 // Tail returns the last lines of a file, at most n of them and at most 8 KiB.

@@ -39,7 +39,6 @@ func main() {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(3)
 	}
-	fmt.Println("ended as asked")
 }
 
 func run(ctx context.Context) error {
@@ -84,7 +83,11 @@ func run(ctx context.Context) error {
 		go func() { ended <- serve(ctx, tls.NewListener(secure, config), http.HandlerFunc(deny)) }()
 	}
 	fmt.Println("serving")
-	return <-ended
+	err = <-ended
+	if err == nil {
+		fmt.Println("ended as asked")
+	}
+	return err
 }
 
 func serve(ctx context.Context, l net.Listener, h http.Handler) error {
