@@ -120,7 +120,7 @@ type FieldValue struct {
 	// characters when type is JsonRaw.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	JsonRaw *string `json:"jsonRaw,omitempty"` //nolint:revive // Named by its JSON name.
+	JSONRaw *string `json:"jsonRaw,omitempty"`
 }
 
 // ValueType is the type of a feedback value.
@@ -136,6 +136,6 @@ const (
 	ValueTypeString ValueType = "String"
 	// ValueTypeBoolean is true or false.
 	ValueTypeBoolean ValueType = "Boolean"
-	// ValueTypeJsonRaw is an object or a list as JSON text.
-	ValueTypeJsonRaw ValueType = "JsonRaw" //nolint:revive // Named by its wire string.
+	// ValueTypeJSONRaw is an object or a list as JSON text.
+	ValueTypeJSONRaw ValueType = "JsonRaw"
 )

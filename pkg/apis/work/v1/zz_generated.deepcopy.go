@@ -221,8 +221,8 @@ func (in *FieldValue) DeepCopyInto(out *FieldValue) {
 		*out = new(bool)
 		**out = **in
 	}
-	if in.JsonRaw != nil {
-		in, out := &in.JsonRaw, &out.JsonRaw
+	if in.JSONRaw != nil {
+		in, out := &in.JSONRaw, &out.JSONRaw
 		*out = new(string)
 		**out = **in
 	}
