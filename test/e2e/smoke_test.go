@@ -19,8 +19,9 @@ import (
 // Two clusters run pods of our images, serve them, and can be cut off from each
 // other: what every other test here stands on.
 func TestClustersRunPods(t *testing.T) {
+	archive := image(t, "webdemo")
 	begin := time.Now()
-	clusters := nodes.Start(t, nodes.Options{Name: "hub"}, nodes.Options{Name: "c1", Images: []string{images["webdemo"]}})
+	clusters := nodes.Start(t, nodes.Options{Name: "hub"}, nodes.Options{Name: "c1", Images: []string{archive}})
 	t.Logf("two clusters started in %.1f s", time.Since(begin).Seconds())
 	hub, c1 := clusters[0], clusters[1]
 
@@ -36,12 +37,12 @@ func TestClustersRunPods(t *testing.T) {
 			page, err = c1.Get(t.Context(), "/api/v1/namespaces/default/services/webdemo:http/proxy/")
 			return err
 		})
-		for _, want := range []string{"<h1>Declared once on the hub</h1>", "<dd>c1</dd>", "<dd>" + version + "</dd>"} {
+		for _, want := range []string{"<h1>Declared once on the hub</h1>", "<dd>c1</dd>", "<dd>" + version(t) + "</dd>"} {
 			require.Contains(t, page, want)
 		}
 	})
 	t.Run("the pod's log can be read", func(t *testing.T) {
-		require.Contains(t, kubectl(t, c1, "logs", "deployment/webdemo"), "webdemo "+version+" serves pod webdemo-")
+		require.Contains(t, kubectl(t, c1, "logs", "deployment/webdemo"), "webdemo "+version(t)+" serves pod webdemo-")
 	})
 	t.Run("commands run in the pod", func(t *testing.T) {
 		_, err := c1.Kubectl(t.Context(), "exec", "deployment/webdemo", "--", "/webdemo")

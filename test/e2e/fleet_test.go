@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e && linux
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
+)
+
+// fleet is a hub and the clusters that are to be managed, on one fabric, with
+// our images on their nodes and nothing of ours in them yet.
+type fleet struct {
+	hub     *nodes.Cluster
+	managed []*nodes.Cluster
+	// kubeconfig has a context for each cluster, called as it.
+	kubeconfig string
+	// home is the plugin's HOME.
+	home string
+	// before is what each cluster held at the start.
+	before map[string][]string
+}
+
+// startFleet starts a hub and clusters of the given names.
+func startFleet(t *testing.T, names ...string) *fleet {
+	t.Helper()
+	options := []nodes.Options{{Name: "hub", Images: []string{image(t, "ocm-hub")}}}
+	for _, name := range names {
+		options = append(options, nodes.Options{Name: name, Images: []string{image(t, "ocm-agent"), image(t, "webdemo")}})
+	}
+	clusters := nodes.Start(t, options...)
+	f := &fleet{hub: clusters[0], managed: clusters[1:], home: t.TempDir(), before: map[string][]string{}}
+	f.kubeconfig = filepath.Join(f.home, "config")
+	require.NoError(t, nodes.WriteKubeconfig(f.kubeconfig, clusters...))
+	for _, c := range clusters {
+		f.before[c.Name] = objects(t, c)
+	}
+	t.Cleanup(func() { f.explain(t) })
+	return f
+}
+
+// outcome is how a run of the plugin ended.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// run runs the plugin in the hub's network, as a person at a terminal that is
+// none would: without colours, and with one kubeconfig for all clusters.
+func (f *fleet) run(t *testing.T, arguments ...string) outcome {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), plugin(t), arguments...)
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "KUBECONFIG=" + f.kubeconfig}
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := f.hub.Run(command)
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	out := outcome{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	t.Logf("$ kubectl ocm %s   (exit %d)\n%s%s", strings.Join(arguments, " "), out.code, out.stdout, out.stderr)
+	return out
+}
+
+// ocm runs the plugin, which must succeed, and returns its standard output.
+func (f *fleet) ocm(t *testing.T, arguments ...string) string {
+	t.Helper()
+	out := f.run(t, arguments...)
+	require.Zero(t, out.code, out.stderr)
+	return out.stdout
+}
+
+// refused runs the plugin, which must end with that exit code, and returns what
+// it said.
+func (f *fleet) refused(t *testing.T, code int, arguments ...string) string {
+	t.Helper()
+	out := f.run(t, arguments...)
+	require.Equal(t, code, out.code, out.stderr)
+	return out.stderr
+}
+
+// on returns a managed cluster by its name.
+func (f *fleet) on(name string) *nodes.Cluster {
+	i := slices.IndexFunc(f.managed, func(c *nodes.Cluster) bool { return c.Name == name })
+	return f.managed[i]
+}
+
+// explain prints what a failed test needs to be understood: pods and events of
+// our namespaces, and the ends of the logs of our processes.
+func (f *fleet) explain(t *testing.T) {
+	if !t.Failed() {
+		return
+	}
+	for _, c := range append([]*nodes.Cluster{f.hub}, f.managed...) {
+		for _, arguments := range [][]string{
+			{"get", "pods", "-A", "-o", "wide"},
+			{"get", "events", "-A", "--sort-by=.lastTimestamp"},
+			{"-n", "open-cluster-management", "logs", "deployment/cluster-manager", "--tail=60"},
+			{"-n", "open-cluster-management-agent", "logs", "deployment/klusterlet-agent", "--tail=60"},
+			{"get", "managedclusters,manifestworks,csr,clustermanagers", "-A"},
+			{"get", "klusterlets,appliedmanifestworks", "-A", "-o", "yaml"},
+		} {
+			out, _ := c.Kubectl(context.WithoutCancel(t.Context()), arguments...)
+			if out != "" {
+				t.Logf("%s: kubectl %s\n%s", c.Name, strings.Join(arguments, " "), out)
+			}
+		}
+	}
+}
+
+// passing are kinds whose objects come and go by themselves.
+var passing = []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses"}
+
+// objects lists everything that a cluster holds, of every kind that can be
+// listed: "<kind> <namespace>/<name>", sorted.
+func objects(t *testing.T, c *nodes.Cluster) []string {
+	t.Helper()
+	kinds := strings.Fields(kubectl(t, c, "api-resources", "--verbs=list", "--cached=false", "-o", "name"))
+	kinds = slices.DeleteFunc(kinds, func(kind string) bool { return slices.Contains(passing, kind) })
+	const row = `jsonpath={range .items[*]}{.apiVersion} {.kind} {.metadata.namespace}/{.metadata.name}{"\n"}{end}`
+	rows := strings.Split(kubectl(t, c, "get", strings.Join(kinds, ","), "-A", "-o", row), "\n")
+	slices.Sort(rows)
+	return slices.Compact(rows)
+}
+
+// requireAsBefore waits until a cluster holds what it held at the start, no
+// object more and none less.
+func (f *fleet) requireAsBefore(t *testing.T, c *nodes.Cluster) {
+	t.Helper()
+	eventually(t, func() error {
+		now := objects(t, c)
+		var differ []string
+		for _, row := range now {
+			if !slices.Contains(f.before[c.Name], row) {
+				differ = append(differ, "left: "+row)
+			}
+		}
+		for _, row := range f.before[c.Name] {
+			if !slices.Contains(now, row) {
+				differ = append(differ, "gone: "+row)
+			}
+		}
+		if len(differ) > 0 {
+			return fmt.Errorf("%s is not as before:\n%s", c.Name, strings.Join(differ, "\n"))
+		}
+		return nil
+	})
+}
+
+// condition reads the status of a condition of an object.
+func condition(t *testing.T, c *nodes.Cluster, kind string, arguments ...string) func(name string) string {
+	return func(name string) string {
+		query := fmt.Sprintf(`jsonpath={.status.conditions[?(@.type==%q)].status}`, name)
+		out, err := c.Kubectl(t.Context(), append([]string{"get", kind, "-o", query}, arguments...)...)
+		if err != nil {
+			return err.Error()
+		}
+		return out
+	}
+}
+
+// page reads the page of the application on a cluster.
+func page(t *testing.T, c *nodes.Cluster, namespace string) (string, error) {
+	return c.Get(t.Context(), "/api/v1/namespaces/"+namespace+"/services/webdemo:http/proxy/")
+}
+
+// manifests returns the application of the demo as it is declared for a
+// namespace of its own, as a file.
+func manifests(t *testing.T, namespace string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, "examples/webdemo/manifests.yaml"))
+	require.NoError(t, err)
+	placed := strings.ReplaceAll(string(content), "metadata:\n  name: webdemo\n", "metadata:\n  name: webdemo\n  namespace: "+namespace+"\n")
+	require.Equal(t, 3, strings.Count(placed, "namespace: "+namespace))
+	path := filepath.Join(t.TempDir(), "app.yaml")
+	home := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + namespace + "\n---\n"
+	require.NoError(t, os.WriteFile(path, []byte(home+placed), 0o600))
+	return path
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e && linux
+
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+)
+
+// The first steps of the field's guides by kubectl alone: our objects are
+// applied as files, and what the guides type is typed.
+func TestFirstStepsByKubectlAlone(t *testing.T) {
+	f := startFleet(t, "c1")
+	by := &byKubectl{fleet: f}
+	story(t,
+		chapter{"the hub's objects are applied", by.applyHub},
+		chapter{"the agent's objects are applied", by.applyAgent},
+		chapter{"the CSR is approved and the cluster accepted", by.accept},
+		chapter{"a ManifestWork runs a pod", by.work},
+		chapter{"accepting needs the right to", by.accessIsGuarded},
+		chapter{"deleting the ManifestWork deletes the pod", by.deleteWork},
+		chapter{"deleting the klusterlet removes the agent", by.deleteKlusterlet},
+		chapter{"deleting the clustermanager removes the hub", by.deleteClusterManager},
+	)
+}
+
+// byKubectl is the state of TestFirstStepsByKubectlAlone.
+type byKubectl struct{ *fleet }
+
+// file writes objects as YAML.
+func file(t *testing.T, name string, objects ...*unstructured.Unstructured) string {
+	t.Helper()
+	var out bytes.Buffer
+	for _, object := range objects {
+		body, err := yaml.Marshal(object.Object)
+		require.NoError(t, err)
+		out.WriteString("---\n")
+		out.Write(body)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
+	return path
+}
+
+func (b *byKubectl) applyHub(t *testing.T) {
+	all, err := hub.Objects(hub.Options{Version: version(t)})
+	require.NoError(t, err)
+	last := len(all) - 1 // the ClusterManager, after its definition
+	kubectl(t, b.hub, "apply", "--server-side", "-f", file(t, "hub.yaml", all[:last]...))
+	kubectl(t, b.hub, "wait", "--for=condition=Established", "crd/"+hub.CRD, "--timeout=30s")
+	kubectl(t, b.hub, "apply", "--server-side", "-f", file(t, "clustermanager.yaml", all[last]))
+	kubectl(t, b.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=90s")
+	eventually(t, func() error {
+		_, err := b.hub.Kubectl(t.Context(), "get", "managedclusterset", "default", "global")
+		return err
+	})
+	kubectl(t, b.hub, "wait", "--for=condition=Applied", "clustermanager/cluster-manager", "--timeout=60s")
+}
+
+func (b *byKubectl) applyAgent(t *testing.T) {
+	token := kubectl(t, b.hub, "-n", hubNamespace, "create", "token", hub.BootstrapServiceAccount, "--duration=1h")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["hub"] = &clientcmdapi.Cluster{Server: b.hub.Server, CertificateAuthorityData: b.hub.CA}
+	config.AuthInfos["bootstrap"] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts["bootstrap"] = &clientcmdapi.Context{Cluster: "hub", AuthInfo: "bootstrap"}
+	config.CurrentContext = "bootstrap"
+	bootstrap, err := clientcmd.Write(*config)
+	require.NoError(t, err)
+	all, err := agent.Objects(agent.Options{
+		Image: "ghcr.io/kubectl-ocm/ocm-agent:" + version(t), ClusterName: "c1", BootstrapKubeconfig: bootstrap,
+	})
+	require.NoError(t, err)
+	c, last := b.managed[0], len(all)-1
+	kubectl(t, c, "apply", "--server-side", "-f", file(t, "agent.yaml", all[:last]...))
+	kubectl(t, c, "wait", "--for=condition=Established", "crd/klusterlets.operator.open-cluster-management.io", "--timeout=30s")
+	kubectl(t, c, "apply", "--server-side", "-f", file(t, "klusterlet.yaml", all[last]))
+	kubectl(t, c, "-n", agentNamespace, "rollout", "status", agentPods, "--timeout=90s")
+}
+
+func (b *byKubectl) accept(t *testing.T) {
+	var csr string
+	eventually(t, func() error {
+		rows := kubectl(t, b.hub, "get", "csr", "--no-headers")
+		for row := range strings.Lines(rows) {
+			fields := strings.Fields(row)
+			// NAME AGE SIGNERNAME REQUESTOR REQUESTEDDURATION CONDITION
+			if len(fields) == 6 && strings.HasPrefix(fields[0], "c1-") && fields[5] == "Pending" {
+				require.Equal(t, "kubernetes.io/kube-apiserver-client", fields[2])
+				require.Equal(t, "system:serviceaccount:open-cluster-management:agent-registration-bootstrap", fields[3])
+				csr = fields[0]
+				return nil
+			}
+		}
+		return fmt.Errorf("no pending CSR among:\n%s", rows)
+	})
+	row := strings.Fields(kubectl(t, b.hub, "get", "managedcluster", "c1", "--no-headers"))
+	require.Equal(t, "false", row[1], "HUB ACCEPTED of a cluster that only asks")
+
+	kubectl(t, b.hub, "certificate", "approve", csr)
+	kubectl(t, b.hub, "patch", "managedcluster", "c1", "--type=merge", "-p", `{"spec":{"hubAcceptsClient":true}}`)
+	kubectl(t, b.hub, "wait", "--for=condition=ManagedClusterConditionAvailable", "managedcluster/c1", "--timeout=60s")
+
+	table := kubectl(t, b.hub, "get", "managedcluster", "c1")
+	require.Regexp(t, `^NAME +HUB ACCEPTED +MANAGED CLUSTER URLS +JOINED +AVAILABLE +AGE\n`, table)
+	require.Regexp(t, `\nc1 +true .*True +True `, table)
+	kubectl(t, b.hub, "-n", "c1", "get", "lease", "managed-cluster-lease")
+	kubectl(t, b.managed[0], "-n", agentNamespace, "get", "secret", "hub-kubeconfig-secret")
+}
+
+func (b *byKubectl) work(t *testing.T) {
+	body := `apiVersion: work.open-cluster-management.io/v1
+kind: ManifestWork
+metadata:
+  namespace: c1
+  name: mw-01
+spec:
+  workload:
+    manifests:
+    - apiVersion: v1
+      kind: Pod
+      metadata:
+        name: hello
+        namespace: default
+        labels: {app: hello}
+      spec:
+        containers:
+        - name: hello
+          image: ghcr.io/kubectl-ocm/webdemo:` + version(t) + `
+`
+	path := filepath.Join(t.TempDir(), "work.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(body), 0o600))
+	kubectl(t, b.hub, "apply", "-f", path)
+	kubectl(t, b.hub, "-n", "c1", "wait", "--for=condition=Applied", "manifestwork/mw-01", "--timeout=30s")
+	kubectl(t, b.hub, "-n", "c1", "wait", "--for=condition=Available", "manifestwork/mw-01", "--timeout=30s")
+	kubectl(t, b.managed[0], "wait", "--for=condition=Ready", "pod/hello", "--timeout=60s")
+}
+
+// accessIsGuarded: without the right to accept clusters nobody lets one in,
+// whatever else he may write; and no cluster has a name that is Kubernetes' own.
+func (b *byKubectl) accessIsGuarded(t *testing.T) {
+	kubectl(t, b.hub, "create", "clusterrole", "half", "--verb=*", "--resource=managedclusters.cluster.open-cluster-management.io")
+	kubectl(t, b.hub, "create", "clusterrolebinding", "half", "--clusterrole=half", "--user=half")
+	cluster := func(name string, accepted bool) string {
+		body := fmt.Sprintf("apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata:\n  name: %s\nspec:\n  hubAcceptsClient: %t\n", name, accepted)
+		path := filepath.Join(t.TempDir(), name+".yaml")
+		require.NoError(t, os.WriteFile(path, []byte(body), 0o600))
+		return path
+	}
+	_, err := b.hub.Kubectl(t.Context(), "--as=half", "create", "-f", cluster("sneaky", true))
+	require.ErrorContains(t, err, "denied the request")
+	_, err = b.hub.Kubectl(t.Context(), "create", "-f", cluster("kube-system", false))
+	require.ErrorContains(t, err, "denied the request")
+	kubectl(t, b.hub, "delete", "clusterrole,clusterrolebinding", "half")
+}
+
+func (b *byKubectl) deleteWork(t *testing.T) {
+	kubectl(t, b.hub, "-n", "c1", "delete", "manifestwork", "mw-01", "--timeout=60s")
+	kubectl(t, b.managed[0], "wait", "--for=delete", "pod/hello", "--timeout=60s")
+}
+
+func (b *byKubectl) deleteKlusterlet(t *testing.T) {
+	c := b.managed[0]
+	kubectl(t, c, "delete", "klusterlet", "klusterlet", "--timeout=60s")
+	kubectl(t, b.hub, "delete", "managedcluster", "c1", "--timeout=60s")
+	b.requireAsBefore(t, c)
+}
+
+func (b *byKubectl) deleteClusterManager(t *testing.T) {
+	kubectl(t, b.hub, "delete", "clustermanager", "cluster-manager", "--timeout=60s")
+	b.requireAsBefore(t, b.hub)
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e && linux
+
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
+)
+
+// Namespaces and Deployments of ours, as people find them.
+const (
+	hubNamespace   = "open-cluster-management"
+	agentNamespace = "open-cluster-management-agent"
+	hubPods        = "deployment/cluster-manager"
+	agentPods      = "deployment/klusterlet-agent"
+)
+
+// The life of a fleet, from nothing to nothing, by the plugin.
+func TestLifeOfAFleet(t *testing.T) {
+	f := startFleet(t, "c1", "c2")
+	life := &life{fleet: f, app: manifests(t, "shop")}
+	story(t,
+		chapter{"a cluster becomes a hub", life.initialise},
+		chapter{"a cluster joins and is accepted in one step", life.joinInOneStep},
+		chapter{"a cluster asks to join and is accepted later", life.joinAndAccept},
+		chapter{"the fleet can be seen", life.list},
+		chapter{"an application runs on both clusters", life.deploy},
+		chapter{"what somebody deletes comes back", life.repairDeleted},
+		chapter{"what somebody changes is put right", life.repairChanged},
+		chapter{"the hub is restarted and everything goes on", life.restartHub},
+		chapter{"the agent is killed and everything goes on", life.killAgent},
+		chapter{"a cluster that is cut off is Unknown, and heals by itself", life.cut},
+		chapter{"ten works are light", life.memory},
+		chapter{"a cluster with works is not let go", life.refuseUnjoin},
+		chapter{"a deleted work takes the application along", life.deleteWorks},
+		chapter{"a hub with clusters is not cleaned", life.refuseClean},
+		chapter{"unjoin leaves nothing behind", life.unjoin},
+		chapter{"clean leaves nothing behind", life.clean},
+	)
+}
+
+// life is the state that the chapters of TestLifeOfAFleet share.
+type life struct {
+	*fleet
+	app string
+}
+
+func (l *life) initialise(t *testing.T) {
+	begin := time.Now()
+	l.ocm(t, "hub", "init", "--context", "hub")
+	t.Logf("measured: hub init to ready %.2f s", time.Since(begin).Seconds())
+	require.Contains(t, l.ocm(t, "hub", "init", "--context", "hub", "-o", "json"), `"unchanged"`, "a second run changes nothing")
+	for _, name := range []string{"default", "global"} {
+		kubectl(t, l.hub, "get", "managedclusterset", name)
+	}
+}
+
+func (l *life) joinInOneStep(t *testing.T) {
+	begin := time.Now()
+	l.ocm(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept")
+	t.Logf("measured: join c1 to Available %.2f s", time.Since(begin).Seconds())
+	of := condition(t, l.hub, "managedcluster", "c1")
+	for _, name := range []string{"HubAcceptedManagedCluster", "ManagedClusterJoined", "ManagedClusterConditionAvailable"} {
+		require.Equal(t, "True", of(name), name)
+	}
+}
+
+func (l *life) joinAndAccept(t *testing.T) {
+	l.ocm(t, "join", "c2", "--context", "c2", "--hub-context", "hub")
+	eventually(t, func() error {
+		if !strings.Contains(l.ocm(t, "accept", "--show", "--context", "hub"), "c2") {
+			return errAbsent
+		}
+		return nil
+	})
+	require.NotEqual(t, "True", condition(t, l.hub, "managedcluster", "c2")("HubAcceptedManagedCluster"))
+	begin := time.Now()
+	l.ocm(t, "accept", "c2", "--context", "hub")
+	l.awaitAvailable(t, "c2")
+	t.Logf("measured: accept c2 to Available %.2f s", time.Since(begin).Seconds())
+}
+
+// awaitAvailable waits until the hub calls a cluster available.
+func (l *life) awaitAvailable(t *testing.T, name string) {
+	t.Helper()
+	of := condition(t, l.hub, "managedcluster", name)
+	eventually(t, func() error {
+		if status := of("ManagedClusterConditionAvailable"); status != "True" {
+			return fmt.Errorf("available is %q", status)
+		}
+		return nil
+	})
+}
+
+func (l *life) list(t *testing.T) {
+	table := l.ocm(t, "cluster", "list", "--context", "hub")
+	for _, name := range []string{"c1", "c2"} {
+		require.Regexp(t, `(?m)^`+name+`\s+Available\s`, table)
+	}
+	var answer map[string]any
+	require.NoError(t, json.Unmarshal([]byte(l.ocm(t, "cluster", "list", "--context", "hub", "-o", "json")), &answer))
+	require.Len(t, answer["items"], 2)
+	for _, c := range l.managed {
+		require.Contains(t, kubectl(t, l.hub, "get", "managedcluster", c.Name), "https://", "the URL column of the field's printer columns")
+	}
+}
+
+func (l *life) deploy(t *testing.T) {
+	l.ocm(t, "work", "apply", "web", "-f", l.app, "-c", "c1,c2", "--context", "hub", "--wait")
+	for _, c := range l.managed {
+		eventually(t, func() error {
+			shown, err := page(t, c, "shop")
+			if err == nil && !strings.Contains(shown, "<dd>"+c.Name+"</dd>") {
+				err = fmt.Errorf("the page does not name its cluster: %s", shown)
+			}
+			return err
+		})
+		require.Contains(t, kubectl(t, c, "-n", "shop", "logs", "deployment/webdemo"), "webdemo "+version(t))
+	}
+	require.Regexp(t, `(?m)^c1\s+web\s+True\s+True\s`, l.ocm(t, "work", "list", "-c", "c1", "--context", "hub"))
+}
+
+// repairs is how often a repair is measured; the median counts.
+const repairs = 5
+
+func (l *life) repairDeleted(t *testing.T) {
+	var took []time.Duration
+	for range repairs {
+		c := l.managed[0]
+		uid := func() string { return uidOf(t, c, "configmap", "webdemo") }
+		old := uid()
+		kubectl(t, c, "-n", "shop", "delete", "configmap", "webdemo", "--wait=false")
+		took = append(took, eventually(t, func() error {
+			if now := uid(); now == "" || now == old {
+				return errAbsent
+			}
+			return nil
+		}))
+	}
+	t.Logf("measured: a deleted object is back after %s (median of %d, kubectl's own start included)", median(took), repairs)
+}
+
+func (l *life) repairChanged(t *testing.T) {
+	c := l.managed[0]
+	kubectl(t, c, "-n", "shop", "patch", "configmap", "webdemo", "--type=merge", "-p", `{"data":{"message":"mine now","added":"stays"}}`)
+	eventually(t, func() error {
+		got, err := c.Kubectl(t.Context(), "-n", "shop", "get", "configmap", "webdemo", "-o", "jsonpath={.data.message}")
+		if err == nil && got != "Declared once on the hub" {
+			err = fmt.Errorf("the message is %q", got)
+		}
+		return err
+	})
+	require.Equal(t, "stays", kubectl(t, c, "-n", "shop", "get", "configmap", "webdemo", "-o", "jsonpath={.data.added}"), "fields that the work does not name belong to others")
+}
+
+func (l *life) restartHub(t *testing.T) {
+	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "restart", hubPods)
+	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=90s")
+	for _, c := range l.managed {
+		l.awaitAvailable(t, c.Name)
+	}
+	l.stillDelivers(t, "after-hub-restart")
+}
+
+func (l *life) killAgent(t *testing.T) {
+	c := l.managed[0]
+	killed := kill(t, c, "ocm-agent")
+	// What is deleted while no agent runs must come back too.
+	kubectl(t, c, "-n", "shop", "delete", "service", "webdemo", "--wait=false")
+	eventually(t, func() error {
+		for _, one := range processes(t, c, "ocm-agent") {
+			if one.PID != killed {
+				return nil
+			}
+		}
+		return errAbsent
+	})
+	eventually(t, func() error { _, err := page(t, c, "shop"); return err })
+	l.awaitAvailable(t, "c1")
+	l.stillDelivers(t, "after-agent-death")
+}
+
+// stillDelivers sends one more work to each cluster and takes it back.
+func (l *life) stillDelivers(t *testing.T, name string) {
+	t.Helper()
+	for _, c := range l.managed {
+		kubectl(t, l.hub, "apply", "-f", work(t, c.Name, name))
+		eventually(t, func() error {
+			_, err := c.Kubectl(t.Context(), "-n", "default", "get", "configmap", name)
+			return err
+		})
+		kubectl(t, l.hub, "-n", c.Name, "delete", "manifestwork", name, "--timeout=60s")
+		require.Empty(t, uidIn(t, c, "default", "configmap", name), "a deleted work takes its objects along")
+	}
+}
+
+func (l *life) cut(t *testing.T) {
+	// The lease is renewed every few seconds, and judged late after five times that.
+	kubectl(t, l.hub, "patch", "managedcluster", "c2", "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":2}}`)
+	c := l.on("c2")
+	require.NoError(t, c.Cut(t.Context()))
+	of := condition(t, l.hub, "managedcluster", "c2")
+	took := eventually(t, func() error {
+		if status := of("ManagedClusterConditionAvailable"); status != "Unknown" {
+			return fmt.Errorf("available is %q", status)
+		}
+		return nil
+	})
+	t.Logf("measured: cut off to Unknown %.2f s", took.Seconds())
+	require.Contains(t, kubectl(t, l.hub, "get", "managedcluster", "c2", "-o", "jsonpath={.spec.taints[*].key}"), "cluster.open-cluster-management.io/unreachable")
+	_, err := page(t, c, "shop")
+	require.NoError(t, err, "what runs there goes on without a hub")
+	require.NoError(t, c.Heal(t.Context()))
+	l.awaitAvailable(t, "c2")
+	eventually(t, func() error {
+		if taints := kubectl(t, l.hub, "get", "managedcluster", "c2", "-o", "jsonpath={.spec.taints[*].key}"); taints != "" {
+			return fmt.Errorf("taints %s are still there", taints)
+		}
+		return nil
+	})
+	kubectl(t, l.hub, "patch", "managedcluster", "c2", "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":60}}`)
+}
+
+func (l *life) memory(t *testing.T) {
+	c := l.managed[0]
+	var took []time.Duration
+	var names []string
+	for i := range 9 { // and the one that is there
+		name := fmt.Sprintf("light-%d", i)
+		names = append(names, name)
+		file := work(t, "c1", name)
+		kubectl(t, l.hub, "apply", "-f", file)
+		took = append(took, eventually(t, func() error {
+			if uidIn(t, c, "default", "configmap", name) == "" {
+				return errAbsent
+			}
+			return nil
+		}))
+	}
+	t.Logf("measured: a work is applied %s after kubectl apply returned (median of %d, kubectl's own start included)", median(took), len(took))
+	t.Logf("measured: ocm-agent holds %s with 10 works", resident(t, c, "ocm-agent"))
+	t.Logf("measured: ocm-hub holds %s with 2 clusters", resident(t, l.hub, "ocm-hub"))
+	kubectl(t, l.hub, append([]string{"-n", "c1", "delete", "manifestwork"}, names...)...)
+}
+
+func (l *life) refuseUnjoin(t *testing.T) {
+	said := l.refused(t, 6, "unjoin", "c1", "--context", "c1", "--hub-context", "hub", "--yes")
+	require.Contains(t, said, "web", "it names the work that is in the way")
+	l.awaitAvailable(t, "c1")
+	_, err := page(t, l.managed[0], "shop")
+	require.NoError(t, err)
+}
+
+func (l *life) deleteWorks(t *testing.T) {
+	l.ocm(t, "work", "delete", "web", "-c", "c1,c2", "--context", "hub", "--yes")
+	for _, c := range l.managed {
+		eventually(t, func() error {
+			if uidIn(t, c, "", "namespace", "shop") != "" {
+				return fmt.Errorf("namespace shop is still on %s", c.Name)
+			}
+			return nil
+		})
+	}
+}
+
+func (l *life) refuseClean(t *testing.T) {
+	said := l.refused(t, 6, "hub", "clean", "--context", "hub", "--yes")
+	for _, name := range []string{"c1", "c2"} {
+		require.Contains(t, said, name, "it names the clusters that are attached")
+	}
+	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=5s")
+}
+
+func (l *life) unjoin(t *testing.T) {
+	for _, c := range l.managed {
+		l.ocm(t, "unjoin", c.Name, "--context", c.Name, "--hub-context", "hub", "--yes")
+		l.requireAsBefore(t, c)
+		require.Empty(t, uidIn(t, l.hub, "", "managedcluster", c.Name))
+	}
+}
+
+func (l *life) clean(t *testing.T) {
+	l.ocm(t, "hub", "clean", "--context", "hub", "--yes")
+	_, err := l.hub.Kubectl(t.Context(), "get", "clustermanagers")
+	require.ErrorContains(t, err, `the server doesn't have a resource type "clustermanagers"`)
+	l.requireAsBefore(t, l.hub)
+}
+
+// uidOf reads the UID of an object in namespace shop; "" is absent.
+func uidOf(t *testing.T, c *nodes.Cluster, kind, name string) string {
+	return uidIn(t, c, "shop", kind, name)
+}
+
+// uidIn reads the UID of an object; "" is absent.
+func uidIn(t *testing.T, c *nodes.Cluster, namespace, kind, name string) string {
+	t.Helper()
+	return kubectl(t, c, "-n", namespace, "get", kind, name, "--ignore-not-found", "-o", "jsonpath={.metadata.uid}")
+}
+
+// processes lists the processes of a program in a cluster's pods.
+func processes(t *testing.T, c *nodes.Cluster, program string) []nodes.Process {
+	t.Helper()
+	all, err := c.Processes()
+	require.NoError(t, err)
+	return slices.DeleteFunc(all, func(one nodes.Process) bool { return one.Command != program })
+}
+
+// resident tells the memory of the only process of a program.
+func resident(t *testing.T, c *nodes.Cluster, program string) string {
+	t.Helper()
+	found := processes(t, c, program)
+	require.Len(t, found, 1)
+	return fmt.Sprintf("%.1f MiB", float64(found[0].Resident)/(1<<20))
+}
+
+// median is the middle one.
+func median(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)/2].Round(time.Millisecond)
+}
