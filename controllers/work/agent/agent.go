@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	workapply "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/finalize"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+const (
+	// LoopName is the dotted id of the loop.
+	LoopName = "work.apply"
+	// DefaultWorkers is how many works are worked on at once.
+	DefaultWorkers = 4
+	// DefaultGrace is how long the objects of a work that the hub forgot are
+	// kept (work.md section 6.6).
+	DefaultGrace = time.Hour
+)
+
+// Config is what a work agent needs.
+type Config struct {
+	// Hub is the client configuration of the cluster's identity on the hub, Spoke
+	// that of the agent on its own cluster. Their rate limits are not used: the
+	// API servers' own fairness bounds an agent that is only woken by events.
+	Hub, Spoke *rest.Config
+	// ClusterName is the cluster's name and its namespace on the hub.
+	ClusterName string
+	// AgentID names this agent; HubHash is used where it is empty.
+	AgentID string
+	// HubHash is the lower-case hex SHA-256 of the hub's server address. It
+	// begins the names of AppliedManifestWorks.
+	HubHash string
+	// Grace is how long objects of a work that the hub forgot are kept; zero
+	// means DefaultGrace. Lower it only in tests: a hub that is restored from a
+	// backup forgets works for a while.
+	Grace time.Duration
+	// Workers is how many works are worked on at once; zero means
+	// DefaultWorkers. More workers help when API servers are slow to answer and
+	// cost memory for as many works at a time.
+	Workers int
+	// Clock gives the time and the timers.
+	Clock clock.WithTicker
+	// Log is where the agent writes what a person may act on.
+	Log logr.Logger
+}
+
+func (c *Config) complete() error {
+	switch {
+	case c.Hub == nil || c.Spoke == nil:
+		return errors.New("starting the work agent: a client configuration for the hub and one for this cluster are needed")
+	case c.ClusterName == "" || c.HubHash == "":
+		return errors.New("starting the work agent: the cluster name and the hub hash are needed")
+	case c.Clock == nil:
+		return errors.New("starting the work agent: a clock is needed")
+	}
+	if c.AgentID == "" {
+		c.AgentID = c.HubHash
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.Workers == 0 {
+		c.Workers = DefaultWorkers
+	}
+	return nil
+}
+
+// Run runs the work agent until ctx ends, and returns when its last pass has
+// ended. It can be started again, with another configuration too; everything it
+// has to know stands on the two API servers.
+func Run(ctx context.Context, cfg Config) error {
+	if err := cfg.complete(); err != nil {
+		return err
+	}
+	a, err := build(cfg)
+	if err != nil {
+		return fmt.Errorf("starting the work agent: %w", err)
+	}
+	return a.run(logr.NewContext(ctx, cfg.Log))
+}
+
+// agent holds the parts of a running work agent.
+type agent struct {
+	cfg      Config
+	queue    *reconcile.Queue
+	works    *ledger.Works
+	applied  *ledger.Applied
+	tracker  *drift.Tracker
+	apply    *workapply.Controller
+	finalize *finalize.Controller
+	events   *reconcile.Executor
+}
+
+// build makes the parts and joins them; nothing runs yet.
+func build(cfg Config) (*agent, error) {
+	hub, err := dynamic.NewForConfig(client(cfg.Hub))
+	if err != nil {
+		return nil, fmt.Errorf("making the hub client: %w", err)
+	}
+	spoke, err := dynamic.NewForConfig(client(cfg.Spoke))
+	if err != nil {
+		return nil, fmt.Errorf("making the cluster client: %w", err)
+	}
+	metadata, err := drift.MetadataOnly(client(cfg.Spoke))
+	if err != nil {
+		return nil, fmt.Errorf("making the metadata client: %w", err)
+	}
+	mapper, err := discovery.New(client(cfg.Spoke), cfg.Clock)
+	if err != nil {
+		return nil, err
+	}
+	a := &agent{cfg: cfg, queue: reconcile.NewQueue(LoopName), events: reconcile.NewExecutor(hub, LoopName, cfg.Clock)}
+	identity := ledger.Identity{HubHash: cfg.HubHash, AgentID: cfg.AgentID}
+	a.works = ledger.NewWorks(hub, cfg.ClusterName, cfg.Log, func(name string) { a.wake(identity.Name(name)) })
+	a.applied = ledger.NewApplied(spoke, identity, cfg.Log, a.wake)
+	a.tracker = drift.New(drift.Config{
+		Metadata: metadata, Clock: cfg.Clock, Log: cfg.Log,
+		Wake: a.wake, Defined: mapper.Invalidate, OnBlind: a.blind,
+	})
+	applier := apply.New(spoke, mapper)
+	a.apply = workapply.New(workapply.Config{
+		Works: a.works, Applied: a.applied, Mapper: mapper, Applier: applier,
+		Watcher: a.tracker, Event: a.event, Clock: cfg.Clock,
+	})
+	a.finalize = finalize.New(finalize.Config{
+		Works: a.works, Applied: a.applied, Applier: applier, Track: a.tracker.Track,
+		Grace: cfg.Grace, Clock: cfg.Clock,
+	})
+	return a, nil
+}
+
+// client is a copy of a configuration without client-side rate limit.
+func client(cfg *rest.Config) *rest.Config {
+	out := rest.CopyConfig(cfg)
+	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
+	return out
+}
+
+// run holds the watches, and the loop once both sides are known.
+func (a *agent) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.works.Run(ctx) })
+	group.Go(func() error { return a.applied.Run(ctx) })
+	group.Go(func() error { return a.tracker.Run(ctx) })
+	group.Go(func() error {
+		loop := reconcile.Loop{Name: LoopName, Workers: a.cfg.Workers, Reconcile: a.reconcile}
+		if a.works.WaitSynced(ctx) != nil || a.applied.WaitSynced(ctx) != nil {
+			return nil
+		}
+		for _, name := range a.applied.Names() {
+			a.wake(name)
+		}
+		return loop.Run(ctx, a.queue)
+	})
+	return group.Wait()
+}
+
+func (a *agent) wake(name string) { a.queue.Add(reconcile.Key{Name: name}) }
+
+// reconcile hands a key to the part that it concerns.
+func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	name, ours := a.applied.Identity.Work(key.Name)
+	if !ours {
+		return a.finalize.Reconcile(ctx, key.Name)
+	}
+	applied := a.applied.Get(key.Name)
+	work, there := a.works.Get(name)
+	if there && !work.Deleting && (applied == nil || applied.DeletionTimestamp == nil) {
+		return a.apply.Reconcile(ctx, work)
+	}
+	a.apply.Forget(name)
+	return a.finalize.Reconcile(ctx, key.Name)
+}
+
+// event records an Event beside a work on the hub.
+func (a *agent) event(ctx context.Context, work *workv1.ManifestWork, event reconcile.Event) {
+	work = work.DeepCopy()
+	work.SetGroupVersionKind(workv1.GroupVersion.WithKind("ManifestWork"))
+	if _, err := a.events.Execute(ctx, work, reconcile.Plan{Events: []reconcile.Event{event}}); err != nil {
+		logr.FromContextOrDiscard(ctx).V(1).Info("Event was not recorded", "work", work.Name, "error", err.Error())
+	}
+}
+
+// blind says once for each resource that drift of it is only found by a look a
+// minute, in an Event of a work that needs it.
+func (a *agent) blind(name string, resource schema.GroupVersionResource, namespace string, cause error) {
+	a.cfg.Log.Info("Objects may not be watched and are looked at once a minute",
+		"resource", resource.GroupResource().String(), "namespace", namespace, "cause", cause.Error())
+	work, ours := a.applied.Identity.Work(name)
+	known, there := a.works.Get(work)
+	if !ours || !there {
+		return
+	}
+	ctx, cancel := context.WithTimeout(logr.NewContext(context.Background(), a.cfg.Log), eventTimeout)
+	defer cancel()
+	a.event(ctx, &workv1.ManifestWork{ObjectMeta: metaOf(a.cfg.ClusterName, known)}, reconcile.Event{
+		Type: "Warning", Reason: "WatchForbidden", Action: "Watch",
+		Message: fmt.Sprintf("%s may not be listed and watched by the agent, so that changes are found by a look once a minute; grant it list and watch", resource.GroupResource()),
+	})
+}
+
+// eventTimeout bounds an Event that no pass waits for.
+const eventTimeout = 10 * time.Second
+
+func metaOf(namespace string, work ledger.Work) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: work.Name, UID: work.UID, ResourceVersion: work.Version}
+}

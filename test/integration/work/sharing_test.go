@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+func replace(s, old, with string) string { return strings.ReplaceAll(s, old, with) }
+
+func orphan(rules ...workv1.OrphaningRule) change {
+	return func(w *workv1.ManifestWork) {
+		w.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
+		if rules != nil {
+			w.Spec.DeleteOption.PropagationPolicy = workv1.DeletePropagationPolicyTypeSelectivelyOrphan
+			w.Spec.DeleteOption.SelectivelyOrphans = &workv1.SelectivelyOrphans{OrphaningRules: rules}
+		}
+	}
+}
+
+func TestAnOrphanedObjectStaysWithoutOwner(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")}, orphan())
+	s.ready("web")
+	require.Empty(t, s.get(configMaps, "one").GetOwnerReferences())
+	s.remove("web")
+	s.gone("web")
+	require.Equal(t, "1", s.data("one", "a"))
+}
+
+func TestOnlyTheObjectsOfARuleAreOrphaned(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")},
+		orphan(workv1.OrphaningRule{Resource: "configmaps", Namespace: s.namespace, Name: "one"}))
+	s.ready("web")
+	require.Empty(t, s.get(configMaps, "one").GetOwnerReferences())
+	require.Len(t, s.get(configMaps, "two").GetOwnerReferences(), 1)
+	s.remove("web")
+	s.gone("web")
+	require.Equal(t, "1", s.data("one", "a"))
+	require.Equal(t, "-", s.data("two", "a"))
+}
+
+func TestAnOrphanedManifestMayLeaveTheWork(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, orphan())
+	s.ready("web")
+	s.update("web", s.manifests(configMap("two", "a", "1")))
+	s.ready("web")
+	require.Len(t, s.applied("web").Status.AppliedResources, 1)
+	require.Equal(t, "1", s.data("one", "a"))
+}
+
+func TestTheOwnerComesBackWithTheDeleteOption(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")}, orphan())
+	s.ready("web")
+	s.update("web", func(w *workv1.ManifestWork) { w.Spec.DeleteOption = nil })
+	s.eventually(func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) == 1 }, "no owner")
+	s.update("web", orphan())
+	s.eventually(func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) == 0 }, "still owned")
+	s.update("web", func(w *workv1.ManifestWork) { w.Spec.DeleteOption = nil })
+	s.remove("web")
+	s.gone("web")
+	require.Equal(t, "-", s.data("one", "a"))
+}
+
+func TestTheDeleteOptionHoldsAsItStandsAtDeletion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after change
+		want          string
+	}{
+		"changed to orphan":  {func(*workv1.ManifestWork) {}, orphan(), "1"},
+		"changed to deletes": {orphan(), func(w *workv1.ManifestWork) { w.Spec.DeleteOption = nil }, "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			stop := s.start()
+			s.create("web", []string{configMap("one", "a", "1")}, tc.before)
+			s.ready("web")
+			stop()
+			s.update("web", tc.after)
+			s.remove("web")
+			s.start()
+			s.gone("web")
+			require.Equal(t, tc.want, s.data("one", "a"))
+		})
+	}
+}
+
+func TestAnObjectGoesWithTheLastOfItsWorks(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("first", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
+	s.ready("first")
+	s.create("second", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
+	s.ready("second")
+	require.Len(t, s.get(configMaps, "one").GetOwnerReferences(), 2)
+	s.update("first", s.manifests(configMap("two", "a", "1")))
+	s.eventually(func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) == 1 }, "one still has two owners")
+	s.remove("first")
+	s.gone("first")
+	for _, name := range []string{"one", "two"} {
+		owners := s.get(configMaps, name).GetOwnerReferences()
+		require.Len(t, owners, 1)
+		require.Equal(t, s.applied("second").UID, owners[0].UID)
+	}
+	s.remove("second")
+	s.gone("second")
+	require.Equal(t, "-", s.data("one", "a"))
+}
+
+func TestTheOlderOfTwoWorksDecidesAndTheYoungerSaysSo(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("a-first", []string{configMap("one", "a", "1")})
+	s.ready("a-first")
+	s.create("b-second", []string{configMap("one", "a", "2")})
+	work := s.settled("b-second", "Applied", metav1.ConditionFalse)
+	require.Equal(t, "Failed to apply manifest: the older ManifestWork a-first declares this object with other content, which holds; declare it in one work only, or alike in both",
+		condition(work, 0, "Applied").Message)
+	s.settled("b-second", "Available", metav1.ConditionTrue)
+	s.ready("a-first")
+	require.Equal(t, "1", s.data("one", "a"))
+	require.Len(t, s.get(configMaps, "one").GetOwnerReferences(), 2)
+
+	version := s.get(configMaps, "one").GetResourceVersion()
+	s.sent.take()
+	require.Never(t, func() bool { return len(writes(s.sent.take(), "spoke")) > 0 }, 2*second, 100*millisecond, "the works fight")
+	require.Equal(t, version, s.get(configMaps, "one").GetResourceVersion())
+
+	s.remove("a-first")
+	s.ready("b-second")
+	s.eventually(func() bool { return s.data("one", "a") == "2" }, "the younger work did not take over")
+}
+
+func TestOwnersOfOtherKindsDoNotKeepAnObject(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	apply(t, s.spoke, configMaps, s.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"other"}}`)
+	other := s.get(configMaps, "other")
+	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
+	s.ready("web")
+	s.patch(configMaps, "one", fmt.Sprintf(`{"metadata":{"ownerReferences":[%s,{"apiVersion":"v1","kind":"ConfigMap","name":"other","uid":%q}]}}`, owner(s, "one"), other.GetUID()))
+	s.patch(configMaps, "two", fmt.Sprintf(`{"metadata":{"ownerReferences":[%s,{"apiVersion":"work.open-cluster-management.io/v1","kind":"AppliedManifestWork","name":"another","uid":"1234"}]}}`, owner(s, "two")))
+	s.remove("web")
+	s.gone("web")
+	require.Equal(t, "-", s.data("one", "a"))
+	kept := s.get(configMaps, "two")
+	if kept != nil { // the cluster's garbage collector may already have found that the other work does not exist
+		require.Len(t, kept.GetOwnerReferences(), 1)
+		require.Equal(t, "another", kept.GetOwnerReferences()[0].Name)
+	}
+}
+
+func owner(s *scene, name string) string {
+	o := s.get(configMaps, name).GetOwnerReferences()[0]
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}`, o.APIVersion, o.Kind, o.Name, o.UID)
+}
+
+func TestAnObjectWithAFinalizerHoldsRemovalAndDeletion(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	held := func(name string) string {
+		return replace(configMap(name, "a", "1"), `"namespace":"NS"`, `"namespace":"NS","finalizers":["example.com/hold"]`)
+	}
+	free := func(name string) {
+		s.patch(configMaps, name, `{"metadata":{"finalizers":null}}`)
+	}
+	s.create("web", []string{held("one"), held("two"), configMap("three", "a", "1")})
+	s.ready("web")
+	s.update("web", s.manifests(held("two"), configMap("three", "a", "1")))
+	s.eventually(func() bool { return s.get(configMaps, "one").GetDeletionTimestamp() != nil }, "the dropped object was not deleted")
+	require.Len(t, s.applied("web").Status.AppliedResources, 3, "what waits stays recorded")
+	free("one")
+	s.eventually(func() bool { return len(s.applied("web").Status.AppliedResources) == 2 }, "what is gone is still recorded")
+
+	s.remove("web")
+	s.eventually(func() bool {
+		applied := s.applied("web")
+		return applied != nil && len(applied.Status.AppliedResources) == 1 && applied.Status.AppliedResources[0].Name == "two"
+	}, "the record does not shrink to what waits")
+	work := s.work("web")
+	deleting := apimeta.FindStatusCondition(work.Status.Conditions, "Deleting")
+	require.NotNil(t, deleting)
+	require.Equal(t, "WorkDeleting", deleting.Reason)
+	require.Equal(t, "ManifestWork is being deleted", deleting.Message)
+	free("two")
+	s.gone("web")
+}
+
+func TestARecreatedObjectOfSomebodyElseStays(t *testing.T) {
+	s := newScene(t)
+	stop := s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	stop()
+	require.NoError(t, s.spoke.Resource(configMaps).Namespace(s.namespace).Delete(context.Background(), "one", metav1.DeleteOptions{}))
+	apply(t, s.spoke, configMaps, s.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"theirs"}}`)
+	s.remove("web")
+	s.start()
+	s.gone("web")
+	require.Equal(t, "theirs", s.data("one", "a"))
+}
+
+func TestADeletedAppliedManifestWorkIsMadeAnew(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	first := s.applied("web")
+	object := s.get(configMaps, "one").GetUID()
+	require.NoError(t, s.spoke.Resource(applieds).Delete(context.Background(), first.Name, metav1.DeleteOptions{}))
+	s.eventually(func() bool {
+		next := s.applied("web")
+		return next != nil && next.UID != first.UID && len(next.Status.AppliedResources) == 1 && next.Status.AppliedResources[0].UID != "" && s.data("one", "a") == "1"
+	}, "it did not come back")
+	require.NotEqual(t, object, s.get(configMaps, "one").GetUID())
+}
