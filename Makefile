@@ -48,27 +48,24 @@ help: ## Explain every target
 ## Try it
 
 .PHONY: demo
-demo: kubernetes build $(BIN)/demo ## Start a hub and two managed clusters on this machine, and an application on both
+demo: build control-plane ## Start a hub and two managed clusters on this machine, and an application on both
+	@$(GOBUILD) -o $(BIN)/webdemo ./examples/webdemo
+	@$(GOBUILD) -o $(BIN)/demo ./examples/demo
 	@$(BIN)/demo up
 
 .PHONY: demo-down
-demo-down: $(BIN)/demo ## Stop what "make demo" started and remove what it left
-	@$(BIN)/demo down
-
-.PHONY: $(BIN)/demo
-$(BIN)/demo:
+demo-down: ## Stop what "make demo" started and remove what it left
 	@mkdir -p $(BIN)
-	@$(GOBUILD) -o $(BIN)/webdemo ./examples/webdemo
 	@$(GOBUILD) -o $(BIN)/demo ./examples/demo
+	@$(BIN)/demo down
 
 ## Build
 
 .PHONY: build
 build: ## Build the plugin and the controllers into bin/
 	@mkdir -p $(BIN)
-	$(GOBUILD) -o $(BIN)/kubectl-ocm ./plugins/kubectl-ocm
-	$(GOBUILD) -o $(BIN)/ocm-hub ./controllers/ocm-hub
-	$(GOBUILD) -o $(BIN)/ocm-agent ./controllers/ocm-agent
+	@for p in plugins/kubectl-ocm controllers/ocm-hub controllers/ocm-agent; do \
+		echo "building $(BIN)/$${p##*/}" && $(GOBUILD) -o $(BIN)/$${p##*/} ./$$p || exit 1; done
 
 .PHONY: images
 images: ## Build the container images as OCI archives into dist/, without a container engine
@@ -157,8 +154,8 @@ integration: control-plane ## Only the tests of the loops on real control planes
 	go test -shuffle=on -timeout 20m $(ARGS) ./test/integration/...
 
 .PHONY: e2e
-e2e: build kubernetes images ## Clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
-	go test -tags e2e -count=1 -p 1 -timeout 40m $(ARGS) ./test/e2e/...
+e2e: kubernetes ## Clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
+	go test -tags e2e -count=1 -p 1 -timeout 40m $(ARGS) ./test/harness/nodes/... ./test/e2e/...
 
 ## Put it on clusters of your own (HUB_KUBECONFIG_CONTEXT, KLUSTERLET_KUBECONFIG_CONTEXT, MANAGED_CLUSTER)
 
