@@ -24,7 +24,7 @@ import (
 )
 
 // rounds is how many random objects each kind and version is tried with.
-const rounds = 1500
+const rounds = 500
 
 // filler makes random objects that a server could hold, with the names that the
 // rules know turning up often.
