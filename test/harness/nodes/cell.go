@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +41,7 @@ func (f *Fabric) openCell(ctx context.Context, name, dir, cgroup string) (*cell,
 		return nil, err
 	}
 	c := &cell{cgroup: cgroup, ended: make(chan struct{})}
-	c.outer = exec.Command(f.cellProgram(), "-dir", dir, "-name", name) //nolint:noctx // it ends by its pipe
+	c.outer = exec.Command(f.cellProgram(), "-owner", strconv.Itoa(os.Getpid()), "-dir", dir, "-name", name) //nolint:noctx // it ends by its pipe
 	if cgroup != "" {
 		c.outer.Args = append(c.outer.Args, "-root", "-cgroup", cgroup)
 	}

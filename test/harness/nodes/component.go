@@ -121,7 +121,7 @@ func (c *Cluster) KillProcess(component Component) error {
 // Restart ends one program, if it runs, and starts it again; it returns when
 // that answers.
 func (c *Cluster) Restart(ctx context.Context, component Component) error {
-	if err := c.KillProcess(component); err != nil { //nolint:contextcheck // a kill is not to be interrupted
+	if err := c.KillProcess(component); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

@@ -12,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -49,6 +51,33 @@ func (i Inventory) Added(after Inventory) []string {
 	}
 	slices.Sort(added)
 	return added
+}
+
+// ownerFormat finds, in a process that TakeInventory found, whose it is and to
+// which fabric it belongs; fabricFormat finds the fabric in any entry.
+var (
+	ownerFormat  = regexp.MustCompile(`^process .* -owner ([0-9]+) .*/(` + folderPrefix + `[0-9]+)`)
+	fabricFormat = regexp.MustCompile(folderPrefix + `[0-9]+`)
+)
+
+// withoutOthers leaves out what belongs to fabrics of other processes that
+// still run: they may have come while this one was at work.
+func (i Inventory) withoutOthers() Inventory {
+	others := map[string]bool{}
+	for entry := range i {
+		if found := ownerFormat.FindStringSubmatch(entry); found != nil && found[1] != strconv.Itoa(os.Getpid()) {
+			if _, err := os.Stat("/proc/" + found[1]); err == nil {
+				others[found[2]] = true
+			}
+		}
+	}
+	own := Inventory{}
+	for entry := range i {
+		if id := fabricFormat.FindString(entry); !others[id] {
+			own[entry] = true
+		}
+	}
+	return own
 }
 
 func (i Inventory) add(kind, name string) { i[kind+" "+name] = true }

@@ -57,13 +57,14 @@ func Start(t testing.TB, options ...Options) []*Cluster {
 
 // RequireNothingLeft compares the machine with an earlier inventory and fails the
 // test by what is new. It looks for ten seconds: what ends a cell may still be at
-// work when its starter was killed.
+// work when its starter was killed. What belongs to other processes that run their
+// own clusters meanwhile does not count.
 func RequireNothingLeft(t testing.TB, before Inventory) {
 	t.Helper()
 	var left []string
 	gone := func(context.Context) (bool, error) {
 		after, err := TakeInventory()
-		left = before.Added(after)
+		left = before.Added(after.withoutOthers())
 		return len(left) == 0, err
 	}
 	err := wait.PollUntilContextTimeout(context.Background(), pollEvery, 10*time.Second, true, gone)

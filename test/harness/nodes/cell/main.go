@@ -40,6 +40,7 @@ func main() {
 	flag.StringVar(&o.name, "name", "cell", "host name inside")
 	flag.BoolVar(&o.root, "root", false, "give the cell a file system whose changes are thrown away")
 	flag.BoolVar(&o.inner, "inner", false, "be the first process inside")
+	flag.Int("owner", 0, "process that the cell belongs to, for those who list processes")
 	flag.IntVar(&o.enter, "enter", 0, "run the program of the arguments in the cell of this process")
 	flag.Parse()
 	var err error
