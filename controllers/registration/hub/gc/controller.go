@@ -28,12 +28,16 @@ type Config struct {
 	Client dynamic.Interface
 	// Clock tells the time of conditions.
 	Clock clock.PassiveClock
+	// Clean is the gate ResourceCleanup. Without it clusters get no finalizer,
+	// and those that have it lose it.
+	Clean bool
 }
 
 // Controller is the loop.
 type Controller struct {
 	reader client.Reader
 	clock  clock.PassiveClock
+	clean  bool
 	exec   *reconcile.Executor
 
 	mu sync.Mutex
@@ -45,7 +49,7 @@ type Controller struct {
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
-	controller := &Controller{reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), vanished: map[string]bool{}}
+	controller := &Controller{reader: m.Reader(), clock: c.Clock, clean: c.Clean, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), vanished: map[string]bool{}}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) { queue.Add(reconcile.Key{Name: cluster}) }
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {

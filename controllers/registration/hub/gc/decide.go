@@ -45,6 +45,8 @@ type State struct {
 	Cluster *clusterv1.ManagedCluster
 	// Name of the cluster and its namespace.
 	Name string
+	// Clean is the gate ResourceCleanup.
+	Clean bool
 	// Groups are the resources to remove, in their order.
 	Groups []Group
 	// Owned is true when a cluster of the name was seen to go and the namespace
@@ -56,6 +58,9 @@ type State struct {
 
 // Decide is pure.
 func Decide(s State) reconcile.Plan {
+	if !s.Clean {
+		return release(s)
+	}
 	if s.Cluster == nil {
 		if !s.Owned {
 			return reconcile.Plan{}
@@ -90,6 +95,16 @@ func Decide(s State) reconcile.Plan {
 		reconcile.SetCondition(&mc.Status.Conditions, condition, s.Now)
 	}
 	return plan
+}
+
+// release takes the finalizer off when clusters are not to be kept by it.
+func release(s State) reconcile.Plan {
+	if s.Cluster == nil || !slices.Contains(s.Cluster.Finalizers, clusterv1.FinalizerResourceCleanup) {
+		return reconcile.Plan{}
+	}
+	mc := s.Cluster.DeepCopy()
+	mc.Finalizers = slices.DeleteFunc(mc.Finalizers, func(f string) bool { return f == clusterv1.FinalizerResourceCleanup })
+	return reconcile.Plan{Object: mc}
 }
 
 // next returns what to delete now, and what is left in words; both are empty

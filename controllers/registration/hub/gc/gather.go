@@ -30,7 +30,7 @@ var (
 
 // gather reads the state of one cluster from the caches.
 func (c *Controller) gather(ctx context.Context, name string) (State, error) {
-	s := State{Name: name, Now: c.clock.Now()}
+	s := State{Name: name, Clean: c.clean, Now: c.clock.Now()}
 	mc := &clusterv1.ManagedCluster{}
 	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, mc)
 	if err == nil {

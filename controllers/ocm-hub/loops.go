@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// restartDelay keeps loops that end by an error from spinning.
+const restartDelay = 2 * time.Second
+
+type loopsConfig struct {
+	REST   *rest.Config
+	Client dynamic.Interface
+	Clock  clock.WithTicker
+	Log    logr.Logger
+}
+
+// loops runs all control loops, with one set of features at a time.
+type loops struct {
+	loopsConfig
+
+	mu       sync.Mutex
+	onChange func()
+	features clustermanager.Features
+	cancel   context.CancelFunc
+	done     chan struct{}
+	err      error
+	reader   client.Reader
+	arrivals *lease.Arrivals
+}
+
+var _ clustermanager.Loops = (*loops)(nil)
+
+var errStopped = errors.New("they are not started")
+
+var errFilling = errors.New("they are reading what exists")
+
+func newLoops(c loopsConfig) *loops { return &loops{loopsConfig: c, err: errStopped} }
+
+// OnChange implements clustermanager.Loops.
+func (l *loops) OnChange(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.onChange = f
+}
+
+// Err implements clustermanager.Loops.
+func (l *loops) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+func (l *loops) setErr(err error) {
+	l.mu.Lock()
+	l.err = err
+	f := l.onChange
+	l.mu.Unlock()
+	if f != nil {
+		f()
+	}
+}
+
+// Run implements clustermanager.Loops.
+func (l *loops) Run(f clustermanager.Features) {
+	l.mu.Lock()
+	running := l.cancel != nil && l.features.Equal(f)
+	l.mu.Unlock()
+	if running {
+		return
+	}
+	l.Stop()
+	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), l.Log))
+	done := make(chan struct{})
+	l.mu.Lock()
+	l.features, l.cancel, l.done = f, cancel, done
+	l.mu.Unlock()
+	l.setErr(errFilling)
+	go func() {
+		defer close(done)
+		l.keep(ctx, f)
+	}()
+}
+
+// Stop implements clustermanager.Loops.
+func (l *loops) Stop() {
+	l.mu.Lock()
+	cancel, done := l.cancel, l.done
+	l.cancel, l.done = nil, nil
+	l.mu.Unlock()
+	if cancel == nil {
+		return
+	}
+	cancel()
+	<-done
+	l.mu.Lock()
+	l.reader, l.arrivals = nil, nil
+	l.mu.Unlock()
+	l.setErr(errStopped)
+}
+
+// keep runs the loops, and runs them again when they end by an error.
+func (l *loops) keep(ctx context.Context, f clustermanager.Features) {
+	for ctx.Err() == nil {
+		if err := l.once(ctx, f); err != nil && ctx.Err() == nil {
+			l.Log.Error(err, "Controllers ended and are started again")
+			l.setErr(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-l.Clock.After(restartDelay):
+		}
+	}
+}
+
+func (l *loops) once(ctx context.Context, f clustermanager.Features) error {
+	arrivals := lease.NewArrivals(l.Clock)
+	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(), Clock: l.Clock, Log: l.Log})
+	if err != nil {
+		return err
+	}
+	register(m, registration{
+		REST: l.REST, Client: l.Client, Clock: l.Clock, Arrivals: arrivals, Features: f,
+	})
+	m.AddTask(func(ctx context.Context) error {
+		l.mu.Lock()
+		l.reader, l.arrivals = m.Reader(), arrivals
+		l.mu.Unlock()
+		l.setErr(nil)
+		<-ctx.Done()
+		return nil
+	})
+	l.Log.Info("Controllers start", "loops", m.Loops())
+	return m.Run(ctx)
+}
+
+// observed returns what metrics are made of; nil while the loops do not work.
+func (l *loops) observed() (client.Reader, *lease.Arrivals) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reader, l.arrivals
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(os.Stdout, os.Stderr).ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// command is the program.
+func command(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use: "ocm-hub", Short: "The hub of Open Cluster Management", Version: version.Get(),
+		SilenceUsage: true, SilenceErrors: true, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.AddCommand(runCommand(stderr), &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) { cmd.Println(version.Get()) },
+	})
+	return root
+}
+
+// runCommand is the compact layout.
+func runCommand(stderr io.Writer) *cobra.Command {
+	var kubeconfig string
+	var verbosity int
+	policy := certs.DefaultPolicy()
+	cmd := &cobra.Command{
+		Use: "run", Short: "Run operator, controllers and admission in one process", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := logger(stderr, verbosity)
+			config, err := connection(kubeconfig)
+			if err != nil {
+				return err
+			}
+			log.Info("Hub starts", "version", version.Get(), "pod", inpod.Name())
+			return newProcess(processConfig{REST: config, Clock: clock.RealClock{}, Policy: policy, Log: log}).run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the hub; empty means the pod's ServiceAccount")
+	flags.IntVarP(&verbosity, "v", "v", 0, "log level: 0 states, 1 decisions, 3 details")
+	flags.DurationVar(&policy.SignerLife, "signer-duration", policy.SignerLife, "life of the authority of the webhooks")
+	flags.DurationVar(&policy.LeafLife, "serving-cert-duration", policy.LeafLife, "life of the serving certificates of the webhooks")
+	return cmd
+}
+
+// connection is the way to the hub's API server. Requests are not limited here:
+// the API server's own fairness does that better.
+func connection(kubeconfig string) (*rest.Config, error) {
+	config, err := inpod.Config()
+	if kubeconfig != "" {
+		config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.UserAgent = "ocm-hub/" + version.Get()
+	return config, nil
+}
+
+// logger writes JSON lines; the libraries' own messages go the same way.
+func logger(w io.Writer, verbosity int) logr.Logger {
+	log := logr.FromSlogHandler(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.Level(-verbosity)}))
+	klog.SetLogger(log.WithName("client"))
+	ctrllog.SetLogger(log.WithName("cache"))
+	return log
+}

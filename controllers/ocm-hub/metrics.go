@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// leaseAges are the bounds of the ages of leases, in seconds.
+var leaseAges = []float64{30, 60, 120, 300, 900, 3600, 86400}
+
+var (
+	clustersDesc = prometheus.NewDesc("ocm_clusters", "ManagedClusters by state: pending, accepted, joined, available, unavailable, unknown, deleting.", []string{"state"}, nil)
+	leaseDesc    = prometheus.NewDesc("ocm_cluster_lease_age_seconds", "Time since clusters renewed their leases, as the hub saw it.", nil, nil)
+	servingDesc  = prometheus.NewDesc("ocm_serving_certificate_expiry_timestamp_seconds", "When the serving certificates of admission end.", []string{"name"}, nil)
+	clientDesc   = prometheus.NewDesc("ocm_cluster_certificate_expiry_timestamp_seconds", "When the first of the agents' certificates ends.", nil, nil)
+)
+
+// collector reads the state of the fleet from the caches at each scrape. Only
+// the leader has one to show.
+type collector struct {
+	loops *loops
+	book  *certs.Book
+	clock clock.PassiveClock
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{clustersDesc, leaseDesc, servingDesc, clientDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	for name, end := range c.book.Expiries() {
+		ch <- prometheus.MustNewConstMetric(servingDesc, prometheus.GaugeValue, float64(end.Unix()), name)
+	}
+	reader, arrivals := c.loops.observed()
+	if reader == nil {
+		return
+	}
+	clusters := &clusterv1.ManagedClusterList{}
+	if err := reader.List(context.Background(), clusters, manager.NotCopied); err != nil {
+		return
+	}
+	states := map[string]int{"pending": 0, "accepted": 0, "joined": 0, "available": 0, "unavailable": 0, "unknown": 0, "deleting": 0}
+	var first time.Time
+	for i := range clusters.Items {
+		mc := &clusters.Items[i]
+		for _, state := range statesOf(mc) {
+			states[state]++
+		}
+		end, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires])
+		if err == nil && (first.IsZero() || end.Before(first)) {
+			first = end
+		}
+	}
+	for state, n := range states {
+		ch <- prometheus.MustNewConstMetric(clustersDesc, prometheus.GaugeValue, float64(n), state)
+	}
+	if !first.IsZero() {
+		ch <- prometheus.MustNewConstMetric(clientDesc, prometheus.GaugeValue, float64(first.Unix()))
+	}
+	c.leases(ch, arrivals)
+}
+
+// leases makes a histogram of the ages of all leases.
+func (c *collector) leases(ch chan<- prometheus.Metric, arrivals *lease.Arrivals) {
+	now, count, sum := c.clock.Now(), uint64(0), 0.0
+	buckets := map[float64]uint64{}
+	for _, bound := range leaseAges {
+		buckets[bound] = 0
+	}
+	arrivals.Each(func(_ string, b lease.Beat) {
+		age := now.Sub(b.Arrived).Seconds()
+		count++
+		sum += age
+		for _, bound := range leaseAges {
+			if age <= bound {
+				buckets[bound]++
+			}
+		}
+	})
+	ch <- prometheus.MustNewConstHistogram(leaseDesc, count, sum, buckets)
+}
+
+// statesOf are the states that a cluster counts in.
+func statesOf(mc *clusterv1.ManagedCluster) []string {
+	if mc.DeletionTimestamp != nil {
+		return []string{"deleting"}
+	}
+	if !mc.Spec.HubAcceptsClient {
+		return []string{"pending"}
+	}
+	out := []string{"accepted"}
+	conditions := mc.Status.Conditions
+	if apimeta.IsStatusConditionTrue(conditions, clusterv1.ConditionJoined) {
+		out = append(out, "joined")
+	}
+	available := apimeta.FindStatusCondition(conditions, clusterv1.ConditionAvailable)
+	switch {
+	case available == nil || available.Status == "Unknown":
+		out = append(out, "unknown")
+	case available.Status == "True":
+		out = append(out, "available")
+	default:
+		out = append(out, "unavailable")
+	}
+	return out
+}

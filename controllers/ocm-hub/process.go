@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/dynamic"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/observe"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+)
+
+// The lease by which one replica leads: short enough that a dead leader is
+// replaced within a quarter of a minute.
+const (
+	lockName      = "clustermanager-lock"
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// processConfig is what a process is made of.
+type processConfig struct {
+	REST   *rest.Config
+	Clock  clock.WithTicker
+	Policy certs.Policy
+	Log    logr.Logger
+}
+
+// process is one replica.
+type process struct {
+	processConfig
+	mu        sync.Mutex
+	onServing func()
+}
+
+func newProcess(c processConfig) *process { return &process{processConfig: c} }
+
+// run serves, and leads when it is this replica's turn, until ctx ends.
+func (p *process) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(logr.NewContext(ctx, p.Log))
+	defer cancel()
+	client, err := dynamic.NewForConfig(p.REST)
+	if err != nil {
+		return fmt.Errorf("making the client: %w", err)
+	}
+	collections := clustermanager.NewCollections(client, p.Log)
+	book := certs.NewBook(clustermanager.ServingNames()...)
+	collections.Fill(book, p.Log)
+	admission := webhook.NewServer(webhook.Options{
+		Certificate: book.Certificate, Hub: webhook.NewHub(client), Clock: p.Clock, Log: p.Log.WithName("webhook"),
+		Features: func() webhook.Features {
+			f := collections.Features()
+			return webhook.Features{DefaultClusterSet: f.DefaultClusterSet, ResourceCleanup: f.ResourceCleanup, NilExecutorValidating: f.NilExecutorValidating}
+		},
+	})
+	registry := observe.NewRegistry(version.Get())
+	loops := newLoops(loopsConfig{REST: p.REST, Client: client, Clock: p.Clock, Log: p.Log})
+	registry.MustRegister(&collector{loops: loops, book: book, clock: p.Clock})
+	health := observe.NewServer(observe.Options{
+		Metrics: registry, Access: observe.NewReviews(client, p.Clock), Now: p.Clock.Now, Log: p.Log.WithName("observe"),
+	})
+	health.AddReady("webhook", admission.Listening)
+
+	var wg sync.WaitGroup
+	errs := make([]error, 4)
+	for i, part := range []func(context.Context) error{
+		func(ctx context.Context) error { return p.serveHealth(ctx, health) },
+		func(ctx context.Context) error { return p.serveAdmission(ctx, admission, book) },
+		collections.Run,
+		func(ctx context.Context) error {
+			return p.lead(ctx, clustermanager.Config{
+				Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy,
+				Serving: admission.Listening, OnServing: p.setOnServing, Loops: loops,
+			}, collections)
+		},
+	} {
+		wg.Go(func() {
+			defer cancel()
+			errs[i] = part(ctx)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (p *process) serveHealth(ctx context.Context, s *observe.Server) error {
+	l, err := inpod.Listen(ctx, observe.Port)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx, l)
+}
+
+// serveAdmission opens the port once there are certificates to serve with.
+func (p *process) serveAdmission(ctx context.Context, s *webhook.Server, book *certs.Book) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-book.Filled():
+	}
+	l, err := inpod.Listen(ctx, webhook.Port)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, l) }()
+	p.serving()
+	return <-done
+}
+
+func (p *process) setOnServing(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.onServing = f
+}
+
+func (p *process) serving() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.onServing != nil {
+		p.onServing()
+	}
+}
+
+// lead contends for the lease again and again until ctx ends; while it is held
+// the operator runs. The lease is given back only after everything has ended.
+func (p *process) lead(ctx context.Context, config clustermanager.Config, collections *clustermanager.Collections) error {
+	leases, err := coordinationclient.NewForConfig(p.REST)
+	if err != nil {
+		return fmt.Errorf("making the client of leases: %w", err)
+	}
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: inpod.Namespace(hub.Namespace), Name: lockName},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: inpod.Name() + "_" + rand.String(8)},
+	}
+	for ctx.Err() == nil {
+		ended := make(chan struct{})
+		started := make(chan struct{})
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+			ReleaseOnCancel: false, Name: lockName,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(ctx context.Context) {
+					close(started)
+					defer close(ended)
+					p.Log.Info("This replica leads")
+					if err := clustermanager.Lead(ctx, config, collections); err != nil {
+						p.Log.Error(err, "Operator ended")
+					}
+				},
+				OnStoppedLeading: func() {},
+			},
+		})
+		if err != nil {
+			return fmt.Errorf("contending for the lead: %w", err)
+		}
+		elector.Run(ctx)
+		select {
+		case <-started:
+			<-ended
+			p.Log.Info("This replica no longer leads")
+			release(context.WithoutCancel(ctx), lock, elector)
+		default:
+		}
+	}
+	return nil
+}
+
+// release gives the lease back, so that another replica need not wait for its
+// end. It is done after the loops have ended: two leaders at once never write.
+func release(ctx context.Context, lock *resourcelock.LeaseLock, elector *leaderelection.LeaderElector) {
+	if !elector.IsLeader() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, retryPeriod)
+	defer cancel()
+	record, _, err := lock.Get(ctx)
+	if err != nil || record.HolderIdentity != lock.Identity() {
+		return
+	}
+	record.HolderIdentity, record.LeaseDurationSeconds = "", 1
+	_ = lock.Update(ctx, *record) // the lease ends by itself otherwise
+}

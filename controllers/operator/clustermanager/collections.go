@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"sync"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+var (
+	managersResource    = operatorv1.GroupVersion.WithResource("clustermanagers")
+	secretsResource     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	configMapsResource  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	mutatingResource    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
+	validatingResource  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+)
+
+// Collections is what every replica watches: the ClusterManager and the
+// serving certificates.
+type Collections struct {
+	managers *watch.Collection[*operatorv1.ClusterManager]
+	secrets  map[string]*watch.Collection[stored]
+
+	mu   sync.Mutex
+	wake map[int]func()
+	next int
+}
+
+// stored is a Secret or ConfigMap of ours.
+type stored struct {
+	version string
+	pair    certs.Pair
+	bundle  []byte
+}
+
+func byName(name string) string { return "metadata.name=" + name }
+
+// NewCollections makes the collections that every replica watches.
+func NewCollections(client dynamic.Interface, log logr.Logger) *Collections {
+	c := &Collections{secrets: map[string]*watch.Collection[stored]{}}
+	c.managers = watch.New(watch.Options[*operatorv1.ClusterManager]{
+		Client: client, Resource: managersResource, FieldSelector: byName(hub.Name), Log: log,
+		Keep: func(u *unstructured.Unstructured) (*operatorv1.ClusterManager, bool) {
+			cm, err := typed.FromUnstructured[operatorv1.ClusterManager](u)
+			if err != nil {
+				return nil, false
+			}
+			cm.ManagedFields = nil
+			return cm, true
+		},
+	})
+	for _, name := range servingSecrets() {
+		c.secrets[name] = watchSecret(client, name, log)
+	}
+	c.managers.OnChange(func(reconcile.Key) { c.changed() })
+	for _, s := range c.secrets {
+		s.OnChange(func(reconcile.Key) { c.changed() })
+	}
+	return c
+}
+
+// subscribe calls f at every change until the returned function is called: a
+// leader comes and goes, the collections stay.
+func (c *Collections) subscribe(f func()) (stop func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wake == nil {
+		c.wake = map[int]func(){}
+	}
+	id := c.next
+	c.next++
+	c.wake[id] = f
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.wake, id)
+	}
+}
+
+func (c *Collections) changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.wake {
+		f()
+	}
+}
+
+func (c *Collections) waits() []func(context.Context) error {
+	out := []func(context.Context) error{c.managers.WaitSynced}
+	for _, s := range c.secrets {
+		out = append(out, s.WaitSynced)
+	}
+	return out
+}
+
+func watchSecret(client dynamic.Interface, name string, log logr.Logger) *watch.Collection[stored] {
+	return watch.New(watch.Options[stored]{
+		Client: client, Resource: secretsResource, Namespace: hub.ComponentNamespace, FieldSelector: byName(name), Log: log,
+		Keep: func(u *unstructured.Unstructured) (stored, bool) {
+			s, err := typed.FromUnstructured[corev1.Secret](u)
+			if err != nil {
+				return stored{}, false
+			}
+			return stored{version: s.ResourceVersion, pair: certs.Pair{Cert: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}}, true
+		},
+	})
+}
+
+// Features returns what the ClusterManager asks for now; the defaults while
+// there is none.
+func (c *Collections) Features() Features {
+	var spec operatorv1.ClusterManagerSpec
+	if cm, ok := c.managers.Get(reconcile.Key{Name: hub.Name}); ok {
+		spec = cm.Spec
+	}
+	f, _, _ := parseFeatures(spec)
+	return f
+}
+
+// Fill keeps the certificates of the book current. It must be called before
+// Run.
+func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
+	for dns, name := range servingSecrets() {
+		secrets := c.secrets[name]
+		secrets.OnChange(func(k reconcile.Key) {
+			s, ok := secrets.Get(k)
+			if !ok {
+				// The last one serves on until there is another.
+				return
+			}
+			if err := book.Put(dns, s.pair); err != nil {
+				log.Error(err, "Serving certificate cannot be used", "secret", name)
+			}
+		})
+	}
+}
+
+// Run watches until ctx ends.
+func (c *Collections) Run(ctx context.Context) error {
+	run := []func(context.Context) error{c.managers.Run}
+	for _, s := range c.secrets {
+		run = append(run, s.Run)
+	}
+	return all(ctx, run)
+}
+
+// definition is what is kept of a CustomResourceDefinition.
+type definition struct {
+	version, release string
+	established      bool
+}
+
+func keepDefinition(u *unstructured.Unstructured) (definition, bool) {
+	d := definition{version: u.GetResourceVersion(), release: u.GetAnnotations()[operatorv1.AnnotationVersion]}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "Established" && m["status"] == "True" {
+			d.established = u.GetDeletionTimestamp() == nil
+		}
+	}
+	return d, true
+}
+
+// readiness is what is kept of a Deployment.
+type readiness struct {
+	name              string
+	wanted, available int32
+}
+
+func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
+	d, err := typed.FromUnstructured[appsv1.Deployment](u)
+	if err != nil {
+		return readiness{}, false
+	}
+	r := readiness{name: d.Name, wanted: 1, available: d.Status.AvailableReplicas}
+	if d.Spec.Replicas != nil {
+		r.wanted = *d.Spec.Replicas
+	}
+	return r, true
+}
+
+func keepVersion(u *unstructured.Unstructured) (string, bool) { return u.GetResourceVersion(), true }
+
+// leading is what only the leader watches.
+type leading struct {
+	signer      *watch.Collection[stored]
+	bundle      *watch.Collection[stored]
+	definitions *watch.Collection[definition]
+	mutating    *watch.Collection[string]
+	validating  *watch.Collection[string]
+	own         *watch.Collection[readiness]
+	split       *watch.Collection[readiness]
+}
+
+func newLeading(client dynamic.Interface, log logr.Logger) *leading {
+	ours := operatorv1.LabelCreatedByClusterManager + "=" + hub.Name
+	return &leading{
+		signer: watchSecret(client, operatorv1.SecretSigner, log),
+		bundle: watch.New(watch.Options[stored]{
+			Client: client, Resource: configMapsResource, Namespace: hub.ComponentNamespace, FieldSelector: byName(operatorv1.ConfigMapCABundle), Log: log,
+			Keep: func(u *unstructured.Unstructured) (stored, bool) {
+				text, _, _ := unstructured.NestedString(u.Object, "data", operatorv1.ConfigMapKeyCABundle)
+				return stored{version: u.GetResourceVersion(), bundle: []byte(text)}, true
+			},
+		}),
+		definitions: watch.New(watch.Options[definition]{Client: client, Resource: definitionsResource, LabelSelector: ours, Keep: keepDefinition, Log: log}),
+		mutating:    watch.New(watch.Options[string]{Client: client, Resource: mutatingResource, LabelSelector: ours, Keep: keepVersion, Log: log}),
+		validating:  watch.New(watch.Options[string]{Client: client, Resource: validatingResource, LabelSelector: ours, Keep: keepVersion, Log: log}),
+		own: watch.New(watch.Options[readiness]{
+			Client: client, Resource: deploymentsResource, Namespace: hub.Namespace, FieldSelector: byName(hub.Name), Keep: keepReadiness, Log: log,
+		}),
+		split: watch.New(watch.Options[readiness]{Client: client, Resource: deploymentsResource, Namespace: hub.ComponentNamespace, Keep: keepReadiness, Log: log}),
+	}
+}
+
+func (l *leading) runs() []func(context.Context) error {
+	return []func(context.Context) error{l.signer.Run, l.bundle.Run, l.definitions.Run, l.mutating.Run, l.validating.Run, l.own.Run, l.split.Run}
+}
+
+func (l *leading) waits() []func(context.Context) error {
+	return []func(context.Context) error{
+		l.signer.WaitSynced, l.bundle.WaitSynced, l.definitions.WaitSynced, l.mutating.WaitSynced, l.validating.WaitSynced,
+		l.own.WaitSynced, l.split.WaitSynced,
+	}
+}
+
+// onChange calls f when anything of it changes.
+func (l *leading) onChange(f func(reconcile.Key)) {
+	l.signer.OnChange(f)
+	l.bundle.OnChange(f)
+	l.definitions.OnChange(f)
+	l.mutating.OnChange(f)
+	l.validating.OnChange(f)
+	l.own.OnChange(f)
+	l.split.OnChange(f)
+}

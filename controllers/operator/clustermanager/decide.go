@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// Reasons beside those of operator.md 1.6, for waits that the field's operator
+// keeps to itself.
+const (
+	reasonStarting    = "ControllersStarting"
+	reasonSplitLayout = "SplitDeploymentsRunning"
+	reasonHostedMode  = "HostedModeNotServed"
+	reasonRemoving    = "ClusterManagerTerminating"
+)
+
+// retryRemoval is how often a removal looks again at what it cannot watch.
+const retryRemoval = 2 * time.Second
+
+// Definition is one CustomResourceDefinition, as found and as wanted.
+type Definition struct {
+	// Name of the definition.
+	Name string
+	// Version is the resourceVersion found, empty when there is none.
+	Version string
+	// Established is true when the API is served.
+	Established bool
+	// Newer is the release that wrote the definition, when it is newer than
+	// this one; then it is left alone.
+	Newer string
+	// Wanted is the object to apply; nil when it is known to be there already.
+	Wanted *unstructured.Unstructured
+}
+
+// State is everything that a decision needs.
+type State struct {
+	// ClusterManager is the object.
+	ClusterManager *operatorv1.ClusterManager
+	// Certs are the certificates as they have to be now, and CertsNext is when
+	// they have to be looked at again.
+	Certs     certs.Set
+	CertsNext time.Time
+	// Stored is true when Certs are in their Secrets.
+	Stored bool
+	// Versions are the resourceVersions found of Secrets, ConfigMap and webhook
+	// configurations, by name.
+	Versions map[string]string
+	// Definitions of the hub's APIs, in their order.
+	Definitions []Definition
+	// Serving is nil when this process serves admission and conversion.
+	Serving error
+	// Unready tells what keeps Services from leading to this process; empty
+	// when they do, or when no Deployment runs it.
+	Unready string
+	// Split are the running Deployments of the split layout.
+	Split []string
+	// Loops tells what keeps the control loops from working; nil when they do.
+	Loops error
+	// Remaining is what a removal still waits for, when the object is being
+	// deleted; Removed is true when nothing is left.
+	Remaining string
+	Removed   bool
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Decision is a plan, and what is to become of the control loops.
+type Decision struct {
+	reconcile.Plan
+	// Run is true when the loops are to run, with Features.
+	Run      bool
+	Features Features
+}
+
+// Decide is pure: it goes as far towards a working hub as the state allows.
+func Decide(s State) Decision {
+	cm := s.ClusterManager.DeepCopy()
+	features, unknown, unsupported := parseFeatures(cm.Spec)
+	d := Decision{Plan: reconcile.Plan{Object: cm}, Features: features}
+	if cm.DeletionTimestamp != nil {
+		return remove(s, d)
+	}
+	if !slices.Contains(cm.Finalizers, operatorv1.FinalizerClusterManager) {
+		cm.Finalizers = append(cm.Finalizers, operatorv1.FinalizerClusterManager)
+	}
+	cm.Status.ObservedGeneration = cm.Generation
+	judgeGates(s, unknown, unsupported)(cm)
+	if len(s.Split) > 0 {
+		degrade(s, cm, reasonSplitLayout, fmt.Sprintf("A hub of the split layout runs here (%s); remove its Deployments, then this one takes over", strings.Join(s.Split, ", ")))
+		return d
+	}
+	if cm.Spec.DeployOption.Mode == operatorv1.InstallModeHosted {
+		degrade(s, cm, reasonHostedMode, "spec.deployOption.mode Hosted is not served by the compact layout; use Default, or the split layout")
+		return d
+	}
+	return build(s, d)
+}
+
+// build applies stage after stage; a stage waits for the one before.
+func build(s State, d Decision) Decision {
+	cm := d.Object.(*operatorv1.ClusterManager) //nolint:errcheck,forcetypeassert // set by Decide
+	if !s.CertsNext.IsZero() {
+		d.RequeueAfter = max(s.CertsNext.Sub(s.Now), time.Second)
+	}
+	waiting := ""
+	d.Apply = certificates(s)
+	reason := operatorv1.ReasonHubResourceApplyFailed
+	if s.Stored {
+		reason = operatorv1.ReasonCRDApplyFailed
+		d.Apply = append(d.Apply, definitions(s)...)
+		waiting = notEstablished(s)
+	} else {
+		waiting = "certificates to be stored"
+	}
+	switch {
+	case waiting != "":
+	case s.Serving != nil:
+		waiting = "admission to be served: " + s.Serving.Error()
+	case s.Unready != "":
+		waiting = s.Unready
+	default:
+		reason = operatorv1.ReasonWebhookApplyFailed
+		for _, h := range hooks {
+			d.Apply = append(d.Apply, reconcile.Apply{Object: h.object(cm.Name, s.Certs.Bundle), LiveVersion: s.Versions[h.name]})
+			if s.Versions[h.name] == "" {
+				waiting = "admission to be registered"
+			}
+		}
+	}
+	// Loops that run go on while something is repaired.
+	d.Run = waiting == "" || s.Loops == nil
+	d.OnFailure = &metav1.Condition{Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: reason, Message: "The hub is not complete:"}
+	report(s, cm, waiting)
+	return d
+}
+
+func definitions(s State) []reconcile.Apply {
+	var out []reconcile.Apply
+	for _, def := range s.Definitions {
+		if def.Wanted != nil && def.Newer == "" {
+			out = append(out, reconcile.Apply{Object: def.Wanted, LiveVersion: def.Version})
+		}
+	}
+	return out
+}
+
+// notEstablished names the APIs that are not served yet.
+func notEstablished(s State) string {
+	var missing []string
+	for _, def := range s.Definitions {
+		if !def.Established {
+			missing = append(missing, def.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "APIs to be established: " + strings.Join(missing, ", ")
+}
+
+// report sets the conditions of a hub that is being kept in order.
+func report(s State, cm *operatorv1.ClusterManager, waiting string) {
+	if waiting != "" {
+		set(cm, s.Now, metav1.Condition{
+			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue,
+			Reason: operatorv1.ReasonClusterManagerDeploymentRolling, Message: "Waiting for " + waiting,
+		})
+		if s.Loops != nil {
+			functional(s, cm, s.Loops)
+		}
+		return
+	}
+	applied := metav1.Condition{Type: operatorv1.ConditionApplied, Status: metav1.ConditionTrue, Reason: operatorv1.ReasonClusterManagerApplied, Message: "All parts of the hub are applied"}
+	if newer := newerAPIs(s); newer != "" {
+		applied.Message = "All parts of the hub are applied; left as they are: " + newer
+	}
+	set(cm, s.Now, applied)
+	if s.Loops != nil {
+		set(cm, s.Now, metav1.Condition{
+			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonStarting, Message: "Waiting for controllers: " + s.Loops.Error(),
+		})
+	} else {
+		set(cm, s.Now, metav1.Condition{
+			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonClusterManagerUpToDate, Message: "The hub is as it has to be",
+		})
+	}
+	functional(s, cm, s.Loops)
+}
+
+func newerAPIs(s State) string {
+	var out []string
+	for _, def := range s.Definitions {
+		if def.Newer != "" {
+			out = append(out, fmt.Sprintf("%s is of the newer release %s", def.Name, def.Newer))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// functional tells whether the loops work.
+func functional(s State, cm *operatorv1.ClusterManager, fault error) {
+	if fault != nil {
+		degrade(s, cm, "", "Controllers do not run: "+fault.Error())
+		return
+	}
+	set(cm, s.Now, metav1.Condition{
+		Type: operatorv1.ConditionHubRegistrationDegraded, Status: metav1.ConditionFalse,
+		Reason: operatorv1.ReasonRegistrationFunctional, Message: "Registration works",
+	})
+	set(cm, s.Now, metav1.Condition{
+		Type: operatorv1.ConditionHubPlacementDegraded, Status: metav1.ConditionFalse,
+		Reason: operatorv1.ReasonPlacementFunctional, Message: "Placement works",
+	})
+}
+
+// degrade says of both parts that they do not work; the empty reason means that
+// of a missing pod.
+func degrade(s State, cm *operatorv1.ClusterManager, reason, message string) {
+	registration, placement := reason, reason
+	if reason == "" {
+		registration, placement = operatorv1.ReasonUnavailableRegistrationPod, operatorv1.ReasonUnavailablePlacementPod
+	}
+	set(cm, s.Now, metav1.Condition{Type: operatorv1.ConditionHubRegistrationDegraded, Status: metav1.ConditionTrue, Reason: registration, Message: message})
+	set(cm, s.Now, metav1.Condition{Type: operatorv1.ConditionHubPlacementDegraded, Status: metav1.ConditionTrue, Reason: placement, Message: message})
+}
+
+// judgeGates tells of feature gates that are not known, or not served here.
+func judgeGates(s State, unknown, unsupported []string) func(*operatorv1.ClusterManager) {
+	c := metav1.Condition{
+		Type: operatorv1.ConditionValidFeatureGates, Status: metav1.ConditionTrue,
+		Reason: operatorv1.ReasonFeatureGatesAllValid, Message: "Feature gates are all valid",
+	}
+	if len(unknown)+len(unsupported) > 0 {
+		c.Status, c.Reason = metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting
+		c.Message = "There are some invalid feature gates:"
+		if len(unknown) > 0 {
+			c.Message += fmt.Sprintf(" unknown: %s;", strings.Join(unknown, ", "))
+		}
+		if len(unsupported) > 0 {
+			c.Message += fmt.Sprintf(" not supported yet: %s;", strings.Join(unsupported, ", "))
+		}
+		c.Message += " all others are in effect"
+	}
+	return func(cm *operatorv1.ClusterManager) { set(cm, s.Now, c) }
+}
+
+// remove waits until nothing is left, then lets the ClusterManager go. Loops
+// run until then: they let clusters and their objects go.
+func remove(s State, d Decision) Decision {
+	cm := d.Object.(*operatorv1.ClusterManager) //nolint:errcheck,forcetypeassert // set by Decide
+	if s.Removed {
+		cm.Finalizers = slices.DeleteFunc(cm.Finalizers, func(f string) bool { return f == operatorv1.FinalizerClusterManager })
+		return d
+	}
+	d.Run, d.RequeueAfter = true, retryRemoval
+	c := metav1.Condition{Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonRemoving, Message: "Waiting for " + s.Remaining}
+	have := apimeta.FindStatusCondition(cm.Status.Conditions, c.Type)
+	if have == nil || have.Reason != reasonRemoving {
+		d.Events = append(d.Events, reconcile.Event{Type: corev1.EventTypeNormal, Reason: "Removing", Message: "The hub is being removed", Namespace: operatorv1.NamespaceOperator})
+	}
+	set(cm, s.Now, c)
+	return d
+}
+
+// set changes a condition that does not say so already.
+func set(cm *operatorv1.ClusterManager, now time.Time, c metav1.Condition) {
+	have := apimeta.FindStatusCondition(cm.Status.Conditions, c.Type)
+	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
+		return
+	}
+	c.ObservedGeneration = cm.Generation
+	reconcile.SetCondition(&cm.Status.Conditions, c, now)
+}

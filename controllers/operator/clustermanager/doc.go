@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clustermanager makes of the ClusterManager what it says, in the
+// compact layout: certificates, the APIs of the hub, its admission, and then the
+// control loops in the same process; and takes all that away again when the
+// ClusterManager is deleted.
+//
+// One pass goes as far as it can: certificates, APIs, until they are
+// established, admission, once this process serves it, loops. What it waits for
+// is in the conditions of the ClusterManager, never only in a log. It does not
+// start beside a running hub of the split layout. Changes of feature gates
+// restart the loops, not the process.
+//
+// It owns the Secrets and the ConfigMap of operator.md 1.7, the twelve
+// CustomResourceDefinitions of the hub, the four webhook configurations, and
+// the conditions and the finalizer of the ClusterManager. What the installer
+// applies (config/hub) it leaves alone.
+//
+// Contract: operator.md 1.3, 1.4, 1.6, 1.7 and 1.9; other than there, admission
+// goes first when the hub is removed, and certificates last.
+package clustermanager

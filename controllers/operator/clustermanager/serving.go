@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// servingSecrets are the Secrets of the serving certificates, by the DNS name
+// that each is for.
+func servingSecrets() map[string]string {
+	return map[string]string{
+		dnsName(operatorv1.ServiceRegistrationWebhook): operatorv1.SecretRegistrationWebhookServingCert,
+		dnsName(operatorv1.ServiceWorkWebhook):         operatorv1.SecretWorkWebhookServingCert,
+		dnsName(operatorv1.ServiceAddOnWebhook):        operatorv1.SecretAddOnWebhookServingCert,
+	}
+}
+
+func dnsName(service string) string { return service + "." + hub.Namespace + ".svc" }
+
+// ServingNames are the DNS names that admission and conversion are reached by.
+func ServingNames() []string {
+	return []string{
+		dnsName(operatorv1.ServiceRegistrationWebhook), dnsName(operatorv1.ServiceWorkWebhook), dnsName(operatorv1.ServiceAddOnWebhook),
+	}
+}
+
+// tlsSecret holds a pair in the hub's namespace.
+func tlsSecret(owner, name string, p certs.Pair) *corev1.Secret {
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: hub.ComponentNamespace, Name: name, Labels: inventory(owner)},
+		Type:       corev1.SecretTypeTLS,
+		Data:       map[string][]byte{corev1.TLSCertKey: p.Cert, corev1.TLSPrivateKeyKey: p.Key},
+	}
+}
+
+// bundleMap holds the authorities.
+func bundleMap(owner string, bundle []byte) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: hub.ComponentNamespace, Name: operatorv1.ConfigMapCABundle, Labels: inventory(owner)},
+		Data:       map[string]string{operatorv1.ConfigMapKeyCABundle: string(bundle)},
+	}
+}
+
+// certificates are the applies that make what is stored what is wanted: the
+// authorities before what they vouch for.
+func certificates(s State) []reconcile.Apply {
+	owner := s.ClusterManager.Name
+	out := []reconcile.Apply{
+		{Object: tlsSecret(owner, operatorv1.SecretSigner, s.Certs.Signer), LiveVersion: s.Versions[operatorv1.SecretSigner]},
+		{Object: bundleMap(owner, s.Certs.Bundle), LiveVersion: s.Versions[operatorv1.ConfigMapCABundle]},
+	}
+	secrets := servingSecrets()
+	for _, name := range ServingNames() {
+		out = append(out, reconcile.Apply{Object: tlsSecret(owner, secrets[name], s.Certs.Leaves[name]), LiveVersion: s.Versions[secrets[name]]})
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// hook is one webhook configuration; its name is also that of its webhook.
+type hook struct {
+	name, service, path       string
+	group, version, resources string
+	mutating                  bool
+}
+
+// hooks are the four of operator.md 1.4.
+var hooks = []hook{
+	{
+		name: "managedclustermutators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
+		path: webhook.PathMutateCluster, group: clusterv1.GroupName, version: "*", resources: "managedclusters", mutating: true,
+	},
+	{
+		name: "managedclustervalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
+		path: webhook.PathValidateCluster, group: clusterv1.GroupName, version: "*", resources: "managedclusters",
+	},
+	{
+		name: "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
+		path: webhook.PathValidateBinding, group: clusterv1.GroupName, version: "v1beta2", resources: "managedclustersetbindings",
+	},
+	{
+		name: "manifestworkvalidators.admission.work.open-cluster-management.io", service: operatorv1.ServiceWorkWebhook,
+		path: webhook.PathValidateWork, group: workv1.GroupName, version: "*", resources: "manifestworks",
+	},
+}
+
+// hookTimeout in seconds, as the contract has it.
+const hookTimeout = 10
+
+func inventory(name string) map[string]string {
+	return map[string]string{operatorv1.LabelCreatedByClusterManager: name}
+}
+
+// object is the configuration, verified by the authorities in the bundle.
+func (h hook) object(owner string, bundle []byte) reconcile.Object {
+	fail, none, timeout := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone, int32(hookTimeout)
+	all, port := admissionregistrationv1.AllScopes, int32(hub.WebhookPort)
+	client := admissionregistrationv1.WebhookClientConfig{
+		Service:  &admissionregistrationv1.ServiceReference{Namespace: hub.Namespace, Name: h.service, Path: &h.path, Port: &port},
+		CABundle: bundle,
+	}
+	rules := []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{h.group}, APIVersions: []string{h.version}, Resources: []string{h.resources}, Scope: &all,
+		},
+	}}
+	versions := []string{"v1", "v1beta1"}
+	meta := metav1.ObjectMeta{Name: h.name, Labels: inventory(owner)}
+	group := admissionregistrationv1.SchemeGroupVersion.String()
+	if h.mutating {
+		return &admissionregistrationv1.MutatingWebhookConfiguration{
+			TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "MutatingWebhookConfiguration"}, ObjectMeta: meta,
+			Webhooks: []admissionregistrationv1.MutatingWebhook{{
+				Name: h.name, ClientConfig: client, Rules: rules, FailurePolicy: &fail, SideEffects: &none,
+				TimeoutSeconds: &timeout, AdmissionReviewVersions: versions,
+			}},
+		}
+	}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "ValidatingWebhookConfiguration"}, ObjectMeta: meta,
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+			Name: h.name, ClientConfig: client, Rules: rules, FailurePolicy: &fail, SideEffects: &none,
+			TimeoutSeconds: &timeout, AdmissionReviewVersions: versions,
+		}},
+	}
+}
