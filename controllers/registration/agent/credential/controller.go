@@ -207,7 +207,7 @@ func (c *Controller) tell(ctx context.Context, r Report) {
 	if before == r {
 		return
 	}
-	if before.Phase != r.Phase || before.Renewal != r.Renewal || r.Phase == PhaseConnecting {
+	if before.Phase != r.Phase || before.Renewal != r.Renewal {
 		logr.FromContextOrDiscard(ctx).Info("Registration moved on", "phase", r.Phase, "cluster", r.Identity.Cluster, "message", r.Message)
 	}
 	if c.o.OnReport != nil {

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+var (
+	works       = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "manifestworks"}
+	klusterlets = schema.GroupVersionResource{Group: "operator.open-cluster-management.io", Version: "v1", Resource: "klusterlets"}
+)
+
+// binary builds the agent once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "ocm-agent-bin-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "ocm-agent")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building ocm-agent: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// spoke is a cluster that is managed or will be.
+type spoke struct {
+	*harness.Cluster
+	client dynamic.Interface
+}
+
+func newSpoke(t *testing.T) *spoke {
+	t.Helper()
+	c := harness.ControlPlane(t, "spoke")
+	return &spoke{Cluster: c, client: c.Dynamic(t)}
+}
+
+// apply writes an object as a person with all rights.
+func apply(t *testing.T, client dynamic.Interface, u *unstructured.Unstructured) {
+	t.Helper()
+	_, err := client.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace()).
+		Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	require.NoError(t, err, "%s %s", u.GetKind(), u.GetName())
+}
+
+// install applies the objects of an agent, as the plugin does.
+func (s *spoke) install(t *testing.T, o config.Options) {
+	t.Helper()
+	o.Image = "ghcr.io/kubectl-ocm/ocm-agent:test"
+	objects, err := config.Objects(o)
+	require.NoError(t, err)
+	for _, u := range objects {
+		if u.GetKind() == "Klusterlet" {
+			require.Eventually(t, func() bool {
+				_, err := s.client.Resource(klusterlets).List(t.Context(), metav1.ListOptions{})
+				return err == nil
+			}, wait, 10*time.Millisecond)
+		}
+		apply(t, s.client, u)
+	}
+}
+
+// agent is a running ocm-agent.
+type agent struct {
+	cmd  *exec.Cmd
+	log  string
+	port int
+	done chan struct{}
+}
+
+// start runs the agent's process with the token of its ServiceAccount.
+func (s *spoke) start(t *testing.T, args ...string) *agent {
+	t.Helper()
+	path, err := binary()
+	require.NoError(t, err)
+	if len(args) == 0 {
+		args = []string{"run"}
+	}
+	dir := t.TempDir()
+	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
+	files := filepath.Join(dir, "var/run/secrets/kubernetes.io/serviceaccount")
+	require.NoError(t, os.MkdirAll(files, 0o700))
+	for name, content := range map[string]string{"token": cfg.BearerToken, "ca.crt": string(cfg.CAData), "namespace": operatorv1.NamespaceAgent} {
+		require.NoError(t, os.WriteFile(filepath.Join(files, name), []byte(content), 0o600))
+	}
+	api, err := url.Parse(cfg.Host)
+	require.NoError(t, err)
+	a := &agent{port: freePort(t), log: filepath.Join(dir, "log"), done: make(chan struct{})}
+	out, err := os.Create(a.log)
+	require.NoError(t, err)
+	a.cmd = exec.Command(path, args...)
+	a.cmd.Stdout, a.cmd.Stderr = out, out
+	a.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	a.cmd.Env = []string{"OCM_ROOT=" + dir, fmt.Sprintf("OCM_PORTS=8443:%d", a.port), "POD_NAME=klusterlet-agent-0", "POD_NAMESPACE=" + operatorv1.NamespaceAgent,
+		"KUBERNETES_SERVICE_HOST=" + api.Hostname(), "KUBERNETES_SERVICE_PORT=" + api.Port()}
+	require.NoError(t, a.cmd.Start())
+	go func() {
+		defer close(a.done)
+		_ = a.cmd.Wait()
+		_ = out.Close()
+	}()
+	t.Cleanup(func() {
+		a.kill()
+		if t.Failed() || os.Getenv("OCM_TEST_LOG") != "" {
+			text, _ := os.ReadFile(a.log)
+			t.Logf("log of the agent:\n%s", text)
+		}
+	})
+	return a
+}
+
+// kill ends the process as a crash does.
+func (a *agent) kill() {
+	_ = a.cmd.Process.Kill()
+	<-a.done
+}
+
+// stop ends it in order and tells its exit code.
+func (a *agent) stop() int {
+	_ = a.cmd.Process.Signal(syscall.SIGTERM)
+	<-a.done
+	return a.cmd.ProcessState.ExitCode()
+}
+
+// running tells whether the process is alive.
+func (a *agent) running() bool {
+	select {
+	case <-a.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// resident is the resident memory of the process in KiB.
+func (a *agent) resident(t *testing.T) int {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
+	require.NoError(t, err)
+	for line := range strings.SplitSeq(string(raw), "\n") {
+		var n int
+		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &n); err == nil {
+			return n
+		}
+	}
+	t.Fatal("no VmRSS")
+	return 0
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// secret reads a secret of the agent's namespace; nil when it is not there.
+func (s *spoke) secret(ctx context.Context, name string) map[string][]byte {
+	u, err := s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	out := map[string][]byte{}
+	encoded, _, _ := unstructured.NestedStringMap(u.Object, "data")
+	for key, value := range encoded {
+		raw, err := base64.StdEncoding.DecodeString(value)
+		if err == nil {
+			out[key] = raw
+		}
+	}
+	return out
+}
+
+// setBootstrap replaces the bootstrap kubeconfig.
+func (s *spoke) setBootstrap(t *testing.T, raw []byte) {
+	t.Helper()
+	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{"namespace": operatorv1.NamespaceAgent, "name": operatorv1.SecretBootstrapHubKubeconfig},
+		"data":     map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(raw)}}})
+}
+
+func (s *spoke) klusterlet(t *testing.T) *operatorv1.Klusterlet {
+	t.Helper()
+	k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "klusterlet")
+	require.NoError(t, err)
+	return k
+}
+
+// awaitKlusterlet waits until a condition of the Klusterlet has that reason and
+// a message with that text.
+func (s *spoke) awaitKlusterlet(t *testing.T, kind, reason, message string) {
+	t.Helper()
+	var last *metav1.Condition
+	require.Eventually(t, func() bool {
+		last = apimeta.FindStatusCondition(s.klusterlet(t).Status.Conditions, kind)
+		return last != nil && last.Reason == reason && strings.Contains(last.Message, message)
+	}, wait, 20*time.Millisecond, "%s with %s %q", kind, reason, message)
+}
+
+func data(t *testing.T, u *unstructured.Unstructured, path ...string) []byte {
+	t.Helper()
+	encoded, found, err := unstructured.NestedString(u.Object, path...)
+	require.NoError(t, err)
+	require.True(t, found)
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	require.NoError(t, err)
+	return raw
+}
