@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
@@ -46,7 +47,9 @@ func startFleet(t *testing.T, names ...string) *fleet {
 	f.kubeconfig = filepath.Join(f.home, "config")
 	require.NoError(t, nodes.WriteKubeconfig(f.kubeconfig, clusters...))
 	for _, c := range clusters {
-		f.before[c.Name] = objects(t, c)
+		var err error
+		f.before[c.Name], err = objects(t, c)
+		require.NoError(t, err)
 	}
 	t.Cleanup(func() { f.explain(t) })
 	return f
@@ -126,15 +129,17 @@ func (f *fleet) explain(t *testing.T) {
 var passing = []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses"}
 
 // objects lists everything that a cluster holds, of every kind that can be
-// listed: "<kind> <namespace>/<name>", sorted.
-func objects(t *testing.T, c *nodes.Cluster) []string {
+// listed: "<version> <kind> <namespace>/<name>", sorted. It fails when a kind
+// goes away meanwhile.
+func objects(t *testing.T, c *nodes.Cluster) ([]string, error) {
 	t.Helper()
 	kinds := strings.Fields(kubectl(t, c, "api-resources", "--verbs=list", "--cached=false", "-o", "name"))
 	kinds = slices.DeleteFunc(kinds, func(kind string) bool { return slices.Contains(passing, kind) })
 	const row = `jsonpath={range .items[*]}{.apiVersion} {.kind} {.metadata.namespace}/{.metadata.name}{"\n"}{end}`
-	rows := strings.Split(kubectl(t, c, "get", strings.Join(kinds, ","), "-A", "-o", row), "\n")
+	out, err := c.Kubectl(t.Context(), "get", strings.Join(kinds, ","), "-A", "-o", row)
+	rows := strings.Split(strings.TrimSpace(out), "\n")
 	slices.Sort(rows)
-	return slices.Compact(rows)
+	return slices.Compact(rows), err
 }
 
 // requireAsBefore waits until a cluster holds what it held at the start, no
@@ -142,20 +147,12 @@ func objects(t *testing.T, c *nodes.Cluster) []string {
 func (f *fleet) requireAsBefore(t *testing.T, c *nodes.Cluster) {
 	t.Helper()
 	eventually(t, func() error {
-		now := objects(t, c)
-		var differ []string
-		for _, row := range now {
-			if !slices.Contains(f.before[c.Name], row) {
-				differ = append(differ, "left: "+row)
-			}
+		now, err := objects(t, c)
+		if err != nil {
+			return err
 		}
-		for _, row := range f.before[c.Name] {
-			if !slices.Contains(now, row) {
-				differ = append(differ, "gone: "+row)
-			}
-		}
-		if len(differ) > 0 {
-			return fmt.Errorf("%s is not as before:\n%s", c.Name, strings.Join(differ, "\n"))
+		if diff := cmp.Diff(f.before[c.Name], now); diff != "" {
+			return fmt.Errorf("%s is not as before (-gone +left):\n%s", c.Name, diff)
 		}
 		return nil
 	})
