@@ -133,7 +133,7 @@ func decideOne(s State, ordinal int) (Task, time.Duration) {
 	task.ID = apply.IDOf(task.Resource, m.Object.GetNamespace(), m.Object.GetName())
 	task.Meta.Resource, task.Meta.Namespace = task.Resource.Resource, m.Object.GetNamespace()
 	task.Options = m.Options
-	task.Intent = intentOf(m, ownerUID(s.Applied))
+	task.Intent = intentOf(m)
 	task.Outcome.Feedback = feedback(s.Work, task.ID)
 	if m.Before == nil || m.Before.Intent != task.Intent {
 		task.Look, task.Write = true, m.Refusal == nil
@@ -217,12 +217,12 @@ func ownerUID(applied *workv1.AppliedManifestWork) types.UID {
 }
 
 // intentOf digests everything that decides how the object is written.
-func intentOf(m Manifest, owner types.UID) intent {
+func intentOf(m Manifest) intent {
 	refusal := ""
 	if m.Refusal != nil {
 		refusal = m.Refusal.Error()
 	}
-	raw, err := json.Marshal([]any{m.Raw, m.Mapping, m.Options, owner, m.Rival, refusal})
+	raw, err := json.Marshal([]any{m.Raw, m.Mapping, m.Options, m.Rival, refusal})
 	if err != nil {
 		return intent{}
 	}

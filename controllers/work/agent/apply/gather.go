@@ -26,9 +26,10 @@ func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *r
 	named := map[apply.ID]*Item{}
 	places := map[workv1.ManifestResourceMeta]*Item{}
 	for i := range r.items {
-		if item := &r.items[i]; item.Named {
+		switch item := &r.items[i]; {
+		case item.Named && s.Applied != nil && s.Applied.UID == r.owner:
 			named[item.ID] = item
-		} else {
+		case !item.Named:
 			places[withoutPlace(item.Meta)] = item
 		}
 	}

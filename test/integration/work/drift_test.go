@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestADeletedObjectComesBack(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
+	before := s.ready("web")
+	uid := s.get(configMaps, "one").GetUID()
+	require.NoError(t, s.spoke.Resource(configMaps).Namespace(s.namespace).Delete(context.Background(), "one", metav1.DeleteOptions{}))
+	s.eventually(func() bool { return s.data("one", "a") == "1" }, "it did not come back")
+	next := s.get(configMaps, "one").GetUID()
+	require.NotEqual(t, uid, next)
+	s.eventually(func() bool {
+		for _, r := range s.applied("web").Status.AppliedResources {
+			if r.Name == "one" && r.UID == next {
+				return true
+			}
+		}
+		return false
+	}, "the new identity is not recorded")
+	require.Equal(t, before.ResourceVersion, s.work("web").ResourceVersion, "the hub hears nothing of it")
+}
+
+func TestAChangedFieldIsRepairedAndForeignChangesAreNot(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	s.patch(configMaps, "one", `{"data":{"a":"2","theirs":"2"}}`)
+	s.eventually(func() bool { return s.data("one", "a") == "1" }, "it was not repaired")
+	require.Equal(t, "2", s.data("one", "theirs"))
+
+	s.eventually(func() bool { return len(s.sent.take()) == 0 }, "the agent does not come to rest")
+	for i := range 5 {
+		s.patch(configMaps, "one", fmt.Sprintf(`{"data":{"theirs":"%d"},"metadata":{"labels":{"l":"%d"}}}`, i, i))
+	}
+	require.Never(t, func() bool { return len(s.sent.take()) > 0 }, second, 50*millisecond, "a change of what is not ours costs no request")
+	s.patch(configMaps, "one", `{"metadata":{"ownerReferences":null}}`)
+	s.eventually(func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) == 1 }, "the owner did not come back")
+}
+
+func TestDriftWhileTheAgentWasAwayIsRepaired(t *testing.T) {
+	s := newScene(t)
+	stop := s.start()
+	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
+	s.ready("web")
+	stop()
+	require.NoError(t, s.spoke.Resource(configMaps).Namespace(s.namespace).Delete(context.Background(), "one", metav1.DeleteOptions{}))
+	s.patch(configMaps, "two", `{"data":{"a":"2"}}`)
+	s.start()
+	s.eventually(func() bool { return s.data("one", "a") == "1" && s.data("two", "a") == "1" }, "not repaired")
+}
+
+func TestDriftIsRepairedWhileTheHubIsAway(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	s.sent.cut("hub")
+	require.NoError(t, s.spoke.Resource(configMaps).Namespace(s.namespace).Delete(context.Background(), "one", metav1.DeleteOptions{}))
+	s.eventually(func() bool { return s.data("one", "a") == "1" }, "it did not come back")
+}
+
+func TestAtRestNothingIsSent(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	for i := range 10 {
+		s.create(fmt.Sprintf("web-%d", i), []string{configMap(fmt.Sprintf("one-%d", i), "a", "1"), replace(account, "NAME", fmt.Sprintf("sa-%d", i))})
+	}
+	for i := range 10 {
+		s.ready(fmt.Sprintf("web-%d", i))
+	}
+	s.eventually(func() bool {
+		before := len(s.sent.take())
+		return before == 0
+	}, "the agent does not come to rest")
+	require.Never(t, func() bool { return len(s.sent.take()) > 0 }, 5*second, 100*millisecond)
+}
+
+func TestAFightIsDampedAndSaid(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	for i := range 6 {
+		s.patch(configMaps, "one", fmt.Sprintf(`{"data":{"a":"theirs-%d"}}`, i))
+		s.eventually(func() bool { return s.data("one", "a") == "1" || i == 5 }, "repair %d", i)
+	}
+	s.eventually(func() bool {
+		return strings.Contains(condition(s.work("web"), 0, "Applied").Message, "somebody else keeps changing the object")
+	}, "the fight is not said")
+	s.sent.take()
+	require.Never(t, func() bool { return s.data("one", "a") == "1" }, 2*second, 100*millisecond, "the agent fights on at full speed")
+}
+
+func TestObjectsInManyNamespacesAreWatchedByOneWatch(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	var manifests []string
+	for i := range 9 {
+		name := fmt.Sprintf("%s-%d", s.namespace, i)
+		apply(t, s.spoke, namespaces, "", fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name))
+		t.Cleanup(func() {
+			require.NoError(t, s.spoke.Resource(namespaces).Delete(context.Background(), name, metav1.DeleteOptions{}))
+		})
+		manifests = append(manifests, replace(configMap("one", "a", "1"), "NS", name))
+	}
+	s.create("web", manifests)
+	s.ready("web")
+	s.eventually(func() bool {
+		for _, r := range s.sent.take() {
+			if r == "spoke GET /api/v1/configmaps" {
+				return true
+			}
+		}
+		return false
+	}, "there is no watch of the whole cluster")
+	last := fmt.Sprintf("%s-%d", s.namespace, 8)
+	require.NoError(t, s.spoke.Resource(configMaps).Namespace(last).Delete(context.Background(), "one", metav1.DeleteOptions{}))
+	s.eventually(func() bool { return s.getIn(configMaps, last, "one") != nil }, "drift is not repaired")
+}
+
+func TestADefinitionThatArrivesLaterIsNoticedAtOnce(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	grantWidgets(s)
+	kind, definition := widgetDefinition(s)
+	widget := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":%q,"metadata":{"name":"w","namespace":"NS"},"spec":{"size":1}}`, kind)
+	s.create("web", []string{widget, configMap("one", "a", "1")})
+	work := s.settled("web", "Applied", metav1.ConditionFalse)
+	require.Contains(t, condition(work, 0, "Applied").Message, fmt.Sprintf("the server doesn't have a resource type %q", kind))
+	require.Equal(t, "Resource meta is incomplete", condition(work, 0, "Available").Message)
+	require.Empty(t, work.Status.ResourceStatus.Manifests[0].ResourceMeta.Resource)
+	require.Equal(t, metav1.ConditionTrue, condition(work, 1, "Applied").Status)
+	begin := time.Now()
+	apply(t, s.spoke, definitions, "", definition)
+	s.ready("web")
+	require.Less(t, time.Since(begin), 10*second)
+	s.remove("web")
+	s.gone("web")
+}
+
+func TestADefinitionAndItsObjectTravelInOneWork(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	grantWidgets(s)
+	kind, definition := widgetDefinition(s)
+	widget := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":%q,"metadata":{"name":"w","namespace":"NS"},"spec":{"size":1}}`, kind)
+	s.create("web", []string{widget, definition})
+	s.ready("web")
+	gvr := definitionsOf(kind)
+	s.patch(gvr, "w", `{"spec":{"size":2}}`)
+	s.eventually(func() bool { return fmt.Sprint(s.get(gvr, "w").Object["spec"]) == "map[size:1]" }, "drift of a custom object is not repaired")
+	s.remove("web")
+	s.gone("web")
+	require.Nil(t, s.getIn(definitions, "", gvr.Resource+".example.com"))
+}
+
+func TestARemovedDefinitionHarmsNoOtherKind(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	grantWidgets(s)
+	kind, definition := widgetDefinition(s)
+	apply(t, s.spoke, definitions, "", definition)
+	widget := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":%q,"metadata":{"name":"w","namespace":"NS"},"spec":{"size":1}}`, kind)
+	s.create("web", []string{widget, configMap("one", "a", "1")})
+	s.ready("web")
+	gvr := definitionsOf(kind)
+	require.NoError(t, s.spoke.Resource(definitions).Delete(context.Background(), gvr.Resource+".example.com", metav1.DeleteOptions{}))
+	work := s.settled("web", "Applied", metav1.ConditionFalse)
+	require.Equal(t, metav1.ConditionTrue, condition(work, 1, "Applied").Status)
+	s.update("web", s.manifests(widget, configMap("one", "a", "2")))
+	s.eventually(func() bool { return s.data("one", "a") == "2" }, "other kinds wait")
+	apply(t, s.spoke, definitions, "", definition)
+	s.ready("web")
+	require.NotNil(t, s.get(gvr, "w"))
+	s.remove("web")
+	s.gone("web")
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// widgetDefinition is a kind of the scene's own, and its definition.
+func widgetDefinition(s *scene) (kind, definition string) {
+	kind = "Widget" + s.config.HubHash[:8]
+	plural := strings.ToLower(kind) + "s"
+	s.t.Cleanup(func() {
+		err := s.spoke.Resource(definitions).Delete(context.Background(), plural+".example.com", metav1.DeleteOptions{})
+		if !apierrors.IsNotFound(err) {
+			require.NoError(s.t, err)
+		}
+	})
+	return kind, fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[2]s.example.com"},
+		"spec":{"group":"example.com","scope":"Namespaced","names":{"kind":%[1]q,"plural":%[2]q,"singular":%[3]q,"listKind":"%[1]sList"},
+		"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"}}}}}}}]}}`,
+		kind, plural, strings.ToLower(kind))
+}
+
+func definitionsOf(kind string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: strings.ToLower(kind) + "s"}
+}
+
+// grantWidgets gives the agent rights on a group the way a user does: by a role
+// with the aggregation label.
+func grantWidgets(s *scene) {
+	apply(s.t, s.spoke, clusterRoles, "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",
+		"metadata":{"name":"widgets-for-works","labels":{"open-cluster-management.io/aggregate-to-work":"true"}},
+		"rules":[{"apiGroups":["example.com"],"resources":["*"],"verbs":["*"]}]}`)
+}
+
+var errCut = errors.New("the line is cut")
+
+// cut makes every request to one side fail from now on.
+func (c *counter) cut(side string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = func(to string, _ *http.Request) error {
+		if to == side {
+			return errCut
+		}
+		return nil
+	}
+}
+
+// heal undoes cut.
+func (c *counter) heal() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = nil
+}
