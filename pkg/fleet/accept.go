@@ -262,10 +262,6 @@ func (o *AcceptOptions) acceptCluster(ctx context.Context, r *run, mc *clusterv1
 	if err != nil {
 		return explain("accepting "+mc.Name, o.Hub, err)
 	}
-	if mc.Spec.HubAcceptsClient && hasLabels(mc.Labels, o.Labels) && change.Action == Configured && !r.common.reads() {
-		// Only the owner of the field changed.
-		change.Action = Unchanged
-	}
 	out.Changes = append(out.Changes, change)
 	if change.Action != Unchanged {
 		out.Action, out.Message = Created, "accepted"
@@ -273,15 +269,6 @@ func (o *AcceptOptions) acceptCluster(ctx context.Context, r *run, mc *clusterv1
 		out.Message = "was accepted already"
 	}
 	return nil
-}
-
-func hasLabels(have, want map[string]string) bool {
-	for k, v := range want {
-		if have[k] != v {
-			return false
-		}
-	}
-	return true
 }
 
 // choose returns the requests to approve, or why none can be. Requests of more

@@ -20,7 +20,6 @@ import (
 func (r *run) apply(ctx context.Context, c *Cluster, objects []*unstructured.Unstructured) ([]Change, error) {
 	var out []Change
 	for _, u := range objects {
-		r.detail(describe(u))
 		change, err := r.applyOne(ctx, c, u)
 		if err != nil {
 			return out, explain("applying "+describe(u), c, err)
@@ -121,7 +120,8 @@ func actionOf(live, applied *unstructured.Unstructured) Action {
 	switch {
 	case live == nil || live.GetUID() != applied.GetUID():
 		return Created
-	case live.GetResourceVersion() == applied.GetResourceVersion():
+	case live.GetResourceVersion() == applied.GetResourceVersion(), equality.Semantic.DeepEqual(clean(live).Object, clean(applied).Object):
+		// A new version whose content is the same only says who owns the fields.
 		return Unchanged
 	}
 	return Configured

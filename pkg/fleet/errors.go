@@ -109,3 +109,6 @@ func isNoKind(err error) bool {
 
 // oneLine folds an error text into one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// asError finds the Error in err.
+func asError(err error, e **Error) bool { return errors.As(err, e) }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
@@ -148,6 +149,9 @@ func (j *join) checkHub(ctx context.Context) error {
 		return err
 	}
 	if err := needHub(ctx, j.hub); err != nil {
+		if j.Token != "" && apierrors.IsUnauthorized(err) {
+			return tokenError(j.hub, err, newTokenFix)
+		}
 		return err
 	}
 	if j.Token != "" {

@@ -102,6 +102,9 @@ func podCause(p *corev1.Pod) string {
 			return withText("not ready", condition.Message)
 		}
 	}
+	if p.Spec.NodeName == "" {
+		return withText("pending, no node has taken it", p.Status.Message)
+	}
 	if p.Status.Phase == corev1.PodPending {
 		return withText("pending", p.Status.Message)
 	}

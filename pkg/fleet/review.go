@@ -53,10 +53,13 @@ func missingRights(ctx context.Context, c *Cluster, want []right) ([]string, err
 	return out, nil
 }
 
+// newTokenFix helps where a token does not.
+const newTokenFix = "kubectl ocm hub token --context <the hub's context>      then give the new token to join"
+
 // checkToken tells why a token cannot be joined with. With reads only what is
 // stored nowhere in any case is sent: a read instead of the reviews.
 func checkToken(ctx context.Context, hub *Cluster, onlyReads bool) error {
-	fix := "kubectl ocm hub token --context HUB      then give the new token to join"
+	fix := newTokenFix
 	if onlyReads {
 		_, err := hub.Client.Resource(managedClusters).Get(ctx, "does-not-exist", metav1.GetOptions{})
 		if err == nil || apierrors.IsNotFound(err) {

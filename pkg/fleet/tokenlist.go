@@ -138,7 +138,8 @@ type RevokeOptions struct {
 	ID string
 }
 
-// RevokeToken ends a token at once and denies the requests that were made with
+// RevokeToken ends a token (the API server may remember it for ten seconds) and
+// denies the requests that were made with
 // it and are not answered yet. Clusters that have joined are not touched.
 func RevokeToken(ctx context.Context, o RevokeOptions) ([]Change, error) {
 	ctx, cancel, r := o.begin(ctx)

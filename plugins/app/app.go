@@ -28,9 +28,15 @@ import (
 // completer is the name under which kubectl asks a plugin for completions.
 const completer = "kubectl_complete-ocm"
 
+// Streams is what the program is given by the process that started it.
+type Streams = ui.Streams
+
+// Process returns the streams of the running process.
+func Process() Streams { return ui.Process() }
+
 // Run runs the program with the arguments of its process, the program's own
 // name first, and returns the exit code. It ends early when ctx does.
-func Run(ctx context.Context, s ui.Streams, args []string) int {
+func Run(ctx context.Context, s Streams, args []string) int {
 	u := &ui.UI{Streams: s, Program: program(args), Color: "auto"}
 	words := rewrite(u, arguments(args))
 	root := Root(u)
@@ -67,7 +73,7 @@ func Root(u *ui.UI) *cobra.Command {
 	add(root, "fleet", hub.New(f), join.New(f), accept.New(f), unjoin.New(f))
 	add(root, "use", cluster.New(f), work.New(f))
 	add(root, "other", version.New(f), completion.New(f))
-	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true})
+	root.SetHelpCommandGroupID("other")
 	return root
 }
 

@@ -11,12 +11,11 @@ import (
 	"syscall"
 
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/app"
-	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := app.Run(ctx, ui.Process(), os.Args)
+	code := app.Run(ctx, app.Process(), os.Args)
 	stop()
 	os.Exit(code)
 }

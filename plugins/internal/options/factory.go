@@ -32,6 +32,7 @@ func NewFactory(u *ui.UI) *Factory {
 	f := genericclioptions.NewConfigFlags(true)
 	f.ClusterName, f.AuthInfoName, f.BearerToken, f.APIServer = nil, nil, nil, nil
 	f.Username, f.Password, f.TLSServerName = nil, nil, nil
+	f.ProxyURL, f.CacheDir, f.DisableCompression, f.ImpersonateUserExtra = nil, nil, nil, nil
 	return &Factory{UI: u, flags: f}
 }
 

@@ -172,3 +172,17 @@ func Hidden(flags *pflag.FlagSet, alias, name string) {
 	f.Name, f.Shorthand, f.Hidden = alias, "", true
 	flags.AddFlag(&f)
 }
+
+// Waiting is --wait and --timeout of a command that changes nothing.
+type Waiting struct {
+	// Wait holds the command.
+	Wait bool
+	// Timeout bounds it.
+	Timeout time.Duration
+}
+
+// AddFlags adds the flags.
+func (w *Waiting) AddFlags(flags *pflag.FlagSet, wait bool, usage string) {
+	flags.BoolVar(&w.Wait, "wait", wait, usage)
+	DurationVar(flags, &w.Timeout, "timeout", 5*time.Minute, "deadline of the whole command, for example 90s or 5m")
+}

@@ -105,7 +105,9 @@ func envelope(kind string, value any) (map[string]any, error) {
 		return nil, fmt.Errorf("encoding result: %w", err)
 	}
 	document := map[string]any{}
-	if bytes.HasPrefix(raw, []byte("[")) {
+	if string(raw) == "null" {
+		document["items"] = []any{}
+	} else if bytes.HasPrefix(raw, []byte("[")) {
 		var items []any
 		if err := json.Unmarshal(raw, &items); err != nil {
 			return nil, fmt.Errorf("encoding result: %w", err)
@@ -113,6 +115,9 @@ func envelope(kind string, value any) (map[string]any, error) {
 		document["items"] = items
 	} else if err := json.Unmarshal(raw, &document); err != nil {
 		return nil, fmt.Errorf("encoding result: %w", err)
+	}
+	if items, ok := document["items"]; ok && items == nil {
+		document["items"] = []any{}
 	}
 	document["apiVersion"], document["kind"] = ResultVersion, kind
 	return document, nil

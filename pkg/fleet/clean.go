@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+)
+
+// CleanOptions say which hub to remove.
+type CleanOptions struct {
+	Common
+	// Hub is the hub.
+	Hub *Cluster
+	// Force removes it although clusters are attached; what their works deployed
+	// stays on them.
+	Force bool
+	// Confirm is asked before the first write; nil does not ask.
+	Confirm func(CleanPlan) error
+}
+
+// CleanPlan is what a clean would remove, for a person to confirm.
+type CleanPlan struct {
+	// Hub names the hub.
+	Hub string
+	// Clusters are those that are attached.
+	Clusters []string
+	// Works is the number of their works.
+	Works int
+}
+
+// CleanResult is what was removed.
+type CleanResult struct {
+	// Action is deleted, or unchanged when there was no hub.
+	Action Action `json:"action"`
+	// Leftovers are objects that could not be removed.
+	Leftovers []string `json:"leftovers"`
+	// Items are the objects that were there.
+	Items []Change `json:"items"`
+}
+
+// hubLabel is on everything that a hub consists of.
+const hubLabel = operatorv1.LabelCreatedByClusterManager + "=" + operatorv1.DefaultClusterManagerName
+
+// Clean removes a hub with everything that was installed or made for it. It
+// refuses while a cluster is attached. It can be repeated after any failure.
+func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
+	ctx, cancel, r := o.begin(ctx)
+	defer cancel()
+	result := CleanResult{Action: Unchanged, Leftovers: []string{}}
+	if _, err := serverVersion(ctx, o.Hub); err != nil {
+		return result, err
+	}
+	items, err := inventory(ctx, o.Hub)
+	if err != nil {
+		return result, err
+	}
+	if len(items) == 0 {
+		return result, nil
+	}
+	plan, err := o.plan(ctx)
+	if err != nil {
+		return result, err
+	}
+	if len(plan.Clusters) > 0 && !o.Force {
+		return result, refused(fmt.Sprintf("%d clusters are attached to the hub of %s", len(plan.Clusters), o.Hub), strings.Join(plan.Clusters, ", "),
+			fmt.Sprintf("kubectl ocm unjoin %s --context <its context> --hub-context %s      or add --force", plan.Clusters[0], shellWord(o.Hub.Context)))
+	}
+	result.Action, result.Items = Deleted, items
+	if o.reads() {
+		return result, nil
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(plan); err != nil {
+			return CleanResult{Action: Unchanged, Leftovers: []string{}}, err
+		}
+	}
+	if err := o.remove(ctx, r); err != nil {
+		return result, r.fail(err)
+	}
+	return result, o.verify(ctx, r, &result)
+}
+
+// inventory lists what carries the hub's label.
+func inventory(ctx context.Context, c *Cluster) ([]Change, error) {
+	var out []Change
+	for _, resource := range append([]schema.GroupVersionResource{clusterManagers}, inventoryKinds...) {
+		q := query{resource: resource, labels: hubLabel}
+		items, err := listAll(ctx, c, q)
+		if err != nil {
+			return nil, explain("looking for the hub on "+c.String(), c, err)
+		}
+		for i := range items {
+			out = append(out, Change{Object: reference(&items[i]), Action: Deleted})
+		}
+	}
+	return out, nil
+}
+
+func (o *CleanOptions) plan(ctx context.Context) (CleanPlan, error) {
+	p := CleanPlan{Hub: o.Hub.String()}
+	clusters, err := listAll(ctx, o.Hub, query{resource: managedClusters})
+	if err != nil {
+		return p, explain("listing managedclusters", o.Hub, err)
+	}
+	for i := range clusters {
+		p.Clusters = append(p.Clusters, clusters[i].GetName())
+	}
+	slices.Sort(p.Clusters)
+	works, err := listAll(ctx, o.Hub, query{resource: manifestWorks})
+	if err != nil {
+		return p, explain("listing manifestworks", o.Hub, err)
+	}
+	p.Works = len(works)
+	return p, nil
+}
+
+// remove does the removal and then sweeps up by label.
+func (o *CleanOptions) remove(ctx context.Context, r *run) error {
+	r.step("hub removed")
+	err := teardown.Hub(ctx, o.Hub.Client, teardown.HubOptions{Force: o.Force, Progress: r.detail})
+	if err == nil {
+		err = o.sweep(ctx)
+	}
+	switch {
+	case err == nil:
+		r.done("")
+		return nil
+	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, teardown.ErrHubBusy):
+		return &Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s removing the hub of %s", r.common.Timeout, o.Hub), Cause: oneLine(err.Error()),
+			Fix: "run the same command again; it continues where it stopped", Err: err}
+	}
+	return explain("removing the hub of "+o.Hub.String(), o.Hub, err)
+}
+
+// sweep deletes what still carries the label: tokens, cluster-info.
+func (o *CleanOptions) sweep(ctx context.Context) error {
+	left, err := inventory(ctx, o.Hub)
+	if err != nil {
+		return err
+	}
+	for _, c := range left {
+		client := o.Hub.Client.Resource(resourceOf(c.Object)).Namespace(c.Object.GetNamespace())
+		if err := client.Delete(ctx, c.Object.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("deleting %s: %w", describe(c.Object), err)
+		}
+	}
+	return nil
+}
+
+// verify waits until nothing is left and names what is.
+func (o *CleanOptions) verify(ctx context.Context, r *run, result *CleanResult) error {
+	r.step("nothing left")
+	for {
+		left, err := leftovers(ctx, o.Hub, hubLabel)
+		if err != nil {
+			return r.fail(err)
+		}
+		if len(left) == 0 {
+			r.done("")
+			return nil
+		}
+		r.detail(left[0])
+		select {
+		case <-ctx.Done():
+			result.Leftovers = left
+			return r.fail(&Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s: %d objects are left on %s", r.common.Timeout, len(left), o.Hub),
+				Cause: strings.Join(left, ", "), Fix: "run the same command again"})
+		case <-r.common.Clock.After(servedPause):
+		}
+	}
+}

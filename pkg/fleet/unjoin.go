@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// UnjoinOptions say which cluster leaves its hub.
+type UnjoinOptions struct {
+	Common
+	// Name of the cluster on the hub.
+	Name string
+	// Spoke is the cluster; nil when it no longer exists, then Force is needed.
+	Spoke *Cluster
+	// Hub is the hub. Nil leaves the ManagedCluster there.
+	Hub *Cluster
+	// KeepWorks leaves what the hub's works applied on the cluster.
+	KeepWorks bool
+	// Force goes on where the agent does not do its part: it takes the agent's
+	// finalizers off the works on the hub, and removes the cluster's namespace
+	// there when it holds nothing of anybody else's.
+	Force bool
+	// Confirm is asked before the first write; nil does not ask.
+	Confirm func(UnjoinPlan) error
+}
+
+// UnjoinPlan is what an unjoin would do, for a person to confirm.
+type UnjoinPlan struct {
+	// Spoke and Hub name the clusters; empty when there is no part of it there.
+	Spoke, Hub string
+	// Applied are the works whose objects are on the cluster.
+	Applied []AppliedWork
+	// Works is the number of ManifestWorks on the hub.
+	Works int
+}
+
+// AppliedWork is one work that was applied on a cluster.
+type AppliedWork struct {
+	// Name is that of the AppliedManifestWork, Work that on the hub.
+	Name string `json:"name"`
+	Work string `json:"work"`
+	// Objects is the number of objects applied.
+	Objects int `json:"objects"`
+	// Finalizers hold it.
+	Finalizers []string `json:"finalizers,omitempty"`
+}
+
+// UnjoinResult is what was removed.
+type UnjoinResult struct {
+	// Cluster is the name on the hub.
+	Cluster string `json:"cluster"`
+	// Action is deleted, or unchanged when it was not joined.
+	Action Action `json:"action"`
+	// Applied are the works in the way, or left in place.
+	Applied []AppliedWork `json:"works,omitempty"`
+	// Leftovers are objects that could not be removed.
+	Leftovers []string `json:"leftovers,omitempty"`
+	// Items are the objects that were deleted, the main ones.
+	Items []Change `json:"items"`
+}
+
+// unjoin is one Unjoin under way.
+type unjoin struct {
+	*UnjoinOptions
+	*run
+	agent  *operatorv1.Klusterlet
+	mc     *clusterv1.ManagedCluster
+	works  []unstructured.Unstructured
+	result UnjoinResult
+}
+
+// Unjoin removes the agent from a cluster and, with Hub, the cluster from the
+// hub. It refuses while works are applied that nobody would remove any more.
+// It can be repeated after any failure.
+func Unjoin(ctx context.Context, o UnjoinOptions) (UnjoinResult, error) {
+	ctx, cancel, r := o.begin(ctx)
+	defer cancel()
+	u := &unjoin{UnjoinOptions: &o, run: r, result: UnjoinResult{Cluster: o.Name, Action: Unchanged}}
+	if o.Name == "" {
+		return u.result, usage("the name of the cluster is missing", "", "kubectl ocm unjoin NAME --context <its context>")
+	}
+	if err := u.look(ctx); err != nil {
+		return u.result, err
+	}
+	if u.agent == nil && u.mc == nil {
+		return u.result, nil
+	}
+	if err := u.check(); err != nil {
+		return u.result, err
+	}
+	u.plan()
+	if o.reads() {
+		return u.result, nil
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(u.describe()); err != nil {
+			return u.result, err
+		}
+	}
+	steps := []func(context.Context) error{u.leaveHub, u.removeAgent}
+	if o.KeepWorks {
+		slices.Reverse(steps)
+	}
+	for _, step := range append(steps, u.verify) {
+		if err := step(ctx); err != nil {
+			return u.result, r.fail(err)
+		}
+	}
+	return u.result, nil
+}
+
+// look reads what there is on both sides.
+func (u *unjoin) look(ctx context.Context) error {
+	if u.Spoke != nil {
+		if _, err := serverVersion(ctx, u.Spoke); err != nil {
+			return err
+		}
+		k, err := typed.Get[operatorv1.Klusterlet](ctx, u.Spoke.Client, klusterlets, "", operatorv1.DefaultKlusterletName)
+		switch {
+		case err == nil:
+			u.agent = k
+		case !apierrors.IsNotFound(err):
+			return explain("reading the agent of "+u.Spoke.String(), u.Spoke, err)
+		}
+		if err := u.readApplied(ctx); err != nil {
+			return err
+		}
+	}
+	if u.Hub == nil {
+		return nil
+	}
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, u.Hub.Client, managedClusters, "", u.Name)
+	switch {
+	case err == nil:
+		u.mc = mc
+	case isNoKind(err):
+		return needHub(ctx, u.Hub)
+	case !apierrors.IsNotFound(err):
+		return explain("reading managedcluster "+u.Name, u.Hub, err)
+	}
+	u.works, err = listAll(ctx, u.Hub, query{resource: manifestWorks, namespace: u.Name})
+	return explain("listing the works of "+u.Name, u.Hub, err)
+}
+
+func (u *unjoin) readApplied(ctx context.Context) error {
+	list, err := typed.List[workv1.AppliedManifestWork](ctx, u.Spoke.Client, appliedManifestWorks, "", metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return explain("listing appliedmanifestworks", u.Spoke, err)
+	}
+	for _, w := range list {
+		if u.agent != nil && w.Spec.AgentID != "" && w.Spec.AgentID != string(u.agent.UID) {
+			continue
+		}
+		u.result.Applied = append(u.result.Applied, AppliedWork{Name: w.Name, Work: w.Spec.ManifestWorkName, Objects: len(w.Status.AppliedResources), Finalizers: w.Finalizers})
+	}
+	return nil
+}
+
+// check refuses what would harm.
+func (u *unjoin) check() error {
+	if u.agent != nil && u.agent.Spec.ClusterName != "" && u.agent.Spec.ClusterName != u.Name {
+		return refused(fmt.Sprintf("%s is joined as %q, not as %q", u.Spoke, u.agent.Spec.ClusterName, u.Name), "the context or the name is wrong",
+			fmt.Sprintf("kubectl ocm unjoin %s%s", u.agent.Spec.ClusterName, u.Spoke.flag()))
+	}
+	if u.agent != nil && u.Hub == nil && len(u.result.Applied) > 0 && !u.KeepWorks {
+		var names []string
+		for _, w := range u.result.Applied {
+			names = append(names, fmt.Sprintf("%s (%d objects)", w.Work, w.Objects))
+		}
+		return refused(fmt.Sprintf("%d works are applied on %s", len(names), u.Spoke), strings.Join(names, ", "),
+			"add --hub-context <hub> to remove them too, or --keep-works to leave their objects where they are")
+	}
+	if u.Spoke == nil && !u.Force {
+		return refused("the cluster itself is not named", "its agent cannot remove what works have applied", "name it by --context, or add --force when the cluster no longer exists")
+	}
+	return nil
+}
+
+func (u *unjoin) plan() {
+	u.result.Action = Deleted
+	if u.mc != nil {
+		u.result.Items = append(u.result.Items, Change{Object: named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", u.Name), Action: Deleted})
+	}
+	if u.agent != nil {
+		u.result.Items = append(u.result.Items,
+			Change{Object: named(operatorv1.GroupVersion.WithKind("Klusterlet"), "", u.agent.Name), Action: Deleted},
+			Change{Object: named(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", u.agentNamespace()), Action: Deleted})
+	}
+}
+
+func (u *unjoin) agentNamespace() string {
+	if u.agent != nil && u.agent.Spec.Namespace != "" {
+		return u.agent.Spec.Namespace
+	}
+	return operatorv1.NamespaceAgent
+}
+
+func (u *unjoin) describe() UnjoinPlan {
+	p := UnjoinPlan{Applied: u.result.Applied, Works: len(u.works)}
+	if u.agent != nil {
+		p.Spoke = u.Spoke.String()
+	}
+	if u.mc != nil {
+		p.Hub = u.Hub.String()
+	}
+	return p
+}
+
+// agentPatience is how long an agent may take to remove itself before it is
+// done without it.
+const agentPatience = 20 * time.Second
+
+// removeAgent removes everything that was installed on the cluster.
+func (u *unjoin) removeAgent(ctx context.Context) error {
+	if u.agent == nil {
+		return nil
+	}
+	u.step("agent removed")
+	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: u.agent.Name, Namespace: u.agentNamespace(), Patience: agentPatience, Progress: u.detail})
+	if err != nil {
+		if ctx.Err() != nil {
+			return &Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s removing the agent from %s", u.common.Timeout, u.Spoke), Cause: oneLine(err.Error()),
+				Fix: "run the same command again; it continues where it stopped", Err: err}
+		}
+		return explain("removing the agent from "+u.Spoke.String(), u.Spoke, err)
+	}
+	u.done("from " + u.Spoke.where())
+	return nil
+}
+
+// verify names what is left on the cluster.
+func (u *unjoin) verify(ctx context.Context) error {
+	if u.Spoke == nil || u.agent == nil {
+		return nil
+	}
+	left, err := leftovers(ctx, u.Spoke, operatorv1.LabelCreatedByKlusterlet+"="+u.agent.Name)
+	if err != nil {
+		return err
+	}
+	if u.KeepWorks || len(u.result.Applied) > 0 {
+		left = slices.DeleteFunc(left, func(name string) bool {
+			return strings.HasPrefix(name, "customresourcedefinition")
+		})
+	}
+	u.result.Leftovers = left
+	if len(left) > 0 {
+		u.note("left on "+u.Spoke.where(), Warned, strings.Join(left, ", "))
+	}
+	return nil
+}

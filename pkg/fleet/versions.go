@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// VersionInfo is what runs on a hub and on its clusters.
+type VersionInfo struct {
+	// Version and Image of the hub process.
+	Version string `json:"version"`
+	Image   string `json:"image"`
+	// Agents counts the agents of each version.
+	Agents []AgentCount `json:"agents,omitempty"`
+	// Skew says whether the versions go together.
+	Skew string `json:"skew,omitempty"`
+}
+
+// AgentCount is how many agents have a version; "unknown" for those that do not
+// tell.
+type AgentCount struct {
+	Version string `json:"version"`
+	Count   int    `json:"count"`
+}
+
+// CountText is Count as text.
+func (a AgentCount) CountText() string { return strconv.Itoa(a.Count) }
+
+// Versions reads the versions of a hub; client is that of the program.
+func Versions(ctx context.Context, hub *Cluster, client string) (VersionInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	d, err := typed.Get[appsv1.Deployment](ctx, hub.Client, deployments, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName)
+	if apierrors.IsNotFound(err) {
+		return VersionInfo{}, &Error{Message: hub.String() + " is not a hub", Fix: hub.notHubFix()}
+	}
+	if err != nil {
+		return VersionInfo{}, explain("reading the hub of "+hub.String(), hub, err)
+	}
+	out := VersionInfo{}
+	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
+		out.Image = containers[0].Image
+		out.Version = tagOf(out.Image)
+	}
+	clusters, err := ListClusters(ctx, ListOptions{Hub: hub})
+	if err != nil {
+		return out, err
+	}
+	counts := map[string]int{}
+	for _, c := range clusters {
+		counts[cmp.Or(c.AgentVersion, "unknown")]++
+	}
+	for v, n := range counts {
+		out.Agents = append(out.Agents, AgentCount{v, n})
+	}
+	slices.SortFunc(out.Agents, func(a, b AgentCount) int { return cmp.Compare(a.Version, b.Version) })
+	out.Skew = skew(client, out.Version)
+	return out, nil
+}
+
+// skew says whether program and hub go together: the same minor version.
+func skew(client, hub string) string {
+	a, errA := version.ParseSemantic(client)
+	b, errB := version.ParseSemantic(hub)
+	switch {
+	case errA != nil || errB != nil:
+		return "the versions cannot be compared"
+	case a.Major() != b.Major() || a.Minor() != b.Minor():
+		return "program " + client + " and hub " + hub + " differ: use a program of the hub's minor version"
+	}
+	return "the versions go together"
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// The states that the conditions of a work fold into.
+const (
+	WorkPending      = "Pending"
+	WorkReady        = "Ready"
+	WorkApplyFailed  = "ApplyFailed"
+	WorkNotAvailable = "NotAvailable"
+	WorkDeleting     = "Deleting"
+)
+
+// WorkListOptions say which works to list.
+type WorkListOptions struct {
+	Common
+	// Hub is the hub.
+	Hub *Cluster
+	// Names keeps works of these names; none keeps all.
+	Names []string
+	// Targets keep works of these clusters; nothing keeps all.
+	Targets Targets
+}
+
+// WorkInfo is one work on one cluster at a glance.
+type WorkInfo struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	// Applied and Available are the status of the condition, "" when absent or
+	// of an older spec.
+	Applied   string `json:"applied,omitempty"`
+	Available string `json:"available,omitempty"`
+	// Objects counts its objects that are applied and exist.
+	Objects Count  `json:"objects"`
+	State   string `json:"state"`
+	// Owner made it: a replica set, an add-on; empty for a person.
+	Owner   string            `json:"owner,omitempty"`
+	Created metav1.Time       `json:"created"`
+	Labels  map[string]string `json:"labels,omitempty"`
+	// Generation is that of the spec, Observed the one that was applied.
+	Generation int64 `json:"generation"`
+	Observed   int64 `json:"observed"`
+	// Executor is the service account that applies it on the cluster.
+	Executor string `json:"executor,omitempty"`
+	// Strategy is the update strategy, when all its objects share one.
+	Strategy string `json:"strategy,omitempty"`
+	// Message is the first thing that is not well.
+	Message string `json:"message,omitempty"`
+}
+
+// ListWorks lists works by cluster and name, with one list of the works and one
+// of the clusters where those are selected.
+func ListWorks(ctx context.Context, o WorkListOptions) ([]WorkInfo, error) {
+	ctx, cancel, _ := o.begin(ctx)
+	defer cancel()
+	var clusters []string
+	if !o.Targets.Empty() && !o.Targets.All {
+		var err error
+		if clusters, err = o.Targets.Resolve(ctx, o.Hub); err != nil {
+			return nil, err
+		}
+	}
+	namespace := ""
+	if len(clusters) == 1 {
+		namespace = clusters[0]
+	}
+	items, err := listAll(ctx, o.Hub, query{resource: manifestWorks, namespace: namespace})
+	if err != nil {
+		return nil, explain("listing manifestworks", o.Hub, err)
+	}
+	if len(items) == 0 {
+		if err := needHub(ctx, o.Hub); err != nil {
+			return nil, err
+		}
+	}
+	var out []WorkInfo
+	for i := range items {
+		if clusters != nil && !slices.Contains(clusters, items[i].GetNamespace()) || len(o.Names) > 0 && !slices.Contains(o.Names, items[i].GetName()) {
+			continue
+		}
+		info, err := workInfo(&items[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, info)
+	}
+	slices.SortFunc(out, func(a, b WorkInfo) int { return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name)) })
+	return out, nil
+}
+
+func workInfo(u *unstructured.Unstructured) (WorkInfo, error) {
+	w, err := typed.FromUnstructured[workv1.ManifestWork](u)
+	if err != nil {
+		return WorkInfo{}, err
+	}
+	info := WorkInfo{Cluster: w.Namespace, Name: w.Name, Created: w.CreationTimestamp, Labels: w.Labels, Generation: w.Generation,
+		Owner: ownerOf(u), Objects: Count{Total: len(w.Spec.Workload.Manifests)}, Strategy: strategy(w)}
+	applied := meta.FindStatusCondition(w.Status.Conditions, workv1.ConditionApplied)
+	available := meta.FindStatusCondition(w.Status.Conditions, workv1.ConditionAvailable)
+	if applied != nil {
+		info.Observed = applied.ObservedGeneration
+		if applied.ObservedGeneration >= w.Generation {
+			info.Applied = string(applied.Status)
+		}
+	}
+	if available != nil && info.Applied == "True" {
+		info.Available = string(available.Status)
+	}
+	for _, m := range w.Status.ResourceStatus.Manifests {
+		if meta.IsStatusConditionTrue(m.Conditions, workv1.ConditionApplied) && meta.IsStatusConditionTrue(m.Conditions, workv1.ConditionAvailable) {
+			info.Objects.Good++
+		}
+	}
+	info.Objects.Good = min(info.Objects.Good, info.Objects.Total)
+	if e := w.Spec.Executor; e != nil && e.Subject.ServiceAccount != nil {
+		info.Executor = e.Subject.ServiceAccount.Namespace + "/" + e.Subject.ServiceAccount.Name
+	}
+	info.State = workState(w, &info)
+	if info.State != WorkReady {
+		if b := workBlocker(u); b != nil {
+			info.Message = b.cause
+		}
+	}
+	return info, nil
+}
+
+func workState(w *workv1.ManifestWork, info *WorkInfo) string {
+	switch {
+	case w.DeletionTimestamp != nil:
+		return WorkDeleting
+	case info.Applied == "False":
+		return WorkApplyFailed
+	case info.Applied == "":
+		return WorkPending
+	case info.Available == "True":
+		return WorkReady
+	}
+	return WorkNotAvailable
+}
+
+// strategy returns the update strategy of a work's objects.
+func strategy(w *workv1.ManifestWork) string {
+	out := ""
+	for _, c := range w.Spec.ManifestConfigs {
+		if c.UpdateStrategy == nil {
+			continue
+		}
+		if name := string(c.UpdateStrategy.Type); out == "" {
+			out = name
+		} else if out != name {
+			return "mixed"
+		}
+	}
+	if out == "" {
+		return fmt.Sprint(workv1.UpdateStrategyTypeUpdate)
+	}
+	return out
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// ListOptions are the flags of cluster list.
+type ListOptions struct {
+	options.Listing
+	// ClusterSet keeps the members of a set.
+	ClusterSet string
+	// Status keeps clusters in one state.
+	Status string
+	// Names keeps clusters of these names.
+	Names []string
+
+	f *options.Factory
+}
+
+// states are the values of --status.
+var states = []string{"pending", "pendingaccept", "pendingcsr", "joining", "available", "notavailable", "unknown", "denied", "deleting"}
+
+// New makes the command.
+func New(f *options.Factory) *cobra.Command {
+	cmd := options.Group(&cobra.Command{Use: "cluster", Short: "Show managed clusters"})
+	cmd.AddCommand(newList(f))
+	return cmd
+}
+
+func newList(f *options.Factory) *cobra.Command {
+	o := &ListOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List the managed clusters of the hub", Args: options.Args(0, -1, "the name of a cluster"),
+		ValidArgsFunction: complete.Clusters(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Names = args
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	o.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&o.ClusterSet, "clusterset", "", "members of this cluster set")
+	cmd.Flags().StringVar(&o.Status, "status", "", "clusters in this state: pending, available, unknown, ...")
+	_ = cmd.RegisterFlagCompletionFunc("clusterset", complete.Sets(f))
+	_ = cmd.RegisterFlagCompletionFunc("status", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return states, cobra.ShellCompDirectiveNoFileComp
+	})
+	return cmd
+}
+
+// Validate checks the flags.
+func (o *ListOptions) Validate() error {
+	if o.Status != "" && !slices.Contains(states, strings.ToLower(o.Status)) {
+		return options.Usage(fmt.Sprintf("wrong value %q for --status", o.Status), "use one of "+strings.Join(states, ", "))
+	}
+	if _, err := labels.Parse(o.Selector); err != nil {
+		return options.Usage(fmt.Sprintf("wrong label selector %q", o.Selector), "for example -l env=prod")
+	}
+	return o.Check()
+}
+
+// Run prints the clusters.
+func (o *ListOptions) Run(ctx context.Context) error {
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
+		clusters, err := fleet.ListClusters(ctx, fleet.ListOptions{Hub: c, Selector: o.Selector, Set: o.ClusterSet, Status: o.Status})
+		if err != nil {
+			return options.Listed{}, err
+		}
+		if len(o.Names) > 0 {
+			if clusters, err = o.named(clusters); err != nil {
+				return options.Listed{}, err
+			}
+		}
+		return o.listed(clusters), nil
+	})
+}
+
+// named keeps the clusters that were asked for; one that is missing is an
+// error.
+func (o *ListOptions) named(clusters []fleet.ClusterInfo) ([]fleet.ClusterInfo, error) {
+	var out []fleet.ClusterInfo
+	for _, name := range o.Names {
+		i := slices.IndexFunc(clusters, func(c fleet.ClusterInfo) bool { return c.Name == name })
+		if i < 0 {
+			return nil, &fleet.Error{Message: fmt.Sprintf("there is no managed cluster %q", name), Fix: "kubectl ocm cluster list"}
+		}
+		out = append(out, clusters[i])
+	}
+	return out, nil
+}
+
+func (o *ListOptions) listed(clusters []fleet.ClusterInfo) options.Listed {
+	now := o.f.UI.Streams.Clock.Now()
+	out := options.Listed{Kind: "ClusterList", Items: clusters, Empty: "no managed clusters", Table: ui.Table{Wide: 6, Heads: []string{"NAME", "STATUS", "SET", "VERSION",
+		"CPU", "MEMORY", "ADDONS", "WORKS", "LAST-SEEN", "AGE", "URL", "LABELS", "CLAIMS", "TAINTS", "CLOCK", "AGENT-VERSION"}}}
+	for i := range clusters {
+		c := &clusters[i]
+		seen := "-"
+		if c.LastSeen != nil {
+			seen = ui.Age(metav1.NewTime(c.LastSeen.Time), now)
+		}
+		out.Names = append(out.Names, "managedcluster.cluster.open-cluster-management.io/"+c.Name)
+		out.Labels = append(out.Labels, c.Labels)
+		out.Table.Rows = append(out.Table.Rows, []string{c.Name, c.Status, ui.Dash(c.Set), ui.Dash(c.Version), amount(c.CPU), memory(c.Memory),
+			ui.Ratio(c.AddOns.Good, c.AddOns.Total), ui.Ratio(c.Works.Good, c.Works.Total), seen, ui.Age(c.Created, now),
+			ui.Dash(strings.Join(c.URLs, ",")), strconv.Itoa(len(c.Labels)), strconv.Itoa(len(c.Claims)), ui.Dash(strings.Join(c.Taints, ",")), ui.Dash(c.Clock), ui.Dash(c.AgentVersion)})
+	}
+	return out
+}
+
+// amount shows allocatable of capacity.
+func amount(a fleet.Amount) string {
+	if a.Capacity == "" && a.Allocatable == "" {
+		return "-"
+	}
+	return ui.Dash(a.Allocatable) + "/" + ui.Dash(a.Capacity)
+}
+
+// memory shows the unit once.
+func memory(a fleet.Amount) string {
+	if strings.HasSuffix(a.Allocatable, "Gi") && strings.HasSuffix(a.Capacity, "Gi") {
+		a.Allocatable = strings.TrimSuffix(a.Allocatable, "Gi")
+	}
+	return amount(a)
+}

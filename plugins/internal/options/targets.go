@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// Targets are the flags that say which managed clusters are meant.
+type Targets struct {
+	fleet.Targets
+}
+
+// Words complete the values of the target flags.
+type Words struct {
+	// Clusters and Sets complete names.
+	Clusters, Sets cobra.CompletionFunc
+}
+
+// AddFlags adds the flags.
+func (t *Targets) AddFlags(cmd *cobra.Command, words Words) {
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
+	flags.StringVarP(&t.Selector, "selector", "l", "", "managed clusters with these labels")
+	t.more(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("cluster", words.Clusters)
+	_ = cmd.RegisterFlagCompletionFunc("clusterset", words.Sets)
+}
+
+// AddListFlags adds the flags to a listing, which has -l already.
+func (t *Targets) AddListFlags(cmd *cobra.Command, words Words) {
+	cmd.Flags().StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
+	t.more(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("cluster", words.Clusters)
+	_ = cmd.RegisterFlagCompletionFunc("clusterset", words.Sets)
+}
+
+func (t *Targets) more(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&t.Set, "clusterset", "", "members of this cluster set")
+	flags.StringVar(&t.Placement, "placement", "", "clusters that this Placement has selected now, NAMESPACE/NAME")
+	flags.BoolVar(&t.All, "all", false, "all managed clusters")
+	Hidden(flags, "clusters", "cluster")
+}
+
+// Check tells what is wrong with the flags. need says that nothing given is an
+// error.
+func (t *Targets) Check(need bool) error {
+	if need && t.Empty() {
+		return Usage("no cluster is named", "name clusters by -c, -l, --clusterset, --placement, or all of them by --all")
+	}
+	if t.All && (len(t.Clusters) > 0 || t.Selector != "" || t.Set != "" || t.Placement != "") {
+		return Usage("--all goes with no other choice of clusters", "leave one of them out")
+	}
+	for _, name := range t.Clusters {
+		if name == "" {
+			return Usage("the name of a cluster is empty", "for example -c cluster1,cluster2")
+		}
+	}
+	if _, err := labels.Parse(t.Selector); err != nil {
+		return Usage("wrong label selector "+t.Selector, "for example -l env=prod")
+	}
+	return nil
+}

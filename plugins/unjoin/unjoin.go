@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package unjoin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// Options are the flags of unjoin.
+type Options struct {
+	options.Change
+	// Name of the cluster on the hub; Alias by flag.
+	Name, Alias string
+	// HubContext is the context of the hub.
+	HubContext string
+	// HubOnly removes it from the hub only.
+	HubOnly bool
+	// KeepWorks leaves what works have applied.
+	KeepWorks bool
+	// Force goes on without the agent.
+	Force bool
+
+	f *options.Factory
+}
+
+// New makes the command.
+func New(f *options.Factory) *cobra.Command {
+	o := &Options{f: f}
+	cmd := &cobra.Command{
+		Use:   "unjoin NAME",
+		Short: "Take a cluster away from its hub",
+		Long: options.Long(`
+		Remove the agent from the cluster of --context and, with --hub-context, the cluster from
+		the hub, after its works have been removed from it. Without the hub it is refused while
+		works are applied.`),
+		Example: options.Example(`
+		kubectl ocm unjoin cluster1 --context spoke --hub-context hub
+		kubectl ocm unjoin cluster1 --hub-context hub --hub-only --force      # the cluster is gone`),
+		Args:              options.Args(0, 1, "the name of the cluster"),
+		ValidArgsFunction: complete.Clusters(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(args); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	o.AddFlags(flags, options.Parts{Yes: true})
+	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub; the cluster is removed there too")
+	flags.BoolVar(&o.HubOnly, "hub-only", false, "remove it from the hub only, for a cluster that no longer exists; needs --force")
+	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave what works have applied on the cluster")
+	flags.BoolVar(&o.Force, "force", false, "go on where the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
+	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
+	flags.Lookup("cluster-name").Hidden = true
+	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
+	return cmd
+}
+
+// Complete takes the name from the arguments.
+func (o *Options) Complete(args []string) error {
+	if len(args) == 1 {
+		o.Name = args[0]
+	}
+	switch {
+	case o.Name == "":
+		o.Name = o.Alias
+	case o.Alias != "" && o.Alias != o.Name:
+		return options.Usage(fmt.Sprintf("two names are given: %q and %q", o.Name, o.Alias), "leave --cluster-name out")
+	}
+	if o.Name == "" {
+		return options.Usage("the name of the cluster is missing", "kubectl ocm unjoin NAME --context <its context>")
+	}
+	return nil
+}
+
+// Validate checks the flags.
+func (o *Options) Validate() error {
+	if o.HubOnly && o.HubContext == "" {
+		return options.Usage("--hub-only needs --hub-context", "name the context of the hub")
+	}
+	return o.Check(o.f.UI)
+}
+
+// Run removes the cluster and prints what was done.
+func (o *Options) Run(ctx context.Context) error {
+	u := o.f.UI
+	wanted := fleet.UnjoinOptions{Name: o.Name, KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm}
+	var err error
+	if !o.HubOnly {
+		if wanted.Spoke, err = o.f.Cluster(""); err != nil {
+			return err
+		}
+		u.Note("cluster: %s", wanted.Spoke)
+	}
+	if o.HubContext != "" {
+		if wanted.Hub, err = o.f.Cluster(o.HubContext); err != nil {
+			return err
+		}
+		u.Note("hub: %s", wanted.Hub)
+	}
+	p := u.Progress()
+	wanted.Common = o.Common(u, p.Step)
+	result, err := fleet.Unjoin(ctx, wanted)
+	p.Close()
+	if err != nil {
+		if len(result.Applied) > 0 && ui.Code(err) == ui.ExitRefused && result.Action == fleet.Unchanged && !o.Format.Machine() {
+			if err := u.Report(applied(result), false); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+	if done, err := o.Preview(u, "UnjoinResult", result, result.Items); done || err != nil {
+		return err
+	}
+	if o.Format.Machine() {
+		return u.Result(o.Format, "UnjoinResult", result, fleet.Names(result.Items))
+	}
+	if result.Action == fleet.Unchanged {
+		u.Say("%s unchanged: it is not joined", result.Cluster)
+		return nil
+	}
+	u.Say("%s unjoined", result.Cluster)
+	if wanted.Hub == nil {
+		u.Next(fmt.Sprintf("kubectl ocm unjoin %s --hub-only --hub-context <hub> --force      removes it from the hub", result.Cluster))
+	}
+	return nil
+}
+
+// confirm shows what will be removed and asks.
+func (o *Options) confirm(plan fleet.UnjoinPlan) error {
+	var targets []string
+	if plan.Spoke != "" {
+		targets = append(targets, "agent: "+plan.Spoke)
+	}
+	if plan.Hub != "" {
+		targets = append(targets, fmt.Sprintf("managedcluster/%s: %s, with %d works", o.Name, plan.Hub, plan.Works))
+	}
+	for _, w := range plan.Applied {
+		fate := "removed"
+		if o.KeepWorks || plan.Hub == "" {
+			fate = "left in place"
+		}
+		targets = append(targets, fmt.Sprintf("work %s: %d objects, %s", w.Work, w.Objects, fate))
+	}
+	return o.f.UI.Confirm(o.Yes, "Unjoin "+o.Name+"?", targets)
+}
+
+// applied is the table of the works in the way.
+func applied(result fleet.UnjoinResult) ui.Table {
+	t := ui.Table{Heads: []string{"WORK", "OBJECTS", "FINALIZER"}}
+	for _, w := range result.Applied {
+		finalizer := ""
+		if len(w.Finalizers) > 0 {
+			finalizer = w.Finalizers[0]
+		}
+		t.Rows = append(t.Rows, []string{w.Work, fmt.Sprint(w.Objects), ui.Dash(finalizer)})
+	}
+	return t
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+// token is what hub token -o json prints.
+type token struct {
+	Token  string `json:"hub-token"`
+	Server string `json:"hub-apiserver"`
+	CAHash string `json:"ca-hash"`
+	ID     string `json:"id"`
+}
+
+func newToken(t *testing.T, words ...string) token {
+	t.Helper()
+	made := run(t, append([]string{"hub", "token", "create", "-o", "json"}, words...)...)
+	require.Zero(t, made.code)
+	var out token
+	require.NoError(t, json.Unmarshal([]byte(made.out), &out))
+	return out
+}
+
+// worksOn tells whether a token may do what a cluster that joins does.
+func worksOn(t *testing.T, hub *harness.Cluster, bearer string) error {
+	t.Helper()
+	client, err := dynamic.NewForConfig(&rest.Config{Host: hub.Config.Host, BearerToken: bearer, TLSClientConfig: rest.TLSClientConfig{CAData: hub.Config.CAData, CAFile: hub.Config.CAFile}})
+	require.NoError(t, err)
+	_, err = client.Resource(clusters).List(t.Context(), metav1.ListOptions{})
+	return err
+}
+
+func TestTokensLiveUntilTheyAreRevoked(t *testing.T) {
+	hub := harness.Shared(t, "hub")
+	kubeconfig(t, hub)
+	asHub(t, hub)
+	made := newToken(t, "--context", "hub", "--cluster", "cluster1", "--ttl", "30m")
+	require.NoError(t, worksOn(t, hub, made.Token))
+	require.True(t, strings.HasPrefix(made.CAHash, "sha256:"))
+
+	list := run(t, "hub", "token", "list", "--context", "hub")
+	require.Contains(t, list.out, made.ID)
+	require.Contains(t, list.out, "cluster1")
+	require.NotContains(t, list.out+list.err, made.Token)
+
+	require.Equal(t, 6, run(t, "hub", "token", "revoke", made.ID, "--context", "hub").code, "nobody can be asked")
+	require.NoError(t, worksOn(t, hub, made.Token))
+	require.Zero(t, run(t, "hub", "token", "revoke", made.ID, "--context", "hub", "--yes").code)
+	require.Eventually(t, func() bool { return apierrors.IsUnauthorized(worksOn(t, hub, made.Token)) }, 30*time.Second, 200*time.Millisecond)
+	require.Equal(t, 1, run(t, "hub", "token", "revoke", made.ID, "--context", "hub", "--yes").code)
+}
+
+func TestATokenIsOnlyMadeWhereItCanBeUsed(t *testing.T) {
+	hub := harness.Shared(t, "hub")
+	spoke := harness.Shared(t, "spoke")
+	kubeconfig(t, hub, spoke)
+	asHub(t, hub)
+	plain := run(t, "hub", "token", "--context", "spoke")
+	require.Equal(t, 1, plain.code)
+	require.Contains(t, plain.err, "is not a hub")
+	require.Equal(t, 2, run(t, "hub", "token", "--context", "hub", "--ttl", "10s").code)
+	require.Equal(t, 2, run(t, "hub", "token", "--context", "hub", "--cluster", "kube-system").code)
+	dry := run(t, "hub", "token", "--context", "hub", "--dry-run")
+	require.Zero(t, dry.code)
+	require.Contains(t, dry.out, "kind: Secret")
+	require.NotContains(t, dry.out, "eyJ")
+	before, err := hub.Dynamic(t).Resource(secrets).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	bootstrap := run(t, "hub", "token", "--context", "hub", "--use-bootstrap-token")
+	if bootstrap.code != 0 {
+		require.Equal(t, 6, bootstrap.code)
+		after, err := hub.Dynamic(t).Resource(secrets).List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, after.Items, len(before.Items), "a refused token leaves nothing")
+	}
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+var (
+	works      = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "manifestworks"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+const configMap = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: greeting, namespace: default}
+data: {text: hello}
+`
+
+func TestWorkGoesToTheClustersThatAreMeant(t *testing.T) {
+	hub := harness.Shared(t, "hub")
+	kubeconfig(t, hub)
+	client := asHub(t, hub)
+	for _, name := range []string{"w1", "w2"} {
+		registers(t, client, name, true)
+		_, err := client.Resource(namespaces).Create(t.Context(), object("v1", "Namespace", "", name, nil), metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			require.NoError(t, err)
+		}
+	}
+	apply := func(stdin string, words ...string) said {
+		return runWith(t, stdin, append([]string{"work", "apply", "web", "-f", "-", "--context", "hub"}, words...)...)
+	}
+	first := apply(configMap, "-c", "w1,w2")
+	require.Zero(t, first.code)
+	require.Equal(t, "manifestwork/web created on w1\nmanifestwork/web created on w2\n", first.out)
+	require.Contains(t, apply(configMap, "-c", "w1").out, "unchanged on w1")
+	require.Contains(t, apply(strings.Replace(configMap, "hello", "goodbye", 1), "-c", "w1").out, "configured on w1")
+	require.Equal(t, 1, apply(strings.Replace(configMap, "hello", "again", 1), "-c", "w1", "--diff").code)
+	require.Zero(t, apply(strings.Replace(configMap, "hello", "goodbye", 1), "-c", "w1", "--diff").code)
+	late := apply(configMap, "-c", "w1", "--wait", "--timeout", "2s")
+	require.Equal(t, 4, late.code)
+	require.Contains(t, late.err, "the agent of w1 has not answered")
+	missing := apply(configMap, "-c", "w1,w9")
+	require.Equal(t, 1, missing.code)
+	require.Contains(t, missing.err, "there is no managed cluster w9")
+	require.Equal(t, 2, apply(configMap).code, "nothing never means all")
+
+	var list struct{ Items []map[string]any }
+	listed := run(t, "work", "list", "--context", "hub", "-o", "json")
+	require.NoError(t, json.Unmarshal([]byte(listed.out), &list))
+	require.Len(t, list.Items, 2)
+	require.Contains(t, run(t, "work", "list", "-c", "w2", "--context", "hub").out, "w2")
+	require.NotContains(t, run(t, "work", "list", "-c", "w2", "--context", "hub").out, "w1")
+
+	require.Equal(t, 6, run(t, "work", "delete", "web", "--all", "--context", "hub").code)
+	require.Zero(t, run(t, "work", "delete", "web", "-c", "w1,w2", "--context", "hub", "--yes").code)
+	items, err := client.Resource(works).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, items.Items)
+	require.Contains(t, run(t, "work", "delete", "web", "-c", "w1", "--context", "hub", "--yes").out, "unchanged on w1")
+}
+
+func TestWorkThatCannotBeSentIsRefusedWithoutTheHub(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	dir := t.TempDir()
+	for name, tc := range map[string]struct{ content, want string }{
+		"not YAML":                   {"a: [", "is no YAML"},
+		"a scalar":                   {"hello", "is no Kubernetes object"},
+		"no kind":                    {"apiVersion: v1\nmetadata: {name: x}\n", "is no Kubernetes object"},
+		"no name":                    {"apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "has no metadata.name"},
+		"a generated name":           {"apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-, namespace: a}\n", "generateName"},
+		"no namespace":               {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "has no namespace"},
+		"twice":                      {configMap + "---\n" + configMap, "is there twice"},
+		"too large":                  {strings.Replace(configMap, "hello", strings.Repeat("x", 600<<10), 1), "a work holds 512000"},
+		"nothing but comments":       {"# nothing\n---\n", "there are no manifests"},
+		"binary":                     {"\x00\x01\x02", "is no YAML"},
+		"a list inside of documents": {"- a\n- b\n", "is no Kubernetes object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, "m.yaml")
+			require.NoError(t, os.WriteFile(path, []byte(tc.content), 0o600))
+			got := run(t, "work", "apply", "web", "-f", path, "-c", "c1")
+			require.Equal(t, 2, got.code)
+			require.Contains(t, got.err, tc.want)
+			require.Contains(t, got.err, "fix: ")
+			require.Empty(t, got.out)
+		})
+	}
+}
+
+func TestClustersAreListedByOneLookAtTheHub(t *testing.T) {
+	hub := harness.Shared(t, "hub")
+	kubeconfig(t, hub)
+	client := asHub(t, hub)
+	reports(t, client, registers(t, client, "up", true), "True")
+	reports(t, client, registers(t, client, "away", true), "Unknown")
+	registers(t, client, "asking", false)
+	got := run(t, "cluster", "list", "--context", "hub", "--no-headers")
+	require.Zero(t, got.code)
+	for name, status := range map[string]string{"up": "Available", "away": "Unknown", "asking": "PendingAccept"} {
+		require.Regexp(t, name+` +`+status, got.out)
+	}
+	pending := run(t, "cluster", "list", "--context", "hub", "--status", "pending", "-o", "name")
+	require.Contains(t, pending.out, "managedcluster.cluster.open-cluster-management.io/asking")
+	require.NotContains(t, pending.out, "/up")
+	require.Equal(t, 1, run(t, "cluster", "list", "nope", "--context", "hub").code)
+}
