@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+const (
+	patience = 30 * time.Second
+	tick     = 20 * time.Millisecond
+	image    = "ghcr.io/kubectl-ocm/ocm-hub"
+	tag      = "v0.0.0-test"
+)
+
+var (
+	managers = operatorv1.GroupVersion.WithResource("clustermanagers")
+	clusters = clusterv1.GroupVersion.WithResource("managedclusters")
+)
+
+// scene is a cluster with a hub on it, seen by its administrator.
+type scene struct {
+	*harness.Cluster
+	kube kubernetes.Interface
+	dyn  dynamic.Interface
+}
+
+// newScene wraps a cluster.
+func newScene(t testing.TB, c *harness.Cluster) *scene {
+	t.Helper()
+	kube, err := kubernetes.NewForConfig(c.Config)
+	require.NoError(t, err)
+	return &scene{Cluster: c, kube: kube, dyn: c.Dynamic(t)}
+}
+
+var install sync.Once
+
+// sharedHub is the hub that tests share which do not break it.
+func sharedHub(t testing.TB) *scene {
+	t.Helper()
+	s := newScene(t, harness.Shared(t, "hub", harness.Node(images(t))))
+	install.Do(func() { s.install(t) })
+	s.awaitHub(t)
+	return s
+}
+
+// ownHub is a hub of this test alone.
+func ownHub(t testing.TB) *scene {
+	t.Helper()
+	s := newScene(t, harness.WithNode(t, "hub", images(t)))
+	s.install(t)
+	s.awaitHub(t)
+	return s
+}
+
+func images(t testing.TB) map[string]string {
+	return map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")}
+}
+
+// install applies what an installer applies.
+func (s *scene) install(t testing.TB) {
+	t.Helper()
+	objects, err := hub.Objects(hub.Options{Image: image + ":" + tag, Version: tag})
+	require.NoError(t, err)
+	for _, u := range objects {
+		resource := s.dyn.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace())
+		require.Eventually(t, func() bool {
+			_, err = resource.Apply(context.Background(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
+			return err == nil
+		}, patience, tick, "%s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+}
+
+// awaitHub waits until the hub says that it is complete.
+func (s *scene) awaitHub(t testing.TB) {
+	t.Helper()
+	defer s.logs(t)
+	var last *operatorv1.ClusterManager
+	require.Eventually(t, func() bool {
+		cm, err := typed.Get[operatorv1.ClusterManager](context.Background(), s.dyn, managers, "", hub.Name)
+		if err != nil {
+			return false
+		}
+		last = cm
+		c := cm.Status.Conditions
+		return apimeta.IsStatusConditionTrue(c, operatorv1.ConditionApplied) && apimeta.IsStatusConditionFalse(c, operatorv1.ConditionProgressing) &&
+			apimeta.IsStatusConditionFalse(c, operatorv1.ConditionHubRegistrationDegraded)
+	}, patience, tick, "the hub is not complete: %+v", &last)
+}
+
+// logs shows the pod's log when the test has failed.
+func (s *scene) logs(t testing.TB) {
+	if !t.Failed() {
+		return
+	}
+	raw, err := s.kube.CoreV1().Pods(hub.Namespace).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for _, pod := range raw.Items {
+		text, err := s.kube.CoreV1().Pods(hub.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(context.Background())
+		t.Logf("pod %s %s: %s %v", pod.Name, pod.Status.Phase, text, err)
+	}
+}
+
+// bootstrap is a client with a bootstrap token.
+func (s *scene) bootstrap(t testing.TB) (dynamic.Interface, kubernetes.Interface) {
+	t.Helper()
+	return clients(t, s.As(t, hub.Namespace, hub.BootstrapServiceAccount))
+}
+
+func clients(t testing.TB, c *rest.Config) (dynamic.Interface, kubernetes.Interface) {
+	t.Helper()
+	dyn, err := dynamic.NewForConfig(c)
+	require.NoError(t, err)
+	kube, err := kubernetes.NewForConfig(c)
+	require.NoError(t, err)
+	return dyn, kube
+}
+
+// cluster makes a ManagedCluster object.
+func cluster(name string) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	}
+}
+
+// create creates a ManagedCluster as somebody.
+func create(dyn dynamic.Interface, mc *clusterv1.ManagedCluster) error {
+	u, err := typed.ToUnstructured(mc)
+	if err != nil {
+		return err
+	}
+	_, err = dyn.Resource(clusters).Create(context.Background(), u, metav1.CreateOptions{})
+	return err
+}
+
+// get reads a ManagedCluster; nil when there is none.
+func (s *scene) get(t testing.TB, name string) *clusterv1.ManagedCluster {
+	t.Helper()
+	mc, err := typed.Get[clusterv1.ManagedCluster](context.Background(), s.dyn, clusters, "", name)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	return mc
+}
+
+// patch merges a change into a ManagedCluster as somebody.
+func patch(dyn dynamic.Interface, name, body string, subresource ...string) error {
+	_, err := dyn.Resource(clusters).Patch(context.Background(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, subresource...)
+	return err
+}
+
+func (s *scene) accept(t testing.TB, name string, accept bool) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{"hubAcceptsClient": accept}})
+	require.NoError(t, err)
+	require.NoError(t, patch(s.dyn, name, string(body)))
+}
+
+// await waits until the ManagedCluster is as wanted; it is nil when it is gone.
+func (s *scene) await(t testing.TB, name, what string, ok func(*clusterv1.ManagedCluster) bool) *clusterv1.ManagedCluster {
+	t.Helper()
+	var last *clusterv1.ManagedCluster
+	if !eventually(func() bool {
+		last = s.get(t, name)
+		return ok(last)
+	}) {
+		raw, _ := json.MarshalIndent(last, "", " ")
+		t.Errorf("cluster %s: %s: %s", name, what, raw)
+		s.logs(t)
+		t.FailNow()
+	}
+	return last
+}
+
+// eventually polls for patience.
+func eventually(ok func() bool) bool {
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		if ok() {
+			return true
+		}
+		<-time.After(tick)
+	}
+	return false
+}
+
+func conditionIs(kind string, status metav1.ConditionStatus, reason string) func(*clusterv1.ManagedCluster) bool {
+	return func(mc *clusterv1.ManagedCluster) bool {
+		if mc == nil {
+			return false
+		}
+		c := apimeta.FindStatusCondition(mc.Status.Conditions, kind)
+		return c != nil && c.Status == status && (reason == "" || c.Reason == reason)
+	}
+}
+
+// request makes a certificate request as an agent does.
+func request(t testing.TB, kube kubernetes.Interface, label, cn string, organizations ...string) (*certificatesv1.CertificateSigningRequest, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: cn, Organization: organizations}}, key)
+	require.NoError(t, err)
+	csr, err := kube.CertificatesV1().CertificateSigningRequests().Create(context.Background(), &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: label + "-", Labels: map[string]string{clusterv1.LabelClusterName: label}},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: clusterv1.SignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return csr, key
+}
+
+func agentRequest(t testing.TB, kube kubernetes.Interface, name, agent string) (*certificatesv1.CertificateSigningRequest, *ecdsa.PrivateKey) {
+	t.Helper()
+	return request(t, kube, name, clusterv1.UserPrefix+name+":"+agent, clusterv1.UserPrefix+name, clusterv1.GroupManagedClusters)
+}
+
+// approve approves a request as the administrator.
+func (s *scene) approve(t testing.TB, name string) {
+	t.Helper()
+	api := s.kube.CertificatesV1().CertificateSigningRequests()
+	csr, err := api.Get(context.Background(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
+	})
+	_, err = api.UpdateApproval(context.Background(), name, csr, metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+// issued waits for the certificate of a request and returns a client with it.
+func (s *scene) issued(t testing.TB, name string, key *ecdsa.PrivateKey) (dynamic.Interface, kubernetes.Interface) {
+	t.Helper()
+	var csr *certificatesv1.CertificateSigningRequest
+	require.Eventually(t, func() bool {
+		var err error
+		csr, err = s.kube.CertificatesV1().CertificateSigningRequests().Get(context.Background(), name, metav1.GetOptions{})
+		return err == nil && len(csr.Status.Certificate) > 0
+	}, patience, tick)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	config := rest.AnonymousClientConfig(s.Config)
+	config.CertData, config.KeyData = csr.Status.Certificate, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	config.QPS = -1
+	return clients(t, config)
+}
+
+// verdict is the answer to a request: Approved, Denied or empty, with its reason.
+func (s *scene) verdict(t testing.TB, name string) (string, string) {
+	t.Helper()
+	csr, err := s.kube.CertificatesV1().CertificateSigningRequests().Get(context.Background(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	for _, c := range csr.Status.Conditions {
+		return string(c.Type), c.Reason
+	}
+	return "", ""
+}
+
+// agent is a registered agent.
+type agent struct {
+	dyn  dynamic.Interface
+	kube kubernetes.Interface
+}
+
+// register makes a cluster known, approves and accepts it.
+func (s *scene) register(t testing.TB, name, agentName string) *agent {
+	t.Helper()
+	dyn, kube := s.bootstrap(t)
+	require.NoError(t, create(dyn, cluster(name)))
+	csr, key := agentRequest(t, kube, name, agentName)
+	s.approve(t, csr.Name)
+	s.accept(t, name, true)
+	a := &agent{}
+	a.dyn, a.kube = s.issued(t, csr.Name, key)
+	s.await(t, name, "is accepted", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted))
+	return a
+}
+
+// report sets Joined and Available as an agent does.
+func (a *agent) report(t testing.TB, name string, available metav1.ConditionStatus) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		mc, err := typed.Get[clusterv1.ManagedCluster](context.Background(), a.dyn, clusters, "", name)
+		if err != nil {
+			return false
+		}
+		now := time.Now()
+		reconcile.SetCondition(&mc.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined, Message: "m"}, now)
+		reconcile.SetCondition(&mc.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionAvailable, Status: available, Reason: clusterv1.ReasonManagedClusterAvailable, Message: "m"}, now)
+		body, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": mc.ResourceVersion}, "status": map[string]any{"conditions": mc.Status.Conditions},
+		})
+		return err == nil && patch(a.dyn, name, string(body), "status") == nil
+	}, patience, tick)
+}
+
+// renew renews the lease as an agent does, with a clock that is off by skew.
+func (a *agent) renew(t testing.TB, name string, skew time.Duration) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		lease, err := a.kube.CoordinationV1().Leases(name).Get(context.Background(), clusterv1.LeaseName, metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		now := metav1.NewMicroTime(time.Now().Add(skew))
+		lease.Spec.RenewTime = &now
+		_, err = a.kube.CoordinationV1().Leases(name).Update(context.Background(), lease, metav1.UpdateOptions{})
+		return err == nil
+	}, patience, tick)
+}
+
+
+func TestMain(m *testing.M) { os.Exit(m.Run()) }
