@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -69,7 +70,9 @@ func sharedHub(t testing.TB) *scene {
 	t.Helper()
 	s := newScene(t, harness.Shared(t, "hub", harness.Node(images(t))))
 	install.Do(func() { s.install(t) })
+	start := time.Now()
 	s.awaitHub(t)
+	t.Logf("the hub was complete after %s", time.Since(start))
 	return s
 }
 
@@ -345,5 +348,9 @@ func (a *agent) renew(t testing.TB, name string, skew time.Duration) {
 	}, patience, tick)
 }
 
-
 func TestMain(m *testing.M) { os.Exit(m.Run()) }
+
+func toUnstructured(mc *clusterv1.ManagedCluster) (*unstructured.Unstructured, error) {
+	mc.TypeMeta = metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"}
+	return typed.ToUnstructured(mc)
+}

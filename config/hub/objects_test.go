@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+func objects(t *testing.T, o hub.Options) []*unstructured.Unstructured {
+	t.Helper()
+	out, err := hub.Objects(o)
+	require.NoError(t, err)
+	return out
+}
+
+func find[T any](t *testing.T, list []*unstructured.Unstructured, kind, namespace, name string) *T {
+	t.Helper()
+	for _, u := range list {
+		if u.GetKind() == kind && u.GetNamespace() == namespace && u.GetName() == name {
+			o, err := typed.FromUnstructured[T](u)
+			require.NoError(t, err)
+			return o
+		}
+	}
+	t.Fatalf("there is no %s %s/%s", kind, namespace, name)
+	return nil
+}
+
+func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
+	var got []string
+	for _, u := range objects(t, hub.Options{Version: "v1.2.3"}) {
+		require.Equal(t, "cluster-manager", u.GetLabels()[operatorv1.LabelCreatedByClusterManager], u.GetName())
+		got = append(got, strings.TrimPrefix(fmt.Sprintf("%s %s/%s", u.GetKind(), u.GetNamespace(), u.GetName()), " "))
+	}
+	require.Empty(t, cmp.Diff([]string{
+		"Namespace /open-cluster-management",
+		"Namespace /open-cluster-management-hub",
+		"ServiceAccount open-cluster-management/cluster-manager",
+		"ClusterRole /cluster-manager",
+		"ClusterRoleBinding /cluster-manager",
+		"Role open-cluster-management/cluster-manager",
+		"RoleBinding open-cluster-management/cluster-manager",
+		"Role open-cluster-management-hub/cluster-manager",
+		"RoleBinding open-cluster-management-hub/cluster-manager",
+		"ServiceAccount open-cluster-management/agent-registration-bootstrap",
+		"ClusterRole /open-cluster-management:bootstrap",
+		"ClusterRoleBinding /open-cluster-management:bootstrap:managedcluster",
+		"ClusterRoleBinding /open-cluster-management:bootstrap:agent-registration",
+		"CustomResourceDefinition /clustermanagers.operator.open-cluster-management.io",
+		"Service open-cluster-management/cluster-manager-registration-webhook",
+		"Service open-cluster-management/cluster-manager-work-webhook",
+		"Service open-cluster-management/cluster-manager-addon-webhook",
+		"Deployment open-cluster-management/cluster-manager",
+		"ClusterManager /cluster-manager",
+	}, got))
+}
+
+func TestOptionsShapeTheDeployment(t *testing.T) {
+	d := find[appsv1.Deployment](t, objects(t, hub.Options{Version: "v1.2.3", Replicas: 3, ImagePullPolicy: "Never"}), "Deployment", hub.Namespace, hub.Name)
+	c := d.Spec.Template.Spec.Containers[0]
+	require.Equal(t, "ghcr.io/kubectl-ocm/ocm-hub:v1.2.3", c.Image)
+	require.EqualValues(t, "Never", c.ImagePullPolicy)
+	require.Equal(t, []string{"run"}, c.Args)
+	require.EqualValues(t, 3, *d.Spec.Replicas)
+	require.Equal(t, "1.2.3", d.Annotations[operatorv1.AnnotationVersion])
+	require.Equal(t, d.Spec.Selector.MatchLabels["app"], d.Spec.Template.Labels["app"])
+	require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem)
+	require.False(t, *c.SecurityContext.AllowPrivilegeEscalation)
+	require.EqualValues(t, []string{"ALL"}, []string{string(c.SecurityContext.Capabilities.Drop[0])})
+	require.True(t, *d.Spec.Template.Spec.SecurityContext.RunAsNonRoot)
+	require.Empty(t, c.Resources.Limits)
+
+	d = find[appsv1.Deployment](t, objects(t, hub.Options{Image: "example.com/hub:1"}), "Deployment", hub.Namespace, hub.Name)
+	require.Equal(t, "example.com/hub:1", d.Spec.Template.Spec.Containers[0].Image)
+	require.EqualValues(t, 1, *d.Spec.Replicas)
+	_, err := hub.Objects(hub.Options{})
+	require.Error(t, err)
+	_, err = hub.Objects(hub.Options{Version: "v1", Replicas: -1})
+	require.Error(t, err)
+}
+
+func TestTheClusterManagerEnablesReplicaSets(t *testing.T) {
+	cm := find[operatorv1.ClusterManager](t, objects(t, hub.Options{Version: "v1"}), "ClusterManager", "", hub.Name)
+	require.Equal(t, []operatorv1.FeatureGate{{Feature: "ManifestWorkReplicaSet", Mode: operatorv1.FeatureGateModeTypeEnable}}, cm.Spec.WorkConfiguration.FeatureGates)
+}
+
+// lines writes rules one a line: "verbs | group/resource | names".
+func lines(rules []rbacv1.PolicyRule) []string {
+	var out []string
+	for _, r := range rules {
+		for _, group := range r.APIGroups {
+			for _, resource := range r.Resources {
+				line := fmt.Sprintf("%s %s/%s", strings.Join(r.Verbs, ","), group, resource)
+				if len(r.ResourceNames) > 0 {
+					line += " [" + strings.Join(r.ResourceNames, " ") + "]"
+				}
+				out = append(out, line)
+			}
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+const definitions = "[addondeploymentconfigs.addon.open-cluster-management.io addonplacementscores.cluster.open-cluster-management.io " +
+	"addontemplates.addon.open-cluster-management.io clustermanagementaddons.addon.open-cluster-management.io " +
+	"managedclusteraddons.addon.open-cluster-management.io managedclusters.cluster.open-cluster-management.io " +
+	"managedclustersetbindings.cluster.open-cluster-management.io managedclustersets.cluster.open-cluster-management.io " +
+	"manifestworkreplicasets.work.open-cluster-management.io manifestworks.work.open-cluster-management.io " +
+	"placementdecisions.cluster.open-cluster-management.io placements.cluster.open-cluster-management.io]"
+
+func TestEveryRightIsPinned(t *testing.T) {
+	list := objects(t, hub.Options{Version: "v1"})
+	for name, tc := range map[string]struct {
+		rules []rbacv1.PolicyRule
+		want  []string
+	}{
+		"of the hub process in the cluster": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.Name).Rules, []string{
+			"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
+			"create authentication.k8s.io/tokenreviews",
+			"create authorization.k8s.io/subjectaccessreviews",
+			"create cluster.open-cluster-management.io/managedclustersets/join",
+			"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
+			"create,list,watch admissionregistration.k8s.io/mutatingwebhookconfigurations",
+			"create,list,watch admissionregistration.k8s.io/validatingwebhookconfigurations",
+			"create,list,watch apiextensions.k8s.io/customresourcedefinitions",
+			"create,list,watch coordination.k8s.io/leases",
+			"create,patch,update /events",
+			"create,patch,update events.k8s.io/events",
+			"get,list,watch,create,patch /namespaces",
+			"get,list,watch,create,patch cluster.open-cluster-management.io/managedclustersets",
+			"get,list,watch,create,patch,delete rbac.authorization.k8s.io/clusterrolebindings",
+			"get,list,watch,create,patch,delete rbac.authorization.k8s.io/clusterroles",
+			"get,list,watch,create,patch,delete rbac.authorization.k8s.io/rolebindings",
+			"get,list,watch,delete addon.open-cluster-management.io/managedclusteraddons",
+			"get,list,watch,delete work.open-cluster-management.io/manifestworkreplicasets",
+			"get,list,watch,patch operator.open-cluster-management.io/clustermanagers",
+			"get,list,watch,update,patch,delete cluster.open-cluster-management.io/managedclusters",
+			"get,list,watch,update,patch,delete work.open-cluster-management.io/manifestworks",
+			"get,patch,delete admissionregistration.k8s.io/mutatingwebhookconfigurations [managedclustermutators.admission.cluster.open-cluster-management.io]",
+			"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io managedclustervalidators.admission.cluster.open-cluster-management.io manifestworkvalidators.admission.work.open-cluster-management.io]",
+			"get,patch,delete apiextensions.k8s.io/customresourcedefinitions " + definitions,
+			"get,update,patch coordination.k8s.io/leases [managed-cluster-lease]",
+			"patch cluster.open-cluster-management.io/managedclustersets/status",
+			"patch operator.open-cluster-management.io/clustermanagers/status",
+			"renew register.open-cluster-management.io/managedclusters/clientcertificates",
+			"update certificates.k8s.io/certificatesigningrequests/approval",
+			"update register.open-cluster-management.io/managedclusters/accept",
+			"update,patch addon.open-cluster-management.io/managedclusteraddons/status",
+			"update,patch cluster.open-cluster-management.io/managedclusters/status",
+			"update,patch work.open-cluster-management.io/manifestworks/status",
+		}},
+		"of the hub process in its namespace": {find[rbacv1.Role](t, list, "Role", hub.Namespace, hub.Name).Rules, []string{
+			"get,list,watch apps/deployments [cluster-manager]",
+			"get,update coordination.k8s.io/leases [clustermanager-lock]",
+		}},
+		"of the hub process beside its certificates": {find[rbacv1.Role](t, list, "Role", hub.ComponentNamespace, hub.Name).Rules, []string{
+			"create /configmaps",
+			"create /secrets",
+			"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
+			"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
+			"list,watch apps/deployments",
+		}},
+		"of clusters that are not known yet": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:bootstrap").Rules, []string{
+			"create cluster.open-cluster-management.io/managedclustersets/join [default]",
+			"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
+			"get /configmaps",
+			"get,create,list,watch cluster.open-cluster-management.io/managedclusters",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Empty(t, cmp.Diff(tc.want, lines(tc.rules)))
+		})
+	}
+}
+
+func TestBindingsNameTheirSubjectsExactly(t *testing.T) {
+	list := objects(t, hub.Options{Version: "v1"})
+	account := func(name string) []rbacv1.Subject {
+		return []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: hub.Namespace}}
+	}
+	for name, want := range map[string][]rbacv1.Subject{
+		hub.Name: account(hub.Name),
+		"open-cluster-management:bootstrap:agent-registration": account(hub.BootstrapServiceAccount),
+		"open-cluster-management:bootstrap:managedcluster":     {{APIGroup: "rbac.authorization.k8s.io", Kind: "Group", Name: "system:bootstrappers:managedcluster"}},
+	} {
+		require.Equal(t, want, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", name).Subjects, name)
+	}
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// user is a ServiceAccount with the given rules in the whole cluster.
+func (s *scene) user(t testing.TB, name string, rules ...rbacv1.PolicyRule) dynamic.Interface {
+	t.Helper()
+	ctx := context.Background()
+	_, err := s.kube.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = s.kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: name}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	dyn, _ := clients(t, s.As(t, "default", name))
+	return dyn
+}
+
+var (
+	editClusters = rbacv1.PolicyRule{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, Verbs: []string{"*"}}
+	acceptAny    = rbacv1.PolicyRule{APIGroups: []string{clusterv1.RegisterGroup}, Resources: []string{"managedclusters/accept"}, Verbs: []string{"update"}}
+	joinAny      = rbacv1.PolicyRule{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclustersets/join"}, Verbs: []string{"create"}}
+)
+
+func joinSet(set string) rbacv1.PolicyRule {
+	rule := joinAny
+	rule.ResourceNames = []string{set}
+	return rule
+}
+
+// settled waits until RBAC that was just made counts.
+func settled(t testing.TB, try func() error) {
+	t.Helper()
+	var err error
+	require.True(t, eventually(func() bool { err = try(); return err == nil }), "%v", err)
+}
+
+func TestReservedNamesAreRefusedAtCreation(t *testing.T) {
+	s := sharedHub(t)
+	dyn, _ := s.bootstrap(t)
+	for _, name := range []string{"default", "kube-system", "openshift-x", "open-cluster-management", "open-cluster-management-hub", "registration", "work"} {
+		err := create(dyn, cluster(name))
+		require.True(t, apierrors.IsBadRequest(err), "%s: %v", name, err)
+		require.ErrorContains(t, err, "reserved")
+	}
+	err := create(s.dyn, cluster("dotted.name"))
+	require.True(t, apierrors.IsBadRequest(err), "%v", err)
+}
+
+func TestAcceptingAndTakingBackNeedTheSamePermission(t *testing.T) {
+	s := sharedHub(t)
+	dyn, _ := s.bootstrap(t)
+	require.NoError(t, create(dyn, cluster("guarded")))
+	editor := s.user(t, "editor", editClusters, joinAny)
+	settled(t, func() error { return patch(editor, "guarded", `{"metadata":{"labels":{"a":"b"}}}`) })
+	err := patch(editor, "guarded", `{"spec":{"hubAcceptsClient":true}}`)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+
+	acceptor := s.user(t, "acceptor", editClusters, joinAny, acceptAny)
+	settled(t, func() error { return patch(acceptor, "guarded", `{"spec":{"hubAcceptsClient":true}}`) })
+	err = patch(editor, "guarded", `{"spec":{"hubAcceptsClient":false}}`)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.NoError(t, patch(editor, "guarded", `{"metadata":{"labels":{"a":"c"}}}`), "an unrelated change needs nothing more")
+	require.NoError(t, patch(acceptor, "guarded", `{"spec":{"hubAcceptsClient":false}}`))
+}
+
+func TestMovingBetweenSetsNeedsBoth(t *testing.T) {
+	s := sharedHub(t)
+	require.NoError(t, create(s.dyn, cluster("mover")))
+	one := s.user(t, "joiner-one", editClusters, joinSet("one"))
+	settled(t, func() error { return patch(one, "mover", `{"metadata":{"labels":{"a":"b"}}}`) })
+	err := patch(one, "mover", `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":"one"}}}`)
+	require.True(t, apierrors.IsForbidden(err), "the set default is left, too: %v", err)
+	both := s.user(t, "joiner-both", editClusters, joinSet("one"), joinSet("default"))
+	settled(t, func() error {
+		return patch(both, "mover", `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":"one"}}}`)
+	})
+	require.NoError(t, patch(both, "mover", `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":null}}}`))
+	require.Equal(t, "default", s.get(t, "mover").Labels[clusterv1.LabelClusterSet], "a cluster is never without a set")
+}
+
+func TestABootstrapTokenJoinsTheDefaultSetOnly(t *testing.T) {
+	s := sharedHub(t)
+	dyn, _ := s.bootstrap(t)
+	mc := cluster("chooser")
+	mc.Labels = map[string]string{clusterv1.LabelClusterSet: "other"}
+	err := create(dyn, mc)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+}
+
+func TestAForeignNamespaceIsOnlyTakenOverByWhoMayUpdateIt(t *testing.T) {
+	s := sharedHub(t)
+	ctx := context.Background()
+	_, err := s.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "payroll"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, create(s.dyn, cluster("payroll")))
+	stranger := s.user(t, "stranger", editClusters, joinAny, acceptAny)
+	settled(t, func() error { return patch(stranger, "payroll", `{"metadata":{"labels":{"a":"b"}}}`) })
+	err = patch(stranger, "payroll", `{"spec":{"hubAcceptsClient":true}}`)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.ErrorContains(t, err, "was there before")
+	err = patch(stranger, "payroll", `{"spec":{"hubAcceptsClient":true},"metadata":{"annotations":{"registration.open-cluster-management.io/adopted-namespace":"x"}}}`)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+
+	s.accept(t, "payroll", true)
+	s.await(t, "payroll", "is accepted by who may update the namespace", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
+	ns, err := s.kube.CoreV1().Namespaces().Get(ctx, "payroll", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "payroll", ns.Labels[clusterv1.LabelClusterName])
+}
+
+func TestATerminatingNamespaceIsWaitedFor(t *testing.T) {
+	s := sharedHub(t)
+	ctx := context.Background()
+	_, err := s.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "ending", Labels: map[string]string{clusterv1.LabelClusterName: "ending"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = s.kube.CoreV1().ConfigMaps("ending").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(ctx, "ending", metav1.DeleteOptions{}))
+	require.NoError(t, create(s.dyn, cluster("ending")))
+	err = patch(s.dyn, "ending", `{"spec":{"hubAcceptsClient":true}}`)
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.ErrorContains(t, err, "terminating")
+	held, err := s.kube.CoreV1().ConfigMaps("ending").Get(ctx, "held", metav1.GetOptions{})
+	require.NoError(t, err)
+	held.Finalizers = nil
+	_, err = s.kube.CoreV1().ConfigMaps("ending").Update(ctx, held, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	settled(t, func() error { return patch(s.dyn, "ending", `{"spec":{"hubAcceptsClient":true}}`) })
+	s.await(t, "ending", "is accepted", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
+}
+
+func TestAnAgentChangesOnlyWhatIsItsOwn(t *testing.T) {
+	s := sharedHub(t)
+	a := s.register(t, "own1", "a")
+	s.register(t, "own10", "a")
+	a.report(t, "own1", metav1.ConditionTrue)
+	update := func(name string, change func(*clusterv1.ManagedCluster)) error {
+		mc := s.get(t, name)
+		change(mc)
+		u, err := toUnstructured(mc)
+		require.NoError(t, err)
+		_, err = a.dyn.Resource(clusters).Update(context.Background(), u, metav1.UpdateOptions{})
+		return err
+	}
+	retry := func(name string, change func(*clusterv1.ManagedCluster)) (err error) {
+		eventually(func() bool { err = update(name, change); return !apierrors.IsConflict(err) })
+		return err
+	}
+	for what, change := range map[string]func(*clusterv1.ManagedCluster){
+		"labels":     func(mc *clusterv1.ManagedCluster) { mc.Labels["feature"] = "gold" },
+		"its set":    func(mc *clusterv1.ManagedCluster) { mc.Labels[clusterv1.LabelClusterSet] = "other" },
+		"acceptance": func(mc *clusterv1.ManagedCluster) { mc.Spec.HubAcceptsClient = false },
+		"taints": func(mc *clusterv1.ManagedCluster) {
+			mc.Spec.Taints = append(mc.Spec.Taints, clusterv1.Taint{Key: "k", Effect: "NoSelect"})
+		},
+		"finalizers": func(mc *clusterv1.ManagedCluster) { mc.Finalizers = nil },
+		"owners": func(mc *clusterv1.ManagedCluster) {
+			mc.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n", UID: "u"}}
+		},
+		"annotations": func(mc *clusterv1.ManagedCluster) { mc.Annotations[clusterv1.AnnotationAgentName] = "b" },
+	} {
+		t.Run(what, func(t *testing.T) {
+			err := retry("own1", change)
+			require.True(t, apierrors.IsForbidden(err) || apierrors.IsBadRequest(err), "%v", err)
+		})
+	}
+	require.NoError(t, retry("own1", func(mc *clusterv1.ManagedCluster) {
+		mc.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://own1.example:6443"}}
+		mc.Annotations[clusterv1.AnnotationPrefixAgent+"/region"] = "north"
+	}))
+	err := update("own10", func(*clusterv1.ManagedCluster) {})
+	require.True(t, apierrors.IsForbidden(err), "the cluster whose name begins the same is another one: %v", err)
+	_, err = a.kube.CoordinationV1().Leases("own10").Get(context.Background(), clusterv1.LeaseName, metav1.GetOptions{})
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	_, err = a.kube.CoordinationV1().Leases("own1").Get(context.Background(), "another", metav1.GetOptions{})
+	require.True(t, apierrors.IsForbidden(err), "the lease is reached by its name only: %v", err)
+}
+
+func TestTheHubCanPatchAClusterWithoutASet(t *testing.T) {
+	s := sharedHub(t)
+	require.NoError(t, create(s.dyn, cluster("unlabelled")))
+	// A user who may not join a set finds the cluster as it stood before there
+	// was admission: nothing is put on it, and nothing is refused.
+	s.exempt(t, func() {
+		settled(t, func() error {
+			if err := patch(s.dyn, "unlabelled", `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":null}}}`); err != nil {
+				return err
+			}
+			if s.get(t, "unlabelled").Labels[clusterv1.LabelClusterSet] != "" {
+				return errors.New("admission still stands")
+			}
+			return nil
+		})
+	})
+	editor := s.user(t, "poor-editor", editClusters)
+	settled(t, func() error { return patch(editor, "unlabelled", `{"metadata":{"annotations":{"a":"a"}}}`) })
+	require.Empty(t, s.get(t, "unlabelled").Labels[clusterv1.LabelClusterSet])
+	own, _ := clients(t, s.As(t, hub.Namespace, hub.Name))
+	settled(t, func() error {
+		if err := patch(own, "unlabelled", `{"metadata":{"annotations":{"a":"b"}}}`); err != nil {
+			return err
+		}
+		if s.get(t, "unlabelled").Labels[clusterv1.LabelClusterSet] != "default" {
+			return errors.New("admission does not stand again")
+		}
+		return nil
+	})
+}
+
+// exempt runs f while no hub process repairs its admission, and admission does
+// not stand.
+func (s *scene) exempt(t testing.TB, f func()) {
+	t.Helper()
+	ctx := context.Background()
+	s.scale(t, 0)
+	require.NoError(t, s.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	require.NoError(t, s.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	f()
+	s.scale(t, 1)
+	require.True(t, eventually(func() bool {
+		list, err := s.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+		return err == nil && len(list.Items) == 1
+	}), "the hub makes its admission again")
+	s.awaitHub(t)
+}
+
+// scale changes the number of hub processes and waits for it.
+func (s *scene) scale(t testing.TB, replicas int32) {
+	t.Helper()
+	ctx := context.Background()
+	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	_, err := s.kube.AppsV1().Deployments(hub.Namespace).Patch(ctx, hub.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.True(t, eventually(func() bool {
+		pods, err := s.kube.CoreV1().Pods(hub.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + hub.Name})
+		d, also := s.kube.AppsV1().Deployments(hub.Namespace).Get(ctx, hub.Name, metav1.GetOptions{})
+		return err == nil && also == nil && len(pods.Items) == int(replicas) && d.Status.AvailableReplicas == replicas
+	}), "the hub has %d processes", replicas)
+}
