@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
 )
 
 // folderPattern names the folders of clusters below the system's temporary folder.
@@ -54,12 +55,15 @@ func ControlPlane(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()
 	cluster, err := Launch(t.Context(), name, options...)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, cluster.Stop()) })
+	t.Cleanup(func() {
+		cluster.explain(t)
+		require.NoError(t, cluster.Stop())
+	})
 	return cluster
 }
 
 // WithNode starts a cluster with a process node for one test. images names the
-// programs of the images that it can run: "ocm-agent" to a path, see Build.
+// programs of the images that it can run: "ocm-agent" to a path, see Program.
 func WithNode(t testing.TB, name string, images map[string]string, options ...Option) *Cluster {
 	t.Helper()
 	return ControlPlane(t, name, append(options, Node(images))...)
@@ -116,8 +120,9 @@ func (c *Cluster) Stop() error {
 var shared sync.Map
 
 // Shared is a cluster that all tests of this process use under the same name;
-// the options are those of the first who asks. It stays until the process ends; the reaper stops it then. Tests that break a
-// cluster, or count its objects, take ControlPlane.
+// the options are those of the first who asks. It stays until the process ends;
+// the reaper stops it then. Tests that break a cluster, or count its objects,
+// take ControlPlane.
 func Shared(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()
 	start, _ := shared.LoadOrStore(name, sync.OnceValues(func() (*Cluster, error) {
@@ -125,11 +130,36 @@ func Shared(t testing.TB, name string, options ...Option) *Cluster {
 	}))
 	cluster, err := start.(func() (*Cluster, error))()
 	require.NoError(t, err)
+	t.Cleanup(func() { cluster.explain(t) })
 	return cluster
+}
+
+// explain adds the ends of the logs of process node and pods to a failed test.
+func (c *Cluster) explain(t testing.TB) {
+	if !t.Failed() {
+		return
+	}
+	files, err := filepath.Glob(filepath.Join(c.Playground.Dir, "logs", "*.log"))
+	if err != nil {
+		t.Log(err)
+	}
+	for _, file := range append(files, c.Playground.LogFile(playground.ProcessNode)) {
+		if _, err := os.Stat(file); err == nil {
+			t.Logf("end of %s of cluster %s:\n%s", filepath.Base(file), c.Name, process.Tail(file, 15))
+		}
+	}
 }
 
 // Binaries are the Kubernetes programs of this machine.
 func Binaries(ctx context.Context) (playground.Binaries, error) {
+	if err := ctx.Err(); err != nil {
+		return playground.Binaries{}, err
+	}
+	return binaries()
+}
+
+// binaries are looked for once a test process: it means running one of them.
+var binaries = sync.OnceValues(func() (playground.Binaries, error) {
 	cache := os.Getenv("OCM_KUBERNETES_CACHE")
 	if cache == "" {
 		root, err := os.UserCacheDir()
@@ -138,8 +168,8 @@ func Binaries(ctx context.Context) (playground.Binaries, error) {
 		}
 		cache = playground.CacheDir(root)
 	}
-	return playground.FindBinaries(ctx, os.Getenv("KUBEBUILDER_ASSETS"), cache)
-}
+	return playground.FindBinaries(context.Background(), os.Getenv("KUBEBUILDER_ASSETS"), cache)
+})
 
 // Dynamic is the administrator's dynamic client.
 func (c *Cluster) Dynamic(t testing.TB) dynamic.Interface {

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -20,8 +21,13 @@ import (
 // followEvery is how often a followed log is looked at.
 const followEvery = 200 * time.Millisecond
 
-// listenLogs opens the part of kubelet's API that `kubectl logs` needs. Only
-// kube-apiserver's client certificate is let in. The returned function serves.
+// administrators is the group of the certificate that kube-apiserver shows. The
+// same authority signs the certificates of everybody else in the cluster, so
+// the signature alone lets nobody in.
+const administrators = "system:masters"
+
+// listenLogs opens the part of kubelet's API that `kubectl logs` needs, for
+// kube-apiserver only. The returned function serves.
 func (m *manager) listenLogs(ctx context.Context) (func(context.Context) error, error) {
 	authority, err := os.ReadFile(m.config.ClientCA)
 	if err != nil {
@@ -51,7 +57,7 @@ func (m *manager) listenLogs(ctx context.Context) (func(context.Context) error, 
 		http.Error(w, "the process node serves logs only: no exec, attach or port-forward", http.StatusNotImplemented)
 	})
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second,
+		Handler: administratorsOnly(mux), ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		TLSConfig:   &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool},
 	}
@@ -62,6 +68,17 @@ func (m *manager) listenLogs(ctx context.Context) (func(context.Context) error, 
 		}
 		return nil
 	}, nil
+}
+
+// administratorsOnly refuses whoever does not show an administrator's certificate.
+func administratorsOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || !slices.Contains(r.TLS.PeerCertificates[0].Subject.Organization, administrators) {
+			http.Error(w, "only kube-apiserver may ask", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // serveLog answers one request for a container's log. Names come from the API

@@ -165,7 +165,10 @@ func (m *manager) run(ctx context.Context) error {
 		return err
 	}
 	factory.Start(ctx.Done())
-	defer factory.Shutdown()
+	defer func() {
+		cancel(nil)
+		factory.Shutdown()
+	}()
 	for kind, ok := range factory.WaitForCacheSync(ctx.Done()) {
 		if !ok {
 			return fmt.Errorf("reading %s: %w", kind, context.Cause(ctx))
