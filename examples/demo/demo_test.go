@@ -31,7 +31,7 @@ func TestTheDemoTypesWhatAUserWouldType(t *testing.T) {
 	}
 	require.Equal(t, "kubectl ocm hub init --context hub", lines[0])
 	require.Contains(t, lines, "kubectl ocm join cluster2 --context cluster2 --hub-context hub --accept")
-	require.Contains(t, lines, "kubectl ocm work apply webdemo -f examples/webdemo/manifests.yaml -c cluster1,cluster2 --context hub")
+	require.Contains(t, lines, "kubectl ocm work apply webdemo -f examples/webdemo/manifests.yaml -n default -c cluster1,cluster2 --context hub --wait")
 }
 
 func TestUnknownWordsAreAUsageError(t *testing.T) {

@@ -39,7 +39,7 @@ func (d *demo) steps() []step {
 			argv: ocm("join", name, "--context", name, "--hub-context", hub, "--accept")})
 	}
 	steps = append(steps, step{why: "Declare an application on the hub, for both clusters.",
-		argv: ocm("work", "apply", "webdemo", "-f", application, "-c", strings.Join(managed, ","), "--context", hub)})
+		argv: ocm("work", "apply", "webdemo", "-f", application, "-n", "default", "-c", strings.Join(managed, ","), "--context", hub, "--wait")})
 	for _, name := range managed {
 		steps = append(steps,
 			step{why: "It runs on " + name + ":", argv: []string{"kubectl", "--context", name, "rollout", "status", "deployment/webdemo", "--timeout=60s"}},
