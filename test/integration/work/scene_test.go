@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -394,6 +395,10 @@ type counter struct {
 	requests []string
 	// fault is asked before each request; an error is returned instead.
 	fault func(side string, r *http.Request) error
+	// writesLeft is after how many writes the agent dies, none at zero; crashed is
+	// closed then, and nothing more gets through.
+	writesLeft int
+	crashed    chan struct{}
 }
 
 type counted struct {
@@ -419,7 +424,39 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	return c.next.RoundTrip(r)
+	return c.c.mortal(r, c.next)
+}
+
+// mortal sends a request; when it is the last write before the crash, it reaches
+// the server and its answer reaches nobody.
+func (c *counter) mortal(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	write := r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/events")
+	c.mu.Lock()
+	last := false
+	if c.crashed != nil {
+		select {
+		case <-c.crashed:
+			c.mu.Unlock()
+			return nil, errCut
+		default:
+		}
+		if write {
+			c.writesLeft--
+			last = c.writesLeft == 0
+		}
+	}
+	if last {
+		// Nothing may overtake the last write.
+		defer c.mu.Unlock()
+		defer close(c.crashed)
+	} else {
+		c.mu.Unlock()
+	}
+	response, err := next.RoundTrip(r)
+	if !last || err != nil {
+		return response, err
+	}
+	return nil, errors.Join(errCut, response.Body.Close())
 }
 
 // take returns the requests since the last call.

@@ -4,9 +4,7 @@ package work
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/stretchr/testify/require"
@@ -41,25 +39,4 @@ func grantWidgets(s *scene) {
 	apply(s.t, s.spoke, clusterRoles, "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",
 		"metadata":{"name":"widgets-for-works","labels":{"open-cluster-management.io/aggregate-to-work":"true"}},
 		"rules":[{"apiGroups":["example.com"],"resources":["*"],"verbs":["*"]}]}`)
-}
-
-var errCut = errors.New("the line is cut")
-
-// cut makes every request to one side fail from now on.
-func (c *counter) cut(side string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fault = func(to string, _ *http.Request) error {
-		if to == side {
-			return errCut
-		}
-		return nil
-	}
-}
-
-// heal undoes cut.
-func (c *counter) heal() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fault = nil
 }

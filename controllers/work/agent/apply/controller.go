@@ -21,8 +21,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// conflictRetry is when to come back after somebody else wrote the work or its
-// AppliedManifestWork; the watch has usually shown that by then.
+// conflictRetry is when to come back after somebody else wrote or removed the
+// work or its AppliedManifestWork; the watch has usually shown that by then.
 const conflictRetry = 50 * time.Millisecond
 
 // Watcher shows what watches have seen; drift.Tracker implements it.
@@ -96,7 +96,7 @@ func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile
 	pass := &pass{Controller: c, record: r, work: body, state: c.gather(ctx, body, r)}
 	pass.plan = Decide(pass.state)
 	result, err := pass.perform(ctx)
-	if apierrors.IsConflict(err) {
+	if apierrors.IsConflict(err) || (apierrors.IsNotFound(err) && !apply.IsNotServed(err)) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
 	if err != nil {
