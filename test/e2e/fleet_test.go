@@ -38,6 +38,7 @@ type fleet struct {
 // startFleet starts a hub and clusters of the given names.
 func startFleet(t *testing.T, names ...string) *fleet {
 	t.Helper()
+	plugin(t) // before clusters and clocks start
 	options := []nodes.Options{{Name: "hub", Images: []string{image(t, "ocm-hub")}}}
 	for _, name := range names {
 		options = append(options, nodes.Options{Name: name, Images: []string{image(t, "ocm-agent"), image(t, "webdemo")}})
@@ -75,8 +76,18 @@ func (f *fleet) run(t *testing.T, arguments ...string) outcome {
 		require.NoError(t, err)
 	}
 	out := outcome{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
-	t.Logf("$ kubectl ocm %s   (exit %d)\n%s%s", strings.Join(arguments, " "), out.code, out.stdout, out.stderr)
+	t.Logf("$ kubectl ocm %s   (exit %d)\n%s\n%s", strings.Join(arguments, " "), out.code, head(out.stdout), head(out.stderr))
 	return out
+}
+
+// head shortens a text for the log.
+func head(text string) string {
+	const most = 30
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("... and %d lines more", len(lines)-most))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // ocm runs the plugin, which must succeed, and returns its standard output.

@@ -110,9 +110,6 @@ func (l *life) list(t *testing.T) {
 	var answer map[string]any
 	require.NoError(t, json.Unmarshal([]byte(l.ocm(t, "cluster", "list", "--context", "hub", "-o", "json")), &answer))
 	require.Len(t, answer["items"], 2)
-	for _, c := range l.managed {
-		require.Contains(t, kubectl(t, l.hub, "get", "managedcluster", c.Name), "https://", "the URL column of the field's printer columns")
-	}
 }
 
 func (l *life) deploy(t *testing.T) {
@@ -152,14 +149,21 @@ func (l *life) repairDeleted(t *testing.T) {
 
 func (l *life) repairChanged(t *testing.T) {
 	c := l.managed[0]
-	kubectl(t, c, "-n", "shop", "patch", "configmap", "webdemo", "--type=merge", "-p", `{"data":{"message":"mine now","added":"stays"}}`)
-	eventually(t, func() error {
-		got, err := c.Kubectl(t.Context(), "-n", "shop", "get", "configmap", "webdemo", "-o", "jsonpath={.data.message}")
-		if err == nil && got != "Declared once on the hub" {
-			err = fmt.Errorf("the message is %q", got)
-		}
-		return err
-	})
+	message := func() string {
+		return kubectl(t, c, "-n", "shop", "get", "configmap", "webdemo", "-o", "jsonpath={.data.message}")
+	}
+	var took []time.Duration
+	for i := range repairs {
+		patch := fmt.Sprintf(`{"data":{"message":"mine now, %d","added":"stays"}}`, i)
+		kubectl(t, c, "-n", "shop", "patch", "configmap", "webdemo", "--type=merge", "-p", patch)
+		took = append(took, eventually(t, func() error {
+			if got := message(); got != "Declared once on the hub" {
+				return fmt.Errorf("the message is %q", got)
+			}
+			return nil
+		}))
+	}
+	t.Logf("measured: a changed object is right after %s (median of %d, kubectl's own start included; all: %v)", median(took), repairs, took)
 	require.Equal(t, "stays", kubectl(t, c, "-n", "shop", "get", "configmap", "webdemo", "-o", "jsonpath={.data.added}"), "fields that the work does not name belong to others")
 }
 
@@ -254,8 +258,8 @@ func (l *life) memory(t *testing.T) {
 }
 
 func (l *life) refuseUnjoin(t *testing.T) {
-	said := l.refused(t, 6, "unjoin", "c1", "--context", "c1", "--hub-context", "hub", "--yes")
-	require.Contains(t, said, "web", "it names the work that is in the way")
+	said := l.refused(t, 6, "unjoin", "c1", "--context", "c1", "--yes")
+	require.Contains(t, said, "--hub-context", "it names what would remove the works")
 	l.awaitAvailable(t, "c1")
 	_, err := page(t, l.managed[0], "shop")
 	require.NoError(t, err)
@@ -286,6 +290,7 @@ func (l *life) unjoin(t *testing.T) {
 		l.ocm(t, "unjoin", c.Name, "--context", c.Name, "--hub-context", "hub", "--yes")
 		l.requireAsBefore(t, c)
 		require.Empty(t, uidIn(t, l.hub, "", "managedcluster", c.Name))
+		require.Contains(t, l.ocm(t, "unjoin", c.Name, "--context", c.Name, "--hub-context", "hub", "--yes"), "unchanged")
 	}
 }
 

@@ -35,6 +35,11 @@ func (c *Cluster) writeIdentities() error {
 	if _, err := authority.SigningKey("service-account"); err != nil {
 		return err
 	}
+	// Aggregated APIs are asked in other users' names by a front proxy; without
+	// its authority every program complains all the time.
+	if _, err := pki.Open(c.pki("front-proxy"), "front-proxy-ca-"+c.Name, time.Now()); err != nil {
+		return err
+	}
 	for _, identity := range []struct {
 		file, user string
 		groups     []string
