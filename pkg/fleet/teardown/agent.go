@@ -4,7 +4,6 @@ package teardown
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -77,8 +76,18 @@ func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error 
 	if err := a.deleteKlusterlet(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{a.awaitAgent, a.prepare, a.dropFinalizers, a.deleteRest, a.awaitGone} {
-		if err := step(ctx); err != nil {
+	return run(ctx, a.awaitAgent, a.prepare, a.dropFinalizers, a.deleteRest, a.awaitGone)
+}
+
+// run takes the steps. One that somebody else's write got in the way of is
+// taken again with a newer view.
+func run(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
+		err := step(ctx)
+		for retries := 5; apierrors.IsConflict(err) && retries > 0; retries-- {
+			err = step(ctx)
+		}
+		if err != nil {
 			return fmt.Errorf("removing the agent: %w", err)
 		}
 	}
@@ -86,22 +95,18 @@ func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error 
 }
 
 // AgentItself is the same for the agent that removes itself because its
-// Klusterlet is being deleted. It cannot delete the namespace it runs in and
-// the rights it needs for that, so it makes the namespace depend on the
-// Klusterlet, and the rights on the namespace; its last write, which takes the
-// finalizers off the Klusterlet, leaves the rest to the garbage collector. It
-// may be repeated after any write. No loop of the agent may run meanwhile.
+// Klusterlet is being deleted. Its process ends with the namespace it runs in,
+// and it needs its rights until then, so it makes the namespace depend on the
+// Klusterlet, and the rights on the namespace: once the finalizers are off the
+// Klusterlet the garbage collector does the rest, whatever becomes of the
+// process. Deleting the namespace is its last write and only saves time. It may
+// be repeated after any write. No loop of the agent may run meanwhile.
 func AgentItself(ctx context.Context, client dynamic.Interface, k *operatorv1.Klusterlet) error {
 	a := &agentRemoval{client: client, o: AgentOptions{Klusterlet: k.Name, Namespace: k.Spec.Namespace, Progress: func(string) {}}}
 	a.own = &unstructured.Unstructured{Object: map[string]any{}}
 	a.own.SetName(k.Name)
 	a.own.SetUID(k.UID)
-	for _, step := range []func(context.Context) error{a.prepare, a.handOver, a.dropFinalizers} {
-		if err := step(ctx); err != nil {
-			return fmt.Errorf("removing the agent: %w", err)
-		}
-	}
-	return nil
+	return run(ctx, a.prepare, a.handOver, a.dropFinalizers, a.removeOwnNamespace)
 }
 
 // agentRemoval is one run.
@@ -259,6 +264,10 @@ func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
 	return a.removeNamespace(ctx, operatorv1.NamespaceAgentAddOn)
 }
 
+func (a *agentRemoval) removeOwnNamespace(ctx context.Context) error {
+	return a.removeNamespace(ctx, a.namespace())
+}
+
 // removeNamespace deletes a namespace that is ours alone.
 func (a *agentRemoval) removeNamespace(ctx context.Context, name string) error {
 	live, err := a.client.Resource(agentNamespaces).Get(ctx, name, metav1.GetOptions{})
@@ -281,6 +290,9 @@ func (a *agentRemoval) removeNamespace(ctx context.Context, name string) error {
 // namespace holds go with the namespace.
 func (a *agentRemoval) handOver(ctx context.Context) error {
 	namespace, err := a.client.Resource(agentNamespaces).Get(ctx, a.namespace(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("reading namespace %s: %w", a.namespace(), err)
 	}
@@ -375,7 +387,7 @@ func (a *agentRemoval) dropFinalizers(ctx context.Context) error {
 
 // deleteRest deletes what the agent itself leaves to the garbage collector.
 func (a *agentRemoval) deleteRest(ctx context.Context) error {
-	if err := a.removeNamespace(ctx, a.namespace()); err != nil {
+	if err := a.removeOwnNamespace(ctx); err != nil {
 		return err
 	}
 	for _, resource := range []schema.GroupVersionResource{agentBindings, agentRoles} {
@@ -430,64 +442,4 @@ func (a *agentRemoval) leftovers(ctx context.Context) ([]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// patchMetadata merges the fields into the metadata of the very object that was
-// read. An object that is gone is as good as patched.
-func patchMetadata(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, live *unstructured.Unstructured, fields map[string]any) error {
-	fields["uid"], fields["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
-	body, err := json.Marshal(map[string]any{"metadata": fields})
-	if err != nil {
-		return fmt.Errorf("encoding the patch of %s %s: %w", resource.Resource, live.GetName(), err)
-	}
-	_, err = client.Resource(resource).Namespace(live.GetNamespace()).Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{})
-	if err = notFoundIsNil(err); err != nil {
-		return fmt.Errorf("patching %s %s: %w", resource.Resource, live.GetName(), err)
-	}
-	return nil
-}
-
-// list reads all objects; a kind that is not served has none.
-func list(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, o metav1.ListOptions) ([]*unstructured.Unstructured, error) {
-	var out []*unstructured.Unstructured
-	o.Limit = 500
-	for {
-		page, err := client.Resource(resource).List(ctx, o)
-		if apierrors.IsNotFound(err) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", resource.Resource, err)
-		}
-		for i := range page.Items {
-			out = append(out, &page.Items[i])
-		}
-		if o.Continue = page.GetContinue(); o.Continue == "" {
-			return out, nil
-		}
-	}
-}
-
-func notFoundIsNil(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// poll calls f until it says true, fails, or ctx ends.
-func poll(ctx context.Context, f func() (bool, error)) error {
-	tick := time.NewTicker(agentPoll)
-	defer tick.Stop()
-	for {
-		done, err := f()
-		if done || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }

@@ -17,6 +17,7 @@ import (
 var events = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
 func TestDeniedRequestIsReportedAndAskedAgain(t *testing.T) {
+	t.Parallel()
 	h, s := newHub(t), newSpoke(t)
 	s.install(t, config.Options{ClusterName: "denied", BootstrapKubeconfig: h.bootstrap(t)})
 	a := s.start(t)

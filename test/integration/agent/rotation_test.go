@@ -17,6 +17,7 @@ import (
 )
 
 func TestCertificateIsRenewedWithoutARestart(t *testing.T) {
+	t.Parallel()
 	h, s := newHub(t), newSpoke(t)
 	s.install(t, config.Options{ClusterName: "rotate", BootstrapKubeconfig: h.bootstrap(t)})
 	a := s.start(t)

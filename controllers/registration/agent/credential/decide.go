@@ -126,7 +126,7 @@ func Decide(s State) Plan {
 	if problem != "" && s.Bootstrap.Config == nil {
 		return Plan{Phase: PhaseNoBootstrap, Message: s.Bootstrap.Problem}
 	}
-	if wait := s.KeptAt.Add(settle).Sub(s.Now); !s.KeptAt.IsZero() && wait > 0 && s.Pending.Secret == nil {
+	if wait := s.settling(); wait > 0 {
 		return Plan{Phase: PhaseConnecting, Message: problem, RequeueAfter: wait}
 	}
 	s.JoinDue = s.JoinDue && problem != ""
@@ -154,6 +154,17 @@ func (s State) unusable() string {
 		return "the bootstrap kubeconfig names another hub: different " + s.Kept.Config.Difference(s.Bootstrap.Config)
 	}
 	return ""
+}
+
+// settling is how long to wait with another request because the certificate
+// that is of no use was issued just now, for this same hub and identity. It
+// keeps a hub that issues expired certificates from being asked without end.
+func (s State) settling() time.Duration {
+	if s.KeptAt.IsZero() || s.Pending.Secret != nil || s.Kept.Config == nil || s.Kept.Identity != s.Identity ||
+		(s.Bootstrap.Config != nil && s.Kept.Config.Difference(s.Bootstrap.Config) != "") {
+		return 0
+	}
+	return s.KeptAt.Add(settle).Sub(s.Now)
 }
 
 // serving is the plan while the access is valid and fresh.

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credential
+
+import (
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+)
+
+var (
+	now   = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	me    = agent.Identity{Cluster: "c1", Agent: "a1"}
+	other = agent.Identity{Cluster: "c1", Agent: "a2"}
+)
+
+func key(t *testing.T) []byte {
+	t.Helper()
+	k, err := newKey()
+	require.NoError(t, err)
+	return k
+}
+
+// sign issues a certificate for the key, valid from and until so long from now.
+func sign(t *testing.T, keyPEM []byte, id agent.Identity, from, until time.Duration) []byte {
+	t.Helper()
+	k, err := readKey(keyPEM)
+	require.NoError(t, err)
+	return certify(t, k, &x509.Certificate{
+		SerialNumber: big.NewInt(256), NotBefore: now.Add(from), NotAfter: now.Add(until),
+		Subject: pkix.Name{CommonName: id.CommonName(), Organization: id.Organizations()},
+	})
+}
+
+func certify(t *testing.T, k *ecdsa.PrivateKey, template *x509.Certificate) []byte {
+	t.Helper()
+	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
+	require.NoError(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func hubConfig() *kubeconfig.Config {
+	return &kubeconfig.Config{ClusterEntry: "hub", Server: "https://hub:6443", Token: "t"}
+}
+
+// world is a State that a table changes.
+type world struct {
+	t *testing.T
+	State
+	key []byte
+}
+
+// joined is an agent with a certificate of which life of an hour has passed.
+func joinedFor(t *testing.T, passed time.Duration) *world {
+	w := &world{t: t, key: key(t)}
+	w.State = State{Now: now, Identity: me, Bootstrap: Bootstrap{Present: true, Config: hubConfig(), Digest: "d"}}
+	w.keep(hubConfig(), me, sign(t, w.key, me, -passed, time.Hour-passed))
+	return w
+}
+
+func (w *world) keep(c *kubeconfig.Config, id agent.Identity, cert []byte) {
+	text, err := c.Kept()
+	require.NoError(w.t, err)
+	w.Kept = ReadKept(Secret{Name: "hub", Data: map[string][]byte{"kubeconfig": text, "tls.crt": cert, "tls.key": w.key,
+		"cluster-name": []byte(id.Cluster), "agent-name": []byte(id.Agent)}}, true)
+}
+
+// fresh is an agent that never joined.
+func fresh(t *testing.T) *world {
+	return &world{t: t, key: key(t), State: State{
+		Now: now, Identity: me, Kept: ReadKept(Secret{}, false), Bootstrap: Bootstrap{Present: true, Config: hubConfig(), Digest: "d"}}}
+}
+
+// ask puts a pending request into the state.
+func (w *world) ask() *world {
+	w.Pending = Pending{Secret: &Secret{Name: "pending"}, Request: "c1-abcde", Key: w.key, Identity: me, Hub: hubConfig().ID(), Bootstrap: "d", Created: now}
+	w.Request = Request{Known: true, Found: true}
+	return w
+}
+
+func (w *world) with(f func(*State)) *world {
+	f(&w.State)
+	return w
+}
+
+func TestDecide(t *testing.T) {
+	for name, tc := range map[string]struct {
+		state *world
+		want  Plan
+		text  string
+	}{
+		// On the way in.
+		"no bootstrap secret: nothing can be done": {fresh(t).with(func(s *State) { s.Bootstrap = ReadBootstrap(Secret{}, false) }),
+			Plan{Phase: PhaseNoBootstrap}, "is missing"},
+		"a bootstrap secret that is refused": {fresh(t).with(func(s *State) {
+			s.Bootstrap = ReadBootstrap(Secret{Data: map[string][]byte{"kubeconfig": []byte("x: y")}}, true)
+		}), Plan{Phase: PhaseNoBootstrap}, "current-context"},
+		"never asked: key and name are kept first":    {fresh(t), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
+		"kept for another hub: begun anew":            {fresh(t).ask().with(func(s *State) { s.Pending.Hub = "x" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"kept for another name: begun anew":           {fresh(t).ask().with(func(s *State) { s.Pending.Identity = other }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"kept without a key: begun anew":              {fresh(t).ask().with(func(s *State) { s.Pending.Key = nil }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"the ManagedCluster comes before the request": {fresh(t).ask().with(func(s *State) { s.JoinDue = true }), Plan{Step: StepJoin, Phase: PhaseConnecting}, "ManagedCluster"},
+		"the hub has not answered":                    {fresh(t).ask().with(func(s *State) { s.Request = Request{} }), Plan{Phase: PhaseConnecting, RequeueAfter: recheck}, "waiting"},
+		"the hub does not answer":                     {fresh(t).ask().with(func(s *State) { s.Request = Request{Problem: "refused"} }), Plan{Phase: PhaseConnecting, RequeueAfter: recheck}, "refused"},
+		"the request does not exist yet":              {fresh(t).ask().with(func(s *State) { s.Request.Found = false }), Plan{Step: StepAsk, Phase: PhaseConnecting}, "asking"},
+		"the request vanished: begun anew":            {fresh(t).ask().with(func(s *State) { s.Request.Found, s.Pending.Created = false, now.Add(-time.Minute) }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "any more"},
+		"the request is not answered":                 {fresh(t).ask(), Plan{Phase: PhaseWaiting}, "c1-abcde waits"},
+		"the request is denied":                       {fresh(t).ask().with(func(s *State) { s.Request.Denied, s.Request.Message, s.Pending.Attempt = true, "no", 2 }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 3, Reason: "no"}, "denied certificate request c1-abcde: no"},
+		"a denied request waits": {fresh(t).ask().with(func(s *State) {
+			s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now.Add(time.Minute), 1, "no"
+		}), Plan{Phase: PhaseDenied, Attempt: 1, RequeueAfter: time.Minute}, "no; attempt 2 follows at 2026-01-01T12:01:00Z"},
+		"a denied request is repeated": {fresh(t).ask().with(func(s *State) { s.Pending.RetryAfter, s.Pending.Attempt = now, 1 }), Plan{Step: StepBegin, Phase: PhaseConnecting, Attempt: 1}, "again"},
+		"new bootstrap data does not wait": {fresh(t).ask().with(func(s *State) {
+			s.Pending.RetryAfter, s.Pending.Attempt, s.Bootstrap.Digest = now.Add(time.Hour), 5, "e"
+		}), Plan{Step: StepBegin, Phase: PhaseConnecting}, "changed"},
+		"the certificate is issued":                         {issuedFor(t, me, func(w *world) []byte { return w.key }), Plan{Step: StepKeep, Phase: PhaseConnecting}, "keeping"},
+		"a certificate for another name is not kept":        {issuedFor(t, other, func(w *world) []byte { return w.key }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "not for"},
+		"a certificate for another key is not kept":         {issuedFor(t, me, func(*world) []byte { return key(t) }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "another key"},
+		"something that is no certificate is not kept":      {fresh(t).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "is missing"},
+		"an expired certificate was just kept: a pause":     {joinedFor(t, 2*time.Hour).with(func(s *State) { s.KeptAt = now.Add(-4 * time.Second) }), Plan{Phase: PhaseConnecting, RequeueAfter: 6 * time.Second}, "expired"},
+		"another hub right after joining: no pause":         {joinedFor(t, time.Minute).with(func(s *State) { s.KeptAt = now; s.Bootstrap.Config.Server = "https://hub2" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
+		"an expired certificate: back to bootstrap":         {joinedFor(t, 2*time.Hour), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"expired, and the bootstrap secret is gone":         {joinedFor(t, 2*time.Hour).with(func(s *State) { s.Bootstrap = Bootstrap{Problem: "missing"} }), Plan{Phase: PhaseNoBootstrap}, "missing"},
+		"the hub moved: back to bootstrap":                  {joinedFor(t, time.Minute).with(func(s *State) { s.Bootstrap.Config.ClusterEntry = "new" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"another identity: back to bootstrap":               {joinedFor(t, time.Minute).with(func(s *State) { s.Identity = other }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"the names in the secret lie about the certificate": {lying(t), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+
+		// Inside.
+		"joined: nothing to do until the renewal":     {joinedFor(t, 15*time.Minute), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 30 * time.Minute}, "valid until"},
+		"joined without a bootstrap secret":           {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap = Bootstrap{} }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 30 * time.Minute}, "valid until"},
+		"joined: what was pending is removed":         {joinedFor(t, 15*time.Minute).ask(), Plan{Own: true, Step: StepForget, Phase: PhaseServing}, "valid until"},
+		"joined: another TLS server name is taken on": {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap.Config.TLSServerName = "n" }), Plan{Own: true, Step: StepRewrite, Phase: PhaseServing}, "valid until"},
+		"renewal begins under the own identity":       {joinedFor(t, 46*time.Minute), Plan{Own: true, Step: StepBegin, Phase: PhaseServing, Renewal: PhaseConnecting}, "renewing"},
+		"renewal needs no ManagedCluster":             {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.JoinDue = true }), Plan{Own: true, Phase: PhaseServing, Renewal: PhaseWaiting}, "waits"},
+		"a denied renewal takes nothing away":         {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.Request.Denied = true }), Plan{Own: true, Step: StepPostpone, Phase: PhaseServing, Renewal: PhaseDenied, Attempt: 1}, "denied"},
+		"a short certificate rests after its issue":   {joinedFor(t, 46*time.Minute).with(func(s *State) { s.KeptAt = now.Add(-time.Second) }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 9 * time.Second}, "valid until"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Decide(tc.state.State)
+			require.Contains(t, got.Message, tc.text)
+			got.Message = ""
+			require.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func issuedFor(t *testing.T, id agent.Identity, k func(*world) []byte) *world {
+	w := fresh(t).ask()
+	w.Request.Certificate = sign(t, k(w), id, -time.Minute, time.Hour)
+	return w
+}
+
+// lying holds a certificate of another agent under the names of this one.
+func lying(t *testing.T) *world {
+	w := joinedFor(t, time.Minute)
+	w.keep(hubConfig(), me, sign(t, w.key, other, -time.Minute, time.Hour))
+	return w
+}
+
+func TestRenewalIsBetween75And80PercentAndStable(t *testing.T) {
+	k, err := readKey(key(t))
+	require.NoError(t, err)
+	seen := map[time.Duration]bool{}
+	for serial := range 256 {
+		leaf := &x509.Certificate{SerialNumber: big.NewInt(int64(serial) + 512), NotBefore: now, NotAfter: now.Add(100 * time.Hour)}
+		chain, err := readChain(certify(t, k, leaf))
+		require.NoError(t, err)
+		s := State{Kept: Kept{Leaf: chain[0], Expires: chain[0].NotAfter}}
+		after := s.renewAt().Sub(now)
+		require.GreaterOrEqual(t, after, 75*time.Hour)
+		require.LessOrEqual(t, after, 80*time.Hour)
+		require.Equal(t, after, s.renewAt().Sub(now))
+		seen[after] = true
+	}
+	require.Greater(t, len(seen), 200)
+}
+
+func TestRetryDelayDoublesToAnHour(t *testing.T) {
+	for attempt, want := range map[int]time.Duration{0: 30 * time.Second, 1: 30 * time.Second, 2: time.Minute, 3: 2 * time.Minute, 7: 32 * time.Minute, 8: time.Hour, 1000: time.Hour} {
+		require.Equal(t, want, retryDelay(attempt), attempt)
+	}
+}
+
+func TestGroupsOfACertificateAreCompared(t *testing.T) {
+	k, err := readKey(key(t))
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		subject pkix.Name
+		fits    bool
+	}{
+		"as asked for":     {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations()}, true},
+		"in another order": {pkix.Name{CommonName: me.CommonName(), Organization: []string{me.Organizations()[1], me.Organizations()[0]}}, true},
+		"a group less":     {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations()[:1]}, false},
+		"a group more":     {pkix.Name{CommonName: me.CommonName(), Organization: append(me.Organizations(), "system:masters")}, false},
+		"a unit":           {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations(), OrganizationalUnit: []string{"x"}}, false},
+		"a longer name":    {pkix.Name{CommonName: me.CommonName() + "x", Organization: me.Organizations()}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chain, err := readChain(certify(t, k, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: tc.subject, NotAfter: now}))
+			require.NoError(t, err)
+			require.Equal(t, tc.fits, fits(chain[0], me) == "")
+		})
+	}
+}

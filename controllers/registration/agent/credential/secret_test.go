@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credential
+
+import (
+	"encoding/base64"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestPendingSurvivesItsSecret(t *testing.T) {
+	for name, want := range map[string]Pending{
+		"a request":     {Request: "c1-abcde", Key: []byte("k"), Identity: me, Hub: "h", Bootstrap: "b", Created: now},
+		"a denied one":  {Identity: me, Hub: "h", Bootstrap: "b", Attempt: 3, RetryAfter: now.Add(time.Minute), Reason: "no"},
+		"a second time": {Request: "c1-abcde", Key: []byte("k"), Identity: me, Hub: "h", Bootstrap: "b", Created: now, Attempt: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := Secret{Name: "hub-kubeconfig-pending", Data: want.data()}
+			got := readPending(s, true)
+			require.NotNil(t, got.Secret)
+			got.Secret = nil
+			require.Empty(t, cmp.Diff(want, got))
+		})
+	}
+	require.Nil(t, readPending(Secret{}, false).Secret)
+}
+
+func TestKeptSecretThatCannotBeUsed(t *testing.T) {
+	k, foreign := key(t), key(t)
+	text, err := hubConfig().Kept()
+	require.NoError(t, err)
+	good := map[string][]byte{"kubeconfig": text, "tls.crt": sign(t, k, me, -time.Minute, time.Hour), "tls.key": k}
+	require.Empty(t, ReadKept(Secret{Data: good}, true).Problem)
+	for name, tc := range map[string]struct {
+		change map[string][]byte
+		want   string
+	}{
+		"no kubeconfig":    {map[string][]byte{"kubeconfig": nil}, "kubeconfig"},
+		"no certificate":   {map[string][]byte{"tls.crt": nil}, "tls.crt"},
+		"a broken one":     {map[string][]byte{"tls.crt": []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}, "not readable"},
+		"a key, no PEM":    {map[string][]byte{"tls.crt": []byte("x")}, "is missing"},
+		"the key of other": {map[string][]byte{"tls.key": foreign}, "do not belong together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := map[string][]byte{}
+			for key, value := range good {
+				data[key] = value
+			}
+			for key, value := range tc.change {
+				data[key] = value
+			}
+			require.Contains(t, ReadKept(Secret{Data: data}, true).Problem, tc.want)
+		})
+	}
+	require.Contains(t, ReadKept(Secret{}, false).Problem, "no hub kubeconfig")
+}
+
+func TestEarliestEndOfTheChainCounts(t *testing.T) {
+	k := key(t)
+	text, err := hubConfig().Kept()
+	require.NoError(t, err)
+	chain := append(sign(t, k, me, -time.Minute, time.Hour), sign(t, key(t), other, -time.Minute, time.Minute)...)
+	kept := ReadKept(Secret{Data: map[string][]byte{"kubeconfig": text, "tls.crt": chain, "tls.key": k}}, true)
+	require.Equal(t, now.Add(time.Minute), kept.Expires)
+	require.Equal(t, me.CommonName(), kept.Leaf.Subject.CommonName)
+}
+
+func TestRequestOnTheHub(t *testing.T) {
+	condition := func(kind, reason, message string) map[string]any {
+		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message}
+	}
+	for name, tc := range map[string]struct {
+		status map[string]any
+		want   Request
+	}{
+		"new":      {nil, Request{Known: true, Found: true}},
+		"approved": {map[string]any{"conditions": []any{condition("Approved", "R", "m")}}, Request{Known: true, Found: true}},
+		"denied":   {map[string]any{"conditions": []any{condition("Denied", "R", "m")}}, Request{Known: true, Found: true, Denied: true, Message: "R: m"}},
+		"failed":   {map[string]any{"conditions": []any{condition("Failed", "R", "m")}}, Request{Known: true, Found: true, Denied: true, Message: "R: m"}},
+		"issued": {map[string]any{"certificate": base64.StdEncoding.EncodeToString([]byte("pem"))},
+			Request{Known: true, Found: true, Certificate: []byte("pem")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{}}
+			if tc.status != nil {
+				u.Object["status"] = tc.status
+			}
+			got, ok := readRequest(u)
+			require.True(t, ok)
+			require.Empty(t, cmp.Diff(tc.want, got))
+		})
+	}
+}
+
+func TestOwnRequestIsKnownByItsKey(t *testing.T) {
+	p := Pending{Request: "c1-abcde", Key: key(t), Identity: me}
+	u, err := signingRequest(p, 7200)
+	require.NoError(t, err)
+	require.True(t, samePublicKey(u, p.Key))
+	require.False(t, samePublicKey(u, key(t)))
+	require.False(t, samePublicKey(&unstructured.Unstructured{Object: map[string]any{}}, p.Key))
+	require.False(t, samePublicKey(u, []byte("x")))
+	seconds, _, _ := unstructured.NestedInt64(u.Object, "spec", "expirationSeconds")
+	require.Equal(t, int64(7200), seconds)
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+)
+
+var appliedWorks = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "appliedmanifestworks"}
+
+// leftovers lists what an agent left on its cluster.
+func (s *spoke) leftovers(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	for _, gvr := range []schema.GroupVersionResource{
+		namespaces, definitions,
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+	} {
+		list, err := s.client.Resource(gvr).List(t.Context(), metav1.ListOptions{LabelSelector: operatorv1.LabelCreatedByKlusterlet})
+		require.NoError(t, err)
+		for _, u := range list.Items {
+			out = append(out, gvr.Resource+" "+u.GetName())
+		}
+	}
+	return out
+}
+
+func (s *spoke) awaitGone(t *testing.T) {
+	t.Helper()
+	var left []string
+	defer func() {
+		if len(left) > 0 {
+			t.Logf("left: %v", left)
+		}
+	}()
+	require.Eventually(t, func() bool { left = s.leftovers(t); return len(left) == 0 }, wait, 50*time.Millisecond)
+}
+
+// appliedWork makes an AppliedManifestWork as the agent of that id holds it.
+func (s *spoke) appliedWork(t *testing.T, name, agentID string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := s.client.Resource(appliedWorks).List(t.Context(), metav1.ListOptions{})
+		return err == nil
+	}, wait, tick)
+	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "work.open-cluster-management.io/v1", "kind": "AppliedManifestWork",
+		"metadata": map[string]any{"name": name, "finalizers": []any{"cluster.open-cluster-management.io/applied-manifest-work-cleanup"}},
+		"spec":     map[string]any{"hubHash": "h", "manifestWorkName": name, "agentID": agentID}}})
+}
+
+func TestDeletedKlusterletLeavesNothing(t *testing.T) {
+	t.Parallel()
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "deleted", BootstrapKubeconfig: h.bootstrap(t)})
+	s.start(t)
+	h.join(t, "deleted")
+	started := time.Now()
+	require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "klusterlet", metav1.DeleteOptions{}))
+	s.awaitGone(t)
+	t.Logf("deleted to nothing left %s", time.Since(started).Round(time.Millisecond))
+}
+
+func TestWorksStayWhenTheAgentGoes(t *testing.T) {
+	t.Parallel()
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "stays", BootstrapKubeconfig: h.bootstrap(t)})
+	s.start(t)
+	s.awaitKlusterlet(t, "Applied", "KlusterletApplied", "")
+	s.appliedWork(t, "mine", string(s.klusterlet(t).UID))
+	s.appliedWork(t, "foreign", "another")
+	require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "klusterlet", metav1.DeleteOptions{}))
+	s.awaitGone(t)
+	for name, kept := range map[string]int{"mine": 0, "foreign": 1} {
+		u, err := s.client.Resource(appliedWorks).Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Nil(t, u.GetDeletionTimestamp())
+		require.Len(t, u.GetFinalizers(), kept, name)
+	}
+}
+
+func TestDeadAgentIsRemovedFromOutside(t *testing.T) {
+	t.Parallel()
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "dead", BootstrapKubeconfig: h.bootstrap(t)})
+	a := s.start(t)
+	h.join(t, "dead")
+	a.kill()
+	var told []string
+	require.NoError(t, teardown.Agent(t.Context(), s.client, teardown.AgentOptions{
+		Patience: time.Second, Progress: func(line string) { told = append(told, line) }}))
+	require.Empty(t, s.leftovers(t))
+	require.Contains(t, told, "the agent does not answer: removing it from outside")
+	require.NoError(t, teardown.Agent(t.Context(), s.client, teardown.AgentOptions{}), "a second time changes nothing")
+}
+
+var errCrash = errors.New("the process was killed")
+
+// crash lets so many writes through and fails all requests after them, as a
+// process that is killed sends none.
+type crash struct {
+	next http.RoundTripper
+	left atomic.Int64
+}
+
+func (c *crash) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.left.Load() < 0 {
+		return nil, errCrash
+	}
+	if r.Method != http.MethodGet && c.left.Add(-1) < 0 {
+		return nil, errCrash
+	}
+	return c.next.RoundTrip(r)
+}
+
+func crashing(t *testing.T, cfg *rest.Config, writes int) (dynamic.Interface, *crash) {
+	t.Helper()
+	c := &crash{}
+	c.left.Store(int64(writes))
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { c.next = next; return c })
+	client, err := dynamic.NewForConfig(cfg)
+	require.NoError(t, err)
+	return client, c
+}
+
+// prepareRemoval installs an agent as it is before its Klusterlet is removed.
+func (s *spoke) prepareRemoval(t *testing.T) {
+	t.Helper()
+	s.install(t, config.Options{ClusterName: "c1", BootstrapKubeconfig: []byte("k")})
+	agentCRDs, err := crd.Agent()
+	require.NoError(t, err)
+	for _, u := range agentCRDs {
+		u.SetLabels(map[string]string{operatorv1.LabelCreatedByKlusterlet: "klusterlet"})
+		apply(t, s.client, u)
+	}
+	k := s.klusterlet(t)
+	k.Finalizers = []string{operatorv1.FinalizerKlusterlet}
+	_, err = s.client.Resource(klusterlets).Update(t.Context(), object(t, k), metav1.UpdateOptions{})
+	require.NoError(t, err)
+}
+
+func TestRemovalFromOutsideSurvivesAKillAfterEachWrite(t *testing.T) {
+	t.Parallel()
+	s := newSpoke(t)
+	for writes := 0; ; writes++ {
+		s.prepareRemoval(t)
+		client, c := crashing(t, s.Config, writes)
+		err := teardown.Agent(t.Context(), client, teardown.AgentOptions{})
+		if err == nil {
+			require.Empty(t, s.leftovers(t))
+			t.Logf("%d writes", writes-int(c.left.Load()))
+			return
+		}
+		require.ErrorIs(t, err, errCrash, "after %d writes", writes)
+		require.NoError(t, teardown.Agent(t.Context(), s.client, teardown.AgentOptions{}), "after %d writes", writes)
+		require.Empty(t, s.leftovers(t))
+	}
+}
+
+func TestRemovalByTheAgentSurvivesAKillAfterEachWrite(t *testing.T) {
+	t.Parallel()
+	s := newSpoke(t)
+	for writes := 0; ; writes++ {
+		s.prepareRemoval(t)
+		require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "klusterlet", metav1.DeleteOptions{}))
+		k := s.klusterlet(t)
+		// The agent has nothing but its own rights.
+		cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
+		client, _ := crashing(t, cfg, writes)
+		err := teardown.AgentItself(t.Context(), client, k)
+		if err == nil {
+			s.awaitGone(t)
+			t.Logf("%d writes", writes)
+			return
+		}
+		require.ErrorIs(t, err, errCrash, "after %d writes", writes)
+		again, _ := crashing(t, cfg, 1000)
+		require.NoError(t, teardown.AgentItself(t.Context(), again, k), "after %d writes", writes)
+		s.awaitGone(t)
+		_, err = s.client.Resource(klusterlets).Get(t.Context(), "klusterlet", metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err))
+	}
+}
