@@ -258,7 +258,7 @@ func (o *AcceptOptions) acceptCluster(ctx context.Context, r *run, mc *clusterv1
 	if len(o.Labels) > 0 {
 		u.SetLabels(o.Labels)
 	}
-	change, err := r.applyOne(ctx, o.Hub, u)
+	change, err := r.merge(ctx, o.Hub, u)
 	if err != nil {
 		return explain("accepting "+mc.Name, o.Hub, err)
 	}
@@ -318,7 +318,7 @@ func (o *AcceptOptions) deny(ctx context.Context, r *run, mc *clusterv1.ManagedC
 	if mc != nil && mc.Spec.HubAcceptsClient {
 		u := named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name)
 		u.Object["spec"] = map[string]any{"hubAcceptsClient": false}
-		change, err := r.applyOne(ctx, o.Hub, u)
+		change, err := r.merge(ctx, o.Hub, u)
 		if err != nil {
 			return explain("denying "+mc.Name, o.Hub, err)
 		}

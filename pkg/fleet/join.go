@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -326,13 +325,7 @@ func (j *join) labelCluster(ctx context.Context) error {
 	}
 	u := named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", j.Name)
 	u.SetLabels(j.Labels)
-	live, err := j.live(ctx, j.Hub, u)
-	if err != nil || live == nil {
-		return err
-	}
-	accepted, _, _ := unstructured.NestedBool(live.Object, "spec", "hubAcceptsClient")
-	u.Object["spec"] = map[string]any{"hubAcceptsClient": accepted}
-	change, err := j.applyOne(ctx, j.Hub, u)
+	change, err := j.merge(ctx, j.Hub, u)
 	if err != nil {
 		return explain("labelling managedcluster "+j.Name, j.Hub, err)
 	}
