@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+)
+
+var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func definition(name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	u.SetName(name)
+	return u
+}
+
+// serving is the state of an agent that works.
+func serving(change ...func(*operatorv1.Klusterlet)) State {
+	k := &operatorv1.Klusterlet{}
+	k.Name, k.UID, k.Generation, k.Spec.ClusterName = "klusterlet", "uid", 2, "c1"
+	k.Finalizers = []string{operatorv1.FinalizerKlusterlet}
+	for _, f := range change {
+		f(k)
+	}
+	return State{
+		Now: now, Klusterlet: k, Version: "v1.2.0", Wanted: []*unstructured.Unstructured{definition("works"), definition("claims")},
+		Live: map[string]Definition{
+			"works": {ResourceVersion: "7", Version: "v1.2.0", Established: true}, "claims": {ResourceVersion: "8", Version: "v1.1.0", Established: true}},
+		Registration: credential.Report{Phase: credential.PhaseServing},
+		HubSecret:    map[string][]byte{"kubeconfig": []byte("k"), "cluster-name": []byte("c1")}, BootstrapSecret: map[string][]byte{"kubeconfig": []byte("k")},
+	}
+}
+
+func conditions(t *testing.T, p Plan) map[string]string {
+	t.Helper()
+	k, ok := p.Object.(*operatorv1.Klusterlet)
+	require.True(t, ok)
+	out := map[string]string{}
+	for _, c := range k.Status.Conditions {
+		require.Equal(t, int64(2), c.ObservedGeneration)
+		out[c.Type] = string(c.Status) + " " + c.Reason
+	}
+	return out
+}
+
+func TestServedKlusterlet(t *testing.T) {
+	p := Decide(serving())
+	require.Empty(t, cmp.Diff(map[string]string{
+		"Applied": "True KlusterletApplied", "ValidFeatureGates": "True FeatureGatesAllValid", "SpecSupported": "True AllFieldsSupported",
+		"Available": "True KlusterletAvailable", "RegistrationDesiredDegraded": "False DeploymentsFunctional",
+		"WorkDesiredDegraded": "False DeploymentsFunctional", "HubConnectionDegraded": "False HubConnectionFunctional",
+	}, conditions(t, p)))
+	require.Len(t, p.Apply, 2)
+	require.Equal(t, "7", p.Apply[0].LiveVersion)
+	u := p.Apply[0].Object.(*unstructured.Unstructured)
+	require.Equal(t, "klusterlet", u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
+	require.Equal(t, "v1.2.0", u.GetAnnotations()[operatorv1.AnnotationVersion])
+	require.False(t, p.Keep)
+	require.Equal(t, &agent.Settings{ClusterName: "c1", AgentName: "uid", Claims: true, HealthPeriod: time.Minute, MaxClaims: 20}, p.Settings)
+	require.Zero(t, p.RequeueAfter)
+}
+
+func TestFinalizerComesFirst(t *testing.T) {
+	p := Decide(serving(func(k *operatorv1.Klusterlet) { k.Finalizers = nil }))
+	require.Equal(t, []string{operatorv1.FinalizerKlusterlet}, p.Object.GetFinalizers())
+}
+
+func TestNoKlusterletStopsTheRegistration(t *testing.T) {
+	require.Equal(t, Plan{}, Decide(State{}))
+}
+
+func TestDefinitionsOfANewerVersionAreLeftAlone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		live, own string
+		want      bool
+	}{
+		"absent or without a version": {"", "v1.2.0", true},
+		"older":                       {"v1.1.9", "v1.2.0", true},
+		"the same":                    {"v1.2.0", "v1.2.0", true},
+		"newer":                       {"v1.10.0", "v1.2.0", false},
+		"no version at all":           {"latest", "v1.2.0", true},
+		"a development build is old":  {"v0.1.0", "v0.0.0-dev", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serving()
+			s.Version, s.Wanted, s.Live = tc.own, s.Wanted[:1], map[string]Definition{"works": {ResourceVersion: "1", Version: tc.live, Established: true}}
+			require.Equal(t, tc.want, len(Decide(s).Apply) == 1)
+		})
+	}
+}
+
+func TestRegistrationWaitsForTheDefinitions(t *testing.T) {
+	s := serving()
+	s.Live = map[string]Definition{}
+	require.True(t, Decide(s).Keep)
+	s.Live = map[string]Definition{"works": {Established: true}, "claims": {}}
+	require.True(t, Decide(s).Keep)
+}
+
+func TestHubConnection(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change  func(*State)
+		reason  string
+		message string
+		retry   time.Duration
+	}{
+		"nothing there": {func(s *State) { s.HubSecret, s.BootstrapSecret = nil, nil }, "BootstrapSecretMissing,HubKubeConfigSecretMissing", "is missing", 0},
+		"an empty hub secret": {func(s *State) { s.HubSecret, s.BootstrapSecret = map[string][]byte{}, nil },
+			"BootstrapSecretMissing,HubKubeConfigMissing", "", 0},
+		"bootstrap works, an empty hub secret": {func(s *State) { s.HubSecret = map[string][]byte{} }, "BootstrapSecretFunctional,HubKubeConfigMissing", "has no kubeconfig", 0},
+		"no cluster name":                      {func(s *State) { delete(s.HubSecret, "cluster-name") }, "BootstrapSecretFunctional,ClusterNameMissing", "", 0},
+		"the kept access does not work": {func(s *State) { s.Hub.Problem = "no route" },
+			"BootstrapSecretFunctional,HubKubeConfigError", "no route", 0},
+		"not accepted yet: asked again": {func(s *State) { s.Hub = Access{Refused: true, Missing: []string{"get leases"}} },
+			"BootstrapSecretFunctional,HubKubeConfigUnauthorized", "get leases", 30 * time.Second},
+		"the bootstrap token is refused": {func(s *State) { s.HubSecret, s.Bootstrap = nil, Access{Refused: true, Missing: []string{"x"}} },
+			"BootstrapSecretUnauthorized,HubKubeConfigSecretMissing", "refuses the bootstrap kubeconfig: x", 30 * time.Second},
+		"the bootstrap hub is away": {func(s *State) { s.HubSecret, s.Bootstrap = nil, Access{Problem: "timeout"} },
+			"BootstrapSecretError,HubKubeConfigSecretMissing", "timeout", 30 * time.Second},
+		"what the registration waits for is said": {func(s *State) {
+			s.HubSecret, s.Registration = nil, credential.Report{Phase: credential.PhaseWaiting, Message: "request c1-x waits"}
+		}, "BootstrapSecretFunctional,HubKubeConfigSecretMissing", "request c1-x waits", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serving()
+			tc.change(&s)
+			p := Decide(s)
+			c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, operatorv1.ConditionHubConnectionDegraded)
+			require.Equal(t, metav1.ConditionTrue, c.Status)
+			require.Equal(t, tc.reason, c.Reason)
+			require.Contains(t, c.Message, tc.message)
+			require.Equal(t, tc.retry, p.RequeueAfter)
+		})
+	}
+	s := serving()
+	s.Registration.Phase, s.HubSecret = credential.PhaseStopped, nil
+	require.NotContains(t, conditions(t, Decide(s)), operatorv1.ConditionHubConnectionDegraded, "nobody asked the hub yet")
+}
+
+func TestDenialIsAnEventOnce(t *testing.T) {
+	s := serving()
+	s.HubSecret, s.Registration = nil, credential.Report{Phase: credential.PhaseDenied, Message: "denied: no"}
+	p := Decide(s)
+	require.Len(t, p.Events, 1)
+	require.Equal(t, "CertificateRequestDenied", p.Events[0].Reason)
+	s.Klusterlet = p.Object.(*operatorv1.Klusterlet)
+	require.Empty(t, Decide(s).Events)
+}
+
+func TestStoppedWorksAreReported(t *testing.T) {
+	s := serving()
+	s.WorkProblem = "forbidden"
+	require.Equal(t, "True UnavailablePods", conditions(t, Decide(s))[operatorv1.ConditionWorkDesiredDegraded])
+}
+
+func TestRemoval(t *testing.T) {
+	deleted := func(k *operatorv1.Klusterlet) { k.DeletionTimestamp = &metav1.Time{Time: now} }
+	p := Decide(serving(deleted))
+	require.Equal(t, Plan{}.Settings, p.Settings)
+	require.Nil(t, p.Object)
+	require.False(t, p.Remove, "what talks to the hub stops first")
+	require.NotZero(t, p.RequeueAfter)
+	s := serving(deleted)
+	s.Registration.Phase = credential.PhaseStopped
+	require.True(t, Decide(s).Remove)
+	s.Klusterlet.Finalizers = []string{"other"}
+	require.False(t, Decide(s).Remove, "it is removed already, or was never ours")
+}
+
+func TestSpec(t *testing.T) {
+	enable, disable := operatorv1.FeatureGateModeTypeEnable, operatorv1.FeatureGateModeTypeDisable
+	for name, tc := range map[string]struct {
+		change     func(*operatorv1.KlusterletSpec)
+		want       func(*agent.Settings)
+		conditions map[string]string
+		message    string
+		keep       bool
+	}{
+		"settings are taken over": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+					ClientCertExpirationSeconds: 3600, ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/a": "1", "b": "2"},
+					FeatureGates:              []operatorv1.FeatureGate{{Feature: "ClusterClaim", Mode: disable}},
+					ClusterClaimConfiguration: &operatorv1.ClusterClaimConfiguration{MaxCustomClusterClaims: 5, ReservedClusterClaimSuffixes: []string{".x"}}}
+			},
+			want: func(s *agent.Settings) {
+				s.ExternalServerURLs = []agent.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
+				s.CertificateSeconds, s.Annotations = 3600, map[string]string{"agent.open-cluster-management.io/a": "1"}
+				s.Claims, s.MaxClaims, s.ReservedSuffixes = false, 5, []string{".x"}
+			},
+		},
+		"a gate that does not exist": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.WorkConfiguration = &operatorv1.WorkAgentConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: "Nonsense", Mode: enable}}}
+			},
+			conditions: map[string]string{"ValidFeatureGates": "False InvalidFeatureGatesExisting", "Applied": "True KlusterletApplied"},
+		},
+		"what is not supported is named and the rest applied": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.DeployOption.Mode, s.ImagePullSpec = operatorv1.InstallModeHosted, "example.com/agent:v1"
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+					ClientCertExpirationSeconds: 7200, ClusterLabels: map[string]string{"a": "b"},
+					RegistrationDriver: operatorv1.RegistrationDriver{AuthType: "grpc"},
+					FeatureGates:       []operatorv1.FeatureGate{{Feature: "MultipleHubs", Mode: enable}, {Feature: "ClusterProperty", Mode: disable}}}
+			},
+			want:       func(s *agent.Settings) { s.CertificateSeconds = 7200 },
+			conditions: map[string]string{"SpecSupported": "False NotSupported", "ValidFeatureGates": "True FeatureGatesAllValid"},
+			message: "deployOption.mode Hosted, imagePullSpec, registrationConfiguration.clusterLabels, " +
+				"registrationConfiguration.featureGates MultipleHubs, registrationConfiguration.registrationDriver grpc",
+		},
+		"an image of the field's repositories means ours": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.ImagePullSpec = "quay.io/open-cluster-management/registration-operator:v1"
+			},
+			conditions: map[string]string{"SpecSupported": "True AllFieldsSupported"},
+		},
+		"settings that cannot work change nothing": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{ClientCertExpirationSeconds: 5}
+			},
+			want:       func(s *agent.Settings) { s.CertificateSeconds = 5 },
+			conditions: map[string]string{"Applied": "False KlusterletApplyFailed"}, keep: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Decide(serving(func(k *operatorv1.Klusterlet) { tc.change(&k.Spec) }))
+			want := &agent.Settings{ClusterName: "c1", AgentName: "uid", Claims: true, HealthPeriod: time.Minute, MaxClaims: 20}
+			if tc.want != nil {
+				tc.want(want)
+			}
+			require.Empty(t, cmp.Diff(want, p.Settings))
+			require.Equal(t, tc.keep, p.Keep)
+			got := conditions(t, p)
+			for kind, value := range tc.conditions {
+				require.Equal(t, value, got[kind], kind)
+			}
+			if tc.message != "" {
+				c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, ConditionSpecSupported)
+				require.Contains(t, c.Message, tc.message)
+			}
+		})
+	}
+}
