@@ -42,17 +42,18 @@ import (
 const soon = 20 * time.Second
 
 var (
-	works           = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
-	applieds        = workv1.GroupVersion.WithResource(workv1.ResourceAppliedManifestWorks)
-	configMaps      = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	secrets         = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
-	roleBindings    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
-	clusterRoles    = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
-	deployments     = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	events          = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	works               = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
+	applieds            = workv1.GroupVersion.WithResource(workv1.ResourceAppliedManifestWorks)
+	configMaps          = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets             = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	namespaces          = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	serviceAccounts     = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	roleBindings        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+	clusterRoles        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	deployments         = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	definitions         = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	events              = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 )
 
 // scene is one cluster's place on the hub and a namespace on its own cluster.

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
+)
+
+var (
+	now  = time.Unix(1_800_000_000, 0)
+	maps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+// configMap is a resolved manifest of a ConfigMap n/name.
+func configMap(name string) Manifest {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "n"},
+	}}
+	return Manifest{
+		Raw: []byte(name), Object: u, Mapping: discovery.Mapping{Resource: maps, Namespaced: true},
+		Head:    workv1.ManifestResourceMeta{Version: "v1", Kind: "ConfigMap", Namespace: "n", Name: name},
+		Options: apply.Options{Strategy: workv1.UpdateStrategyTypeUpdate, Manager: "work-agent", Force: true, Owned: true},
+	}
+}
+
+// seen is a live object that our manager applied and the work "u" owns.
+func seen(version, applied string) apply.Seen {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetUID("o")
+	u.SetResourceVersion(version)
+	u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "work.open-cluster-management.io/v1", Kind: "AppliedManifestWork", UID: "u"}})
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "work-agent", Operation: "Apply", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:` + applied + `":{}}}`),
+	}})
+	return apply.See(u)
+}
+
+// before is what an earlier pass left of the manifest.
+func before(m Manifest, change func(*Item)) *Item {
+	item := Item{
+		ID: apply.IDOf(maps, "n", m.Object.GetName()), Resource: maps, Named: true, Options: m.Options, Intent: intentOf(m),
+		Result: apply.Result{Seen: seen("100", "a")}, Looked: now.Add(-time.Hour),
+		Outcome: status.Outcome{Applied: status.Applied(""), Available: status.Exists(true), Feedback: status.NoFeedback()},
+	}
+	if change != nil {
+		change(&item)
+	}
+	return &item
+}
+
+func state(manifests ...Manifest) State {
+	return State{
+		Now: now, Adopted: true, Manifests: manifests,
+		Work:    &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{workv1.FinalizerManifestWork}}},
+		Applied: &workv1.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "h-web", UID: "u"}},
+	}
+}
+
+func TestDecidePreparesTheBookkeeping(t *testing.T) {
+	s := state()
+	require.Equal(t, Plan{}, Decide(s))
+	s.Work.Finalizers, s.Adopted = nil, false
+	p := Decide(s)
+	require.True(t, p.Hold)
+	require.True(t, p.Adopt)
+	s.Applied = nil
+	p = Decide(s)
+	require.True(t, p.Create)
+	require.False(t, p.Adopt)
+}
+
+func TestDecideLooksOnlyWhereSomethingMayHaveChanged(t *testing.T) {
+	present := func(s apply.Seen) view { return view{s, drift.Present} }
+	deleting := seen("101", "a")
+	deleting.Deleting = true
+	for name, tc := range map[string]struct {
+		remembered func(*Item)
+		fresh      bool
+		shown      view
+		look       bool
+		wait       time.Duration
+		repair     bool
+	}{
+		"a new manifest":                               {fresh: true, look: true},
+		"the watch has not listed yet":                 {shown: view{sight: drift.Unknown}},
+		"the object is as it was left":                 {shown: present(seen("100", "a"))},
+		"somebody changed what is not ours":            {shown: present(seen("101", "a"))},
+		"somebody changed what is ours":                {shown: present(seen("101", "b")), look: true, repair: true},
+		"the watch lags behind our write":              {shown: present(seen("99", "b"))},
+		"the object is being deleted":                  {shown: present(deleting), look: true, repair: true},
+		"the object is gone":                           {shown: view{sight: drift.Absent}, look: true, repair: true},
+		"it was looked at a moment ago":                {remembered: func(i *Item) { i.Looked = now.Add(-100 * time.Millisecond) }, shown: view{sight: drift.Absent}, wait: 400 * time.Millisecond},
+		"it is repaired all the time":                  {remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-4*time.Second), 5 }, shown: present(seen("101", "b")), wait: 6 * time.Second},
+		"it was repaired all the time, long ago":       {remembered: func(i *Item) { i.Repairs = 5 }, shown: present(seen("101", "b")), look: true, repair: true},
+		"it never existed and still does not":          {remembered: func(i *Item) { i.Result = apply.Result{} }, shown: view{sight: drift.Absent}},
+		"it never existed and now does":                {remembered: func(i *Item) { i.Result = apply.Result{} }, shown: present(seen("101", "a")), look: true, repair: true},
+		"it may not be watched and was looked at":      {remembered: func(i *Item) { i.Looked = now.Add(-time.Second) }, shown: view{sight: drift.Blind}},
+		"it may not be watched for a minute":           {shown: view{sight: drift.Blind}, look: true, repair: true},
+		"the last try failed a moment ago":             {remembered: func(i *Item) { i.Fails, i.Next = 1, now.Add(time.Second) }, shown: view{sight: drift.Absent}, wait: time.Second},
+		"the next try is due":                          {remembered: func(i *Item) { i.Fails, i.Next = 1, now }, look: true},
+		"others hold its fields":                       {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("100", "a")), wait: 4 * time.Minute},
+		"others hold its fields, but it changed":       {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("101", "a")), look: true, repair: true},
+		"others hold its fields, and the watch lags":   {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("99", "a")), wait: 4 * time.Minute},
+		"others have held its fields for five minutes": {remembered: func(i *Item) { i.Waits = true }, shown: present(seen("100", "a")), look: true, repair: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := configMap("a")
+			if !tc.fresh {
+				m.Before, m.Shown = before(m, tc.remembered), tc.shown
+			}
+			p := Decide(state(m))
+			require.Equal(t, tc.look, p.Tasks[0].Look)
+			require.Equal(t, tc.look, p.Tasks[0].Write)
+			require.Equal(t, tc.repair, p.Tasks[0].Repair)
+			require.Equal(t, tc.wait, p.RequeueAfter)
+		})
+	}
+}
+
+func TestDecideTakesAnotherIntentForANewManifest(t *testing.T) {
+	for name, change := range map[string]func(*Manifest){
+		"other content":   func(m *Manifest) { m.Raw = []byte("other") },
+		"other options":   func(m *Manifest) { m.Options.Owned = false },
+		"another rival":   func(m *Manifest) { m.Rival = "older" },
+		"another refusal": func(m *Manifest) { m.Refusal = errors.New("no") },
+		"another version": func(m *Manifest) { m.Mapping.Resource.Version = "v2" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := configMap("a")
+			m.Before, m.Shown = before(m, nil), view{seen("100", "a"), drift.Present}
+			change(&m)
+			task := Decide(state(m)).Tasks[0]
+			require.True(t, task.Look)
+			require.Equal(t, m.Refusal == nil, task.Write)
+			require.False(t, task.Repair)
+		})
+	}
+}
+
+func TestDecideKeepsWhatIsBrokenApart(t *testing.T) {
+	broken := Manifest{Raw: []byte("x"), Err: errors.New("no name")}
+	unknown := Manifest{
+		Raw: []byte("y"), Object: configMap("y").Object, Head: workv1.ManifestResourceMeta{Kind: "Widget", Name: "y"},
+		MapErr: &discovery.UnknownKindError{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Widget"}},
+	}
+	p := Decide(state(broken, unknown, configMap("a")))
+	require.Equal(t, "Failed to apply manifest: no name", p.Tasks[0].Outcome.Applied.Message)
+	require.Equal(t, status.Unnamed(), p.Tasks[0].Outcome.Available)
+	require.Equal(t, manifest.RankBroken, p.Tasks[0].Rank)
+	require.Zero(t, p.Tasks[0].Fails, "only an edit can help")
+	require.True(t, p.Tasks[1].Unknown)
+	require.Equal(t, int32(1), p.Tasks[1].Meta.Ordinal)
+	require.Equal(t, 1, p.Tasks[1].Fails)
+	require.Equal(t, firstRetry, p.RequeueAfter)
+	require.True(t, p.Tasks[2].Write)
+
+	unknown.Before = &Item{Fails: 3, Next: now.Add(time.Second), Unknown: true}
+	p = Decide(state(unknown))
+	require.Equal(t, 3, p.Tasks[0].Fails, "a pass before its time is no try")
+	require.Equal(t, time.Second, p.RequeueAfter)
+}
+
+func TestDecideRefusesAnObjectThatStandsTwice(t *testing.T) {
+	p := Decide(state(configMap("a"), configMap("a")))
+	require.True(t, p.Tasks[0].Write)
+	require.False(t, p.Tasks[1].Write)
+	require.EqualError(t, p.Tasks[1].Refusal, "configmaps n/a stands twice in the work; remove one of the two manifests")
+}
+
+func recorded(name string) workv1.AppliedManifestResourceMeta {
+	return workv1.AppliedManifestResourceMeta{Version: "v1", Resource: "configmaps", Namespace: "n", Name: name, UID: "x"}
+}
+
+func TestDecidePrunesWhatIsDeclaredNoMore(t *testing.T) {
+	broken := Manifest{Raw: []byte("x"), Err: errors.New("no"), Head: workv1.ManifestResourceMeta{Kind: "ConfigMap", Namespace: "n", Name: "broken"}}
+	s := state(configMap("kept"), broken)
+	s.Applied.Status.AppliedResources = []workv1.AppliedManifestResourceMeta{recorded("broken"), recorded("gone"), recorded("kept"), recorded("orphan")}
+	s.Work.Spec.DeleteOption = &workv1.DeleteOption{
+		PropagationPolicy:  workv1.DeletePropagationPolicyTypeSelectivelyOrphan,
+		SelectivelyOrphans: &workv1.SelectivelyOrphans{OrphaningRules: []workv1.OrphaningRule{{Resource: "configmaps", Namespace: "n", Name: "orphan"}}},
+	}
+	p := Decide(s)
+	require.Equal(t, []apply.Removal{
+		{Recorded: recorded("gone"), Owner: apply.OwnerOf(s.Applied)},
+		{Recorded: recorded("orphan"), Owner: apply.OwnerOf(s.Applied), Keep: true},
+	}, p.Remove)
+
+	s.Removed = now.Add(-200 * time.Millisecond)
+	p = Decide(s)
+	require.Empty(t, p.Remove)
+	require.Len(t, p.Pending, 2)
+	require.Equal(t, 300*time.Millisecond, p.RequeueAfter)
+}
+
+func TestTheRecordHoldsEverythingBeforeItIsWritten(t *testing.T) {
+	s := state(configMap("new"), configMap("known"), Manifest{Raw: []byte("x"), Err: errors.New("no"), Head: workv1.ManifestResourceMeta{Namespace: "n", Name: "broken"}})
+	was := []workv1.AppliedManifestResourceMeta{recorded("broken"), recorded("known"), recorded("going")}
+	tasks := Decide(s).Tasks
+	tasks[1].Look = false
+	list := resources(tasks, was, []workv1.AppliedManifestResourceMeta{recorded("going")}, s.Manifests)
+	blank := recorded("new")
+	blank.UID = ""
+	require.Equal(t, []workv1.AppliedManifestResourceMeta{recorded("broken"), recorded("going"), recorded("known"), blank}, list)
+	tasks[1].Look = true
+	require.Empty(t, resources(tasks, was, nil, s.Manifests)[1].UID, "an object that was looked for and not found has no identity")
+}
+
+func TestFeedbackRulesAreAnswered(t *testing.T) {
+	s := state(configMap("a"), configMap("b"))
+	s.Work.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
+		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: "n", Name: "a"},
+		FeedbackRules:      []workv1.FeedbackRule{{Type: workv1.FeedbackRuleTypeWellKnownStatus}},
+	}}
+	p := Decide(s)
+	require.Equal(t, metav1.ConditionFalse, p.Tasks[0].Outcome.Feedback.Status)
+	require.Equal(t, status.NoFeedback(), p.Tasks[1].Outcome.Feedback)
+}
+
+func TestFailuresAreTriedLessAndLessOften(t *testing.T) {
+	var i Item
+	var waits []time.Duration
+	for range 15 {
+		i.failed(now)
+		waits = append(waits, i.Next.Sub(now))
+	}
+	require.Equal(t, firstRetry, waits[0])
+	require.Equal(t, 2*firstRetry, waits[1])
+	require.Equal(t, lastRetry, waits[14])
+	require.IsIncreasing(t, waits[:13])
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package finalize
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+var now = time.Unix(1_800_000_000, 0)
+
+func work(deleting, held, told bool) *workv1.ManifestWork {
+	w := &workv1.ManifestWork{}
+	if deleting {
+		w.DeletionTimestamp = &metav1.Time{Time: now}
+	}
+	if held {
+		w.Finalizers = []string{"theirs", workv1.FinalizerManifestWork}
+	}
+	if told {
+		w.Status.Conditions = []metav1.Condition{{Type: "Deleting", Status: "True"}}
+	}
+	return w
+}
+
+func applied(deleting, held bool, missedFor time.Duration) *workv1.AppliedManifestWork {
+	a := &workv1.AppliedManifestWork{}
+	if deleting {
+		a.DeletionTimestamp = &metav1.Time{Time: now}
+	}
+	if held {
+		a.Finalizers = []string{workv1.FinalizerAppliedManifestWork}
+	}
+	if missedFor != 0 {
+		a.Status.EvictionStartTime = &metav1.Time{Time: now.Add(-missedFor)}
+	}
+	return a
+}
+
+func TestDecideNamesTheNextStep(t *testing.T) {
+	const grace = time.Hour
+	for name, tc := range map[string]struct {
+		state State
+		want  Step
+		wait  time.Duration
+	}{
+		"nothing is left":                              {State{}, Rest, 0},
+		"a deleted work says so first":                 {State{Work: work(true, true, false), Applied: applied(false, true, 0)}, MarkDeleting, 0},
+		"then its counterpart is deleted":              {State{Work: work(true, true, true), Applied: applied(false, true, 0)}, Delete, 0},
+		"then its objects go":                          {State{Work: work(true, true, true), Applied: applied(true, true, 0)}, Empty, 0},
+		"a crash before the condition is made good":    {State{Work: work(true, true, false), Applied: applied(true, true, 0)}, MarkDeleting, 0},
+		"without our finalizer the rest is waited for": {State{Work: work(true, true, true), Applied: applied(true, false, 0)}, Rest, 0},
+		"at last the work is released":                 {State{Work: work(true, true, true)}, Release, 0},
+		"a work that was never applied is released":    {State{Work: work(true, true, false)}, Release, 0},
+		"a work that we do not hold is left alone":     {State{Work: work(true, false, false), Applied: applied(false, true, 0)}, Rest, 0},
+		"a counterpart deleted by hand is emptied":     {State{Work: work(false, true, false), Applied: applied(true, true, 0)}, Empty, 0},
+		"also when the work is gone":                   {State{Applied: applied(true, true, 0)}, Empty, 0},
+		"another agent's is not touched":               {State{Applied: applied(true, true, 0), OtherAgent: true}, Rest, 0},
+		"nor evicted":                                  {State{Applied: applied(false, true, 0), OtherAgent: true}, Rest, 0},
+		"a wanted work rests":                          {State{Work: work(false, true, false), Applied: applied(false, true, 0)}, Rest, 0},
+		"a work that came back loses its stamp":        {State{Work: work(false, true, false), Applied: applied(false, true, time.Minute)}, Unstamp, 0},
+		"a missed work is stamped":                     {State{Applied: applied(false, true, 0)}, Stamp, 0},
+		"and kept during the grace":                    {State{Applied: applied(false, true, 45*time.Minute)}, Rest, 15 * time.Minute},
+		"and evicted after it":                         {State{Applied: applied(false, true, grace)}, Evict, 0},
+		"a grace of a hundred years keeps it":          {State{Applied: applied(false, true, 0), Grace: never}, Rest, 0},
+		"and clears a stamp":                           {State{Applied: applied(false, true, time.Minute), Grace: never}, Unstamp, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.state.Now = now
+			if tc.state.Grace == 0 {
+				tc.state.Grace = grace
+			}
+			step, wait := Decide(tc.state)
+			require.Equal(t, tc.want, step)
+			require.Equal(t, tc.wait, wait)
+		})
+	}
+}
+
+func TestAnUnappliedChangeIsTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		generation, observed int64
+		want                 bool
+	}{
+		"deleted as it was applied":    {4, 3, false},
+		"changed and deleted":          {5, 3, true},
+		"never applied, never touched": {1, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Generation: tc.generation}}
+			require.False(t, restored(w))
+			if tc.observed != 0 {
+				w.Status.Conditions = []metav1.Condition{{Type: "Applied", ObservedGeneration: tc.observed}}
+			}
+			require.Equal(t, tc.want, restored(w))
+		})
+	}
+}
+
+func TestPendingObjectsAreLookedAtLessAndLessOften(t *testing.T) {
+	require.Equal(t, pendingFirst, pendingAfter(0))
+	require.Equal(t, 10*time.Second, pendingAfter(40*time.Second))
+	require.Equal(t, pendingLast, pendingAfter(time.Hour))
+}

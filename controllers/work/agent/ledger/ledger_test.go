@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+func work(name string, age int, manifests ...string) *workv1.ManifestWork {
+	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: "u", ResourceVersion: "1", CreationTimestamp: metav1.Unix(int64(1000-age), 0),
+	}}
+	for _, m := range manifests {
+		var entry workv1.Manifest
+		entry.Raw = []byte(m)
+		w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, entry)
+	}
+	return w
+}
+
+func manifest(name, content string) string {
+	return fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":%q,"namespace":"n"},"x":%q}`, name, content)
+}
+
+func TestTheOldestClaimHolds(t *testing.T) {
+	var woken []string
+	c := newClaims(func(work string) { woken = append(woken, work) })
+	take := func() string {
+		slices.Sort(woken)
+		out := strings.Join(woken, " ")
+		woken = nil
+		return out
+	}
+	object := Object{"apps", "Deployment", "n", "a"}
+	rival := func(work string) string {
+		name, _, ok := c.Rival(work, object)
+		require.Equal(t, name != "", ok)
+		return name
+	}
+	c.Set(work("young", 1, manifest("a", "1")))
+	require.Empty(t, take())
+	require.Empty(t, rival("young"))
+	c.Set(work("old", 9, manifest("a", "2"), manifest("b", "1"), "no json", `{"kind":"X"}`, `{"apiVersion":"a/b/c","kind":"X","metadata":{"name":"n"}}`))
+	require.Equal(t, "young", take())
+	require.Equal(t, "old", rival("young"))
+	require.Empty(t, rival("old"))
+	epoch := c.Epoch("young")
+	c.Set(work("old", 9, manifest("a", "2")))
+	require.Empty(t, take(), "the same claim again wakes nobody")
+	require.Equal(t, epoch, c.Epoch("young"))
+	c.Set(work("twin", 5, manifest("a", "2")))
+	require.Equal(t, "old young", take())
+	require.Empty(t, rival("twin"), "the same content is no rivalry")
+	require.Equal(t, "old", rival("young"))
+	c.Set(work("old", 9, manifest("a", "1")))
+	require.Equal(t, "twin young", take())
+	require.Greater(t, c.Epoch("young"), epoch)
+	require.Equal(t, "old", rival("twin"))
+	require.Equal(t, "twin", rival("young"), "whoever is older and differs comes first")
+	c.Release("old")
+	c.Release("twin")
+	require.Empty(t, rival("young"))
+	c.Release("young")
+	require.Empty(t, c.objects)
+	require.Empty(t, c.works)
+	require.Empty(t, c.epochs)
+}
+
+func TestClaimsOfTheSameAgeGoByName(t *testing.T) {
+	c := newClaims(func(string) {})
+	c.Set(work("b", 1, manifest("a", "1")))
+	strategy := work("a", 1, manifest("a", "2"))
+	strategy.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{}, {UpdateStrategy: &workv1.UpdateStrategy{Type: "CreateOnly"}}}
+	c.Set(strategy)
+	name, configs, ok := c.Rival("b", Object{"apps", "Deployment", "n", "a"})
+	require.True(t, ok)
+	require.Equal(t, "a", name)
+	require.Len(t, configs, 1, "only what picks a strategy is kept")
+}
+
+func TestBodiesAreBoundedInBytes(t *testing.T) {
+	b := newBodies(10 * bodyOverhead)
+	for i := range 20 {
+		b.put(work(fmt.Sprint("w", i), 0), 0)
+	}
+	require.Equal(t, 10*bodyOverhead, b.size)
+	require.Len(t, b.items, 10)
+	require.Nil(t, b.get("w9", "1"))
+	require.NotNil(t, b.get("w10", "1"))
+	b.put(work("w20", 0), 0)
+	require.NotNil(t, b.get("w10", "1"), "what was used last stays")
+	require.Nil(t, b.get("w11", "1"))
+	require.Nil(t, b.get("w20", "2"), "another version is another work")
+	newer := work("w20", 0)
+	newer.ResourceVersion = "5"
+	b.put(newer, 0)
+	b.put(work("w20", 0), 0)
+	require.NotNil(t, b.get("w20", "5"), "an older version does not replace a newer one")
+	b.put(newer, 10*bodyOverhead)
+	require.Nil(t, b.get("w20", "5"), "what would fill the cache alone is not kept")
+	b.drop("w10")
+	b.drop("w10")
+	require.Nil(t, b.get("w10", "1"))
+}
+
+func TestIdentityNamesAndReadsNames(t *testing.T) {
+	i := Identity{HubHash: "abc", AgentID: "x"}
+	require.Equal(t, "abc-web", i.Name("web"))
+	name, ours := i.Work("abc-web")
+	require.True(t, ours)
+	require.Equal(t, "web", name)
+	_, ours = i.Work("abcd-web")
+	require.False(t, ours)
+}
+
+func TestAStatusHasOneSum(t *testing.T) {
+	a := workv1.ManifestWorkStatus{Conditions: []metav1.Condition{{Type: "A", LastTransitionTime: metav1.NewTime(time.Unix(5, 0))}}}
+	b := workv1.ManifestWorkStatus{Conditions: []metav1.Condition{{Type: "A", LastTransitionTime: metav1.NewTime(time.Unix(5, 500))}}}
+	require.Equal(t, SumOf(a), SumOf(b), "the wire holds whole seconds")
+	b.Conditions[0].Type = "B"
+	require.NotEqual(t, SumOf(a), SumOf(b))
+}
