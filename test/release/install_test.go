@@ -150,9 +150,14 @@ func kubectl(t *testing.T, bin string, args ...string) (stdout, stderr string, e
 	return out.String(), errs.String(), err
 }
 
-func TestArchiveInstalledAsKrewDoesRunsThroughKubectl(t *testing.T) {
-	bin := install(t, build(t))
+func TestRelease(t *testing.T) {
+	out := build(t)
+	t.Run("the archive installed as krew does runs through kubectl", func(t *testing.T) { runs(t, install(t, out)) })
+	t.Run("a second build gives the same bytes", func(t *testing.T) { same(t, out, build(t)) })
+}
 
+func runs(t *testing.T, bin string) {
+	t.Helper()
 	stdout, stderr, err := kubectl(t, bin, "plugin", "list", "--name-only")
 	require.NoError(t, err, stderr)
 	require.Equal(t, "kubectl-ocm\n", lastLine(stdout))
@@ -176,8 +181,8 @@ func TestArchiveInstalledAsKrewDoesRunsThroughKubectl(t *testing.T) {
 	require.Equal(t, 2, exit.ExitCode(), "kubectl passes the plugin's exit code on: %s", stderr)
 }
 
-func TestReleaseIsTheSameBytesTwice(t *testing.T) {
-	first, second := build(t), build(t)
+func same(t *testing.T, first, second string) {
+	t.Helper()
 	names, err := os.ReadDir(first)
 	require.NoError(t, err)
 	require.Len(t, names, 3)
