@@ -152,7 +152,9 @@ func (o *AcceptOptions) each(ctx context.Context, r *run, names []string, reques
 			defer mu.Unlock()
 			if a.Error != nil {
 				a.Failure = a.Error.Error()
-				r.note(name, Broken, a.Failure)
+				if len(names) > 1 {
+					r.note(name, Broken, a.Failure)
+				}
 			}
 			out[i] = a
 			return nil
@@ -177,10 +179,16 @@ func outcome(failures []error, total int, what string) error {
 		return nil
 	case total == 1:
 		return failures[0]
-	case len(failures) < total:
-		return &Error{Kind: Partial, Message: fmt.Sprintf("%d of %d %s failed", len(failures), total, what), Cause: oneLine(failures[0].Error()), Err: errors.Join(failures...)}
 	}
-	return &Error{Kind: kindOf(failures), Message: fmt.Sprintf("all %d %s failed", total, what), Cause: oneLine(failures[0].Error()), Err: errors.Join(failures...)}
+	out := &Error{Kind: kindOf(failures), Message: fmt.Sprintf("all %d %s failed", total, what), Cause: oneLine(failures[0].Error()), Err: errors.Join(failures...)}
+	if len(failures) < total {
+		out.Kind, out.Message = Partial, fmt.Sprintf("%d of %d %s failed", len(failures), total, what)
+	}
+	var first *Error
+	if errors.As(failures[0], &first) {
+		out.Fix = first.Fix
+	}
+	return out
 }
 
 // kindOf returns the kind that all errors share, else Failed.

@@ -73,7 +73,7 @@ func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 		return result, err
 	}
 	if len(plan.Clusters) > 0 && !o.Force {
-		return result, refused(fmt.Sprintf("%d clusters are attached to the hub of %s", len(plan.Clusters), o.Hub), strings.Join(plan.Clusters, ", "),
+		return result, refused(fmt.Sprintf("%s attached to the hub of %s", areMany(len(plan.Clusters), "cluster"), o.Hub), strings.Join(plan.Clusters, ", "),
 			fmt.Sprintf("kubectl ocm unjoin %s --context <its context> --hub-context %s      or add --force", plan.Clusters[0], shellWord(o.Hub.Context)))
 	}
 	result.Action, result.Items = Deleted, items
@@ -174,7 +174,7 @@ func (o *CleanOptions) verify(ctx context.Context, r *run, result *CleanResult) 
 		select {
 		case <-ctx.Done():
 			result.Leftovers = left
-			return r.fail(&Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s: %d objects are left on %s", r.common.Timeout, len(left), o.Hub),
+			return r.fail(&Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s: %s left on %s", r.common.Timeout, areMany(len(left), "object"), o.Hub),
 				Cause: strings.Join(left, ", "), Fix: "run the same command again"})
 		case <-r.common.Clock.After(servedPause):
 		}

@@ -107,6 +107,22 @@ func isNoKind(err error) bool {
 	return details == nil || details.Name == "" || strings.Contains(err.Error(), "could not find the requested resource")
 }
 
+// areMany counts things: "1 work is", "2 works are".
+func areMany(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return fmt.Sprintf("%d %ss are", n, what)
+}
+
+// ErrNotHub is in every error that says that a cluster is not a hub.
+var ErrNotHub = errors.New("not a hub")
+
+// notHub makes the error for a cluster that is not a hub.
+func notHub(c *Cluster, cause string) *Error {
+	return &Error{Message: c.String() + " is not a hub", Cause: cause, Fix: c.notHubFix(), Err: ErrNotHub}
+}
+
 // oneLine folds an error text into one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 

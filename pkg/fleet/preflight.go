@@ -62,6 +62,12 @@ func atLeast(c *Cluster, have, oldest, side string) error {
 	return nil
 }
 
+// IsHub tells whether a cluster serves the hub's API. It makes one request.
+func IsHub(ctx context.Context, c *Cluster) bool {
+	ok, err := isHub(ctx, c)
+	return ok && err == nil
+}
+
 // isHub tells whether the cluster serves the hub's API.
 func isHub(ctx context.Context, c *Cluster) (bool, error) {
 	raw, err := c.get(ctx, clusterGroupPath)
@@ -81,7 +87,7 @@ func needHub(ctx context.Context, c *Cluster) error {
 		return explain("looking for the hub on "+c.String(), c, err)
 	}
 	if !ok {
-		return &Error{Kind: Failed, Message: fmt.Sprintf("%s is not a hub", c), Cause: "it does not serve " + managedClusters.GroupResource().String(), Fix: c.notHubFix()}
+		return notHub(c, "it does not serve "+managedClusters.GroupResource().String())
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func Status(ctx context.Context, o StatusOptions) (HubStatus, error) {
 	out := HubStatus{Context: o.Hub.Context, Server: o.Hub.Server()}
 	manager, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, clusterManagers, "", operatorv1.DefaultClusterManagerName)
 	if apierrors.IsNotFound(err) {
-		return out, &Error{Message: o.Hub.String() + " is not a hub", Cause: "there is no clustermanager/" + operatorv1.DefaultClusterManagerName, Fix: o.Hub.notHubFix()}
+		return out, notHub(o.Hub, "there is no clustermanager/"+operatorv1.DefaultClusterManagerName)
 	}
 	if err != nil {
 		return out, explain("reading the clustermanager of "+o.Hub.String(), o.Hub, err)

@@ -121,7 +121,7 @@ func (o *TokenOptions) serviceAccountToken(ctx context.Context, r *run, result *
 	ns := operatorv1.NamespaceOperator
 	if _, err := o.Hub.Client.Resource(serviceAccounts).Namespace(ns).Get(ctx, clusterv1.BootstrapServiceAccount, metav1.GetOptions{}); err != nil {
 		if apierrors.IsNotFound(err) {
-			return &Error{Message: o.Hub.String() + " is not a hub", Cause: "there is no service account " + ns + "/" + clusterv1.BootstrapServiceAccount, Fix: o.Hub.notHubFix(), Err: err}
+			return notHub(o.Hub, "there is no service account "+ns+"/"+clusterv1.BootstrapServiceAccount)
 		}
 		return explain("reading the bootstrap service account", o.Hub, err)
 	}

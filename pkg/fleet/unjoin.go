@@ -186,7 +186,7 @@ func (u *unjoin) check() error {
 		for _, w := range u.result.Applied {
 			names = append(names, fmt.Sprintf("%s (%d objects)", w.Work, w.Objects))
 		}
-		return refused(fmt.Sprintf("%d works are applied on %s", len(names), u.Spoke), strings.Join(names, ", "),
+		return refused(fmt.Sprintf("%s applied on %s", areMany(len(names), "work"), u.Spoke), strings.Join(names, ", "),
 			"add --hub-context <hub> to remove them too, or --keep-works to leave their objects where they are")
 	}
 	if u.Spoke == nil && !u.Force {

@@ -43,7 +43,7 @@ func Versions(ctx context.Context, hub *Cluster, client string) (VersionInfo, er
 	defer cancel()
 	d, err := typed.Get[appsv1.Deployment](ctx, hub.Client, deployments, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName)
 	if apierrors.IsNotFound(err) {
-		return VersionInfo{}, &Error{Message: hub.String() + " is not a hub", Fix: hub.notHubFix()}
+		return VersionInfo{}, notHub(hub, "there is no deployment "+operatorv1.NamespaceOperator+"/"+operatorv1.DefaultClusterManagerName)
 	}
 	if err != nil {
 		return VersionInfo{}, explain("reading the hub of "+hub.String(), hub, err)

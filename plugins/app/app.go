@@ -39,14 +39,17 @@ func Process() Streams { return ui.Process() }
 func Run(ctx context.Context, s Streams, args []string) int {
 	u := &ui.UI{Streams: s, Program: program(args), Color: "auto"}
 	words := rewrite(u, arguments(args))
-	root := Root(u)
+	f := options.NewFactory(u)
+	root := tree(f)
 	root.SetArgs(words)
-	return u.Fail(root.ExecuteContext(ctx))
+	return u.Fail(f.Guard(ctx, root.ExecuteContext(ctx)))
 }
 
 // Root builds the tree of commands.
-func Root(u *ui.UI) *cobra.Command {
-	f := options.NewFactory(u)
+func Root(u *ui.UI) *cobra.Command { return tree(options.NewFactory(u)) }
+
+func tree(f *options.Factory) *cobra.Command {
+	u := f.UI
 	root := options.Group(&cobra.Command{
 		Use:   "kubectl-ocm",
 		Short: "Manage many Kubernetes clusters with Open Cluster Management",

@@ -3,12 +3,16 @@
 package options
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -145,6 +149,45 @@ func (f *Factory) Contexts() []string {
 	sort.Strings(names)
 	return names
 }
+
+// Guard adds to the error "is not a hub" which of the person's contexts are
+// hubs. Contexts whose login runs a program are not tried.
+func (f *Factory) Guard(ctx context.Context, err error) error {
+	var e *fleet.Error
+	if !errors.Is(err, fleet.ErrNotHub) || !errors.As(err, &e) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, guardTimeout)
+	defer cancel()
+	names := f.Contexts()
+	found := make([]bool, len(names))
+	var group errgroup.Group
+	for i, name := range names[:min(len(names), guardLimit)] {
+		group.Go(func() error {
+			c, err := f.Cluster(name)
+			found[i] = err == nil && c.Config.ExecProvider == nil && c.Config.AuthProvider == nil && fleet.IsHub(ctx, c)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	var hubs []string
+	for i, name := range names {
+		if found[i] {
+			hubs = append(hubs, name)
+		}
+	}
+	if len(hubs) > 0 {
+		e.Cause = strings.TrimPrefix(e.Cause+"; ", "; ") + "these contexts are hubs: " + strings.Join(hubs, ", ")
+		e.Fix = "add --context " + hubs[0]
+	}
+	return err
+}
+
+// Bounds of the search for hubs.
+const (
+	guardTimeout = 2 * time.Second
+	guardLimit   = 10
+)
 
 func unknownContext(name string, raw *clientcmdapi.Config) error {
 	var names []string

@@ -104,14 +104,17 @@ func isAge(s string) bool {
 // arrange adds the column of labels and sorts the rows.
 func (l *Listing) arrange(list *Listed) error {
 	if l.ShowLabels {
-		list.Table.Heads = append(list.Table.Heads, "LABELS")
+		if l.Format != ui.Wide {
+			list.Table = list.Table.Narrow()
+		}
+		list.Table.Heads = append(slices.Clip(list.Table.Heads), "LABELS")
 		list.Table.Wide = 0
 		for i := range list.Table.Rows {
 			text := "<none>"
 			if i < len(list.Labels) && len(list.Labels[i]) > 0 {
 				text = labelText(list.Labels[i])
 			}
-			list.Table.Rows[i] = append(list.Table.Rows[i], text)
+			list.Table.Rows[i] = append(slices.Clip(list.Table.Rows[i]), text)
 		}
 	}
 	if l.SortBy == "" {

@@ -25,8 +25,8 @@ type Table struct {
 	Rows [][]string
 }
 
-// narrow returns the table without its wide columns.
-func (t Table) narrow() Table {
+// Narrow returns the table without its wide columns.
+func (t Table) Narrow() Table {
 	n := len(t.Heads) - t.Wide
 	out := Table{Heads: t.Heads[:n]}
 	for _, row := range t.Rows {
@@ -38,7 +38,7 @@ func (t Table) narrow() Table {
 // List prints t as kubectl prints resources.
 func (u *UI) List(t Table, wide, noHeaders bool) error {
 	if !wide {
-		t = t.narrow()
+		t = t.Narrow()
 	}
 	m := &metav1.Table{}
 	for _, head := range t.Heads {
@@ -61,7 +61,7 @@ func (u *UI) List(t Table, wide, noHeaders bool) error {
 // Report prints t as a report: left aligned, three blanks between columns.
 func (u *UI) Report(t Table, wide bool) error {
 	if !wide {
-		t = t.narrow()
+		t = t.Narrow()
 	}
 	var out bytes.Buffer
 	none := tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off}
@@ -103,7 +103,7 @@ func (u *UI) emit(text string, header bool) error {
 			})
 		}
 		if width > 0 {
-			line = cut(line, width)
+			line = strings.TrimRight(cut(line, width), " ")
 			if on {
 				line += "\x1b[0m"
 			}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/app"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// lines are one good command line for every command that has --dry-run.
+var lines = map[string][]string{
+	"hub init":             {"--context", "spoke"},
+	"hub token":            {"--context", "hub"},
+	"hub token create":     {"--context", "hub"},
+	"hub token revoke":     {"abc123", "--context", "hub", "--yes"},
+	"hub clean":            {"--context", "hub", "--force", "--yes"},
+	"join":                 {"cluster4", "--context", "spoke", "--hub-context", "hub", "--accept"},
+	"accept":               {"cluster1", "--context", "hub"},
+	"unjoin":               {"cluster3", "--context", "spoke", "--hub-context", "hub", "--yes", "--force"},
+	"work apply":           {"hello", "-f", "-", "-c", "cluster1,cluster2", "--context", "hub", "--wait"},
+	"work delete":          {"web", "-c", "cluster1", "--context", "hub", "--yes"},
+	"completion install":   {"--dir", "."},
+	"completion uninstall": {"--dir", "."},
+}
+
+// changing returns the paths of all commands that have --dry-run.
+func changing(cmd *cobra.Command, path string, into map[string]bool) {
+	for _, c := range cmd.Commands() {
+		below := path + c.Name()
+		if c.Flags().Lookup("dry-run") != nil {
+			into[below] = true
+		}
+		changing(c, below+" ", into)
+	}
+}
+
+func words(path string) []string {
+	var out []string
+	word := ""
+	for _, r := range path + " " {
+		if r == ' ' {
+			out, word = append(out, word), ""
+		} else {
+			word += string(r)
+		}
+	}
+	return out
+}
+
+// TestNoDryRunWritesAnything walks the whole tree of commands: every command
+// that can change something has --dry-run, and under it nothing is sent that
+// would.
+func TestNoDryRunWritesAnything(t *testing.T) {
+	found := map[string]bool{}
+	changing(app.Root(&ui.UI{Streams: ui.Process(), Program: "kubectl ocm"}), "", found)
+	for path := range found {
+		require.Contains(t, lines, path, "a command with --dry-run needs a line here")
+	}
+	for path, flags := range lines {
+		require.True(t, found[path], "%s has no --dry-run", path)
+		if words(path)[0] == "completion" {
+			continue
+		}
+		for _, dry := range []string{"--dry-run", "--dry-run=client", "--dry-run=server", "--dry-run=true"} {
+			t.Run(path+" "+dry, func(t *testing.T) {
+				s := newScene(t)
+				got := s.runIn(manifest, append(append(words(path), flags...), dry)...)
+				require.Zero(t, got.code, got.err)
+				require.Empty(t, s.hub.Changes())
+				require.Empty(t, s.spoke.Changes())
+				require.NotEmpty(t, got.out)
+			})
+		}
+	}
+}
+
+// TestJSONIsAllThatIsPrinted runs every command with -o json -q: stdout parses,
+// stderr is empty.
+func TestJSONIsAllThatIsPrinted(t *testing.T) {
+	all := map[string][]string{"cluster list": {"--context", "hub"}, "work list": {"--context", "hub"}, "hub status": {"--context", "hub"},
+		"hub token list": {"--context", "hub"}, "accept": {"--show", "--context", "hub"}, "version": {"--context", "hub"}, "hub init": {"--list-images"}}
+	for path, flags := range lines {
+		if words(path)[0] != "completion" {
+			all[path+" --dry-run"] = flags
+		}
+	}
+	all["work apply"] = []string{"hello", "-f", "-", "-c", "cluster1", "--context", "hub"}
+	all["hub token"] = lines["hub token"]
+	for path, flags := range all {
+		t.Run(path, func(t *testing.T) {
+			got := newScene(t).runIn(manifest, append(append(words(path), flags...), "-o", "json", "-q")...)
+			require.Zero(t, got.code, got.err)
+			var document map[string]any
+			require.NoError(t, json.Unmarshal([]byte(got.out), &document), got.out)
+			require.Equal(t, "cli.ocm/v1", document["apiVersion"])
+			require.NotEmpty(t, document["kind"])
+			require.Empty(t, got.err)
+		})
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
+)
+
+const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greeting, namespace: default}\ndata: {text: hello}\n"
+
+// transcript shows one run as a person saw it.
+func transcript(words []string, s said) string {
+	return fmt.Sprintf("$ kubectl ocm %s\n-- stdout --\n%s-- stderr --\n%s-- exit %d --\n", strings.Join(words, " "), s.out, s.err, s.code)
+}
+
+// outline names the documents of a dry run; their content is config/'s.
+func outline(t *testing.T, text string) string {
+	t.Helper()
+	var out strings.Builder
+	for _, document := range strings.Split(strings.TrimPrefix(text, "---\n"), "---\n") {
+		var u unstructured.Unstructured
+		require.NoError(t, yaml.Unmarshal([]byte(document), &u.Object))
+		fmt.Fprintf(&out, "%s %s %s/%s\n", u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName())
+	}
+	return out.String()
+}
+
+func TestWhatIsPrinted(t *testing.T) {
+	for name, line := range map[string]string{
+		"cluster-list":            "cluster list --context hub",
+		"cluster-list-wide":       "cluster list --context hub -o wide",
+		"cluster-list-json":       "cluster list --context hub -o json",
+		"cluster-list-yaml":       "cluster list cluster3 --context hub -o yaml",
+		"cluster-list-name":       "cluster list --context hub -o name",
+		"cluster-list-jsonpath":   "cluster list --context hub -o jsonpath={.items[*].name}",
+		"cluster-list-template":   "cluster list --context hub -o go-template={{range.items}}{{.status}};{{end}}",
+		"cluster-list-sorted":     "cluster list --context hub --sort-by .created --no-headers",
+		"cluster-list-labels":     "cluster list --context hub --show-labels",
+		"cluster-list-set":        "cluster list --context hub --clusterset prod --status unknown",
+		"cluster-list-color":      "cluster list --context hub --color always",
+		"work-list":               "work list --context hub",
+		"work-list-wide":          "work list --context hub -o wide",
+		"work-list-json":          "work list -c cluster1 --context hub -o json",
+		"hub-status":              "hub status --context hub",
+		"hub-status-wide":         "hub status --context hub -o wide",
+		"hub-status-json":         "hub status --context hub -o json",
+		"hub-token-list":          "hub token list --context hub",
+		"hub-init-dry-run":        "hub init --context spoke --dry-run --version v0.1.0",
+		"hub-init-list-images":    "hub init --list-images --version v0.1.0 --image-registry registry.example.org/ocm/",
+		"hub-clean-refused":       "hub clean --context hub --yes",
+		"hub-clean-dry-run":       "hub clean --context hub --force --dry-run",
+		"join-dry-run":            "join cluster4 --context spoke --hub-context hub --dry-run --version v0.1.0",
+		"accept-show":             "accept --context hub",
+		"accept-nobody":           "accept cluster9 --context hub",
+		"unjoin-unchanged":        "unjoin cluster4 --context spoke --yes",
+		"unjoin-dry-run":          "unjoin cluster3 --context spoke --hub-context hub --dry-run",
+		"work-apply-dry-run":      "work apply hello -f - -c cluster1 --context hub --dry-run",
+		"work-apply-diff":         "work apply web -f - -c cluster1 --context hub --diff",
+		"work-apply-owned":        "work apply web -f - -c cluster1,cluster2 --context hub",
+		"work-delete-dry-run":     "work delete web -c cluster1 --context hub --dry-run",
+		"work-delete-needs-yes":   "work delete web -c cluster1 --context hub",
+		"error-no-such-context":   "cluster list --context hob",
+		"error-no-context":        "cluster list",
+		"error-not-a-hub":         "cluster list --context spoke",
+		"error-unknown-command":   "hub statsu",
+		"error-unknown-flag":      "cluster list --contxt hub",
+		"error-surplus-argument":  "hub status x",
+		"error-wrong-format":      "cluster list -o yml --context hub",
+		"error-no-target":         "work apply web -f -",
+		"error-split-layout":      "hub init --layout split",
+		"error-reserved-name":     "join kube-system --hub-context hub",
+		"old-spelling-of-command": "get clusters --context hub",
+		"help":                    "--help",
+		"help-join":               "join --help",
+	} {
+		t.Run(name, func(t *testing.T) {
+			words := strings.Fields(line)
+			widths := map[string]int{"": 0}
+			if strings.HasSuffix(name, "list") || strings.HasSuffix(name, "list-wide") || name == "hub-status" {
+				widths = map[string]int{"": 0, "-80": 80, "-200": 200}
+			}
+			for suffix, width := range widths {
+				s := newScene(t)
+				s.width = width
+				got := s.runIn(manifest, words...)
+				if name == "hub-init-dry-run" || name == "join-dry-run" {
+					got.out = outline(t, got.out)
+				}
+				goldentest.Compare(t, "golden/"+name+suffix, transcript(words, got))
+			}
+		})
+	}
+}

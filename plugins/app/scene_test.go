@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/app"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
+)
+
+// now is the time of all tests here; created is five minutes earlier.
+const (
+	now     = "2026-11-21T12:00:00Z"
+	created = "2026-11-21T11:55:00Z"
+)
+
+// scene is a hub and a spoke in memory, and a person's shell.
+type scene struct {
+	t          *testing.T
+	hub, spoke *apitest.Server
+	env        map[string]string
+	width      int
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	fleet, err := os.ReadFile("testdata/fleet.yaml")
+	require.NoError(t, err)
+	s := &scene{t: t, hub: apitest.New(t, created, string(fleet)), spoke: apitest.New(t, created), env: map[string]string{"LANG": "C.UTF-8"}}
+	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub, "spoke": s.spoke}))
+	t.Setenv("HOME", t.TempDir())
+	return s
+}
+
+// said is what one run printed.
+type said struct {
+	code     int
+	out, err string
+}
+
+// run runs the program at the fixed time. Addresses and CA hashes, which differ
+// in each run, are replaced.
+func (s *scene) run(words ...string) said {
+	s.t.Helper()
+	return s.runIn("", words...)
+}
+
+func (s *scene) runIn(stdin string, words ...string) said {
+	s.t.Helper()
+	at, err := time.Parse(time.RFC3339, now)
+	require.NoError(s.t, err)
+	var out, errs bytes.Buffer
+	clk := clocktesting.NewFakeClock(at)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	code := app.Run(ctx, app.Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs, Clock: clk, Width: s.width,
+		Getenv: func(name string) string { return s.env[name] }}, append([]string{"/krew/bin/kubectl-ocm"}, words...))
+	return said{code, s.stable(out.String()), s.stable(errs.String())}
+}
+
+var (
+	hashes = regexp.MustCompile(`sha256:[0-9a-f]{12,64}`)
+	bundle = regexp.MustCompile(`certificate-authority-data: \S+`)
+	base64 = regexp.MustCompile(`[A-Za-z0-9+/]{200,}={0,2}`)
+)
+
+func (s *scene) stable(text string) string {
+	text = strings.ReplaceAll(text, s.hub.URL, "https://hub:6443")
+	text = strings.ReplaceAll(text, s.spoke.URL, "https://spoke:6443")
+	text = hashes.ReplaceAllString(text, "sha256:<hash>")
+	text = bundle.ReplaceAllString(text, "certificate-authority-data: <ca>")
+	return base64.ReplaceAllString(text, "<data>")
+}

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apitest
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+)
+
+// Server is an API server in memory.
+type Server struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	objects  map[string]*unstructured.Unstructured
+	version  int
+	changes  []string
+	watchers map[chan event]string
+	created  string
+}
+
+type event struct {
+	Type   string         `json:"type"`
+	Object map[string]any `json:"object"`
+	key    string
+}
+
+// New starts a server; objects are YAML documents that it holds. Objects without
+// a creation time were created at the given one (RFC 3339).
+func New(t testing.TB, created string, documents ...string) *Server {
+	t.Helper()
+	s := &Server{objects: map[string]*unstructured.Unstructured{}, watchers: map[chan event]string{}, created: created}
+	for _, text := range documents {
+		for _, document := range strings.Split(text, "\n---\n") {
+			if strings.TrimSpace(document) == "" {
+				continue
+			}
+			u := &unstructured.Unstructured{}
+			raw, err := yaml.YAMLToJSON([]byte(document))
+			require.NoError(t, err)
+			require.NoError(t, u.UnmarshalJSON(raw), document)
+			s.put(pathOf(u), u)
+		}
+	}
+	s.Server = httptest.NewTLSServer(http.HandlerFunc(s.serve))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// Kubeconfig writes a kubeconfig file with one context a server.
+func Kubeconfig(t testing.TB, servers map[string]*Server) string {
+	t.Helper()
+	kc := clientcmdapi.NewConfig()
+	for name, s := range servers {
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+		kc.Clusters[name] = &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: ca}
+		kc.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+		kc.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: "administrator"}
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*kc, path))
+	require.NoError(t, os.Chmod(path, 0o600))
+	return path
+}
+
+// Changes returns the requests that would have changed something, dry runs of
+// the server left out.
+func (s *Server) Changes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.changes)
+}
+
+// request is one request, taken apart.
+type request struct {
+	collection, name, subresource string
+}
+
+// parse takes a path apart: /api/v1 or /apis/GROUP/VERSION, a namespace, the
+// resource, a name, a subresource.
+func parse(path string) (request, bool) {
+	words := strings.Split(strings.Trim(path, "/"), "/")
+	head := 2
+	if words[0] == "apis" {
+		head = 3
+	}
+	if len(words) <= head || (words[0] != "api" && words[0] != "apis") {
+		return request{}, false
+	}
+	rest := words[head:]
+	prefix := "/" + strings.Join(words[:head], "/")
+	namespace := ""
+	if rest[0] == "namespaces" && len(rest) > 2 {
+		namespace, rest = rest[1], rest[2:]
+	}
+	r := request{collection: prefix + "/" + rest[0] + "|" + namespace}
+	if len(rest) > 1 {
+		r.name = rest[1]
+	}
+	if len(rest) > 2 {
+		r.subresource = rest[2]
+	}
+	return r, true
+}
+
+func (r request) key() string { return r.collection + "|" + r.name }
+
+func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
+	switch q.URL.Path {
+	case "/version":
+		answer(w, http.StatusOK, map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.3"})
+		return
+	case "/apis/certificates.k8s.io/v1", "/apis/cluster.open-cluster-management.io/v1":
+		s.discovery(w, q)
+		return
+	}
+	r, ok := parse(q.URL.Path)
+	if !ok {
+		refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource", "")
+		return
+	}
+	switch q.Method {
+	case http.MethodGet:
+		s.read(w, q, r)
+	default:
+		s.change(w, q, r)
+	}
+}
+
+// discovery serves the groups that are asked for; a hub is told by its objects.
+func (s *Server) discovery(w http.ResponseWriter, q *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if strings.Contains(q.URL.Path, "open-cluster") {
+		found := false
+		for key := range s.objects {
+			found = found || strings.Contains(key, "clustermanagers")
+		}
+		if !found {
+			refuse(w, http.StatusNotFound, "NotFound", "the server could not find the requested resource", "")
+			return
+		}
+	}
+	answer(w, http.StatusOK, map[string]any{"kind": "APIResourceList", "resources": []any{map[string]any{"name": "managedclusters"}}})
+}
+
+// change stores, merges or deletes one object.
+func (s *Server) change(w http.ResponseWriter, q *http.Request, r request) {
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "BadRequest", err.Error(), r.name)
+		return
+	}
+	dry := q.URL.Query().Get("dryRun") != ""
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !dry && !strings.Contains(r.collection, "selfsubject") {
+		s.changes = append(s.changes, q.Method+" "+q.URL.Path)
+	}
+	live := s.objects[r.key()]
+	switch {
+	case q.Method == http.MethodDelete && live == nil:
+		refuse(w, http.StatusNotFound, "NotFound", r.name+" not found", r.name)
+		return
+	case q.Method == http.MethodDelete:
+		if !dry {
+			s.remove(r.key())
+		}
+		answer(w, http.StatusOK, map[string]any{"kind": "Status", "status": "Success"})
+		return
+	}
+	var fields map[string]any
+	raw, err := yaml.YAMLToJSON(body)
+	if err == nil {
+		err = json.Unmarshal(raw, &fields)
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "BadRequest", err.Error(), r.name)
+		return
+	}
+	u := &unstructured.Unstructured{Object: fields}
+	switch {
+	case q.Method == http.MethodPost && (strings.Contains(r.collection, "selfsubject") || r.subresource == "token"):
+		fields["status"] = map[string]any{"allowed": true, "userInfo": map[string]any{"username": "admin"}, "token": "e30.eyJqdGkiOiIxIn0.e30"}
+		answer(w, http.StatusCreated, fields)
+		return
+	case q.Method == http.MethodPost:
+		r.name = u.GetName()
+		live = s.objects[r.key()]
+	case q.Method == http.MethodPatch && live != nil:
+		u = live.DeepCopy()
+		u.Object = merged(u.Object, fields)
+	}
+	if live != nil && fmt.Sprint(live.Object) == fmt.Sprint(u.Object) {
+		answer(w, http.StatusOK, live.Object)
+		return
+	}
+	if dry {
+		answer(w, http.StatusOK, u.Object)
+		return
+	}
+	s.put(r.key(), u)
+	answer(w, http.StatusOK, u.Object)
+}
+
+// put stores an object and tells the watchers.
+func (s *Server) put(key string, u *unstructured.Unstructured) {
+	s.version++
+	kind := "MODIFIED"
+	if s.objects[key] == nil {
+		kind = "ADDED"
+		if u.GetUID() == "" {
+			u.SetUID("uid-" + "0000" + typesUID(s.version))
+		}
+		if created, _, _ := unstructured.NestedString(u.Object, "metadata", "creationTimestamp"); created == "" {
+			_ = unstructured.SetNestedField(u.Object, s.created, "metadata", "creationTimestamp")
+		}
+	}
+	u.SetResourceVersion(strconv.Itoa(s.version))
+	if u.GetKind() == "CustomResourceDefinition" {
+		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"type": "Established", "status": "True"}}, "status", "conditions")
+	}
+	s.objects[key] = u
+	s.tell(event{kind, u.Object, key})
+}
+
+func (s *Server) remove(key string) {
+	u := s.objects[key]
+	delete(s.objects, key)
+	s.version++
+	u.SetResourceVersion(strconv.Itoa(s.version))
+	s.tell(event{"DELETED", u.Object, key})
+}
+
+func (s *Server) tell(e event) {
+	for c, prefix := range s.watchers {
+		if strings.HasPrefix(e.key, prefix) {
+			select {
+			case c <- e:
+			default:
+			}
+		}
+	}
+}
+
+// merged lays fields over base; null takes away.
+func merged(base, fields map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range base {
+		out[k] = v
+	}
+	for k, v := range fields {
+		b, okB := out[k].(map[string]any)
+		f, okF := v.(map[string]any)
+		switch {
+		case v == nil:
+			delete(out, k)
+		case okB && okF:
+			out[k] = merged(b, f)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
