@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,6 +23,17 @@ import (
 const hub = "hub"
 
 var managed = []string{"cluster1", "cluster2"}
+
+// images are the project's images and the packages of the programs in them.
+var images = map[string]string{
+	"ocm-hub": "./controllers/ocm-hub", "ocm-agent": "./controllers/ocm-agent", "webdemo": "./examples/webdemo",
+}
+
+// adminFile is the kubeconfig file of a cluster in its folder.
+const adminFile = "admin.kubeconfig"
+
+// tick paces looking for something that another process makes.
+func tick() <-chan time.Time { return time.After(50 * time.Millisecond) }
 
 // demo is one run of "demo up".
 type demo struct {
@@ -58,14 +70,11 @@ func newDemo(ctx context.Context, dir, kubernetes string) (*demo, error) {
 
 // up starts the clusters and plays the commands.
 func (d *demo) up(ctx context.Context) error {
-	if err := playground.Remove(d.dir); err != nil {
-		return fmt.Errorf("removing an earlier demo: %w", err)
+	if err := remove(ctx, d.dir); err != nil {
+		return err
 	}
-	fmt.Fprint(d.out, "Starting three Kubernetes ", playground.KubernetesVersion, " clusters on this machine: ", hub, ", ", managed[0], ", ", managed[1], ".\n",
-		"They have real control planes and a process node: it runs the pods of this project's\n",
-		"images as processes of this machine. Pods of other images stay Pending and say so.\n")
 	if err := d.startClusters(ctx); err != nil {
-		return errors.Join(err, playground.Remove(d.dir))
+		return errors.Join(err, remove(context.WithoutCancel(ctx), d.dir))
 	}
 	if err := d.play(ctx); err != nil {
 		return fmt.Errorf("%w\nThe clusters still run, to be looked at: export KUBECONFIG=%s\nStop them with: make demo-down", err, d.kubeconfig())
@@ -75,27 +84,49 @@ func (d *demo) up(ctx context.Context) error {
 
 func (d *demo) kubeconfig() string { return filepath.Join(d.dir, "kubeconfig") }
 
-// startClusters starts all clusters at once and writes one kubeconfig file with
-// a context for each.
+// startClusters starts all clusters and writes one kubeconfig file with a
+// context for each.
 func (d *demo) startClusters(ctx context.Context) error {
 	names := append([]string{hub}, managed...)
+	fmt.Fprintf(d.out, "Starting three Kubernetes %s clusters on this machine: %s.\n", playground.KubernetesVersion, strings.Join(names, ", "))
+	missing := realNodes()
+	if os.Getenv("OCM_DEMO_NODES") == "process" {
+		missing = errors.New("OCM_DEMO_NODES says so")
+	}
+	if missing == nil {
+		fmt.Fprint(d.out, "They have real nodes, with containerd and kubelet, in network namespaces of their own.\n",
+			"Nothing in them can reach a registry: pods of other images than this project's cannot start.\n")
+		if err := d.startNodes(ctx, names); err != nil {
+			return err
+		}
+		return d.writeKubeconfig(names)
+	}
+	fmt.Fprintf(d.out, "They have real control planes and a process node (no real nodes: %v).\n"+
+		"It runs the pods of this project's images as processes of this machine; pods of other\n"+
+		"images stay Pending and say so.\n", missing)
+	if err := d.startProcesses(ctx, names); err != nil {
+		return err
+	}
+	return d.writeKubeconfig(names)
+}
+
+// startProcesses starts clusters with process nodes, all at once.
+func (d *demo) startProcesses(ctx context.Context, names []string) error {
+	programs := map[string]string{}
+	for name := range images {
+		programs[name] = d.program(name)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, name := range names {
 		group.Go(func() error {
 			_, err := playground.Start(ctx, playground.Config{
 				Dir: filepath.Join(d.dir, name), Name: name, Binaries: d.binaries,
-				Keeper: []string{d.self, keep}, KeeperEnv: os.Environ(),
-				Images: map[string]string{
-					"ocm-hub": d.program("ocm-hub"), "ocm-agent": d.program("ocm-agent"), "webdemo": d.program("webdemo"),
-				},
+				Keeper: []string{d.self, keep}, KeeperEnv: os.Environ(), Images: programs,
 			})
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	return d.writeKubeconfig(names)
+	return group.Wait()
 }
 
 func (d *demo) program(name string) string { return filepath.Join(d.tools, name) }
@@ -103,7 +134,7 @@ func (d *demo) program(name string) string { return filepath.Join(d.tools, name)
 func (d *demo) writeKubeconfig(names []string) error {
 	merged := clientcmdapi.NewConfig()
 	for _, name := range names {
-		one, err := clientcmd.LoadFromFile(filepath.Join(d.dir, name, "admin.kubeconfig"))
+		one, err := clientcmd.LoadFromFile(filepath.Join(d.dir, name, adminFile))
 		if err != nil {
 			return fmt.Errorf("reading the kubeconfig of %s: %w", name, err)
 		}

@@ -31,11 +31,18 @@ func run(ctx context.Context, args []string) int {
 	if len(args) > 0 && args[0] == keep {
 		return keeper.Run(ctx, args[1:], os.Stdin, os.Stderr)
 	}
+	if len(args) > 1 && args[0] == hold {
+		return report(holdNodes(ctx, args[1], args[2:]))
+	}
 	if len(args) != 1 || (args[0] != "up" && args[0] != "down") {
 		fmt.Fprintln(os.Stderr, usage)
 		return 2
 	}
-	if err := do(ctx, args[0]); err != nil {
+	return report(do(ctx, args[0]))
+}
+
+func report(err error) int {
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 		return 1
 	}
@@ -49,8 +56,8 @@ func do(ctx context.Context, verb string) error {
 	}
 	dir := filepath.Join(cache, "kubectl-ocm", "demo")
 	if verb == "down" {
-		if err := playground.Remove(dir); err != nil {
-			return fmt.Errorf("removing the demo: %w", err)
+		if err := remove(ctx, dir); err != nil {
+			return err
 		}
 		fmt.Println("The demo is stopped and its folder is removed.")
 		return nil
@@ -60,4 +67,13 @@ func do(ctx context.Context, verb string) error {
 		return err
 	}
 	return d.up(ctx)
+}
+
+// remove ends whatever an earlier demo left running, and deletes its folder.
+func remove(ctx context.Context, dir string) error {
+	stopNodes(ctx, dir)
+	if err := playground.Remove(dir); err != nil {
+		return fmt.Errorf("removing the demo: %w", err)
+	}
+	return nil
 }

@@ -71,13 +71,21 @@ func FindBinaries(ctx context.Context) (Binaries, error) {
 	return found, nil
 }
 
+// Supported says which program is missing that nodes need; nil when none is.
+func Supported() error {
+	for _, program := range []string{"containerd", "ctr", "runc", "nft", "ip", "iptables", "conntrack"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("looking for what nodes need (containerd runc containernetworking-plugins nftables iproute2 iptables conntrack): %w", err)
+		}
+	}
+	return nil
+}
+
 // NewFabric makes an empty network. Its folder lies below the system's folder
 // for temporary files, with a short name because of the limit for socket paths.
 func NewFabric(ctx context.Context, binaries Binaries) (*Fabric, error) {
-	for _, program := range []string{"containerd", "ctr", "runc", "nft", "ip", "iptables", "conntrack"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return nil, fmt.Errorf("looking for what nodes need (containerd runc containernetworking-plugins nftables iproute2 iptables conntrack): %w", err)
-		}
+	if err := Supported(); err != nil {
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", folderPrefix)
 	if err != nil {
