@@ -49,6 +49,10 @@ func isMissingNamespace(err error) bool {
 
 // redacted describes an API error without any text that could hold content.
 func redacted(err error) string {
+	var deleting *DeletingError
+	if errors.As(err, &deleting) {
+		return deleting.Error()
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return "the Secret could not be applied (details are withheld, they may hold its content)"
