@@ -26,11 +26,7 @@ import (
 func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) (State, error) {
 	s := State{ClusterManager: cm, Now: c.config.Clock.Now(), Versions: map[string]string{}, Loops: c.config.Loops.Err()}
 	if cm.DeletionTimestamp != nil {
-		waiting, err := teardown.HubStep(ctx, c.config.Client, teardown.HubOptions{ClusterManager: cm.Name}, true)
-		if s.Remaining, s.Removed = waiting, waiting == "" && err == nil; err != nil {
-			s.Remaining = "what cannot be removed: " + err.Error()
-		}
-		return s, err
+		return s, c.carryOn(ctx, &s)
 	}
 	if err := c.gatherCertificates(&s); err != nil {
 		return s, err
@@ -47,6 +43,23 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 	}
 	slices.Sort(s.Split)
 	return s, c.gatherDefinitions(&s)
+}
+
+// carryOn goes on with the removal. The loops run while objects are left that
+// they have to let go; they must not see the APIs go.
+func (c *Controller) carryOn(ctx context.Context, s *State) error {
+	o := teardown.HubOptions{ClusterManager: s.ClusterManager.Name}
+	waiting, err := teardown.HubInstances(ctx, c.config.Client, o, true)
+	s.Instances = waiting != "" || err != nil
+	if !s.Instances {
+		c.config.Loops.Stop()
+		waiting, err = teardown.HubRest(ctx, c.config.Client)
+	}
+	s.Remaining, s.Removed = waiting, waiting == "" && err == nil
+	if err != nil {
+		s.Remaining = "what cannot be removed: " + err.Error()
+	}
+	return err
 }
 
 // gatherCertificates reads what is stored and makes what is missing or worn.

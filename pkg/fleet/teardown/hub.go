@@ -110,8 +110,11 @@ func hubRound(ctx context.Context, client dynamic.Interface, o HubOptions) (stri
 	if present && alive && !o.Force {
 		return reason, nil
 	}
-	waiting, err := HubStep(ctx, client, o, alive)
+	waiting, err := HubInstances(ctx, client, o, alive)
 	if waiting != "" || err != nil {
+		return waiting, err
+	}
+	if waiting, err = HubRest(ctx, client); waiting != "" || err != nil {
 		return waiting, err
 	}
 	if present {

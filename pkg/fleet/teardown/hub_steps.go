@@ -57,19 +57,26 @@ var (
 	}
 )
 
-// HubStep removes what the hub process made, as far as it can go without
-// waiting: admission first, so that nothing is refused by a process that ends;
-// conversion; ManagedClusters and what is in their namespaces; the rights of
-// agents; the APIs; certificates. It returns what it waits for, or an empty
-// text when nothing is left. The hub process calls it when its ClusterManager
-// is deleted, with loops: then the finalizers of the hub's own loops are left
-// to them.
-func HubStep(ctx context.Context, client dynamic.Interface, o HubOptions, loops bool) (string, error) {
-	o.complete()
+// HubInstances removes, as far as it can go without waiting, admission, so that
+// nothing is refused by a process that ends, conversion, and all ManagedClusters
+// with what is in their namespaces. It returns what it waits for, or an empty
+// text when none is left. With loops, a hub process runs, and the finalizers of
+// its loops are left to it. The hub process calls it when its ClusterManager is
+// deleted, until nothing is left; then it ends its loops and calls HubRest.
+func HubInstances(ctx context.Context, client dynamic.Interface, o HubOptions, loops bool) (string, error) {
 	h := &hubRemoval{client: client, force: o.Force, loops: loops}
-	for _, step := range []func(context.Context) (string, error){
-		h.admission, h.conversion, h.clusters, h.leftovers, h.rights, h.definitions, h.certificates,
-	} {
+	return inOrder(ctx, h.admission, h.conversion, h.clusters, h.leftovers)
+}
+
+// HubRest removes what else the hub process made: the rights of agents, the
+// APIs, certificates. It returns what it waits for.
+func HubRest(ctx context.Context, client dynamic.Interface) (string, error) {
+	h := &hubRemoval{client: client}
+	return inOrder(ctx, h.rights, h.definitions, h.certificates)
+}
+
+func inOrder(ctx context.Context, steps ...func(context.Context) (string, error)) (string, error) {
+	for _, step := range steps {
 		waiting, err := step(ctx)
 		if waiting != "" || err != nil {
 			return waiting, err

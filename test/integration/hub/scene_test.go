@@ -305,7 +305,7 @@ type agent struct {
 func (s *scene) register(t testing.TB, name, agentName string) *agent {
 	t.Helper()
 	dyn, kube := s.bootstrap(t)
-	require.NoError(t, create(dyn, cluster(name)))
+	settled(t, func() error { return create(dyn, cluster(name)) })
 	csr, key := agentRequest(t, kube, name, agentName)
 	s.approve(t, csr.Name)
 	s.accept(t, name, true)
@@ -353,4 +353,8 @@ func TestMain(m *testing.M) { os.Exit(m.Run()) }
 func toUnstructured(mc *clusterv1.ManagedCluster) (*unstructured.Unstructured, error) {
 	mc.TypeMeta = metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"}
 	return typed.ToUnstructured(mc)
+}
+
+func findCondition(mc *clusterv1.ManagedCluster, kind string) *metav1.Condition {
+	return apimeta.FindStatusCondition(mc.Status.Conditions, kind)
 }

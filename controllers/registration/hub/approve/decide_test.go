@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approve
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+// certificate is one that was issued for the agent.
+func certificate(t *testing.T, cn string, end time.Time) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: cn}, NotAfter: end}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func open(agent string, mayRenew bool) Request {
+	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "csr-" + agent}}
+	csr.Spec.Username = "bootstrap"
+	return Request{CSR: csr, Agent: identity.Agent{Cluster: "c1", Name: agent}, MayRenew: mayRenew}
+}
+
+func answeredWith(agent string, kind certificatesv1.RequestConditionType, reason string) Request {
+	r := open(agent, true)
+	r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: reason}}
+	return r
+}
+
+func TestDecide(t *testing.T) {
+	issued := func(agent string) Request {
+		r := answeredWith(agent, certificatesv1.CertificateApproved, "Test")
+		r.CSR.Status.Certificate = certificate(t, r.Agent.User(), now.Add(24*time.Hour))
+		return r
+	}
+	foreign := issued("a")
+	foreign.CSR.Status.Certificate = certificate(t, "somebody", now.Add(time.Hour))
+	rubbish := issued("a")
+	rubbish.CSR.Status.Certificate = []byte("rubbish")
+	for name, tc := range map[string]struct {
+		holder    string
+		alive     bool
+		auto      []string
+		requests  []Request
+		have      []metav1.Condition
+		verdicts  map[string]string
+		duplicate metav1.ConditionStatus
+		wantAgent string
+	}{
+		"no request":                                        {},
+		"a first request is left to a person":               {requests: []Request{open("a", false)}},
+		"a first request of a listed user is approved":      {auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, verdicts: map[string]string{"csr-a": "Approved"}},
+		"a renewal is approved":                             {holder: "a", alive: true, requests: []Request{open("a", true)}, verdicts: map[string]string{"csr-a": "Approved"}, wantAgent: "a"},
+		"an approved request is left alone":                 {requests: []Request{answeredWith("a", certificatesv1.CertificateApproved, "x")}},
+		"a denied request is left alone":                    {requests: []Request{answeredWith("a", certificatesv1.CertificateDenied, "x")}},
+		"who got the certificate holds the name":            {requests: []Request{issued("a")}, wantAgent: "a"},
+		"the newest certificate counts":                     {holder: "a", requests: []Request{issued("a"), issued("b")}, wantAgent: "b"},
+		"a certificate of somebody else does not":           {requests: []Request{foreign}},
+		"what is no certificate does not":                   {requests: []Request{rubbish}},
+		"another agent is denied while the holder lives":    {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{open("b", true)}, verdicts: map[string]string{"csr-b": "Denied"}, duplicate: "True", wantAgent: "a"},
+		"another agent is left to a person when it is away": {holder: "a", requests: []Request{open("b", false)}, wantAgent: "a"},
+		"a duplicate stands while its request is there":     {holder: "a", requests: []Request{answeredWith("b", certificatesv1.CertificateDenied, clusterv1.ReasonDuplicateClusterName)}, duplicate: "True", wantAgent: "a"},
+		"and ends with it":                                  {holder: "a", have: []metav1.Condition{{Type: clusterv1.ConditionDuplicateClusterName, Status: "True"}}, duplicate: "False", wantAgent: "a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
+			if tc.holder != "" {
+				mc.Annotations = map[string]string{clusterv1.AnnotationAgentName: tc.holder}
+			}
+			mc.Status.Conditions = tc.have
+			d := Decide(State{Cluster: mc, Requests: tc.requests, Alive: tc.alive, AutoApprove: tc.auto, Now: now})
+			got := map[string]string{}
+			for _, v := range d.Verdicts {
+				last := v.CSR.Status.Conditions[len(v.CSR.Status.Conditions)-1]
+				got[v.CSR.Name] = string(last.Type)
+				require.Equal(t, corev1.ConditionTrue, last.Status)
+				if last.Type == certificatesv1.CertificateApproved {
+					require.Equal(t, clusterv1.ReasonAutoApproved, last.Reason)
+				}
+			}
+			if tc.verdicts == nil {
+				tc.verdicts = map[string]string{}
+			}
+			require.Equal(t, tc.verdicts, got)
+			require.Len(t, d.Events, len(got))
+			after := d.Object.(*clusterv1.ManagedCluster)
+			require.Equal(t, tc.wantAgent, after.Annotations[clusterv1.AnnotationAgentName])
+			c := apimeta.FindStatusCondition(after.Status.Conditions, clusterv1.ConditionDuplicateClusterName)
+			if tc.duplicate == "" {
+				require.Nil(t, c)
+			} else {
+				require.Equal(t, tc.duplicate, c.Status)
+				again := Decide(State{Cluster: after, Requests: tc.requests, Alive: tc.alive, Now: now.Add(time.Hour)})
+				require.Equal(t, after.Status, again.Object.(*clusterv1.ManagedCluster).Status)
+			}
+		})
+	}
+}
+
+func TestClustersThatGoAreLeftAlone(t *testing.T) {
+	require.Nil(t, Decide(State{}).Object)
+	mc := &clusterv1.ManagedCluster{}
+	mc.DeletionTimestamp = &metav1.Time{Time: now}
+	require.Empty(t, Decide(State{Cluster: mc, Requests: []Request{open("a", true)}}).Verdicts)
+}
+
+func TestCheckWantsAClientCertificateOfOurSigner(t *testing.T) {
+	csr := &certificatesv1.CertificateSigningRequest{}
+	csr.Spec.SignerName = "kubernetes.io/kubelet-serving"
+	_, err := check(csr, "c1")
+	require.ErrorIs(t, err, identity.ErrNoAgentRequest)
+	csr.Spec.SignerName = clusterv1.SignerName
+	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageServerAuth}
+	_, err = check(csr, "c1")
+	require.ErrorIs(t, err, identity.ErrNoAgentRequest)
+	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
+	_, err = check(csr, "c1")
+	require.ErrorIs(t, err, identity.ErrNoAgentRequest, "an empty request")
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterset
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+)
+
+var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+func TestOwnSetsAreMadeAndPutRight(t *testing.T) {
+	for _, name := range []string{"default", "global"} {
+		plan := Decide(State{Name: name, Own: true, Now: now})
+		require.Len(t, plan.Apply, 1)
+		made := plan.Apply[0].Object.(*clusterv1beta2.ManagedClusterSet)
+		require.Equal(t, name, made.Name)
+
+		changed := made.DeepCopy()
+		changed.Labels = map[string]string{"mine": "stays"}
+		changed.Spec.ClusterSelector.SelectorType = clusterv1beta2.SelectorTypeLabelSelector
+		changed.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+		got := Decide(State{Set: changed, Name: name, Own: true, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
+		require.Equal(t, made.Spec.ClusterSelector, got.Spec.ClusterSelector)
+		require.Equal(t, "stays", got.Labels["mine"])
+
+		changed.Annotations = map[string]string{clusterv1beta2.AnnotationAutoUpdate: "false"}
+		got = Decide(State{Set: changed, Name: name, Own: true, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
+		require.Equal(t, changed.Spec, got.Spec)
+	}
+	require.Empty(t, Decide(State{Name: "default", Now: now}).Apply, "not without the gate")
+}
+
+func TestASetTellsWhetherItIsEmpty(t *testing.T) {
+	set := own("default")
+	for name, tc := range map[string]struct {
+		state   State
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"no member":     {State{}, "True", "NoClusterMatched", "No ManagedCluster selected"},
+		"members":       {State{Members: 3}, "False", "ClustersSelected", "3 ManagedClusters selected"},
+		"not selecting": {State{Invalid: errors.New("bad operator")}, "True", "NoClusterMatched", "bad operator"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.state.Set, tc.state.Name, tc.state.Now = set, "default", now
+			c := apimeta.FindStatusCondition(Decide(tc.state).Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions, "ClusterSetEmpty")
+			require.Equal(t, tc.status, c.Status)
+			require.Equal(t, tc.reason, c.Reason)
+			require.Contains(t, c.Message, tc.message)
+		})
+	}
+}
+
+func TestCountsAreNotWrittenAtEveryChange(t *testing.T) {
+	set := own("default")
+	first := Decide(State{Set: set, Name: "default", Members: 1, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
+	plan := Decide(State{Set: first, Name: "default", Members: 2, Written: now, Now: now.Add(4 * time.Second)})
+	require.Equal(t, 6*time.Second, plan.RequeueAfter)
+	require.Equal(t, first.Status, plan.Object.(*clusterv1beta2.ManagedClusterSet).Status)
+	plan = Decide(State{Set: first, Name: "default", Members: 2, Written: now, Now: now.Add(10 * time.Second)})
+	require.Contains(t, plan.Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions[0].Message, "2 ")
+	plan = Decide(State{Set: first, Name: "default", Written: now, Now: now.Add(time.Second)})
+	require.Equal(t, metav1.ConditionTrue, plan.Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions[0].Status, "an empty set is told at once")
+	plan = Decide(State{Set: first, Name: "default", Members: 1, Now: now})
+	require.Equal(t, first, plan.Object)
+}
+
+func TestASetThatGoesOrIsAnothersIsLeftAlone(t *testing.T) {
+	set := own("mine")
+	set.DeletionTimestamp = &metav1.Time{Time: now}
+	require.Nil(t, Decide(State{Set: set, Name: "mine", Now: now}).Object)
+	require.Empty(t, Decide(State{Name: "mine", Now: now}).Apply)
+}
+
+func TestMember(t *testing.T) {
+	labelled := map[string]string{clusterv1.LabelClusterSet: "mine", "a": "b"}
+	selecting := func(kind clusterv1beta2.SelectorType, selector *metav1.LabelSelector) *clusterv1beta2.ManagedClusterSet {
+		set := own("mine")
+		set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: kind, LabelSelector: selector}
+		return set
+	}
+	for name, tc := range map[string]struct {
+		set  *clusterv1beta2.ManagedClusterSet
+		want bool
+		fail bool
+	}{
+		"by the set's label":             {selecting(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel, nil), true, false},
+		"by the set's label, older form": {selecting("", nil), true, false},
+		"no selector selects none":       {selecting(clusterv1beta2.SelectorTypeLabelSelector, nil), false, false},
+		"an empty selector selects all":  {selecting(clusterv1beta2.SelectorTypeLabelSelector, &metav1.LabelSelector{}), true, false},
+		"by labels":                      {selecting(clusterv1beta2.SelectorTypeLabelSelector, &metav1.LabelSelector{MatchLabels: map[string]string{"a": "c"}}), false, false},
+		"a selector that is none": {selecting(clusterv1beta2.SelectorTypeLabelSelector, &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Likes"}},
+		}), false, true},
+		"an unknown type": {selecting("Other", nil), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			member, err := Member(tc.set)
+			require.Equal(t, tc.fail, err != nil)
+			if err == nil {
+				require.Equal(t, tc.want, member(labelled))
+			}
+		})
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+func TestDecide(t *testing.T) {
+	expired := map[string]string{clusterv1.AnnotationCertificateExpires: ago(time.Hour).Format(time.RFC3339)}
+	living := map[string]string{clusterv1.AnnotationCertificateExpires: ago(-time.Hour).Format(time.RFC3339)}
+	skip := map[string]string{clusterv1.AnnotationSkipClockSyncCheck: "true"}
+	for name, tc := range map[string]struct {
+		beat        *Beat
+		annotations map[string]string
+		deleting    bool
+		have        []metav1.Condition
+		available   metav1.ConditionStatus
+		clock       metav1.ConditionStatus
+		joined      metav1.ConditionStatus
+		event       bool
+	}{
+		"without a lease nothing is said":                {},
+		"a deleted cluster without a lease is unknown":   {deleting: true, available: "Unknown", event: true},
+		"a fresh renewal":                                {beat: &Beat{Renewed: ago(time.Minute), Arrived: ago(time.Minute)}, clock: "True"},
+		"a renewal just before the end":                  {beat: &Beat{Renewed: ago(299 * time.Second), Arrived: ago(299 * time.Second)}, clock: "True"},
+		"a renewal that is too long ago":                 {beat: &Beat{Renewed: ago(300 * time.Second), Arrived: ago(300 * time.Second)}, clock: "True", available: "Unknown", event: true},
+		"the clock is behind, but the cluster is there":  {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)}, clock: "False"},
+		"the clock is ahead, and the cluster is away":    {beat: &Beat{Renewed: ago(-time.Hour), Arrived: ago(time.Hour)}, clock: "False", available: "Unknown", event: true},
+		"the clock is not to be looked at":               {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)}, annotations: skip, clock: "True"},
+		"the first sight of a fresh lease":               {beat: &Beat{Renewed: ago(250 * time.Second), Arrived: now, First: true}},
+		"the first sight of an old lease":                {beat: &Beat{Renewed: ago(301 * time.Second), Arrived: now, First: true}, available: "Unknown", event: true},
+		"the first sight of a lease from the future":     {beat: &Beat{Renewed: ago(-time.Hour), Arrived: now, First: true}, clock: "False"},
+		"an unknown cluster stays unknown without event": {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)}, have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "Unknown", Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped}}, clock: "True", available: "Unknown"},
+		"an available cluster is left to its agent":      {beat: &Beat{Renewed: now, Arrived: now}, have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}, clock: "True", available: "True"},
+		"away for longer than its certificate": {
+			beat: &Beat{Renewed: ago(2 * time.Hour), Arrived: ago(2 * time.Hour)}, annotations: expired,
+			have: []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "True"}}, clock: "True", available: "Unknown", joined: "False", event: true,
+		},
+		"away while its certificate lives": {
+			beat: &Beat{Renewed: ago(2 * time.Hour), Arrived: ago(2 * time.Hour)}, annotations: living,
+			have: []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "True"}}, clock: "True", available: "Unknown", joined: "True", event: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: tc.annotations}}
+			mc.Status.Conditions = tc.have
+			if tc.deleting {
+				mc.DeletionTimestamp = &metav1.Time{Time: now}
+			}
+			plan := Decide(State{Cluster: mc, Beat: tc.beat, Now: now})
+			got, ok := plan.Object.(*clusterv1.ManagedCluster)
+			if !ok {
+				got = mc
+			}
+			status := func(kind string) metav1.ConditionStatus {
+				if c := apimeta.FindStatusCondition(got.Status.Conditions, kind); c != nil {
+					return c.Status
+				}
+				return ""
+			}
+			require.Equal(t, tc.available, status(clusterv1.ConditionAvailable))
+			require.Equal(t, tc.clock, status(clusterv1.ConditionClockSynced))
+			require.Equal(t, tc.joined, status(clusterv1.ConditionJoined))
+			require.Equal(t, tc.event, len(plan.Events) == 1)
+		})
+	}
+}
+
+func TestGraceFollowsTheCluster(t *testing.T) {
+	mc := &clusterv1.ManagedCluster{}
+	require.Equal(t, 300*time.Second, Grace(mc))
+	mc.Spec.LeaseDurationSeconds = 2
+	require.Equal(t, 10*time.Second, Grace(mc))
+}
+
+func TestTheWheelCallsEachNameOnceWhenItIsDue(t *testing.T) {
+	clk := clocktesting.NewFakeClock(now)
+	w := NewWheel(clk)
+	w.Set("soon", now.Add(2*time.Second))
+	w.Set("moved", now.Add(2*time.Second))
+	w.Set("moved", now.Add(10*time.Second))
+	w.Set("dropped", now.Add(2*time.Second))
+	w.Drop("dropped")
+	w.Drop("never set")
+	w.Set("past", now.Add(-time.Hour))
+	clk.Step(time.Second)
+	require.Equal(t, []string{"past"}, w.turn())
+	clk.Step(2 * time.Second)
+	require.Equal(t, []string{"soon"}, w.turn())
+	clk.Step(10 * time.Second)
+	require.Equal(t, []string{"moved"}, w.turn())
+	require.Empty(t, w.turn())
+	require.Empty(t, w.due)
+	require.Empty(t, w.slots)
+}
+
+func TestTheWheelRunsByItsClock(t *testing.T) {
+	clk := clocktesting.NewFakeClock(now)
+	w := NewWheel(clk)
+	w.Set("a", now.Add(time.Second))
+	ctx, cancel := context.WithCancel(t.Context())
+	rung := make(chan string, 1)
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx, func(name string) { rung <- name }) }()
+	require.Eventually(t, clk.HasWaiters, time.Second, time.Millisecond)
+	clk.Step(3 * time.Second)
+	require.Equal(t, "a", <-rung)
+	cancel()
+	require.NoError(t, <-done)
+}
+
+func leaseOf(cluster string, renewed time.Time) *coordinationv1.Lease {
+	at := metav1.NewMicroTime(renewed)
+	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: clusterv1.LeaseName}, Spec: coordinationv1.LeaseSpec{RenewTime: &at}}
+}
+
+func TestArrivalsKeepWhenARenewalWasSeen(t *testing.T) {
+	clk := clocktesting.NewFakePassiveClock(now)
+	a := NewArrivals(clk)
+	var present []string
+	var beats []Beat
+	a.OnPresence(func(cluster string) { present = append(present, cluster) })
+	a.OnBeat(func(_ string, b Beat) { beats = append(beats, b) })
+	require.True(t, a.Has("c1"), "before the first list nobody may make a lease")
+	s := store{a}
+	require.NoError(t, s.Replace([]any{leaseOf("c1", ago(time.Minute)), leaseOf("c2", ago(time.Hour))}, "1"))
+	<-a.Synced()
+	require.True(t, a.Has("c1"))
+	require.False(t, a.Has("c3"))
+	require.Equal(t, []string{"c1", "c2"}, present)
+	require.True(t, a.Fresh("c1", 5*time.Minute))
+	require.False(t, a.Fresh("c2", 5*time.Minute), "what was stale before the start stays so")
+	require.False(t, a.Fresh("c3", 5*time.Minute))
+
+	clk.SetTime(now.Add(4 * time.Minute))
+	require.NoError(t, s.Update(leaseOf("c1", ago(time.Minute))))
+	require.Len(t, beats, 2, "the same renewal is none")
+	require.NoError(t, s.Add(leaseOf("c1", now)))
+	require.Equal(t, Beat{Renewed: now, Arrived: clk.Now()}, beats[2])
+	require.NoError(t, s.Delete(leaseOf("c1", now)))
+	require.Equal(t, []string{"c1", "c2", "c1"}, present)
+	require.NoError(t, s.Replace(nil, "2"))
+	require.Equal(t, []string{"c1", "c2", "c1", "c2"}, present)
+	a.Each(func(string, Beat) { t.Fatal("nothing is left") })
+	require.Error(t, s.Add("no lease"))
+	require.NoError(t, s.Resync())
+	require.NoError(t, s.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "c4"}}), "a lease that was never renewed")
+	require.False(t, a.Fresh("c4", time.Minute))
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
+	s := sharedHub(t)
+	prod1 := s.register(t, "prod1", "a")
+	prod10 := s.register(t, "prod10", "a")
+	const p = clusterv1.UserPrefix
+
+	// CVE-2026-4740: the agent of prod10 asks for the identity of prod1.
+	stolen, _ := request(t, prod10.kube, "prod1", p+"prod1:a", p+"prod1", clusterv1.GroupManagedClusters)
+	mixed, _ := request(t, prod10.kube, "prod10", p+"prod10:a", p+"prod1", clusterv1.GroupManagedClusters)
+	suffixed, _ := request(t, prod1.kube, "prod1", p+"prod10:a", p+"prod10", clusterv1.GroupManagedClusters)
+	masters, _ := request(t, prod1.kube, "prod1", p+"prod1:a", p+"prod1", "system:other")
+	other, _ := request(t, prod1.kube, "prod1", p+"prod1:b", p+"prod1", clusterv1.GroupManagedClusters)
+
+	own, key := agentRequest(t, prod1.kube, "prod1", "a")
+	s.issued(t, own.Name, key)
+	kind, reason := s.verdict(t, own.Name)
+	require.Equal(t, "Approved", kind)
+	require.Equal(t, clusterv1.ReasonAutoApproved, reason)
+	for _, csr := range []string{stolen.Name, mixed.Name, suffixed.Name, masters.Name, other.Name} {
+		kind, _ := s.verdict(t, csr)
+		require.Empty(t, kind, "%s stays for a person", csr)
+	}
+}
+
+func TestTheFirstRequestIsLeftToAPerson(t *testing.T) {
+	s := sharedHub(t)
+	dyn, kube := s.bootstrap(t)
+	require.NoError(t, create(dyn, cluster("asking")))
+	csr, _ := agentRequest(t, kube, "asking", "a")
+	// Another cluster's renewal is answered after it, so this one was seen.
+	s.register(t, "asking-after", "a")
+	kind, _ := s.verdict(t, csr.Name)
+	require.Empty(t, kind)
+	require.Nil(t, findCondition(s.get(t, "asking"), clusterv1.ConditionHubAccepted), "nothing is done for a cluster that nobody accepted")
+	require.False(t, s.hasRole(clusterv1.RolePrefixManagedCluster+"asking"))
+}
+
+func TestASecondAgentOfTheSameNameIsDenied(t *testing.T) {
+	s := sharedHub(t)
+	a := s.register(t, "twin", "a")
+	a.renew(t, "twin", 0)
+	a.report(t, "twin", metav1.ConditionTrue)
+	s.await(t, "twin", "is held by a", func(mc *clusterv1.ManagedCluster) bool {
+		return mc.Annotations[clusterv1.AnnotationAgentName] == "a"
+	})
+	_, kube := s.bootstrap(t)
+	csr, _ := agentRequest(t, kube, "twin", "b")
+	require.True(t, eventually(func() bool {
+		kind, reason := s.verdict(t, csr.Name)
+		return kind == "Denied" && reason == clusterv1.ReasonDuplicateClusterName
+	}))
+	s.await(t, "twin", "shows the duplicate", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName))
+	require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), csr.Name, metav1.DeleteOptions{}))
+	s.await(t, "twin", "shows it no longer", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionFalse, ""))
+	own, key := agentRequest(t, a.kube, "twin", "a")
+	s.issued(t, own.Name, key)
+}
+
+func TestALeaseThatStopsMakesAClusterUnknown(t *testing.T) {
+	s := sharedHub(t)
+	a := s.register(t, "silent", "a")
+	require.NoError(t, patch(s.dyn, "silent", `{"spec":{"leaseDurationSeconds":1}}`))
+	a.renew(t, "silent", 0)
+	a.report(t, "silent", metav1.ConditionTrue)
+	start := time.Now()
+	s.await(t, "silent", "is available", func(mc *clusterv1.ManagedCluster) bool { return len(mc.Spec.Taints) == 0 })
+	s.await(t, "silent", "is unknown", conditionIs(clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped))
+	require.Greater(t, time.Since(start), 3*time.Second)
+	s.await(t, "silent", "is tainted", func(mc *clusterv1.ManagedCluster) bool {
+		return len(mc.Spec.Taints) == 1 && mc.Spec.Taints[0].Key == clusterv1.TaintUnreachable && mc.Spec.Taints[0].TimeAdded != nil
+	})
+	require.True(t, eventually(func() bool {
+		list, err := s.kube.EventsV1().Events("silent").List(t.Context(), metav1.ListOptions{})
+		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+			return e.Reason == "AvailableUnknown" && e.Type == "Warning" && e.Regarding.Name == "silent"
+		})
+	}), "an Event tells of it")
+
+	// Its clock is wrong, but it is there: the lease is judged by its arrival.
+	a.renew(t, "silent", -time.Hour)
+	s.await(t, "silent", "has a wrong clock", conditionIs(clusterv1.ConditionClockSynced, metav1.ConditionFalse, clusterv1.ReasonManagedClusterClockOutOfSync))
+	a.renew(t, "silent", 0)
+	s.await(t, "silent", "has the right clock again", conditionIs(clusterv1.ConditionClockSynced, metav1.ConditionTrue, clusterv1.ReasonManagedClusterClockSynced))
+	a.report(t, "silent", metav1.ConditionFalse)
+	s.await(t, "silent", "is tainted as unavailable", func(mc *clusterv1.ManagedCluster) bool {
+		return len(mc.Spec.Taints) == 1 && mc.Spec.Taints[0].Key == clusterv1.TaintUnavailable
+	})
+}

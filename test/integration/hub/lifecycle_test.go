@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// pid finds the process of the hub's pod by its program.
+func hubPID(t testing.TB, s *scene) int {
+	t.Helper()
+	found := 0
+	require.True(t, eventually(func() bool {
+		found = 0
+		dirs, _ := filepath.Glob("/proc/[0-9]*")
+		for _, dir := range dirs {
+			line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+			env, also := os.ReadFile(filepath.Join(dir, "environ"))
+			if err != nil || also != nil || !strings.Contains(string(line), "ocm-hub\x00run") || !strings.Contains(string(env), s.Playground.Dir) {
+				continue
+			}
+			found, _ = strconv.Atoi(filepath.Base(dir))
+		}
+		return found != 0
+	}))
+	return found
+}
+
+// rss is the resident memory of a process in KiB.
+func rss(t testing.TB, pid int) int {
+	t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	m := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(raw)
+	require.NotNil(t, m)
+	n, err := strconv.Atoi(string(m[1]))
+	require.NoError(t, err)
+	return n
+}
+
+func TestTheWholeLifeOfAHub(t *testing.T) {
+	s := ownHub(t)
+	for _, name := range []string{"c1", "c2"} {
+		a := s.register(t, name, "a")
+		a.renew(t, name, 0)
+		a.report(t, name, metav1.ConditionTrue)
+		s.await(t, name, "has no taint", func(mc *clusterv1.ManagedCluster) bool { return len(mc.Spec.Taints) == 0 })
+	}
+	t.Logf("resident memory with 2 clusters: %d KiB", rss(t, hubPID(t, s)))
+
+	t.Run("its own objects are repaired", func(t *testing.T) { s.testRepair(t) })
+	t.Run("gates change without a new process", func(t *testing.T) { s.testGates(t) })
+	t.Run("metrics are shown to who may read them", func(t *testing.T) { s.testMetrics(t) })
+	t.Run("a restart writes nothing", func(t *testing.T) { s.testRestart(t) })
+	t.Run("a split hub is not joined", func(t *testing.T) { s.testSplit(t) })
+	t.Logf("resident memory at the end: %d KiB", rss(t, hubPID(t, s)))
+	t.Run("removing the ClusterManager removes what the process made", func(t *testing.T) { s.testRemoval(t) })
+	t.Run("the rest goes by its label", func(t *testing.T) { s.testClean(t) })
+}
+
+func (s *scene) testRepair(t *testing.T) {
+	ctx := context.Background()
+	const name = "managedclustervalidators.admission.cluster.open-cluster-management.io"
+	api := s.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	live, err := api.Get(ctx, name, metav1.GetOptions{})
+	require.NoError(t, err)
+	live.Webhooks[0].Rules = nil
+	_, err = api.Update(ctx, live, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.True(t, eventually(func() bool {
+		live, err := api.Get(ctx, name, metav1.GetOptions{})
+		return err == nil && len(live.Webhooks[0].Rules) == 1
+	}))
+	require.NoError(t, s.kube.CoreV1().Secrets(hub.ComponentNamespace).Delete(ctx, operatorv1.SecretWorkWebhookServingCert, metav1.DeleteOptions{}))
+	require.True(t, eventually(func() bool {
+		_, err := s.kube.CoreV1().Secrets(hub.ComponentNamespace).Get(ctx, operatorv1.SecretWorkWebhookServingCert, metav1.GetOptions{})
+		return err == nil
+	}))
+	require.NoError(t, s.kube.CoreV1().Secrets(hub.ComponentNamespace).Delete(ctx, operatorv1.SecretSigner, metav1.DeleteOptions{}))
+	require.True(t, eventually(func() bool {
+		_, err := s.kube.CoreV1().Secrets(hub.ComponentNamespace).Get(ctx, operatorv1.SecretSigner, metav1.GetOptions{})
+		return err == nil
+	}))
+	s.awaitHub(t)
+	require.NoError(t, create(s.dyn, cluster("admitted")), "admission works after it")
+	require.NoError(t, s.dyn.Resource(clusters).Delete(ctx, "admitted", metav1.DeleteOptions{}))
+}
+
+func (s *scene) testGates(t *testing.T) {
+	before := hubPID(t, s)
+	ctx := context.Background()
+	set := func(body string) {
+		_, err := s.dyn.Resource(managers).Patch(ctx, hub.Name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	set(`{"spec":{"registrationConfiguration":{"autoApproveUsers":["system:serviceaccount:open-cluster-management:agent-registration-bootstrap"],
+		"featureGates":[{"feature":"ManagedClusterAutoApproval","mode":"Enable"},{"feature":"NoSuchGate","mode":"Enable"}]}}}`)
+	require.True(t, eventually(func() bool {
+		cm, err := typed.Get[operatorv1.ClusterManager](ctx, s.dyn, managers, "", hub.Name)
+		c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionValidFeatureGates)
+		return err == nil && c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "NoSuchGate")
+	}))
+	dyn, kube := s.bootstrap(t)
+	require.NoError(t, create(dyn, cluster("auto")))
+	csr, key := agentRequest(t, kube, "auto", "a")
+	s.issued(t, csr.Name, key)
+	s.await(t, "auto", "is accepted by itself", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
+	require.NoError(t, create(s.dyn, cluster("by-hand")))
+	s.accept(t, "auto", false)
+	s.await(t, "auto", "stays denied", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied))
+	require.False(t, s.get(t, "by-hand").Spec.HubAcceptsClient, "its creator is not on the list")
+	require.Equal(t, before, hubPID(t, s))
+	set(`{"spec":{"registrationConfiguration":null}}`)
+	for _, name := range []string{"auto", "by-hand"} {
+		require.NoError(t, s.dyn.Resource(clusters).Delete(ctx, name, metav1.DeleteOptions{}))
+		s.await(t, name, "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
+	}
+}
+
+func (s *scene) testMetrics(t *testing.T) {
+	ctx := context.Background()
+	// Through the API server's proxy the caller's token does not arrive: the
+	// answer is 401, and health needs none.
+	pods, err := s.kube.CoreV1().Pods(hub.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + hub.Name})
+	require.NoError(t, err)
+	get := func(path string) ([]byte, error) {
+		return s.kube.CoreV1().RESTClient().Get().Namespace(hub.Namespace).Resource("pods").Name("https:" + pods.Items[0].Name + ":8443").
+			SubResource("proxy").Suffix(path).DoRaw(ctx)
+	}
+	raw, err := get("readyz")
+	require.NoError(t, err)
+	require.Equal(t, "ok\n", string(raw))
+	_, err = get("metrics")
+	require.True(t, apierrors.IsUnauthorized(err), "%v", err)
+}
+
+func (s *scene) testRestart(t *testing.T) {
+	before := map[string]string{}
+	for _, name := range []string{"c1", "c2"} {
+		mc := s.get(t, name)
+		role, err := s.kube.RbacV1().ClusterRoles().Get(context.Background(), clusterv1.RolePrefixManagedCluster+name, metav1.GetOptions{})
+		require.NoError(t, err)
+		before[name] = mc.ResourceVersion + " " + role.ResourceVersion
+	}
+	s.scale(t, 0)
+	s.scale(t, 1)
+	s.awaitHub(t)
+	a := s.register(t, "after", "a")
+	a.renew(t, "after", 0)
+	for name, versions := range before {
+		mc := s.get(t, name)
+		role, err := s.kube.RbacV1().ClusterRoles().Get(context.Background(), clusterv1.RolePrefixManagedCluster+name, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, versions, mc.ResourceVersion+" "+role.ResourceVersion)
+	}
+}
+
+func (s *scene) testSplit(t *testing.T) {
+	ctx := context.Background()
+	own, err := s.kube.AppsV1().Deployments(hub.Namespace).Get(ctx, hub.Name, metav1.GetOptions{})
+	require.NoError(t, err)
+	s.scale(t, 0)
+	split := own.DeepCopy()
+	split.ObjectMeta = metav1.ObjectMeta{Namespace: hub.ComponentNamespace, Name: "cluster-manager-registration-controller"}
+	zero := int32(0)
+	split.Spec.Replicas = &zero
+	split, err = s.kube.AppsV1().Deployments(hub.ComponentNamespace).Create(ctx, split, metav1.CreateOptions{})
+	require.NoError(t, err)
+	// The Deployment controller writes the status, so the test pauses nothing but
+	// shows one that runs.
+	one := int32(1)
+	stop := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(tick):
+				d, err := s.kube.AppsV1().Deployments(hub.ComponentNamespace).Get(ctx, split.Name, metav1.GetOptions{})
+				if err == nil {
+					d.Status.Replicas, d.Status.AvailableReplicas, d.Status.ReadyReplicas = one, one, one
+					_, _ = s.kube.AppsV1().Deployments(hub.ComponentNamespace).UpdateStatus(ctx, d, metav1.UpdateOptions{})
+				}
+			}
+		}
+	}()
+	body := []byte(`{"spec":{"replicas":1}}`)
+	_, err = s.kube.AppsV1().Deployments(hub.Namespace).Patch(ctx, hub.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.True(t, eventually(func() bool {
+		cm, err := typed.Get[operatorv1.ClusterManager](ctx, s.dyn, managers, "", hub.Name)
+		if err != nil {
+			return false
+		}
+		c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionHubRegistrationDegraded)
+		return c != nil && c.Status == metav1.ConditionTrue && c.Reason == "SplitDeploymentsRunning"
+	}))
+	close(stop)
+	require.NoError(t, s.kube.AppsV1().Deployments(hub.ComponentNamespace).Delete(ctx, split.Name, metav1.DeleteOptions{}))
+	s.awaitHub(t)
+}
+
+func (s *scene) testRemoval(t *testing.T) {
+	ctx := context.Background()
+	s.work(t, "c1", "held", -1)
+	require.NoError(t, s.dyn.Resource(managers).Delete(ctx, hub.Name, metav1.DeleteOptions{}))
+	require.True(t, eventually(func() bool {
+		cm, err := typed.Get[operatorv1.ClusterManager](ctx, s.dyn, managers, "", hub.Name)
+		if err != nil {
+			return false
+		}
+		c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionProgressing)
+		return c != nil && c.Reason == "ClusterManagerTerminating" && strings.Contains(c.Message, "c1")
+	}), "the wait for an agent is a condition")
+	hooks, err := s.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, hooks.Items, "admission goes first")
+	s.letGo(t, works, "c1", "held")
+	require.True(t, eventually(func() bool {
+		_, err := s.dyn.Resource(managers).Get(ctx, hub.Name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}))
+	s.leftovers(t, []string{"clustermanagers.operator.open-cluster-management.io"})
+}
+
+// leftovers checks that of everything only the named definitions are left.
+func (s *scene) leftovers(t *testing.T, want []string) {
+	t.Helper()
+	ctx := context.Background()
+	definitions, err := s.dyn.Resource(definitionsResource).List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	var got []string
+	for _, d := range definitions.Items {
+		got = append(got, d.GetName())
+	}
+	require.Equal(t, want, got)
+	roles, err := s.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName})
+	require.NoError(t, err)
+	require.Empty(t, roles.Items)
+	bindings, err := s.kube.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName})
+	require.NoError(t, err)
+	require.Empty(t, bindings.Items)
+	for _, name := range []string{operatorv1.SecretSigner, operatorv1.SecretRegistrationWebhookServingCert} {
+		_, err := s.kube.CoreV1().Secrets(hub.ComponentNamespace).Get(ctx, name, metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err))
+	}
+}
+
+func (s *scene) testClean(t *testing.T) {
+	require.NoError(t, teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Progress: func(line string) { t.Log(line) }}))
+	s.gone(t)
+}
+
+// gone checks that nothing of a hub is left.
+func (s *scene) gone(t *testing.T) {
+	t.Helper()
+	s.leftovers(t, nil)
+	ctx := context.Background()
+	for _, name := range []string{hub.Namespace, hub.ComponentNamespace} {
+		_, err := s.kube.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), name)
+	}
+	roles, err := s.kube.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: operatorv1.LabelCreatedByClusterManager})
+	require.NoError(t, err)
+	require.Empty(t, roles.Items)
+}
+
+func TestRegisteringAClusterCostsFewWrites(t *testing.T) {
+	s := ownHub(t)
+	first := s.register(t, "first", "a")
+	first.renew(t, "first", 0)
+	first.report(t, "first", metav1.ConditionTrue)
+	s.await(t, "first", "has no taint", func(mc *clusterv1.ManagedCluster) bool { return len(mc.Spec.Taints) == 0 })
+	before := s.writes(t)
+	{
+		second := s.register(t, "second", "a")
+		second.renew(t, "second", 0)
+		second.report(t, "second", metav1.ConditionTrue)
+		s.await(t, "second", "has no taint", func(mc *clusterv1.ManagedCluster) bool { return len(mc.Spec.Taints) == 0 })
+		s.await(t, "second", "is held", func(mc *clusterv1.ManagedCluster) bool { return mc.Annotations[clusterv1.AnnotationAgentName] != "" })
+	}
+	total := 0
+	for what, n := range s.writes(t) {
+		if n -= before[what]; n > 0 {
+			total += n
+			t.Logf("%d %s", n, what)
+		}
+	}
+	t.Logf("%d writes to register a cluster", total)
+	require.LessOrEqual(t, total, 15)
+}
+
+// writes counts the successful changes of what a registration touches, as the
+// API server itself counts them. The certificate, which kube-controller-manager
+// writes, renewals of leases and Events are apart.
+func (s *scene) writes(t testing.TB) map[string]int {
+	t.Helper()
+	raw, err := s.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(context.Background())
+	require.NoError(t, err)
+	out := map[string]int{}
+	for line := range strings.Lines(string(raw)) {
+		if !strings.HasPrefix(line, "apiserver_request_total{") {
+			continue
+		}
+		label := func(name string) string {
+			m := regexp.MustCompile(name + `="([^"]*)"`).FindStringSubmatch(line)
+			if m == nil {
+				return ""
+			}
+			return m[1]
+		}
+		verb, resource, subresource := label("verb"), label("resource"), label("subresource")
+		counted := map[string]bool{
+			"managedclusters": true, "managedclustersets": true, "certificatesigningrequests": subresource != "status", "namespaces": true,
+			"clusterroles": true, "clusterrolebindings": true, "rolebindings": true, "leases": verb == "POST",
+		}
+		changes := map[string]bool{"POST": true, "PUT": true, "PATCH": true, "APPLY": true, "DELETE": true}
+		if !counted[resource] || !changes[verb] || !strings.HasPrefix(label("code"), "2") {
+			continue
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(line[strings.LastIndex(line, " "):]))
+		require.NoError(t, err)
+		out[strings.TrimSuffix(verb+" "+resource+"/"+subresource, "/")] += n
+	}
+	return out
+}

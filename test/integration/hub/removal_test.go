@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+var (
+	works  = workv1.GroupVersion.WithResource("manifestworks")
+	addons = schema.GroupVersionResource{Group: "addon.open-cluster-management.io", Version: "v1alpha1", Resource: "managedclusteraddons"}
+)
+
+const agentFinalizer = "example.com/agent"
+
+// work creates a ManifestWork that an agent holds.
+func (s *scene) work(t testing.TB, namespace, name string, priority int) {
+	t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": workv1.GroupVersion.String(), "kind": "ManifestWork",
+		"metadata": map[string]any{"namespace": namespace, "name": name, "finalizers": []any{agentFinalizer}},
+		"spec": map[string]any{"workload": map[string]any{"manifests": []any{
+			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name}},
+		}}},
+	}}
+	if priority >= 0 {
+		u.SetAnnotations(map[string]string{clusterv1.AnnotationCleanupPriority: strconv.Itoa(priority)})
+	}
+	_, err := s.dyn.Resource(works).Namespace(namespace).Create(context.Background(), u, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// letGo takes the agent's finalizer off.
+func (s *scene) letGo(t testing.TB, resource schema.GroupVersionResource, namespace, name string) {
+	t.Helper()
+	_, err := s.dyn.Resource(resource).Namespace(namespace).Patch(context.Background(), name, types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// deleting lists the objects that are being deleted, and all that are there.
+func (s *scene) deleting(t testing.TB, resource schema.GroupVersionResource, namespace string) (going, all []string) {
+	t.Helper()
+	list, err := s.dyn.Resource(resource).Namespace(namespace).List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, o := range list.Items {
+		all = append(all, o.GetName())
+		if o.GetDeletionTimestamp() != nil {
+			going = append(going, o.GetName())
+		}
+	}
+	return going, all
+}
+
+func (s *scene) hasRole(name string) bool {
+	_, err := s.kube.RbacV1().ClusterRoles().Get(context.Background(), name, metav1.GetOptions{})
+	return !apierrors.IsNotFound(err)
+}
+
+func (s *scene) hasBinding(namespace, suffix string) bool {
+	_, err := s.kube.RbacV1().RoleBindings(namespace).Get(context.Background(), clusterv1.RolePrefixManagedCluster+namespace+suffix, metav1.GetOptions{})
+	return !apierrors.IsNotFound(err)
+}
+
+func TestADeniedClusterKeepsOnlyTheRightToSeeItself(t *testing.T) {
+	s := sharedHub(t)
+	a := s.register(t, "denied", "a")
+	a.report(t, "denied", metav1.ConditionTrue)
+	s.work(t, "denied", "w", -1)
+	s.accept(t, "denied", false)
+	s.await(t, "denied", "is denied", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied))
+	s.await(t, "denied", "is no longer joined", conditionIs(clusterv1.ConditionJoined, metav1.ConditionFalse, clusterv1.ReasonNotAccepted))
+	role, err := s.kube.RbacV1().ClusterRoles().Get(context.Background(), clusterv1.RolePrefixManagedCluster+"denied", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Len(t, role.Rules, 1)
+	require.Equal(t, []string{"get", "list", "watch"}, role.Rules[0].Verbs)
+	require.True(t, eventually(func() bool { return !s.hasBinding("denied", ":registration") }))
+	require.True(t, s.hasBinding("denied", ":work"), "the agent can still remove its work")
+	s.letGo(t, works, "denied", "w")
+	require.NoError(t, s.dyn.Resource(works).Namespace("denied").Delete(context.Background(), "w", metav1.DeleteOptions{}))
+	require.True(t, eventually(func() bool { return !s.hasBinding("denied", ":work") }))
+	require.True(t, s.hasRole(clusterv1.RolePrefixManagedCluster+"denied"))
+
+	s.accept(t, "denied", true)
+	s.await(t, "denied", "is accepted again", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
+	require.True(t, eventually(func() bool { return s.hasBinding("denied", ":work") && s.hasBinding("denied", ":registration") }))
+}
+
+func TestADeletedClusterGoesInOrder(t *testing.T) {
+	s := sharedHub(t)
+	s.register(t, "leaving", "a")
+	s.work(t, "leaving", "first", -1)
+	s.work(t, "leaving", "second", 20)
+	s.work(t, "leaving", "third", 100)
+	_, err := s.dyn.Resource(addons).Namespace("leaving").Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn",
+		"metadata": map[string]any{"namespace": "leaving", "name": "addon", "finalizers": []any{agentFinalizer}}, "spec": map[string]any{},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.dyn.Resource(clusters).Delete(context.Background(), "leaving", metav1.DeleteOptions{}))
+
+	s.await(t, "leaving", "tells what remains", conditionIs(clusterv1.ConditionDeleting, metav1.ConditionFalse, clusterv1.ReasonResourceRemaining))
+	require.True(t, eventually(func() bool { return !s.hasRole(clusterv1.RolePrefixManagedCluster + "leaving") }))
+	require.True(t, s.hasBinding("leaving", ":work"))
+	going, _ := s.deleting(t, addons, "leaving")
+	require.Equal(t, []string{"addon"}, going)
+	going, all := s.deleting(t, works, "leaving")
+	require.Empty(t, going)
+	require.Len(t, all, 3)
+	s.letGo(t, addons, "leaving", "addon")
+	for _, name := range []string{"first", "second", "third"} {
+		require.True(t, eventually(func() bool {
+			going, _ := s.deleting(t, works, "leaving")
+			return len(going) == 1 && going[0] == name
+		}), "%s is the next", name)
+		s.letGo(t, works, "leaving", name)
+	}
+	s.await(t, "leaving", "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
+	require.True(t, eventually(func() bool { return !s.hasBinding("leaving", ":work") }))
+	_, err = s.kube.CoreV1().Namespaces().Get(context.Background(), "leaving", metav1.GetOptions{})
+	require.NoError(t, err, "a namespace is never deleted")
+}
+
+func TestAStrippedClusterIsStillCleanedUp(t *testing.T) {
+	s := sharedHub(t)
+	s.register(t, "stripped", "a")
+	s.work(t, "stripped", "w", -1)
+	require.NoError(t, patch(s.dyn, "stripped", `{"metadata":{"finalizers":null}}`))
+	require.NoError(t, s.dyn.Resource(clusters).Delete(context.Background(), "stripped", metav1.DeleteOptions{}))
+	eventually(func() bool {
+		_ = patch(s.dyn, "stripped", `{"metadata":{"finalizers":null}}`)
+		return s.get(t, "stripped") == nil
+	})
+	require.True(t, eventually(func() bool {
+		going, _ := s.deleting(t, works, "stripped")
+		return len(going) == 1
+	}))
+	require.True(t, eventually(func() bool { return !s.hasRole(clusterv1.RolePrefixManagedCluster + "stripped") }))
+	s.letGo(t, works, "stripped", "w")
+	require.True(t, eventually(func() bool { return !s.hasBinding("stripped", ":work") && !s.hasBinding("stripped", ":registration") }))
+}
+
+func TestDriftOfRightsIsRepaired(t *testing.T) {
+	s := sharedHub(t)
+	s.register(t, "drift", "a")
+	ctx := context.Background()
+	name := clusterv1.RolePrefixManagedCluster + "drift"
+	role, err := s.kube.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
+	require.NoError(t, err)
+	role.Rules = nil
+	_, err = s.kube.RbacV1().ClusterRoles().Update(ctx, role, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.True(t, eventually(func() bool {
+		role, err := s.kube.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
+		return err == nil && len(role.Rules) == 4
+	}))
+	require.NoError(t, s.kube.RbacV1().RoleBindings("drift").Delete(ctx, name+":registration", metav1.DeleteOptions{}))
+	require.True(t, eventually(func() bool { return s.hasBinding("drift", ":registration") }))
+	require.NoError(t, s.kube.CoordinationV1().Leases("drift").Delete(ctx, clusterv1.LeaseName, metav1.DeleteOptions{}))
+	require.True(t, eventually(func() bool {
+		_, err := s.kube.CoordinationV1().Leases("drift").Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
+		return err == nil
+	}))
+}
+
+var definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
