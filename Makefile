@@ -98,8 +98,8 @@ fmt: ## Fail where a file is not gofmt-ed
 		if [ -n "$$files" ]; then echo "not gofmt-ed:"; echo "$$files"; exit 1; fi
 
 .PHONY: vet
-vet: ## go vet, with the e2e tests too
-	go vet -tags e2e ./...
+vet: ## go vet, with the tests of every build tag
+	go vet -tags e2e,perf ./...
 
 .PHONY: lint
 lint: $(GOLANGCI) ## golangci-lint, built once from the version in tools/golangci.mod
@@ -152,6 +152,10 @@ unit: ## Only the tests that start no Kubernetes
 .PHONY: integration
 integration: control-plane ## Only the tests of the loops on real control planes
 	go test -shuffle=on -timeout 20m $(ARGS) ./test/integration/...
+
+.PHONY: perf
+perf: control-plane ## Measure against the budgets of test/perf/*.yaml (a machine with nothing else to do)
+	go test -tags perf -count=1 -p 1 -v -timeout 30m $(ARGS) ./test/perf/...
 
 .PHONY: e2e
 e2e: kubernetes ## Clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)
