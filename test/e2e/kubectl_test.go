@@ -26,7 +26,7 @@ import (
 // applied as files, and what the guides type is typed.
 func TestFirstStepsByKubectlAlone(t *testing.T) {
 	f := startFleet(t, "c1")
-	by := &byKubectl{fleet: f}
+	by := &byKubectl{fleet: f, static: filepath.Join(t.TempDir(), "hub.yaml")}
 	story(t,
 		chapter{"the hub's objects are applied", by.applyHub},
 		chapter{"the agent's objects are applied", by.applyAgent},
@@ -40,10 +40,21 @@ func TestFirstStepsByKubectlAlone(t *testing.T) {
 }
 
 // byKubectl is the state of TestFirstStepsByKubectlAlone.
-type byKubectl struct{ *fleet }
+type byKubectl struct {
+	*fleet
+	// static is the file of what makes a cluster a hub.
+	static string
+}
 
-// file writes objects as YAML.
+// file writes objects as YAML to a file that ends with the test.
 func file(t *testing.T, name string, objects ...*unstructured.Unstructured) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	write(t, path, objects...)
+	return path
+}
+
+func write(t *testing.T, path string, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	var out bytes.Buffer
 	for _, object := range objects {
@@ -52,16 +63,15 @@ func file(t *testing.T, name string, objects ...*unstructured.Unstructured) stri
 		out.WriteString("---\n")
 		out.Write(body)
 	}
-	path := filepath.Join(t.TempDir(), name)
 	require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
-	return path
 }
 
 func (b *byKubectl) applyHub(t *testing.T) {
 	all, err := hub.Objects(hub.Options{Version: version(t)})
 	require.NoError(t, err)
 	last := len(all) - 1 // the ClusterManager, after its definition
-	kubectl(t, b.hub, "apply", "--server-side", "-f", file(t, "hub.yaml", all[:last]...))
+	write(t, b.static, all[:last]...)
+	kubectl(t, b.hub, "apply", "--server-side", "-f", b.static)
 	kubectl(t, b.hub, "wait", "--for=condition=Established", "crd/"+hub.CRD, "--timeout=30s")
 	kubectl(t, b.hub, "apply", "--server-side", "-f", file(t, "clustermanager.yaml", all[last]))
 	kubectl(t, b.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=90s")
@@ -180,7 +190,13 @@ func (b *byKubectl) deleteKlusterlet(t *testing.T) {
 	b.requireAsBefore(t, c)
 }
 
+// deleteClusterManager takes everything away that the hub process made, and the
+// files take away what was applied from them.
 func (b *byKubectl) deleteClusterManager(t *testing.T) {
 	kubectl(t, b.hub, "delete", "clustermanager", "cluster-manager", "--timeout=60s")
-	b.requireAsBefore(t, b.hub)
+	definitions := kubectl(t, b.hub, "get", "crd", "-o", "name")
+	require.Equal(t, "customresourcedefinition.apiextensions.k8s.io/"+hub.CRD, definitions, "the only definition that was applied from a file")
+	kubectl(t, b.hub, "delete", "-f", b.static, "--timeout=60s")
+	b.requireAsBefore(t, b.hub, "v1 Namespace /c1", "v1 ServiceAccount c1/default", "v1 ConfigMap c1/kube-root-ca.crt",
+		"coordination.k8s.io/v1 Lease c1/managed-cluster-lease")
 }
