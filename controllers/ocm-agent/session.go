@@ -131,7 +131,7 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 func (s *session) works(ctx context.Context) error {
 	cfg := work.Config{
 		Hub: s.Link.Config, Spoke: s.process.spoke, ClusterName: s.Identity.Cluster, AgentID: s.Settings.AgentName,
-		HubHash: s.HubHash, Clock: s.process.clock, Log: s.log,
+		HubHash: s.HubHash, Grace: s.Settings.EvictionGrace, Clock: s.process.clock, Log: s.log,
 	}
 	if cfg.AgentID == "" {
 		cfg.AgentID = s.HubHash
@@ -140,7 +140,7 @@ func (s *session) works(ctx context.Context) error {
 		s.process.setWorkProblem(nil)
 		err := work.Run(ctx, cfg)
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the end of ctx is the orderly end
 		}
 		s.log.Error(err, "Works are not carried out and will be started again", "after", wait.String())
 		s.process.setWorkProblem(err)

@@ -5,7 +5,6 @@ package lock
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +34,6 @@ func contend(t *testing.T, client dynamic.Interface, namespace, pod, process str
 	ctx, stop := context.WithCancel(t.Context())
 	c := &contender{clock: clk, held: make(chan context.Context, 8), ended: make(chan error, 1), stop: stop,
 		Lock: &Lock{Client: client, Namespace: namespace, Pod: pod, Process: process, Clock: clk, Log: logr.Discard()}}
-	var once sync.Once
 	go func() {
 		c.ended <- c.Run(ctx, func(ctx context.Context) error {
 			c.held <- ctx
@@ -43,7 +41,7 @@ func contend(t *testing.T, client dynamic.Interface, namespace, pod, process str
 			return nil
 		})
 	}()
-	t.Cleanup(func() { once.Do(func() { stop(); <-c.ended }) })
+	t.Cleanup(func() { require.NoError(t, c.finish()) })
 	return c
 }
 

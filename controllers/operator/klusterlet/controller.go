@@ -145,7 +145,7 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	if p.Object == nil {
 		c.o.Registration.Configure(nil)
 		if p.Remove {
-			return reconcile.Result{}, teardown.AgentItself(ctx, c.o.Spoke, k)
+			return reconcile.Result{}, teardown.AgentItself(ctx, c.o.Spoke, k, c.o.Namespace)
 		}
 		return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 	}
@@ -160,7 +160,7 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State {
 	s := State{
 		Now: c.o.Clock.Now(), Klusterlet: k, Wanted: c.o.Definitions, Live: map[string]Definition{},
-		Version: c.o.Version, Registration: c.o.Registration.Report(), WorkProblem: c.o.WorkProblem(),
+		Version: c.o.Version, Namespace: c.o.Namespace, Registration: c.o.Registration.Report(), WorkProblem: c.o.WorkProblem(),
 	}
 	for i, u := range c.o.Definitions {
 		if d, ok := c.definitions[i].Get(reconcile.Key{Name: u.GetName()}); ok {

@@ -66,8 +66,8 @@ type State struct {
 	// Wanted are the definitions to apply, Live what there is of them by name.
 	Wanted []*unstructured.Unstructured
 	Live   map[string]Definition
-	// Version is the one of this program.
-	Version string
+	// Version is the one of this program, Namespace where it runs.
+	Version, Namespace string
 	// Registration is where that stands.
 	Registration credential.Report
 	// BootstrapSecret and HubSecret are the data of the secrets; nil: absent.
@@ -104,7 +104,7 @@ func Decide(s State) Plan {
 	p := Plan{Plan: reconcile.Plan{Object: next, Apply: s.definitions(), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
-	asked := read(s.Klusterlet)
+	asked := read(s.Klusterlet, s.Namespace)
 	next.Status.ObservedGeneration = next.Generation
 	s.spec(next, asked)
 	s.running(next)

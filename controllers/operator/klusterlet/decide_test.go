@@ -34,7 +34,7 @@ func serving(change ...func(*operatorv1.Klusterlet)) State {
 		f(k)
 	}
 	return State{
-		Now: now, Klusterlet: k, Version: "v1.2.0", Wanted: []*unstructured.Unstructured{definition("works"), definition("claims")},
+		Now: now, Klusterlet: k, Version: "v1.2.0", Namespace: operatorv1.NamespaceAgent, Wanted: []*unstructured.Unstructured{definition("works"), definition("claims")},
 		Live: map[string]Definition{
 			"works": {ResourceVersion: "7", Version: "v1.2.0", Established: true}, "claims": {ResourceVersion: "8", Version: "v1.1.0", Established: true}},
 		Registration: credential.Report{Phase: credential.PhaseServing},
@@ -189,6 +189,8 @@ func TestSpec(t *testing.T) {
 	}{
 		"settings are taken over": {
 			change: func(s *operatorv1.KlusterletSpec) {
+				s.Namespace = operatorv1.NamespaceAgent
+				s.WorkConfiguration = &operatorv1.WorkAgentConfiguration{AppliedManifestWorkEvictionGracePeriod: &metav1.Duration{Duration: time.Minute}}
 				s.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
 				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
 					ClientCertExpirationSeconds: 3600, ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/a": "1", "b": "2"},
@@ -198,6 +200,7 @@ func TestSpec(t *testing.T) {
 			want: func(s *agent.Settings) {
 				s.ExternalServerURLs = []agent.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
 				s.CertificateSeconds, s.Annotations = 3600, map[string]string{"agent.open-cluster-management.io/a": "1"}
+				s.EvictionGrace = time.Minute
 				s.Claims, s.MaxClaims, s.ReservedSuffixes = false, 5, []string{".x"}
 			},
 		},
@@ -209,7 +212,7 @@ func TestSpec(t *testing.T) {
 		},
 		"what is not supported is named and the rest applied": {
 			change: func(s *operatorv1.KlusterletSpec) {
-				s.DeployOption.Mode, s.ImagePullSpec = operatorv1.InstallModeHosted, "example.com/agent:v1"
+				s.DeployOption.Mode, s.ImagePullSpec, s.Namespace = operatorv1.InstallModeHosted, "example.com/agent:v1", "open-cluster-management-x"
 				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
 					ClientCertExpirationSeconds: 7200, ClusterLabels: map[string]string{"a": "b"},
 					RegistrationDriver: operatorv1.RegistrationDriver{AuthType: "grpc"},
@@ -217,7 +220,7 @@ func TestSpec(t *testing.T) {
 			},
 			want:       func(s *agent.Settings) { s.CertificateSeconds = 7200 },
 			conditions: map[string]string{"SpecSupported": "False NotSupported", "ValidFeatureGates": "True FeatureGatesAllValid"},
-			message: "deployOption.mode Hosted, imagePullSpec, registrationConfiguration.clusterLabels, " +
+			message: "deployOption.mode Hosted, imagePullSpec, namespace (install the agent there), registrationConfiguration.clusterLabels, " +
 				"registrationConfiguration.featureGates MultipleHubs, registrationConfiguration.registrationDriver grpc",
 		},
 		"an image of the field's repositories means ours": {

@@ -42,8 +42,8 @@ type requested struct {
 	unsupported []string
 }
 
-// read understands the spec of a Klusterlet.
-func read(k *operatorv1.Klusterlet) requested {
+// read understands the spec of a Klusterlet whose agent runs in namespace.
+func read(k *operatorv1.Klusterlet, namespace string) requested {
 	r := requested{settings: agent.Settings{
 		ClusterName: k.Spec.ClusterName, AgentName: string(k.UID), Claims: true,
 		HealthPeriod: agent.DefaultHealthPeriod, MaxClaims: agent.DefaultMaxClaims,
@@ -52,12 +52,15 @@ func read(k *operatorv1.Klusterlet) requested {
 		r.settings.ExternalServerURLs = append(r.settings.ExternalServerURLs, agent.ServerURL{URL: e.URL, CABundle: e.CABundle})
 	}
 	r.readSpec(k.Spec)
+	r.refuse(k.Spec.Namespace != "" && k.Spec.Namespace != namespace, "namespace (install the agent there)")
 	if c := k.Spec.RegistrationConfiguration; c != nil {
 		r.readRegistration(c)
 	}
 	if c := k.Spec.WorkConfiguration; c != nil {
 		r.readGates("workConfiguration", workGates(), c.FeatureGates)
-		r.refuse(c.AppliedManifestWorkEvictionGracePeriod != nil, "workConfiguration.appliedManifestWorkEvictionGracePeriod")
+		if grace := c.AppliedManifestWorkEvictionGracePeriod; grace != nil {
+			r.settings.EvictionGrace = grace.Duration
+		}
 	}
 	if err := r.settings.Validate(); err != nil {
 		r.invalid = err.Error()

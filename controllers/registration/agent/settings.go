@@ -60,6 +60,9 @@ type Settings struct {
 	MaxClaims int
 	// ReservedSuffixes end the names of further claims that count as reserved.
 	ReservedSuffixes []string
+	// EvictionGrace is how long objects of a work that the hub forgot are kept;
+	// 0 means the work agent's default.
+	EvictionGrace time.Duration
 }
 
 // KeepAnnotations returns the annotations that an agent may set on its

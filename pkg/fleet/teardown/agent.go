@@ -94,15 +94,15 @@ func run(ctx context.Context, steps ...func(context.Context) error) error {
 	return nil
 }
 
-// AgentItself is the same for the agent that removes itself because its
-// Klusterlet is being deleted. Its process ends with the namespace it runs in,
+// AgentItself is the same for the agent that removes itself, from namespace,
+// because its Klusterlet is being deleted. Its process ends with the namespace it runs in,
 // and it needs its rights until then, so it makes the namespace depend on the
 // Klusterlet, and the rights on the namespace: once the finalizers are off the
 // Klusterlet the garbage collector does the rest, whatever becomes of the
 // process. Deleting the namespace is its last write and only saves time. It may
 // be repeated after any write. No loop of the agent may run meanwhile.
-func AgentItself(ctx context.Context, client dynamic.Interface, k *operatorv1.Klusterlet) error {
-	a := &agentRemoval{client: client, o: AgentOptions{Klusterlet: k.Name, Namespace: k.Spec.Namespace, Progress: func(string) {}}}
+func AgentItself(ctx context.Context, client dynamic.Interface, k *operatorv1.Klusterlet, namespace string) error {
+	a := &agentRemoval{client: client, o: AgentOptions{Klusterlet: k.Name, Namespace: namespace, Progress: func(string) {}}}
 	a.own = &unstructured.Unstructured{Object: map[string]any{}}
 	a.own.SetName(k.Name)
 	a.own.SetUID(k.UID)

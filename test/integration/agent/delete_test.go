@@ -187,7 +187,7 @@ func TestRemovalByTheAgentSurvivesAKillAfterEachWrite(t *testing.T) {
 		// The agent has nothing but its own rights.
 		cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
 		client, _ := crashing(t, cfg, writes)
-		err := teardown.AgentItself(t.Context(), client, k)
+		err := teardown.AgentItself(t.Context(), client, k, operatorv1.NamespaceAgent)
 		if err == nil {
 			s.awaitGone(t)
 			t.Logf("%d writes", writes)
@@ -195,7 +195,7 @@ func TestRemovalByTheAgentSurvivesAKillAfterEachWrite(t *testing.T) {
 		}
 		require.ErrorIs(t, err, errCrash, "after %d writes", writes)
 		again, _ := crashing(t, cfg, 1000)
-		require.NoError(t, teardown.AgentItself(t.Context(), again, k), "after %d writes", writes)
+		require.NoError(t, teardown.AgentItself(t.Context(), again, k, operatorv1.NamespaceAgent), "after %d writes", writes)
 		s.awaitGone(t)
 		_, err = s.client.Resource(klusterlets).Get(t.Context(), "klusterlet", metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err))

@@ -135,6 +135,9 @@ func Decide(s State) Plan {
 		// A renewal never takes away what works.
 		p.Own, p.Renewal, p.Phase = true, p.Phase, PhaseServing
 		p.Message = fmt.Sprintf("renewing the certificate that expires at %s: %s", stamp(s.Kept.Expires), p.Message)
+		if left := s.Kept.Expires.Sub(s.Now); p.RequeueAfter == 0 || left < p.RequeueAfter {
+			p.RequeueAfter = left
+		}
 	}
 	return p
 }
@@ -263,7 +266,8 @@ func (s State) answer(p Plan) Plan {
 		p.Step, p.Phase, p.Attempt, p.Reason = StepPostpone, PhaseDenied, s.Pending.Attempt+1, r.Message
 		p.Message = fmt.Sprintf("the hub denied certificate request %s: %s", s.Pending.Request, r.Message)
 	case len(r.Certificate) == 0:
-		p.Phase = PhaseWaiting
+		// The ManagedCluster is looked for again now and then.
+		p.Phase, p.RequeueAfter = PhaseWaiting, joinEvery
 		p.Message = fmt.Sprintf("certificate request %s waits for approval on the hub", s.Pending.Request)
 	default:
 		p.Step, p.Message = StepKeep, "keeping the issued certificate"

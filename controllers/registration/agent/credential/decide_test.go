@@ -114,7 +114,7 @@ func TestDecide(t *testing.T) {
 		"the hub does not answer":                     {fresh(t).ask().with(func(s *State) { s.Request = Request{Problem: "refused"} }), Plan{Phase: PhaseConnecting, RequeueAfter: recheck}, "refused"},
 		"the request does not exist yet":              {fresh(t).ask().with(func(s *State) { s.Request.Found = false }), Plan{Step: StepAsk, Phase: PhaseConnecting}, "asking"},
 		"the request vanished: begun anew":            {fresh(t).ask().with(func(s *State) { s.Request.Found, s.Pending.Created = false, now.Add(-time.Minute) }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "any more"},
-		"the request is not answered":                 {fresh(t).ask(), Plan{Phase: PhaseWaiting}, "c1-abcde waits"},
+		"the request is not answered":                 {fresh(t).ask(), Plan{Phase: PhaseWaiting, RequeueAfter: joinEvery}, "c1-abcde waits"},
 		"the request is denied":                       {fresh(t).ask().with(func(s *State) { s.Request.Denied, s.Request.Message, s.Pending.Attempt = true, "no", 2 }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 3, Reason: "no"}, "denied certificate request c1-abcde: no"},
 		"a denied request waits": {fresh(t).ask().with(func(s *State) {
 			s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now.Add(time.Minute), 1, "no"
@@ -140,9 +140,9 @@ func TestDecide(t *testing.T) {
 		"joined without a bootstrap secret":           {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap = Bootstrap{} }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 30 * time.Minute}, "valid until"},
 		"joined: what was pending is removed":         {joinedFor(t, 15*time.Minute).ask(), Plan{Own: true, Step: StepForget, Phase: PhaseServing}, "valid until"},
 		"joined: another TLS server name is taken on": {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap.Config.TLSServerName = "n" }), Plan{Own: true, Step: StepRewrite, Phase: PhaseServing}, "valid until"},
-		"renewal begins under the own identity":       {joinedFor(t, 46*time.Minute), Plan{Own: true, Step: StepBegin, Phase: PhaseServing, Renewal: PhaseConnecting}, "renewing"},
-		"renewal needs no ManagedCluster":             {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.JoinDue = true }), Plan{Own: true, Phase: PhaseServing, Renewal: PhaseWaiting}, "waits"},
-		"a denied renewal takes nothing away":         {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.Request.Denied = true }), Plan{Own: true, Step: StepPostpone, Phase: PhaseServing, Renewal: PhaseDenied, Attempt: 1}, "denied"},
+		"renewal begins under the own identity":       {joinedFor(t, 46*time.Minute), Plan{Own: true, Step: StepBegin, Phase: PhaseServing, Renewal: PhaseConnecting, RequeueAfter: 14 * time.Minute}, "renewing"},
+		"renewal needs no ManagedCluster":             {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.JoinDue = true }), Plan{Own: true, Phase: PhaseServing, Renewal: PhaseWaiting, RequeueAfter: 14 * time.Minute}, "waits"},
+		"a denied renewal takes nothing away":         {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.Request.Denied = true }), Plan{Own: true, Step: StepPostpone, Phase: PhaseServing, Renewal: PhaseDenied, Attempt: 1, RequeueAfter: 14 * time.Minute}, "denied"},
 		"a short certificate rests after its issue":   {joinedFor(t, 46*time.Minute).with(func(s *State) { s.KeptAt = now.Add(-time.Second) }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 9 * time.Second}, "valid until"},
 	} {
 		t.Run(name, func(t *testing.T) {
