@@ -213,23 +213,38 @@ func (o *AcceptOptions) one(ctx context.Context, r *run, name string, all []Requ
 		return out
 	}
 	var mine []Request
+	known := mc != nil && everJoined(mc)
 	for _, q := range all {
-		if q.Cluster == name && (q.State == StatePending || q.State == StateUntrusted) {
+		if q.Cluster != name {
+			continue
+		}
+		switch q.State {
+		case StatePending, StateUntrusted:
 			mine = append(mine, q)
+		case StateApproved, StateIssued:
+			known = true
 		}
 	}
 	switch {
 	case o.Deny:
 		out.Error = o.deny(ctx, r, mc, mine, &out)
 	default:
-		out.Error = o.admit(ctx, r, mc, mine, &out)
+		out.Error = o.admit(ctx, r, mc, applicant{mine, known}, &out)
 	}
 	return out
 }
 
+// applicant is what is known of a cluster that shall be accepted.
+type applicant struct {
+	// requests wait for an answer.
+	requests []Request
+	// known tells that an earlier request was approved already.
+	known bool
+}
+
 // admit approves what may be approved and accepts the cluster.
-func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.ManagedCluster, mine []Request, out *Accepted) error {
-	chosen, err := o.choose(out.Cluster, mc, mine)
+func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.ManagedCluster, a applicant, out *Accepted) error {
+	chosen, err := o.choose(out.Cluster, mc, a.requests)
 	if err != nil {
 		return err
 	}
@@ -237,7 +252,7 @@ func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.Managed
 		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no ManagedCluster of that name on " + o.Hub.String(),
 			Fix: fmt.Sprintf("kubectl ocm join %s --context <its context> --hub-context %s", out.Cluster, shellWord(o.Hub.Context))}
 	}
-	if len(chosen) == 0 && !mc.Spec.HubAcceptsClient && !everJoined(mc) {
+	if len(chosen) == 0 && !mc.Spec.HubAcceptsClient && !a.known {
 		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no certificate request of it to approve",
 			Fix: fmt.Sprintf("kubectl ocm accept %s --wait%s", out.Cluster, o.Hub.flag())}
 	}

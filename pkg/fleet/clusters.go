@@ -85,7 +85,7 @@ type ClusterInfo struct {
 	AgentVersion string `json:"agentVersion,omitempty"`
 }
 
-// agentVersionClaims may tell the version of an agent, best first.
+// agentVersionAnnotation is where an agent may tell its version.
 const agentVersionAnnotation = clusterv1.AnnotationPrefixAgent + "/version"
 
 // ListClusters lists managed clusters by name. It makes four lists, and a fifth

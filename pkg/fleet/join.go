@@ -273,7 +273,11 @@ func (j *join) install(ctx context.Context) error {
 		return err
 	}
 	j.result.Action = agentAction(changes)
-	j.done("namespace " + operatorv1.NamespaceAgent + " on " + j.Spoke.where())
+	detail := "namespace " + operatorv1.NamespaceAgent + " on " + j.Spoke.where()
+	if j.reads() {
+		detail += " (dry run)"
+	}
+	j.done(detail)
 	return nil
 }
 

@@ -88,6 +88,10 @@ func (j *join) checkSpoke(ctx context.Context) error {
 
 func (j *join) checkElsewhere() error {
 	b := j.before
+	if b != nil && b.klusterlet.DeletionTimestamp != nil {
+		return refused(fmt.Sprintf("the agent of %s is being removed", j.Spoke), "klusterlet/"+b.klusterlet.Name+" is being deleted",
+			"finish that first: kubectl ocm unjoin "+b.klusterlet.Spec.ClusterName+j.Spoke.flag())
+	}
 	if b == nil || j.Rejoin {
 		return nil
 	}

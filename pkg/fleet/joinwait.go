@@ -91,8 +91,11 @@ func (j *join) awaitRequest(ctx context.Context, mc *clusterv1.ManagedCluster) (
 				j.result.State = JoinRequested
 				return true, nil
 			case StateApproved, StateIssued:
-				if mc.Spec.HubAcceptsClient && !csr.GetCreationTimestamp().Time.Before(started) {
-					detail, j.result.State = "ManagedCluster/"+j.Name+", CSR "+csr.GetName()+" approved by the hub", JoinAccepted
+				if !csr.GetCreationTimestamp().Time.Before(started) {
+					detail, j.result.State = "ManagedCluster/"+j.Name+", CSR "+csr.GetName()+" approved already", JoinRequested
+					if mc.Spec.HubAcceptsClient {
+						j.result.State = JoinAccepted
+					}
 					return true, nil
 				}
 			case StateDenied:

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// recorded is a UI whose streams are kept.
+type recorded struct {
+	*UI
+	out, err *bytes.Buffer
+}
+
+func newUI(env map[string]string) recorded {
+	var out, errs bytes.Buffer
+	return recorded{&UI{Program: "kubectl ocm", Color: "auto", Streams: Streams{In: strings.NewReader(""), Out: &out, Err: &errs,
+		Getenv: func(n string) string { return env[n] }, Clock: clocktesting.NewFakeClock(time.Unix(0, 0))}}, &out, &errs}
+}
+
+func TestErrorsAreToldWithCauseAndFix(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		code int
+		want string
+	}{
+		"nothing":     {nil, 0, ""},
+		"plain":       {errors.New("no"), 1, "error: no\n"},
+		"interrupted": {fmt.Errorf("waiting: %w", context.Canceled), 1, "error: interrupted\n  fix:   run the same command again; it continues where it stopped\n"},
+		"full": {&fleet.Error{Kind: fleet.Timeout, Message: "timed out", Cause: "pod x", Fix: "kubectl ocm join", Since: 281 * time.Second, LastEvent: 12 * time.Second}, 4,
+			"error: timed out\n  cause: pod x\n  since: 4m41s   last event: 12s ago\n  fix:   kubectl ocm join\n"},
+		"wrapped":   {fmt.Errorf("x: %w", &fleet.Error{Kind: fleet.Refused, Message: "m"}), 6, "error: m\n"},
+		"usage":     {&fleet.Error{Kind: fleet.Usage, Message: "m"}, 2, "error: m\n"},
+		"partial":   {&fleet.Error{Kind: fleet.Partial, Message: "m"}, 5, "error: m\n"},
+		"said":      {Exit(1), 1, ""},
+		"a finding": {Exit(ExitFindings), 3, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUI(nil)
+			require.Equal(t, tc.code, u.Fail(tc.err))
+			require.Equal(t, tc.want, u.err.String())
+			require.Empty(t, u.out.String())
+		})
+	}
+}
+
+func TestCommandsInTextCarryTheNameWeWereCalledBy(t *testing.T) {
+	u := newUI(nil)
+	u.Program = "ocm"
+	u.Fail(&fleet.Error{Message: "m", Fix: "kubectl ocm join x      or kubectl get x"})
+	require.Contains(t, u.err.String(), "ocm join x      or kubectl get x")
+	require.NotContains(t, u.err.String(), "kubectl ocm")
+}
+
+func TestColourIsDecidedByFlagThenEnvironmentThenTerminal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		color string
+		env   map[string]string
+		want  bool
+	}{
+		"no terminal":           {"auto", nil, false},
+		"always":                {"always", map[string]string{"NO_COLOR": "1", "TERM": "dumb"}, true},
+		"never":                 {"never", nil, false},
+		"the environment knows": {"auto", map[string]string{"NO_COLOR": "1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUI(tc.env)
+			u.Color = tc.color
+			require.Equal(t, tc.want, u.coloured(u.out))
+		})
+	}
+	require.Equal(t, "\x1b[32mTrue\x1b[0m", paint(true, ToneOf("True"), "True"))
+	require.Equal(t, "web", paint(true, ToneOf("web"), "web"))
+}
+
+func TestProgressElsewhereThanOnATerminalIsALineForEachChange(t *testing.T) {
+	u := newUI(nil)
+	p := u.Progress()
+	p.Step(fleet.Step{Name: "hub", State: fleet.Running})
+	p.Step(fleet.Step{Name: "hub", State: fleet.Running, Detail: "0/1 ready"})
+	p.Step(fleet.Step{Name: "hub", State: fleet.Running, Detail: "0/1 ready", Elapsed: time.Second})
+	p.Step(fleet.Step{Name: "hub", State: fleet.Done, Detail: "1/1 ready", Elapsed: 2 * time.Second})
+	p.Close()
+	lines := strings.Split(strings.TrimSpace(u.err.String()), "\n")
+	require.Len(t, lines, 2)
+	require.Regexp(t, `^\[\.\.\] hub +0/1 ready +0\.0s$`, lines[0])
+	require.Regexp(t, `^\[ok\] hub +1/1 ready +2\.0s$`, lines[1])
+	require.Empty(t, u.out.String())
+	quiet := newUI(nil)
+	quiet.Quiet = true
+	quiet.Progress().Step(fleet.Step{Name: "hub", State: fleet.Done})
+	quiet.Note("x")
+	quiet.Warn("x")
+	require.Empty(t, quiet.err.String())
+}
+
+func TestProgressOnATerminalIsRedrawnInPlace(t *testing.T) {
+	u := newUI(map[string]string{"LANG": "C.UTF-8"})
+	p := &Progress{u: u.UI, terminal: true}
+	p.Step(fleet.Step{Name: "hub", State: fleet.Running, Detail: "0/1 ready"})
+	p.Step(fleet.Step{Name: "hub", State: fleet.Broken})
+	p.Close()
+	require.Contains(t, u.err.String(), "\r\x1b[K")
+	require.Contains(t, u.err.String(), "✗ hub")
+}
+
+func TestFormats(t *testing.T) {
+	value := map[string]any{"items": []any{map[string]any{"name": "a<b"}}}
+	for format, want := range map[Format]string{
+		JSON:                        "{\n  \"apiVersion\": \"cli.ocm/v1\",\n  \"items\": [\n    {\n      \"name\": \"a<b\"\n    }\n  ],\n  \"kind\": \"K\"\n}\n",
+		YAML:                        "apiVersion: cli.ocm/v1\nitems:\n- name: a<b\nkind: K\n",
+		Name:                        "n\n",
+		"jsonpath={.items[0].name}": "a<b",
+		"go-template={{.kind}}":     "K",
+	} {
+		u := newUI(nil)
+		require.NoError(t, format.Check())
+		require.NoError(t, u.Result(format, "K", value, []string{"n"}))
+		require.Equal(t, want, u.out.String())
+	}
+	for _, wrong := range []Format{"yml", "jsonpath={", "go-template={{", "custom"} {
+		require.Equal(t, ExitUsage, Code(wrong.Check()))
+	}
+	u := newUI(nil)
+	require.NoError(t, u.Result("jsonpath={.items}", "K", []string(nil), nil))
+	require.Equal(t, "[]", u.out.String())
+}
+
+func TestWithoutATerminalNobodyIsAsked(t *testing.T) {
+	u := newUI(nil)
+	require.Equal(t, ExitRefused, Code(u.Confirm(false, "Delete?", []string{"hub: x"})))
+	require.Contains(t, u.err.String(), "hub: x")
+	require.NoError(t, u.Confirm(true, "Delete?", nil))
+}
+
+func TestCells(t *testing.T) {
+	now := time.Unix(1000, 0)
+	require.Equal(t, "-", Age(metav1.Time{}, now))
+	require.Equal(t, "16m", Age(metav1.NewTime(time.Unix(1, 0)), now))
+	require.Equal(t, "-", Ratio(0, 0))
+	require.Equal(t, "1/2", Ratio(1, 2))
+	require.Equal(t, "ab\x1b[0m", cut("ab\x1b[0mcd", 2))
+}
+
+func TestUTF8IsReadFromTheLocale(t *testing.T) {
+	for env, want := range map[string]bool{"C.UTF-8": true, "de_DE.utf8": true, "POSIX": false, "": false} {
+		require.Equal(t, want, newUI(map[string]string{"LANG": env}).Streams.utf8())
+	}
+	require.False(t, newUI(map[string]string{"LC_ALL": "C", "LANG": "C.UTF-8"}).Streams.utf8())
+}
