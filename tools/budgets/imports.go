@@ -46,6 +46,14 @@ var importRules = []importRule{{
 	Forbidden: []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/...", "github.com/spf13/cobra", "./plugins/..."},
 	Why:       "the library works on the dynamic client, without a terminal",
 }, {
+	Packages:  []string{"./pkg/...", "./config/..."},
+	Forbidden: []string{"./plugins/...", "./controllers/...", "./examples/...", "./test/...", "./tools/..."},
+	Why:       "libraries do not know the programs that use them",
+}, {
+	Packages:  []string{"./plugins/..."},
+	Forbidden: []string{"./controllers/ocm-hub/...", "./controllers/ocm-agent/...", "./test/...", "./tools/...", "sigs.k8s.io/controller-runtime/..."},
+	Why:       "the plugin is small and runs nobody's loops",
+}, {
 	Packages: []string{"./pkg/apis/..."},
 	Only:     []string{"./pkg/apis/...", "k8s.io/apimachinery/...", "k8s.io/api/..."},
 	Why:      "the API types must be able to become a module of their own",
