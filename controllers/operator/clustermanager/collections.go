@@ -14,9 +14,11 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -160,22 +162,31 @@ func (c *Collections) Run(ctx context.Context) error {
 	return all(ctx, run)
 }
 
-// definition is what is kept of a CustomResourceDefinition.
-type definition struct {
-	version, release string
-	established      bool
+// found is what is kept of an object that this loop applies.
+type found struct {
+	version, intent, release string
+	// shared is true when somebody else wrote parts of the object.
+	shared bool
+	// established is true of a CustomResourceDefinition that is served.
+	established bool
 }
 
-func keepDefinition(u *unstructured.Unstructured) (definition, bool) {
-	d := definition{version: u.GetResourceVersion(), release: u.GetAnnotations()[operatorv1.AnnotationVersion]}
+func keepFound(u *unstructured.Unstructured) (found, bool) {
+	f := found{
+		version: u.GetResourceVersion(), intent: u.GetAnnotations()[clusterv1.AnnotationIntent], release: u.GetAnnotations()[operatorv1.AnnotationVersion],
+		shared: !manager.SoleManager(u.GetManagedFields(), fieldManager),
+	}
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {
 		if m, ok := c.(map[string]any); ok && m["type"] == "Established" && m["status"] == "True" {
-			d.established = u.GetDeletionTimestamp() == nil
+			f.established = u.GetDeletionTimestamp() == nil
 		}
 	}
-	return d, true
+	return f, true
 }
+
+// is tells whether the object is what the intent with this hash makes of it.
+func (f found) is(intent string) bool { return f.version != "" && !f.shared && f.intent == intent }
 
 // readiness is what is kept of a Deployment.
 type readiness struct {
@@ -195,15 +206,13 @@ func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
 	return r, true
 }
 
-func keepVersion(u *unstructured.Unstructured) (string, bool) { return u.GetResourceVersion(), true }
-
 // leading is what only the leader watches.
 type leading struct {
 	signer      *watch.Collection[stored]
 	bundle      *watch.Collection[stored]
-	definitions *watch.Collection[definition]
-	mutating    *watch.Collection[string]
-	validating  *watch.Collection[string]
+	definitions *watch.Collection[found]
+	mutating    *watch.Collection[found]
+	validating  *watch.Collection[found]
 	own         *watch.Collection[readiness]
 	split       *watch.Collection[readiness]
 }
@@ -219,9 +228,9 @@ func newLeading(client dynamic.Interface, log logr.Logger) *leading {
 				return stored{version: u.GetResourceVersion(), bundle: []byte(text)}, true
 			},
 		}),
-		definitions: watch.New(watch.Options[definition]{Client: client, Resource: definitionsResource, LabelSelector: ours, Keep: keepDefinition, Log: log}),
-		mutating:    watch.New(watch.Options[string]{Client: client, Resource: mutatingResource, LabelSelector: ours, Keep: keepVersion, Log: log}),
-		validating:  watch.New(watch.Options[string]{Client: client, Resource: validatingResource, LabelSelector: ours, Keep: keepVersion, Log: log}),
+		definitions: watch.New(watch.Options[found]{Client: client, Resource: definitionsResource, LabelSelector: ours, Keep: keepFound, Log: log}),
+		mutating:    watch.New(watch.Options[found]{Client: client, Resource: mutatingResource, LabelSelector: ours, Keep: keepFound, Log: log}),
+		validating:  watch.New(watch.Options[found]{Client: client, Resource: validatingResource, LabelSelector: ours, Keep: keepFound, Log: log}),
 		own: watch.New(watch.Options[readiness]{
 			Client: client, Resource: deploymentsResource, Namespace: hub.Namespace, FieldSelector: byName(hub.Name), Keep: keepReadiness, Log: log,
 		}),

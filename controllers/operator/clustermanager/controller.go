@@ -19,6 +19,9 @@ import (
 // Name is the loop's id.
 const Name = "clustermanager.compact"
 
+// fieldManager is that of the loop's applies.
+const fieldManager = "ocm." + Name
+
 // definitionNames are the APIs of the hub in the order of operator.md 1.3.
 var definitionNames = []string{
 	"clustermanagementaddons.addon.open-cluster-management.io",
@@ -77,8 +80,9 @@ type Controller struct {
 	log         logr.Logger
 
 	// Only the one worker touches these.
-	made  *certs.Set
-	known map[string]known
+	made    *certs.Set
+	bundle  string
+	intents map[string]string
 }
 
 // Lead runs the controller until ctx ends, and stops the loops then. The
@@ -87,7 +91,7 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	c := &Controller{
 		config: config, collections: collections, leading: newLeading(config.Client, logr.FromContextOrDiscard(ctx)),
 		exec: reconcile.NewExecutor(config.Client, Name, config.Clock), queue: reconcile.NewQueue(Name),
-		log: logr.FromContextOrDiscard(ctx).WithName(Name), known: map[string]known{},
+		log: logr.FromContextOrDiscard(ctx).WithName(Name), intents: map[string]string{},
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -127,7 +131,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		// Without a ClusterManager there is no hub to run.
 		c.config.Loops.Stop()
 		c.made = nil
-		clear(c.known)
+		clear(c.intents)
 		return reconcile.Result{}, nil
 	}
 	cm := live.DeepCopy()
@@ -142,9 +146,6 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		c.config.Loops.Stop()
 	}
 	result, execErr := c.exec.Execute(ctx, cm, decision.Plan)
-	if execErr == nil && cm.DeletionTimestamp == nil {
-		c.remember(state)
-	}
 	return result, errors.Join(err, execErr)
 }
 

@@ -45,6 +45,16 @@ type Definition struct {
 	Wanted *unstructured.Unstructured
 }
 
+// Hook is one webhook configuration, as found and as wanted.
+type Hook struct {
+	// Name of the configuration.
+	Name string
+	// Version is the resourceVersion found, empty when there is none.
+	Version string
+	// Wanted is the object to apply; nil when it is there already.
+	Wanted reconcile.Object
+}
+
 // State is everything that a decision needs.
 type State struct {
 	// ClusterManager is the object.
@@ -55,9 +65,12 @@ type State struct {
 	CertsNext time.Time
 	// Stored is true when Certs are in their Secrets.
 	Stored bool
-	// Versions are the resourceVersions found of Secrets, ConfigMap and webhook
-	// configurations, by name.
+	// Held are the Secrets and the ConfigMap that hold their part of Certs, and
+	// Versions the resourceVersions found of them, by name.
+	Held     map[string]bool
 	Versions map[string]string
+	// Hooks are the webhook configurations.
+	Hooks []Hook
 	// Definitions of the hub's APIs, in their order.
 	Definitions []Definition
 	// Serving is nil when this process serves admission and conversion.
@@ -136,9 +149,11 @@ func build(s State, d Decision) Decision {
 		waiting = s.Unready
 	default:
 		reason = operatorv1.ReasonWebhookApplyFailed
-		for _, h := range hooks {
-			d.Apply = append(d.Apply, reconcile.Apply{Object: h.object(cm.Name, s.Certs.Bundle), LiveVersion: s.Versions[h.name]})
-			if s.Versions[h.name] == "" {
+		for _, h := range s.Hooks {
+			if h.Wanted != nil {
+				d.Apply = append(d.Apply, reconcile.Apply{Object: h.Wanted, LiveVersion: h.Version})
+			}
+			if h.Version == "" {
 				waiting = "admission to be registered"
 			}
 		}

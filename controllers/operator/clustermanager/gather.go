@@ -4,7 +4,6 @@ package clustermanager
 
 import (
 	"context"
-	"crypto/sha256"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,12 +18,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // gather reads the state from the collections. When the object is being deleted
 // it also carries the removal on, since what is left is only known by trying.
 func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) (State, error) {
-	s := State{ClusterManager: cm, Now: c.config.Clock.Now(), Versions: map[string]string{}, Loops: c.config.Loops.Err()}
+	s := State{ClusterManager: cm, Now: c.config.Clock.Now(), Versions: map[string]string{}, Held: map[string]bool{}, Loops: c.config.Loops.Err()}
 	if cm.DeletionTimestamp != nil {
 		return s, c.carryOn(ctx, &s)
 	}
@@ -88,7 +88,7 @@ func (c *Controller) gatherCertificates(s *State) error {
 		return err
 	}
 	s.Certs, s.CertsNext = set, c.config.Policy.Next(set)
-	s.Stored = len(changed) == 0 && c.stored(set)
+	s.Stored = c.stored(set, s.Held)
 	c.made = &set
 	if len(changed) > 0 {
 		c.log.Info("Certificates are renewed", "parts", []string(changed))
@@ -103,75 +103,68 @@ func (c *Controller) replaced(have certs.Set) bool {
 	return err == nil && len(changed) == 0
 }
 
-// stored tells whether the Secrets hold exactly this set.
-func (c *Controller) stored(set certs.Set) bool {
-	signer, ok := c.leading.signer.Get(inHub(operatorv1.SecretSigner))
-	bundle, also := c.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle))
-	if !ok || !also || !reflect.DeepEqual(signer.pair, set.Signer) || string(bundle.bundle) != string(set.Bundle) {
-		return false
-	}
+// stored tells whether the Secrets and the ConfigMap hold exactly this set; held
+// notes those that do, by name.
+func (c *Controller) stored(set certs.Set, held map[string]bool) bool {
+	signer, _ := c.leading.signer.Get(inHub(operatorv1.SecretSigner))
+	held[operatorv1.SecretSigner] = reflect.DeepEqual(signer.pair, set.Signer)
+	bundle, _ := c.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle))
+	held[operatorv1.ConfigMapCABundle] = string(bundle.bundle) == string(set.Bundle)
+	all := held[operatorv1.SecretSigner] && held[operatorv1.ConfigMapCABundle]
 	for dns, name := range servingSecrets() {
-		leaf, ok := c.collections.secrets[name].Get(inHub(name))
-		if !ok || !reflect.DeepEqual(leaf.pair, set.Leaves[dns]) {
-			return false
-		}
+		leaf, _ := c.collections.secrets[name].Get(inHub(name))
+		held[name] = reflect.DeepEqual(leaf.pair, set.Leaves[dns])
+		all = all && held[name]
 	}
-	return true
+	return all
 }
 
 func inHub(name string) reconcile.Key {
 	return reconcile.Key{Namespace: hub.ComponentNamespace, Name: name}
 }
 
+// gatherHooks prepares the webhook configurations, and leaves those out of the
+// applies that are as they have to be.
 func (c *Controller) gatherHooks(s *State) {
 	for _, h := range hooks {
 		list := c.leading.validating
 		if h.mutating {
 			list = c.leading.mutating
 		}
-		if version, ok := list.Get(reconcile.Key{Name: h.name}); ok {
-			s.Versions[h.name] = version
+		f, _ := list.Get(reconcile.Key{Name: h.name})
+		hook := Hook{Name: h.name, Version: f.version, Wanted: h.object(s.ClusterManager.Name, s.Certs.Bundle)}
+		if f.is(manager.Stamp(hook.Wanted)) {
+			hook.Wanted = nil
 		}
+		s.Hooks = append(s.Hooks, hook)
 	}
 }
 
-// known is what is known to be applied of a definition: this version of it with
-// this intent. Reading definitions from the program costs memory, so those that
-// are known are not read.
-type known struct {
-	version string
-	intent  [sha256.Size]byte
-}
-
+// gatherDefinitions prepares the APIs. Reading a definition from the program
+// costs memory, so the hash of each is remembered.
 func (c *Controller) gatherDefinitions(s *State) error {
-	intent := sha256.Sum256(append([]byte(c.config.Version), s.Certs.Bundle...))
+	if bundle := string(s.Certs.Bundle); c.bundle != bundle {
+		c.bundle = bundle
+		clear(c.intents)
+	}
 	for _, name := range definitionNames {
-		found, _ := c.leading.definitions.Get(reconcile.Key{Name: name})
-		d := Definition{Name: name, Version: found.version, Established: found.established}
-		if found.release != "" && newer(found.release, c.config.Version) {
-			d.Newer = found.release
-		} else if found.version == "" || c.known[name] != (known{found.version, intent}) {
+		f, _ := c.leading.definitions.Get(reconcile.Key{Name: name})
+		d := Definition{Name: name, Version: f.version, Established: f.established}
+		if f.release != "" && newer(f.release, c.config.Version) {
+			d.Newer = f.release
+		} else if intent, ok := c.intents[name]; !ok || !f.is(intent) {
 			wanted, err := c.definition(name, s)
 			if err != nil {
 				return err
 			}
-			d.Wanted = wanted
+			c.intents[name] = manager.Stamp(wanted)
+			if !f.is(c.intents[name]) {
+				d.Wanted = wanted
+			}
 		}
 		s.Definitions = append(s.Definitions, d)
 	}
 	return nil
-}
-
-// remember notes, after a pass without errors, what need not be read again. A
-// definition that the pass changed has another version by then, and is compared
-// once more.
-func (c *Controller) remember(s State) {
-	intent := sha256.Sum256(append([]byte(c.config.Version), s.Certs.Bundle...))
-	for _, d := range s.Definitions {
-		if d.Wanted != nil && d.Version != "" {
-			c.known[d.Name] = known{d.Version, intent}
-		}
-	}
 }
 
 // definition is the object to apply.

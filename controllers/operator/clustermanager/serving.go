@@ -54,13 +54,16 @@ func bundleMap(owner string, bundle []byte) *corev1.ConfigMap {
 // authorities before what they vouch for.
 func certificates(s State) []reconcile.Apply {
 	owner := s.ClusterManager.Name
-	out := []reconcile.Apply{
-		{Object: tlsSecret(owner, operatorv1.SecretSigner, s.Certs.Signer), LiveVersion: s.Versions[operatorv1.SecretSigner]},
-		{Object: bundleMap(owner, s.Certs.Bundle), LiveVersion: s.Versions[operatorv1.ConfigMapCABundle]},
-	}
+	all := []reconcile.Object{tlsSecret(owner, operatorv1.SecretSigner, s.Certs.Signer), bundleMap(owner, s.Certs.Bundle)}
 	secrets := servingSecrets()
 	for _, name := range ServingNames() {
-		out = append(out, reconcile.Apply{Object: tlsSecret(owner, secrets[name], s.Certs.Leaves[name]), LiveVersion: s.Versions[secrets[name]]})
+		all = append(all, tlsSecret(owner, secrets[name], s.Certs.Leaves[name]))
+	}
+	var out []reconcile.Apply
+	for _, o := range all {
+		if !s.Held[o.GetName()] {
+			out = append(out, reconcile.Apply{Object: o, LiveVersion: s.Versions[o.GetName()]})
+		}
 	}
 	return out
 }

@@ -51,20 +51,13 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 				keep(key, value)
 			}
 		}
-		if owner != "" && !soleManager(o.GetManagedFields(), owner) {
+		if owner != "" && !SoleManager(o.GetManagedFields(), owner) {
 			keep(SharedAnnotation, "true")
 		}
 		o.SetAnnotations(kept)
 		o.SetManagedFields(nil)
 		return in, nil
 	}
-}
-
-// soleManager tells whether owner alone applied all fields.
-func soleManager(fields []metav1.ManagedFieldsEntry, owner string) bool {
-	return !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
-		return f.Manager != owner || f.Operation != metav1.ManagedFieldsOperationApply
-	})
 }
 
 // Metadata is an example object for kinds of which only metadata is watched.

@@ -358,3 +358,7 @@ func toUnstructured(mc *clusterv1.ManagedCluster) (*unstructured.Unstructured, e
 func findCondition(mc *clusterv1.ManagedCluster, kind string) *metav1.Condition {
 	return apimeta.FindStatusCondition(mc.Status.Conditions, kind)
 }
+
+func namespace(name string) *corev1.Namespace {
+	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+}

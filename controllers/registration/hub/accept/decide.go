@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Found is what the cache shows of an object that this loop writes.
@@ -271,7 +272,7 @@ func released(cluster string, found Found) reconcile.Apply {
 
 // appendChanged adds the apply of o unless what is found is exactly that.
 func appendChanged(list []reconcile.Apply, o reconcile.Object, found Found) []reconcile.Apply {
-	intent := stamp(o)
+	intent := manager.Stamp(o)
 	if found.Exists && !found.Deleting && !found.Shared && found.Intent == intent {
 		return list
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -49,15 +50,15 @@ func there(uid string) Found {
 // all are the rights as they are found when they are complete.
 func all(name string) Rights[Found] {
 	role := clusterRole(clusterv1.RolePrefixManagedCluster+name, labels(name), acceptedRules(name)...)
-	work := there(stamp(workBinding(name)))
+	work := there(manager.Stamp(workBinding(name)))
 	work.Finalizers = []string{clusterv1.FinalizerManifestWorkCleanup}
-	return Rights[Found]{Role: there(stamp(role)), Binding: there(stamp(clusterBinding(name))), Registration: there(stamp(registrationBinding(name))), Work: work}
+	return Rights[Found]{Role: there(manager.Stamp(role)), Binding: there(manager.Stamp(clusterBinding(name))), Registration: there(manager.Stamp(registrationBinding(name))), Work: work}
 }
 
 func sharedFound() map[string]Found {
 	out := map[string]Found{}
 	for _, r := range sharedRoles() {
-		out[r.Name] = there(stamp(r))
+		out[r.Name] = there(manager.Stamp(r))
 	}
 	return out
 }

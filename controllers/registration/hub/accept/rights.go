@@ -3,17 +3,12 @@
 package accept
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // API groups whose resources agents use.
@@ -131,21 +126,3 @@ var (
 	clusterRoleBindings = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterrolebindings"}
 	roleBindings        = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "rolebindings"}
 )
-
-// stamp notes on o a hash of o, so that a hub that starts again can tell from
-// metadata alone that nothing is to be written.
-func stamp(o reconcile.Object) string {
-	raw, err := json.Marshal(o)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	hash := hex.EncodeToString(sum[:12])
-	annotations := o.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[clusterv1.AnnotationIntent] = hash
-	o.SetAnnotations(annotations)
-	return hash
-}

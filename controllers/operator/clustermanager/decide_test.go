@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+)
+
+var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+
+func theManager(change ...func(*operatorv1.ClusterManager)) *operatorv1.ClusterManager {
+	cm := &operatorv1.ClusterManager{
+		TypeMeta:   metav1.TypeMeta{APIVersion: operatorv1.GroupVersion.String(), Kind: "ClusterManager"},
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster-manager", Generation: 3},
+	}
+	for _, c := range change {
+		c(cm)
+	}
+	return cm
+}
+
+// state is one in which everything is there and works.
+func state(t *testing.T, change ...func(*State)) State {
+	t.Helper()
+	policy := certs.DefaultPolicy()
+	set, _, err := policy.Ensure(certs.Set{}, ServingNames(), now)
+	require.NoError(t, err)
+	s := State{ClusterManager: theManager(), Certs: set, CertsNext: policy.Next(set), Stored: true, Versions: map[string]string{}, Held: map[string]bool{}, Now: now}
+	for _, h := range hooks {
+		s.Hooks = append(s.Hooks, Hook{Name: h.name, Version: "1", Wanted: h.object("cluster-manager", set.Bundle)})
+	}
+	for _, name := range definitionNames {
+		u := &unstructured.Unstructured{}
+		u.SetName(name)
+		s.Definitions = append(s.Definitions, Definition{Name: name, Version: "1", Established: true, Wanted: u})
+	}
+	for _, c := range change {
+		c(&s)
+	}
+	return s
+}
+
+func TestDecideGoesAsFarAsItCan(t *testing.T) {
+	stopped := errors.New("not started")
+	for name, tc := range map[string]struct {
+		change      func(*State)
+		wantApply   int
+		wantRun     bool
+		wantFailure string
+		wantApplied metav1.ConditionStatus
+		progressing metav1.ConditionStatus
+		reason      string
+		message     string
+		degraded    metav1.ConditionStatus
+	}{
+		"everything works": {func(*State) {}, 5 + 12 + 4, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "as it has to be", "False"},
+		"certificates come first": {
+			func(s *State) { s.Stored, s.Loops = false, stopped },
+			5, false, operatorv1.ReasonHubResourceApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "certificates", "True",
+		},
+		"then the APIs": {
+			func(s *State) { s.Definitions[2].Established, s.Loops = false, stopped },
+			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "managedclustersets.cluster", "True",
+		},
+		"then admission has to be served": {
+			func(s *State) { s.Serving, s.Loops = errors.New("no port"), stopped },
+			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "no port", "True",
+		},
+		"and be reached": {
+			func(s *State) { s.Unready, s.Loops = "the hub's pod to be available", stopped },
+			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "pod", "True",
+		},
+		"then it is registered": {
+			func(s *State) { s.Hooks[0].Version = ""; s.Loops = stopped },
+			5 + 12 + 4, false, operatorv1.ReasonWebhookApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "registered", "True",
+		},
+		"then the loops start": {
+			func(s *State) { s.Loops = stopped },
+			5 + 12 + 4, true, operatorv1.ReasonWebhookApplyFailed, "True", "True", reasonStarting, "not started", "True",
+		},
+		"loops that run go on while something is repaired": {
+			func(s *State) { s.Definitions[0].Established = false },
+			5 + 12, true, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "clustermanagementaddons", "",
+		},
+		"APIs of a newer release are left alone": {
+			func(s *State) { s.Definitions[0].Newer = "9.9.9" },
+			5 + 11 + 4, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+		},
+		"what is there already is not written": {
+			func(s *State) {
+				s.Held[operatorv1.SecretSigner], s.Held[operatorv1.ConfigMapCABundle] = true, true
+				s.Hooks[1].Wanted = nil
+			},
+			3 + 12 + 3, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+		},
+		"a definition that is known to be right is not written": {
+			func(s *State) { s.Definitions[0].Wanted = nil },
+			5 + 11 + 4, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(state(t, tc.change))
+			require.Len(t, d.Apply, tc.wantApply)
+			require.Equal(t, tc.wantRun, d.Run)
+			require.Equal(t, tc.wantFailure, d.OnFailure.Reason)
+			require.Greater(t, d.RequeueAfter, 23*24*time.Hour, "it comes back when certificates have to be renewed")
+			cm := d.Object.(*operatorv1.ClusterManager)
+			require.Equal(t, []string{operatorv1.FinalizerClusterManager}, cm.Finalizers)
+			require.EqualValues(t, 3, cm.Status.ObservedGeneration)
+			require.Equal(t, tc.wantApplied, status(cm, operatorv1.ConditionApplied))
+			c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionProgressing)
+			require.Equal(t, tc.progressing, c.Status)
+			require.Equal(t, tc.reason, c.Reason)
+			require.Contains(t, c.Message, tc.message)
+			require.Equal(t, tc.degraded, status(cm, operatorv1.ConditionHubRegistrationDegraded))
+			require.Equal(t, tc.degraded, status(cm, operatorv1.ConditionHubPlacementDegraded))
+		})
+	}
+}
+
+func status(cm *operatorv1.ClusterManager, kind string) metav1.ConditionStatus {
+	if c := apimeta.FindStatusCondition(cm.Status.Conditions, kind); c != nil {
+		return c.Status
+	}
+	return ""
+}
+
+func TestTheHubDoesNotStartBesideAnother(t *testing.T) {
+	for name, change := range map[string]func(*State){
+		reasonSplitLayout: func(s *State) { s.Split = []string{"cluster-manager-registration-controller"} },
+		reasonHostedMode:  func(s *State) { s.ClusterManager.Spec.DeployOption.Mode = operatorv1.InstallModeHosted },
+	} {
+		d := Decide(state(t, change))
+		require.False(t, d.Run)
+		require.Empty(t, d.Apply)
+		c := apimeta.FindStatusCondition(d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionHubRegistrationDegraded)
+		require.Equal(t, name, c.Reason)
+	}
+}
+
+func TestRemoval(t *testing.T) {
+	going := func(s *State) {
+		s.ClusterManager.DeletionTimestamp = &metav1.Time{Time: now}
+		s.ClusterManager.Finalizers = []string{operatorv1.FinalizerClusterManager, "other"}
+	}
+	d := Decide(state(t, going, func(s *State) { s.Instances, s.Remaining = true, "ManagedClusters to go: c1" }))
+	require.True(t, d.Run, "loops let the clusters go")
+	require.Empty(t, d.Apply)
+	require.Equal(t, retryRemoval, d.RequeueAfter)
+	require.Len(t, d.Events, 1)
+	cm := d.Object.(*operatorv1.ClusterManager)
+	c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionProgressing)
+	require.Equal(t, "Waiting for ManagedClusters to go: c1", c.Message)
+	require.Len(t, cm.Finalizers, 2)
+
+	d = Decide(state(t, going, func(s *State) { s.ClusterManager.Status = cm.Status; s.Remaining = "API x to go" }))
+	require.False(t, d.Run, "without clusters the loops end before the APIs go")
+	require.Empty(t, d.Events)
+	d = Decide(state(t, going, func(s *State) { s.Removed = true }))
+	require.Equal(t, []string{"other"}, d.Object.(*operatorv1.ClusterManager).Finalizers)
+}
+
+func TestFeatures(t *testing.T) {
+	gates := func(names ...string) []operatorv1.FeatureGate {
+		var out []operatorv1.FeatureGate
+		for _, n := range names {
+			out = append(out, operatorv1.FeatureGate{Feature: n, Mode: operatorv1.FeatureGateModeTypeEnable})
+		}
+		return out
+	}
+	off := []operatorv1.FeatureGate{{Feature: gateDefaultClusterSet, Mode: operatorv1.FeatureGateModeTypeDisable}, {Feature: gateResourceCleanup}}
+	for name, tc := range map[string]struct {
+		spec        operatorv1.ClusterManagerSpec
+		want        Features
+		unknown     []string
+		unsupported []string
+	}{
+		"nothing is asked for": {want: Features{DefaultClusterSet: true, ResourceCleanup: true}},
+		"gates off":            {spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{FeatureGates: off}}},
+		"users count only with their gate": {
+			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"u"}}},
+			want: Features{DefaultClusterSet: true, ResourceCleanup: true},
+		},
+		"the driver's identities replace the older field": {
+			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
+				AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval),
+				RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeCSR, CSR: &operatorv1.CSRConfig{AutoApprovedIdentities: []string{"new"}}}},
+			}},
+			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AutoApprove: []string{"new"}},
+		},
+		"the older field alone": {
+			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval)}},
+			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AutoApprove: []string{"old"}},
+		},
+		"what is not known or not served is named": {
+			spec: operatorv1.ClusterManagerSpec{
+				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
+					FeatureGates: gates("Nonsense", "ClusterImporter"), RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeGRPC}},
+				},
+				WorkConfiguration:         &operatorv1.WorkConfiguration{WorkDriver: "mqtt", FeatureGates: gates(gateReplicaSet, gateNilExecutor, "Other")},
+				AddOnManagerConfiguration: &operatorv1.AddOnManagerConfiguration{FeatureGates: gates("AddonManagement")},
+				PlacementConfiguration:    &operatorv1.PlacementConfiguration{FeatureGates: gates("PlacementDebugServer")},
+			},
+			want:    Features{DefaultClusterSet: true, ResourceCleanup: true, ManifestWorkReplicaSet: true, NilExecutorValidating: true},
+			unknown: []string{"Nonsense", "Other"}, unsupported: []string{"ClusterImporter", "PlacementDebugServer", "registration driver grpc", "work driver mqtt"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, unknown, unsupported := parseFeatures(tc.spec)
+			require.True(t, tc.want.Equal(f), "%+v", f)
+			require.Equal(t, tc.unknown, unknown)
+			require.Equal(t, tc.unsupported, unsupported)
+			d := Decide(state(t, func(s *State) { s.ClusterManager.Spec = tc.spec }))
+			c := apimeta.FindStatusCondition(d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionValidFeatureGates)
+			require.Equal(t, len(unknown)+len(unsupported) == 0, c.Status == metav1.ConditionTrue)
+			require.True(t, d.Run, "the rest is in effect")
+		})
+	}
+}
+
+func TestReleases(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want bool
+	}{{"1.2.4", "v1.2.3", true}, {"1.2.3", "v1.2.3", false}, {"1.2.2", "v1.2.3", false}, {"0.1.0", "v0.0.0-dev", true}, {"rubbish", "v0.1.0", false}, {"0.0.0-dev", "v0.1.0", false}} {
+		require.Equal(t, tc.want, newer(tc.a, tc.b), "%s %s", tc.a, tc.b)
+	}
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
+)
+
+// switched stands for the control loops: on or off. In these tests no cluster
+// has anything that loops would have to let go.
+type switched struct {
+	mu sync.Mutex
+	on bool
+	f  func()
+}
+
+var errOff = errors.New("they are off")
+
+func (s *switched) turn(on bool) {
+	s.mu.Lock()
+	changed, f := s.on != on, s.f
+	s.on = on
+	s.mu.Unlock()
+	if changed && f != nil {
+		f()
+	}
+}
+
+func (s *switched) Run(clustermanager.Features) { s.turn(true) }
+func (s *switched) Stop()                       { s.turn(false) }
+func (s *switched) OnChange(f func())           { s.f = f }
+func (s *switched) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.on {
+		return errOff
+	}
+	return nil
+}
+
+// life runs the operator with the connection until it is dead or done says so.
+func life(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	collections := clustermanager.NewCollections(client, logr.Discard())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = collections.Run(ctx) })
+	wg.Go(func() {
+		_ = clustermanager.Lead(ctx, clustermanager.Config{
+			Client: client, Clock: clock.RealClock{}, Version: "v0.0.0-test", Policy: certs.DefaultPolicy(),
+			Serving: func() error { return nil }, OnServing: func(func()) {}, Loops: &switched{},
+		}, collections)
+	})
+	defer wg.Wait()
+	defer cancel()
+	deadline := time.After(patience)
+	for !done() {
+		select {
+		case <-dead:
+			return
+		case <-deadline:
+			t.Error("the operator neither ended nor completed its work")
+			return
+		case <-time.After(tick):
+		}
+	}
+}
+
+// processless is a hub that the tests themselves operate: everything that an
+// installer applies but the Deployment.
+func processless(t *testing.T) (*scene, *rest.Config) {
+	t.Helper()
+	s := newScene(t, harness.ControlPlane(t, "hub"))
+	s.install(t)
+	require.NoError(t, s.kube.AppsV1().Deployments(hub.Namespace).Delete(t.Context(), hub.Name, metav1.DeleteOptions{}))
+	return s, s.As(t, hub.Namespace, hub.Name)
+}
+
+// complete tells whether the ClusterManager says that all is applied.
+func (s *scene) complete(t *testing.T) bool {
+	t.Helper()
+	cm, err := typed.Get[operatorv1.ClusterManager](t.Context(), s.dyn, managers, "", hub.Name)
+	require.NoError(t, err)
+	return apimeta.IsStatusConditionTrue(cm.Status.Conditions, operatorv1.ConditionApplied) &&
+		apimeta.IsStatusConditionFalse(cm.Status.Conditions, operatorv1.ConditionProgressing)
+}
+
+func (s *scene) absent(t *testing.T) bool {
+	t.Helper()
+	_, err := s.dyn.Resource(managers).Get(t.Context(), hub.Name, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
+// TestTheOperatorMayDieAfterEveryWrite lets each life of the operator make one
+// write and then die: at the start, and at the end.
+func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
+	s, config := processless(t)
+	const enough = 200
+	lives := 0
+	for ; !s.complete(t); lives++ {
+		require.Less(t, lives, enough, "the start does not converge")
+		mortal, writes := faults.StopAfter(config, 1)
+		life(t, mortal, writes.Stopped(), func() bool { return s.complete(t) })
+	}
+	t.Logf("the hub was complete after %d lives of one write", lives)
+	require.Greater(t, lives, 20)
+	counted, writes := faults.Count(config)
+	start := time.Now()
+	life(t, counted, nil, func() bool { return time.Since(start) > 2*time.Second })
+	for _, w := range writes.Seen() {
+		require.Contains(t, w, "clustermanagers/cluster-manager/status", "of a complete hub nothing is written but that its controllers start")
+	}
+
+	hooks := s.kube.AdmissionregistrationV1()
+	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	settled(t, func() error { return create(s.dyn, cluster("c1")) })
+	require.NoError(t, s.dyn.Resource(managers).Delete(t.Context(), hub.Name, metav1.DeleteOptions{}))
+	lives = 0
+	for ; !s.absent(t); lives++ {
+		require.Less(t, lives, enough, "the end does not converge")
+		mortal, writes := faults.StopAfter(config, 1)
+		life(t, mortal, writes.Stopped(), func() bool { return s.absent(t) })
+	}
+	t.Logf("the hub was gone after %d lives of one write", lives)
+	s.leftovers(t, []string{hub.CRD})
+}
+
+// TestARemovalWithoutTheProcessMayDieAfterEveryWrite removes a hub whose process
+// is gone, with a cluster on it, by a plugin that is killed again and again.
+func TestARemovalWithoutTheProcessMayDieAfterEveryWrite(t *testing.T) {
+	s, config := processless(t)
+	life(t, config, nil, func() bool { return s.complete(t) })
+	hooks := s.kube.AdmissionregistrationV1()
+	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	mc := cluster("c1")
+	mc.Finalizers = []string{clusterv1.FinalizerAPIResourceCleanup, clusterv1.FinalizerResourceCleanup}
+	settled(t, func() error { return create(s.dyn, mc) })
+	s.ensureNamespace(t, "c1")
+	_, err := s.kube.RbacV1().RoleBindings("c1").Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: clusterv1.RolePrefixManagedCluster + "c1:work", Labels: map[string]string{clusterv1.LabelClusterName: "c1"},
+			Finalizers: []string{clusterv1.FinalizerManifestWorkCleanup},
+		},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.work(t, "c1", "held", -1)
+
+	err = teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Patience: time.Second})
+	require.ErrorIs(t, err, teardown.ErrHubBusy)
+	require.ErrorContains(t, err, "c1", "an agent that is away keeps its work, and the error says so")
+
+	lives, finished := 0, false
+	for ; !finished; lives++ {
+		require.Less(t, lives, 200, "the removal does not converge")
+		mortal, writes := faults.StopAfter(s.Config, 1)
+		client, err := dynamic.NewForConfig(mortal)
+		require.NoError(t, err)
+		err = teardown.Hub(t.Context(), client, teardown.HubOptions{Force: true})
+		finished = err == nil
+		_ = writes
+	}
+	t.Logf("the hub was gone after %d lives of one write", lives)
+	s.gone(t)
+	_, err = s.kube.CoreV1().Namespaces().Get(t.Context(), "c1", metav1.GetOptions{})
+	require.NoError(t, err, "the namespace of a cluster stays")
+}
+
+func (s *scene) ensureNamespace(t *testing.T, name string) {
+	t.Helper()
+	u, err := typed.ToUnstructured(namespace(name))
+	require.NoError(t, err)
+	_, err = s.dyn.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Create(t.Context(), u, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
