@@ -43,7 +43,7 @@ func TestAChangedFieldIsRepairedAndForeignChangesAreNot(t *testing.T) {
 	s.eventually(func() bool { return s.data("one", "a") == "1" }, "it was not repaired")
 	require.Equal(t, "2", s.data("one", "theirs"))
 
-	s.eventually(func() bool { return len(s.sent.take()) == 0 }, "the agent does not come to rest")
+	s.rests()
 	for i := range 5 {
 		s.patch(configMaps, "one", fmt.Sprintf(`{"data":{"theirs":"%d"},"metadata":{"labels":{"l":"%d"}}}`, i, i))
 	}
@@ -83,10 +83,7 @@ func TestAtRestNothingIsSent(t *testing.T) {
 	for i := range 10 {
 		s.ready(fmt.Sprintf("web-%d", i))
 	}
-	s.eventually(func() bool {
-		before := len(s.sent.take())
-		return before == 0
-	}, "the agent does not come to rest")
+	s.rests()
 	require.Never(t, func() bool { return len(s.sent.take()) > 0 }, 5*second, 100*millisecond)
 }
 

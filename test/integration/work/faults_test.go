@@ -5,6 +5,9 @@ package work
 import (
 	"errors"
 	"net/http"
+	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 var errCut = errors.New("the line is cut")
@@ -39,4 +42,18 @@ func (c *counter) revive() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.crashed = nil
+}
+
+// rests waits until the agent has sent nothing for a second and a half, and makes
+// sure that it goes on like that.
+func (s *scene) rests() {
+	s.t.Helper()
+	last := time.Now()
+	s.eventually(func() bool {
+		if len(s.sent.take()) > 0 {
+			last = time.Now()
+		}
+		return time.Since(last) > 1500*time.Millisecond
+	}, "the agent does not come to rest")
+	require.Never(s.t, func() bool { return len(s.sent.take()) > 0 }, 2*time.Second, 100*time.Millisecond, "the agent does not stay at rest")
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,7 +69,11 @@ type scene struct {
 	sent *counter
 }
 
-var prepared sync.Map
+var (
+	prepared sync.Map
+	// scenes counts, so that a test that runs twice has two scenes.
+	scenes atomic.Int64
+)
 
 // newScene prepares both clusters for one test, without starting the agent.
 func newScene(t testing.TB) *scene {
@@ -76,7 +81,7 @@ func newScene(t testing.TB) *scene {
 	hub, spoke := harness.Shared(t, "hub"), harness.Shared(t, "spoke")
 	once, _ := prepared.LoadOrStore("", sync.OnceFunc(func() { prepare(t, hub, spoke) }))
 	once.(func())()
-	sum := sha256.Sum256([]byte(t.Name()))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", t.Name(), scenes.Add(1)))
 	id := hex.EncodeToString(sum[:])
 	s := &scene{
 		t: t, cluster: "c-" + id[:8], namespace: "ns-" + id[:8],

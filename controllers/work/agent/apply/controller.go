@@ -68,6 +68,8 @@ type record struct {
 	// resources the list that it left on the AppliedManifestWork.
 	status    ledger.Sum
 	resources []workv1.AppliedManifestResourceMeta
+	// owed is what the last pass wrote and could not record.
+	owed []workv1.AppliedManifestResourceMeta
 	// epoch is that of the claims which the last pass knew.
 	epoch uint64
 	// settled is set when the last pass reached its end and nothing waits to be

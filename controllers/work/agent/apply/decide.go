@@ -37,6 +37,9 @@ type State struct {
 	Manifests []Manifest
 	// Removed is when removals were last tried.
 	Removed time.Time
+	// Owed are objects that an earlier pass may have written and could not
+	// record, because another agent took them off the record at that moment.
+	Owed []workv1.AppliedManifestResourceMeta
 }
 
 // Manifest is one manifest with what is known of its object.
@@ -177,8 +180,13 @@ func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 	if s.Applied == nil {
 		return
 	}
-	for _, recorded := range s.Applied.Status.AppliedResources {
+	seen := map[apply.ID]bool{}
+	for _, recorded := range slices.Concat(s.Owed, s.Applied.Status.AppliedResources) {
 		id := apply.RecordedID(recorded)
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
 		if declared[id] || unresolved(s.Manifests, id) {
 			continue
 		}

@@ -199,6 +199,10 @@ func TestDecidePrunesWhatIsDeclaredNoMore(t *testing.T) {
 		{Recorded: recorded("orphan"), Owner: apply.OwnerOf(s.Applied), Keep: true},
 	}, p.Remove)
 
+	s.Owed = []workv1.AppliedManifestResourceMeta{recorded("gone"), recorded("kept"), recorded("owed")}
+	require.Len(t, Decide(s).Remove, 3, "what is owed is removed like what is recorded, once")
+	s.Owed = nil
+
 	s.Removed = now.Add(-200 * time.Millisecond)
 	p = Decide(s)
 	require.Empty(t, p.Remove)

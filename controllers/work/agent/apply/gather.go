@@ -19,7 +19,7 @@ import (
 // for kinds that are not known yet.
 func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *record) State {
 	s := State{
-		Now: c.c.Clock.Now(), Work: work, Removed: r.removed,
+		Now: c.c.Clock.Now(), Work: work, Removed: r.removed, Owed: r.owed,
 		Applied: c.c.Applied.Get(c.c.Applied.Identity.Name(work.Name)),
 	}
 	s.Adopted = s.Applied != nil && c.c.Applied.Adopted(s.Applied)

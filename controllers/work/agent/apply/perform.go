@@ -58,9 +58,11 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	p.watch()
 	p.write(ctx)
 	removeErr := p.remove(ctx)
+	p.record.owed = p.listed()
 	if err := p.note(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	p.record.owed = nil
 	p.remember()
 	if err := p.report(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -135,7 +137,7 @@ func (p *pass) look(ctx context.Context) {
 // note records all objects that the work declares, with the identities that are
 // known, and those whose removal waits.
 func (p *pass) note(ctx context.Context) error {
-	list := resources(p.plan.Tasks, p.applied.Status.AppliedResources, p.pending, p.state.Manifests)
+	list := p.listed()
 	if sameResources(list, p.applied.Status.AppliedResources) && p.applied.Status.EvictionStartTime == nil {
 		p.record.resources = list
 		return nil
@@ -146,6 +148,11 @@ func (p *pass) note(ctx context.Context) error {
 	}
 	p.applied, p.record.resources = applied, list
 	return nil
+}
+
+// listed is the list for the record as things stand.
+func (p *pass) listed() []workv1.AppliedManifestResourceMeta {
+	return resources(p.plan.Tasks, p.applied.Status.AppliedResources, p.pending, p.state.Manifests)
 }
 
 // resources is the list for the record. An object that stands under a manifest

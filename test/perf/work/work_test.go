@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build perf
+
+package work
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	workagent "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+const (
+	// rounds is how many times each duration is measured.
+	rounds = 40
+	// manyWorks is how many works are there when rest is measured.
+	manyWorks = 100
+	cluster   = "c1"
+)
+
+var (
+	works      = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	crds       = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+// budget is one line of the budget file.
+type budget struct {
+	Limit any     `json:"limit"`
+	Ratio float64 `json:"ratio"`
+}
+
+// bench is two control planes with an agent between them.
+type bench struct {
+	t          *testing.T
+	hub, spoke dynamic.Interface
+	requests   atomic.Int64
+	hubWrites  atomic.Int64
+	budgets    map[string]budget
+}
+
+func newBench(t *testing.T) *bench {
+	hub, spoke := harness.ControlPlane(t, "hub"), harness.ControlPlane(t, "spoke")
+	b := &bench{t: t, hub: hub.Dynamic(t), spoke: spoke.Dynamic(t)}
+	raw, err := os.ReadFile("../work.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.UnmarshalStrict(raw, &b.budgets))
+	b.install(b.hub, "manifestworks.work.open-cluster-management.io")
+	b.install(b.spoke, "appliedmanifestworks.work.open-cluster-management.io")
+	b.create(b.hub, namespaces, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"c1"}}`)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	cfg := workagent.Config{
+		Hub: b.counting(hub.Config, &b.hubWrites), Spoke: b.counting(spoke.Config, nil), ClusterName: cluster,
+		HubHash: strings.Repeat("a", 64), AgentID: "agent", Clock: clock.RealClock{}, Log: logr.Discard(),
+	}
+	go func() { done <- workagent.Run(ctx, cfg) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	return b
+}
+
+func (b *bench) install(client dynamic.Interface, name string) {
+	definition, err := crd.Get(name)
+	require.NoError(b.t, err)
+	_, err = client.Resource(crds).Create(b.t.Context(), definition, metav1.CreateOptions{})
+	require.NoError(b.t, err)
+	kind := workv1.GroupVersion.WithResource(strings.SplitN(name, ".", 2)[0])
+	require.Eventually(b.t, func() bool {
+		_, err := client.Resource(kind).List(b.t.Context(), metav1.ListOptions{})
+		return err == nil
+	}, time.Minute, 20*time.Millisecond)
+}
+
+type counting struct {
+	next   http.RoundTripper
+	b      *bench
+	writes *atomic.Int64
+}
+
+// RoundTrip counts the request.
+func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.b.requests.Add(1)
+	if c.writes != nil && r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/events") {
+		c.writes.Add(1)
+	}
+	return c.next.RoundTrip(r)
+}
+
+func (b *bench) counting(cfg *rest.Config, writes *atomic.Int64) *rest.Config {
+	out := rest.CopyConfig(cfg)
+	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, b, writes} })
+	return out
+}
+
+func (b *bench) create(client dynamic.Interface, gvr schema.GroupVersionResource, raw string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	require.NoError(b.t, json.Unmarshal([]byte(raw), &u.Object))
+	live, err := client.Resource(gvr).Namespace(u.GetNamespace()).Create(b.t.Context(), u, metav1.CreateOptions{})
+	require.NoError(b.t, err)
+	return live
+}
+
+// work creates a ManifestWork with one ConfigMap and waits for its condition; it
+// returns how long object and condition took.
+func (b *bench) work(name string) (object, applied time.Duration) {
+	maps := b.watch(b.spoke, configMaps, "default", name)
+	conditions := b.watch(b.hub, works, cluster, name)
+	begin := time.Now()
+	b.create(b.hub, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"name":%[1]q,"namespace":"c1"},
+		"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%[1]q,"namespace":"default"},"data":{"a":"1"}}]}}}`, name))
+	maps(func(u *unstructured.Unstructured) bool { return u != nil })
+	object = time.Since(begin)
+	conditions(func(u *unstructured.Unstructured) bool {
+		if u == nil {
+			return false
+		}
+		list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+		for _, c := range list {
+			if m := c.(map[string]any); m["type"] == "Applied" && m["status"] == "True" {
+				return true
+			}
+		}
+		return false
+	})
+	return object, time.Since(begin)
+}
+
+// watch waits, by a watch of one object, until the object is as wanted; nil
+// stands for an object that was deleted.
+func (b *bench) watch(client dynamic.Interface, gvr schema.GroupVersionResource, namespace, name string) func(func(*unstructured.Unstructured) bool) {
+	w, err := client.Resource(gvr).Namespace(namespace).Watch(b.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	require.NoError(b.t, err)
+	return func(want func(*unstructured.Unstructured) bool) {
+		defer w.Stop()
+		timeout := time.After(30 * time.Second)
+		for {
+			select {
+			case e := <-w.ResultChan():
+				u, _ := e.Object.(*unstructured.Unstructured)
+				if e.Type == "DELETED" {
+					u = nil
+				}
+				if want(u) {
+					return
+				}
+			case <-timeout:
+				require.FailNow(b.t, "timed out", "%s %s/%s", gvr.Resource, namespace, name)
+			}
+		}
+	}
+}
+
+// repaired measures from a change by somebody else to the repair.
+func (b *bench) repaired(name string, harm func(dynamic.ResourceInterface) error, want func(*unstructured.Unstructured) bool) time.Duration {
+	api := b.spoke.Resource(configMaps).Namespace("default")
+	before, err := api.Get(b.t.Context(), name, metav1.GetOptions{})
+	require.NoError(b.t, err)
+	wait := b.watch(b.spoke, configMaps, "default", name)
+	begin := time.Now()
+	require.NoError(b.t, harm(api))
+	wait(func(u *unstructured.Unstructured) bool {
+		return u != nil && u.GetResourceVersion() != before.GetResourceVersion() && want(u)
+	})
+	return time.Since(begin)
+}
+
+// calibrate is the median of 200 updates of a ConfigMap.
+func (b *bench) calibrate() time.Duration {
+	api := b.spoke.Resource(configMaps).Namespace("default")
+	b.create(b.spoke, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"calibration","namespace":"default"}}`)
+	var took []time.Duration
+	for i := range 200 {
+		begin := time.Now()
+		_, err := api.Patch(b.t.Context(), "calibration", types.MergePatchType, fmt.Appendf(nil, `{"data":{"n":"%d"}}`, i), metav1.PatchOptions{})
+		require.NoError(b.t, err)
+		took = append(took, time.Since(begin))
+	}
+	return median(took)
+}
+
+func median(took []time.Duration) time.Duration {
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// check compares a measured duration with its budget.
+func (b *bench) check(name string, took []time.Duration, write time.Duration) {
+	got := median(took)
+	want := b.budgets[name]
+	limit, err := time.ParseDuration(fmt.Sprint(want.Limit))
+	require.NoError(b.t, err)
+	ratio := float64(got) / float64(write)
+	b.t.Logf("%-18s median %8s  p95 %8s  max %8s  %5.1f writes (budget %s and %.0f writes)", name, got.Round(100*time.Microsecond),
+		took[len(took)*95/100].Round(100*time.Microsecond), took[len(took)-1].Round(100*time.Microsecond), ratio, limit, want.Ratio)
+	if got > limit || ratio > want.Ratio {
+		b.t.Errorf("%s is over its budget", name)
+	}
+}
+
+// count compares a counted figure with its budget.
+func (b *bench) count(name string, got int64) {
+	limit, ok := b.budgets[name].Limit.(float64)
+	require.True(b.t, ok)
+	b.t.Logf("%-18s %d (budget %.0f)", name, got, limit)
+	if float64(got) > limit {
+		b.t.Errorf("%s is over its budget", name)
+	}
+}
+
+func TestTheWorkAgentKeepsItsBudgets(t *testing.T) {
+	b := newBench(t)
+	b.work("warm")
+	write := b.calibrate()
+	t.Logf("one write to this API server takes %s", write.Round(10*time.Microsecond))
+
+	var objects, applied []time.Duration
+	before := b.hubWrites.Load()
+	for i := range rounds {
+		object, done := b.work(fmt.Sprintf("w-%d", i))
+		objects, applied = append(objects, object), append(applied, done)
+	}
+	b.count("hubWrites", 1+(b.hubWrites.Load()-before+rounds-1)/rounds)
+	b.check("createToObject", objects, write)
+	b.check("createToApplied", applied, write)
+
+	var back, repaired []time.Duration
+	for i := range rounds {
+		name := fmt.Sprintf("w-%d", i)
+		back = append(back, b.repaired(name, func(api dynamic.ResourceInterface) error {
+			return api.Delete(context.Background(), name, metav1.DeleteOptions{})
+		}, func(*unstructured.Unstructured) bool { return true }))
+	}
+	b.check("deletedToBack", back, write)
+	for i := range rounds {
+		repaired = append(repaired, b.repaired(fmt.Sprintf("w-%d", i), func(api dynamic.ResourceInterface) error {
+			_, err := api.Patch(context.Background(), fmt.Sprintf("w-%d", i), types.MergePatchType, []byte(`{"data":{"a":"2"}}`), metav1.PatchOptions{})
+			return err
+		}, func(u *unstructured.Unstructured) bool {
+			v, _, _ := unstructured.NestedString(u.Object, "data", "a")
+			return v == "1"
+		}))
+	}
+	b.check("changedToRepaired", repaired, write)
+
+	for i := range manyWorks - rounds {
+		b.work(fmt.Sprintf("more-%d", i))
+	}
+	require.Eventually(t, func() bool {
+		before := b.requests.Load()
+		<-time.After(2 * time.Second)
+		return b.requests.Load() == before
+	}, time.Minute, time.Millisecond)
+	before = b.requests.Load()
+	<-time.After(10 * time.Second)
+	b.count("requestsAtRest", b.requests.Load()-before)
+	_, err := b.hub.Resource(works).Namespace(cluster).Get(t.Context(), "nothing", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err))
+}
