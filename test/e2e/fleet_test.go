@@ -174,6 +174,15 @@ func (f *fleet) requireAsBefore(t *testing.T, c *nodes.Cluster, and ...string) {
 	})
 }
 
+// namespaceOf is what stays on the hub of a cluster that left without force: its
+// namespace, with what Kubernetes puts into each, and its last lease.
+func namespaceOf(cluster string) []string {
+	return []string{
+		"v1 Namespace /" + cluster, "v1 ServiceAccount " + cluster + "/default", "v1 ConfigMap " + cluster + "/kube-root-ca.crt",
+		"coordination.k8s.io/v1 Lease " + cluster + "/managed-cluster-lease",
+	}
+}
+
 // condition reads the status of a condition of an object.
 func condition(t *testing.T, c *nodes.Cluster, kind string, arguments ...string) func(name string) string {
 	return func(name string) string {

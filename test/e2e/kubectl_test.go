@@ -197,6 +197,5 @@ func (b *byKubectl) deleteClusterManager(t *testing.T) {
 	definitions := kubectl(t, b.hub, "get", "crd", "-o", "name")
 	require.Equal(t, "customresourcedefinition.apiextensions.k8s.io/"+hub.CRD, definitions, "the only definition that was applied from a file")
 	kubectl(t, b.hub, "delete", "-f", b.static, "--timeout=60s")
-	b.requireAsBefore(t, b.hub, "v1 Namespace /c1", "v1 ServiceAccount c1/default", "v1 ConfigMap c1/kube-root-ca.crt",
-		"coordination.k8s.io/v1 Lease c1/managed-cluster-lease")
+	b.requireAsBefore(t, b.hub, namespaceOf("c1")...)
 }

@@ -214,8 +214,17 @@ func (l *life) stillDelivers(t *testing.T, name string) {
 }
 
 func (l *life) cut(t *testing.T) {
-	// The lease is renewed every few seconds, and judged late after five times that.
+	// The lease is renewed every two seconds, and judged late after five times
+	// that. Its last renewal may be older than that already.
+	last := renewed(t, l.hub, "c2")
 	kubectl(t, l.hub, "patch", "managedcluster", "c2", "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":2}}`)
+	eventually(t, func() error {
+		if renewed(t, l.hub, "c2") == last {
+			return errAbsent
+		}
+		return nil
+	})
+	l.awaitAvailable(t, "c2")
 	c := l.on("c2")
 	require.NoError(t, c.Cut(t.Context()))
 	of := condition(t, l.hub, "managedcluster", "c2")
@@ -238,6 +247,12 @@ func (l *life) cut(t *testing.T) {
 		return nil
 	})
 	kubectl(t, l.hub, "patch", "managedcluster", "c2", "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":60}}`)
+}
+
+// renewed tells when an agent renewed its lease.
+func renewed(t *testing.T, hub *nodes.Cluster, cluster string) string {
+	t.Helper()
+	return kubectl(t, hub, "-n", cluster, "get", "lease", "managed-cluster-lease", "-o", "jsonpath={.spec.renewTime}")
 }
 
 func (l *life) memory(t *testing.T) {
@@ -315,7 +330,7 @@ func (l *life) clean(t *testing.T) {
 	require.ErrorContains(t, err, `the server doesn't have a resource type "clustermanagers"`)
 	// A cluster's namespace is not removed without force: others may have put
 	// something there.
-	l.requireAsBefore(t, l.hub, "v1 Namespace /c1", "v1 ServiceAccount c1/default", "v1 ConfigMap c1/kube-root-ca.crt")
+	l.requireAsBefore(t, l.hub, namespaceOf("c1")...)
 }
 
 // uidOf reads the UID of an object in namespace shop; "" is absent.
