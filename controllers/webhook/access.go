@@ -78,7 +78,7 @@ func (l live) Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, e
 
 // internal hides the API status of an error of our own request, which must not
 // look like the answer to the user's.
-func internal(err error) error { return fmt.Errorf("%s", err.Error()) } //nolint:errorlint // the status must not be passed on
+func internal(err error) error { return fmt.Errorf("%s", err.Error()) }
 
 // acceptRight is the right to accept a cluster, and to take that back.
 func acceptRight(cluster string) authorizationv1.ResourceAttributes {

@@ -36,7 +36,7 @@ func (s *Server) mutateCluster(ctx context.Context, r *admissionv1.AdmissionRequ
 	} else if err := s.mutateChanged(ctx, mc, old, r.UserInfo); err != nil {
 		return nil, err
 	}
-	if mc.Spec.HubAcceptsClient && (old == nil || !old.Spec.HubAcceptsClient) {
+	if accepts(mc, old) {
 		if err := s.mutateAccepted(ctx, mc, r.UserInfo); err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func (s *Server) mutateAccepted(ctx context.Context, mc *clusterv1.ManagedCluste
 	addFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
 	delete(mc.Annotations, clusterv1.AnnotationAdoptedNamespace)
 	if identity.CheckName(mc.Name) != nil {
-		return nil
+		return nil //nolint:nilerr // validation refuses it
 	}
 	ns, err := s.o.Hub.Namespace(ctx, mc.Name)
 	if err != nil || ns == nil || ns.Labels[clusterv1.LabelClusterName] == mc.Name {

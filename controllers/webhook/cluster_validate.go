@@ -30,27 +30,36 @@ func (s *Server) validateCluster(ctx context.Context, r *admissionv1.AdmissionRe
 	if mc.Name == "" {
 		mc.Name = r.Name
 	}
-	accepting := mc.Spec.HubAcceptsClient && (old == nil || !old.Spec.HubAcceptsClient)
-	if old == nil || accepting {
-		if err := identity.CheckName(mc.Name); err != nil {
-			return nil, apierrors.NewBadRequest("metadata.name: " + err.Error())
-		}
-	}
-	if err := checkClients(mc, old); err != nil {
-		return nil, err
-	}
-	if err := checkOwnAnnotations(mc, old); err != nil {
-		return nil, err
-	}
-	if err := checkAgent(mc, old, r.UserInfo); err != nil {
-		return nil, err
-	}
-	if accepting || (old != nil && old.Spec.HubAcceptsClient && !mc.Spec.HubAcceptsClient) {
-		if err := s.checkAccept(ctx, mc, accepting, r.UserInfo); err != nil {
+	for _, check := range []func() error{
+		func() error { return checkName(mc, old) },
+		func() error { return checkClients(mc, old) },
+		func() error { return checkOwnAnnotations(mc, old) },
+		func() error { return checkAgent(mc, old, r.UserInfo) },
+		func() error { return s.checkAccept(ctx, mc, old, r.UserInfo) },
+		func() error { return s.checkSet(ctx, mc, old, r.UserInfo) },
+	} {
+		if err := check(); err != nil {
 			return nil, err
 		}
 	}
-	return nil, s.checkSet(ctx, mc, old, r.UserInfo)
+	return nil, nil
+}
+
+// accepts tells whether the change accepts the cluster.
+func accepts(mc, old *clusterv1.ManagedCluster) bool {
+	return mc.Spec.HubAcceptsClient && (old == nil || !old.Spec.HubAcceptsClient)
+}
+
+// checkName wants a name that the hub can use; clusters whose name was allowed
+// once can still be changed, but not accepted.
+func checkName(mc, old *clusterv1.ManagedCluster) error {
+	if old != nil && !accepts(mc, old) {
+		return nil
+	}
+	if err := identity.CheckName(mc.Name); err != nil {
+		return apierrors.NewBadRequest("metadata.name: " + err.Error())
+	}
+	return nil
 }
 
 // checkClients wants addresses with scheme https; those that stand already are
@@ -77,7 +86,7 @@ func checkOwnAnnotations(mc, old *clusterv1.ManagedCluster) error {
 		return apierrors.NewBadRequest("metadata.annotations: " + clusterv1.AnnotationCreator + " cannot be changed")
 	}
 	adopted, before := mc.Annotations[clusterv1.AnnotationAdoptedNamespace], old.Annotations[clusterv1.AnnotationAdoptedNamespace]
-	if adopted != before && !(mc.Spec.HubAcceptsClient && !old.Spec.HubAcceptsClient) {
+	if adopted != before && !accepts(mc, old) {
 		return apierrors.NewBadRequest("metadata.annotations: " + clusterv1.AnnotationAdoptedNamespace + " is set by the hub when a cluster is accepted")
 	}
 	return nil
@@ -85,7 +94,11 @@ func checkOwnAnnotations(mc, old *clusterv1.ManagedCluster) error {
 
 // checkAccept wants the right to accept, for giving and for taking it, and a
 // namespace that the cluster can have.
-func (s *Server) checkAccept(ctx context.Context, mc *clusterv1.ManagedCluster, accepting bool, user authenticationv1.UserInfo) error {
+func (s *Server) checkAccept(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
+	accepting := accepts(mc, old)
+	if !accepting && (old == nil || mc.Spec.HubAcceptsClient == old.Spec.HubAcceptsClient) {
+		return nil
+	}
 	right := acceptRight(mc.Name)
 	if err := s.require(ctx, user, right, fmt.Sprintf("user %q cannot update the field HubAcceptsClient", user.Username)); err != nil || !accepting {
 		return err

@@ -5,6 +5,7 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -120,6 +121,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		err = server.Close()
 	}
-	<-served
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }

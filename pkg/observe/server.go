@@ -126,7 +126,9 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		err = server.Close()
 	}
-	<-served
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }
 

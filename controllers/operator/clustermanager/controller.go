@@ -117,8 +117,9 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
+// ended hides errors that only say that the run was stopped.
 func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if stopped := ctx.Err() != nil; stopped {
 		return nil
 	}
 	return err

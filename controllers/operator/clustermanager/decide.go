@@ -127,7 +127,7 @@ func Decide(s State) Decision {
 
 // build applies stage after stage; a stage waits for the one before.
 func build(s State, d Decision) Decision {
-	cm := d.Object.(*operatorv1.ClusterManager) //nolint:errcheck,forcetypeassert // set by Decide
+	cm := d.Object.(*operatorv1.ClusterManager)
 	if !s.CertsNext.IsZero() {
 		d.RequeueAfter = max(s.CertsNext.Sub(s.Now), time.Second)
 	}
@@ -278,7 +278,7 @@ func judgeGates(s State, unknown, unsupported []string) func(*operatorv1.Cluster
 // remove waits until nothing is left, then lets the ClusterManager go. Loops
 // run while there are clusters and their objects to let go.
 func remove(s State, d Decision) Decision {
-	cm := d.Object.(*operatorv1.ClusterManager) //nolint:errcheck,forcetypeassert // set by Decide
+	cm := d.Object.(*operatorv1.ClusterManager)
 	if s.Removed {
 		cm.Finalizers = slices.DeleteFunc(cm.Finalizers, func(f string) bool { return f == operatorv1.FinalizerClusterManager })
 		return d

@@ -167,7 +167,7 @@ func (m *Manager) Run(ctx context.Context) error {
 
 // ended hides errors that only say that the run was stopped.
 func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	if stopped := ctx.Err() != nil; stopped {
 		return nil
 	}
 	return err

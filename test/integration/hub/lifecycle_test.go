@@ -4,7 +4,10 @@ package hub_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -152,6 +156,52 @@ func (s *scene) testMetrics(t *testing.T) {
 	require.Equal(t, "ok\n", string(raw))
 	_, err = get("metrics")
 	require.True(t, apierrors.IsUnauthorized(err), "%v", err)
+
+	reader, err := s.kube.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "metrics-reader"}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = s.kube.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: reader.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: reader.Name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "default", Name: "scraper"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	code, _ := s.scrape(t, s.As(t, "default", "passer-by").BearerToken)
+	require.Equal(t, http.StatusForbidden, code)
+	code, _ = s.scrape(t, "no token of this cluster")
+	require.Equal(t, http.StatusUnauthorized, code)
+	token, body := s.As(t, "default", "scraper").BearerToken, ""
+	require.True(t, eventually(func() bool {
+		code, body = s.scrape(t, token)
+		return code == http.StatusOK
+	}))
+	require.Contains(t, body, `ocm_clusters{state="available"} 2`)
+	require.Contains(t, body, `ocm_cluster_lease_age_seconds_count 2`)
+	require.Contains(t, body, `ocm_cluster_certificate_expiry_timestamp_seconds `)
+	require.Contains(t, body, `ocm_serving_certificate_expiry_timestamp_seconds{name="cluster-manager-work-webhook.open-cluster-management.svc"}`)
+	require.Contains(t, body, `workqueue_adds_total{name="cluster.accept"}`)
+	require.Contains(t, body, `rest_client_requests_total{`)
+	require.NotContains(t, body, token)
+}
+
+// scrape reads the metrics of the hub's process as the bearer of a token.
+func (s *scene) scrape(t testing.TB, token string) (int, string) {
+	t.Helper()
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", hubPID(t, s)))
+	require.NoError(t, err)
+	port := regexp.MustCompile(`OCM_PORTS=[^\x00]*8443:(\d+)`).FindSubmatch(env)
+	require.NotNil(t, port)
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://127.0.0.1:"+string(port[1])+"/metrics", nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+token)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it signed its certificate itself
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response.StatusCode, string(body)
 }
 
 func (s *scene) testRestart(t *testing.T) {

@@ -26,9 +26,8 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		return s, fmt.Errorf("reading managedclusterset %s: %w", name, err)
 	}
 	s.Set = set
-	member, err := Member(set)
-	if err != nil {
-		s.Invalid = err
+	member, invalid := Member(set)
+	if s.Invalid = invalid; s.Invalid != nil {
 		return s, nil
 	}
 	clusters := &clusterv1.ManagedClusterList{}
