@@ -43,8 +43,9 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "ocm-agent")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	args := append([]string{"build", "-trimpath", "-ldflags", "-s -w", "-o", path}, raceFlags...)
+	build := exec.Command("go", append(args, "github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent")...)
+	build.Env = append(os.Environ(), cgo)
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building ocm-agent: %w\n%s", err, out)
 	}
@@ -137,8 +138,11 @@ func (s *spoke) start(t *testing.T, args ...string) *agent {
 	}()
 	t.Cleanup(func() {
 		a.kill()
+		text, err := os.ReadFile(a.log)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "DATA RACE")
+		require.NotContains(t, string(text), "panic")
 		if t.Failed() || os.Getenv("OCM_TEST_LOG") != "" {
-			text, _ := os.ReadFile(a.log)
 			t.Logf("log of the agent:\n%s", text)
 		}
 	})

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build race
+
+package agent_test
+
+// raceFlags build the agent with the race detector too.
+var raceFlags, cgo = []string{"-race"}, "CGO_ENABLED=1"
