@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -169,20 +169,20 @@ func (o *AcceptOptions) each(ctx context.Context, r *run, names []string, reques
 			failures = append(failures, a.Error)
 		}
 	}
-	return result, outcome(failures, len(names), "clusters")
+	return result, outcome(failures, len(names))
 }
 
-// outcome folds the failures of many things into one error.
-func outcome(failures []error, total int, what string) error {
+// outcome folds the failures of many clusters into one error.
+func outcome(failures []error, total int) error {
 	switch {
 	case len(failures) == 0:
 		return nil
 	case total == 1:
 		return failures[0]
 	}
-	out := &Error{Kind: kindOf(failures), Message: fmt.Sprintf("all %d %s failed", total, what), Cause: oneLine(failures[0].Error()), Err: errors.Join(failures...)}
+	out := &Error{Kind: kindOf(failures), Message: fmt.Sprintf("all %d clusters failed", total), Cause: oneLine(failures[0].Error()), Err: errors.Join(failures...)}
 	if len(failures) < total {
-		out.Kind, out.Message = Partial, fmt.Sprintf("%d of %d %s failed", len(failures), total, what)
+		out.Kind, out.Message = Partial, fmt.Sprintf("%d of %d clusters failed", len(failures), total)
 	}
 	var first *Error
 	if errors.As(failures[0], &first) {
@@ -271,7 +271,7 @@ func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.Managed
 // everJoined tells whether the agent has had a certificate: one that was denied
 // afterwards needs no new request.
 func everJoined(mc *clusterv1.ManagedCluster) bool {
-	return meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined)
+	return apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined)
 }
 
 // acceptCluster sets hubAcceptsClient and the labels.
@@ -309,27 +309,36 @@ func (o *AcceptOptions) choose(name string, mc *clusterv1.ManagedCluster, mine [
 			bad = &mine[i]
 		}
 	}
-	show := "kubectl ocm accept --show" + o.Hub.flag()
 	if len(good) == 0 && bad != nil {
 		return nil, refused(fmt.Sprintf("the request %s of cluster %q cannot be trusted", bad.Name, name), bad.Reason,
 			fmt.Sprintf("kubectl ocm accept %s --deny%s      or, if you know the sender: --requester %s", name, o.Hub.flag(), shellWord(bad.User)))
 	}
+	if len(good) == 0 {
+		return nil, nil
+	}
+	return good, o.single(name, mc, good)
+}
+
+// single refuses requests of more than one agent, and those of another agent
+// than the one that reports.
+func (o *AcceptOptions) single(name string, mc *clusterv1.ManagedCluster, good []Request) error {
 	for _, q := range good {
 		if q.Requester != good[0].Requester || q.User != good[0].User {
-			return nil, refused(fmt.Sprintf("cluster %q is asked for by more than one", name),
-				fmt.Sprintf("%s by %s, %s by %s", good[0].Requester, good[0].User, q.Requester, q.User), show+"      then choose one by --requester")
+			return refused(fmt.Sprintf("cluster %q is asked for by more than one", name),
+				fmt.Sprintf("%s by %s, %s by %s", good[0].Requester, good[0].User, q.Requester, q.User),
+				"kubectl ocm accept --show"+o.Hub.flag()+"      then choose one by --requester")
 		}
 	}
-	if len(good) > 0 && good[0].Identity != "renewal" && mc != nil && alive(mc) {
-		return nil, refused(fmt.Sprintf("another cluster holds the name %q", name), "its agent reports to the hub, and "+good[0].Requester+" asks for the same name",
+	if good[0].Identity != "renewal" && mc != nil && alive(mc) {
+		return refused(fmt.Sprintf("another cluster holds the name %q", name), "its agent reports to the hub, and "+good[0].Requester+" asks for the same name",
 			fmt.Sprintf("join the new cluster under another name, or unjoin the old one: kubectl ocm unjoin %s --context <its context> --hub-context %s", name, shellWord(o.Hub.Context)))
 	}
-	return good, nil
+	return nil
 }
 
 // alive tells whether the agent of an accepted cluster reports.
 func alive(mc *clusterv1.ManagedCluster) bool {
-	c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
+	c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
 	return mc.Spec.HubAcceptsClient && c != nil && c.Status != metav1.ConditionUnknown && everJoined(mc)
 }
 

@@ -66,11 +66,11 @@ func TestAutoAcceptanceTurnsItsGateOn(t *testing.T) {
 
 func TestManyFailuresBecomeOneError(t *testing.T) {
 	bad, worse := refused("a", "", "fix a"), usage("b", "", "")
-	require.NoError(t, outcome(nil, 2, "clusters"))
-	require.Equal(t, error(bad), outcome([]error{bad}, 1, "clusters"))
+	require.NoError(t, outcome(nil, 2))
+	require.Equal(t, error(bad), outcome([]error{bad}, 1))
 	for want, failures := range map[Kind][]error{Partial: {bad}, Refused: {bad, bad, bad}, Failed: {bad, worse, bad}} {
 		var e *Error
-		require.True(t, errors.As(outcome(failures, 3, "clusters"), &e))
+		require.True(t, errors.As(outcome(failures, 3), &e))
 		require.Equal(t, want, e.Kind)
 		require.Equal(t, "fix a", e.Fix)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -242,7 +242,7 @@ func (s *fleetState) info(mc *clusterv1.ManagedCluster) ClusterInfo {
 	for _, t := range mc.Spec.Taints {
 		c.Taints = append(c.Taints, strings.TrimSuffix(t.Key+"="+t.Value, "=")+":"+string(t.Effect))
 	}
-	if clock := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionClockSynced); clock != nil {
+	if clock := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionClockSynced); clock != nil {
 		c.Clock = map[metav1.ConditionStatus]string{metav1.ConditionTrue: "synced", metav1.ConditionFalse: "skewed"}[clock.Status]
 	}
 	return c
@@ -257,8 +257,8 @@ func (c *Count) add(good bool) {
 
 // status folds the conditions of a cluster into one word and why.
 func (s *fleetState) status(mc *clusterv1.ManagedCluster) (string, string) {
-	accepted := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
-	available := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
+	accepted := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
+	available := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
 	switch {
 	case mc.DeletionTimestamp != nil:
 		return ClusterDeleting, conditionText(mc.Status.Conditions, clusterv1.ConditionDeleting)
@@ -266,7 +266,7 @@ func (s *fleetState) status(mc *clusterv1.ManagedCluster) (string, string) {
 		return ClusterDenied, oneLine(accepted.Message)
 	case !mc.Spec.HubAcceptsClient:
 		return ClusterPendingAccept, ""
-	case !meta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) && (available == nil || available.Status != metav1.ConditionUnknown):
+	case !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) && (available == nil || available.Status != metav1.ConditionUnknown):
 		for _, u := range s.csr[mc.Name] {
 			if stateOf(&u) == StatePending {
 				return ClusterPendingCSR, "certificatesigningrequest/" + u.GetName() + " waits for approval"
@@ -284,7 +284,7 @@ func (s *fleetState) status(mc *clusterv1.ManagedCluster) (string, string) {
 }
 
 func conditionText(conditions []metav1.Condition, kind string) string {
-	if c := meta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+	if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
 		return oneLine(c.Message)
 	}
 	return ""

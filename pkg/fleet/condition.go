@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,7 +35,7 @@ func conditionsOf(u *unstructured.Unstructured) []metav1.Condition {
 }
 
 func conditionTrue(u *unstructured.Unstructured, kind string) bool {
-	return meta.IsStatusConditionTrue(conditionsOf(u), kind)
+	return apimeta.IsStatusConditionTrue(conditionsOf(u), kind)
 }
 
 // blocker is what a wait hangs on, as far as it can be told.

@@ -186,15 +186,20 @@ func (o *InitOptions) adapt(cm *operatorv1.ClusterManager) {
 	if len(o.AutoAccept) > 0 {
 		set("ManagedClusterAutoApproval", true)
 	}
-	s := &cm.Spec
+	setGates(&cm.Spec, gates)
+	if len(o.AutoAccept) > 0 {
+		cm.Spec.RegistrationConfiguration.AutoApproveUsers = o.AutoAccept
+	}
+}
+
+// setGates merges gates into the parts of the configuration that they belong
+// to.
+func setGates(s *operatorv1.ClusterManagerSpec, gates map[string]map[string]bool) {
 	if gates["registration"] != nil {
 		if s.RegistrationConfiguration == nil {
 			s.RegistrationConfiguration = &operatorv1.RegistrationHubConfiguration{}
 		}
 		s.RegistrationConfiguration.FeatureGates = mergeGates(s.RegistrationConfiguration.FeatureGates, gates["registration"])
-	}
-	if len(o.AutoAccept) > 0 {
-		s.RegistrationConfiguration.AutoApproveUsers = o.AutoAccept
 	}
 	if gates["work"] != nil {
 		if s.WorkConfiguration == nil {

@@ -145,7 +145,11 @@ func (o *InitOptions) clusterInfo(ctx context.Context, r *run) ([]*unstructured.
 	if err != nil {
 		ca, err = publishedCA(ctx, o.Hub)
 	}
-	if err != nil || len(ca) == 0 {
+	if err != nil {
+		// Nothing could be published that others can trust; the hub works without.
+		ca = nil
+	}
+	if len(ca) == 0 {
 		return nil, nil
 	}
 	server := o.APIServerURL

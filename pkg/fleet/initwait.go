@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -63,9 +63,9 @@ func (o *InitOptions) waitApplied(ctx context.Context, r *run) error {
 			}
 			observed, _, _ := unstructured.NestedInt64(items[0].Object, "status", "observedGeneration")
 			conditions := conditionsOf(items[0])
-			return observed >= items[0].GetGeneration() && meta.IsStatusConditionTrue(conditions, operatorv1.ConditionApplied) &&
-				!meta.IsStatusConditionTrue(conditions, operatorv1.ConditionProgressing) &&
-				!meta.IsStatusConditionTrue(conditions, operatorv1.ConditionHubRegistrationDegraded), nil
+			return observed >= items[0].GetGeneration() && apimeta.IsStatusConditionTrue(conditions, operatorv1.ConditionApplied) &&
+				!apimeta.IsStatusConditionTrue(conditions, operatorv1.ConditionProgressing) &&
+				!apimeta.IsStatusConditionTrue(conditions, operatorv1.ConditionHubRegistrationDegraded), nil
 		})
 	return r.timedOut(ctx, err, "clustermanager/"+operatorv1.DefaultClusterManagerName, o.managerBlocker)
 }
@@ -81,7 +81,7 @@ func (o *InitOptions) managerBlocker(ctx context.Context) *blocker {
 		return &blocker{cause: oneLine(err.Error())}
 	}
 	for _, kind := range []string{operatorv1.ConditionApplied, operatorv1.ConditionHubRegistrationDegraded, operatorv1.ConditionProgressing} {
-		c := meta.FindStatusCondition(cm.Status.Conditions, kind)
+		c := apimeta.FindStatusCondition(cm.Status.Conditions, kind)
 		if c != nil && (c.Status == metav1.ConditionTrue) != (kind == operatorv1.ConditionApplied) {
 			return blockedBy(c, fix)
 		}

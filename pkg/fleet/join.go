@@ -149,7 +149,7 @@ func (j *join) checkHub(ctx context.Context) error {
 	}
 	if err := needHub(ctx, j.hub); err != nil {
 		if j.Token != "" && apierrors.IsUnauthorized(err) {
-			return tokenError(j.hub, err, newTokenFix)
+			return tokenError(j.hub, err)
 		}
 		return err
 	}

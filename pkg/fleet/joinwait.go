@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -110,7 +110,7 @@ func (j *join) awaitRequest(ctx context.Context, mc *clusterv1.ManagedCluster) (
 }
 
 func (j *join) denied(csr *unstructured.Unstructured) error {
-	c := meta.FindStatusCondition(conditionsOf(csr), "Denied")
+	c := apimeta.FindStatusCondition(conditionsOf(csr), "Denied")
 	return &Error{Message: "the hub denied the request of " + j.Name, Cause: oneLine(c.Reason + ": " + c.Message), Fix: "ask the hub's administrator, or use another name"}
 }
 
@@ -161,7 +161,7 @@ func awaitAvailable(ctx context.Context, r *run, hub *Cluster, name string, find
 	return r.timedOut(ctx, err, "managedcluster/"+name+" to be available", func(ctx context.Context) *blocker {
 		if last != nil {
 			for _, kind := range []string{clusterv1.ConditionDuplicateClusterName, clusterv1.ConditionHubAccepted, clusterv1.ConditionAvailable} {
-				c := meta.FindStatusCondition(conditionsOf(last), kind)
+				c := apimeta.FindStatusCondition(conditionsOf(last), kind)
 				if c != nil && (c.Status == "True") == (kind == clusterv1.ConditionDuplicateClusterName) {
 					return blockedBy(c, "")
 				}
@@ -201,10 +201,10 @@ func agentBlocker(ctx context.Context, spoke *Cluster) *blocker {
 		}
 		return &blocker{cause: oneLine(err.Error())}
 	}
-	if c := meta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionApplied); c != nil && c.Status == "False" {
+	if c := apimeta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionApplied); c != nil && c.Status == "False" {
 		return blockedBy(c, "")
 	}
-	c := meta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionHubConnectionDegraded)
+	c := apimeta.FindStatusCondition(k.Status.Conditions, operatorv1.ConditionHubConnectionDegraded)
 	if c == nil {
 		return &blocker{cause: "the agent has written no condition to klusterlet/klusterlet",
 			fix: "kubectl logs -n " + operatorv1.NamespaceAgent + " deploy/klusterlet-agent" + spoke.flag()}
@@ -259,5 +259,5 @@ func AwaitAvailable(ctx context.Context, o AcceptOptions, names []string) error 
 	if len(failures) > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return failures[0]
 	}
-	return outcome(failures, len(names), "clusters")
+	return outcome(failures, len(names))
 }

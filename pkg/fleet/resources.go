@@ -3,7 +3,7 @@
 package fleet
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -60,6 +60,6 @@ func rbac(resource string) schema.GroupVersionResource {
 // resourceOf returns the resource of an object that we install. Their plurals
 // all follow the rule.
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
-	plural, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
+	plural, _ := apimeta.UnsafeGuessKindToResource(u.GroupVersionKind())
 	return plural
 }

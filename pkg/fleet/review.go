@@ -59,34 +59,33 @@ const newTokenFix = "kubectl ocm hub token --context <the hub's context>      th
 // checkToken tells why a token cannot be joined with. With reads only what is
 // stored nowhere in any case is sent: a read instead of the reviews.
 func checkToken(ctx context.Context, hub *Cluster, onlyReads bool) error {
-	fix := newTokenFix
 	if onlyReads {
 		_, err := hub.Client.Resource(managedClusters).Get(ctx, "does-not-exist", metav1.GetOptions{})
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}
-		return tokenError(hub, err, fix)
+		return tokenError(hub, err)
 	}
 	user, err := whoAmI(ctx, hub)
 	if err != nil {
-		return tokenError(hub, err, fix)
+		return tokenError(hub, err)
 	}
 	missing, err := missingRights(ctx, hub, joinRights)
 	if err != nil {
-		return tokenError(hub, err, fix)
+		return tokenError(hub, err)
 	}
 	if len(missing) > 0 {
-		return &Error{Message: "the token may not join clusters to " + hub.Server(), Cause: fmt.Sprintf("%s lacks: %s", user, strings.Join(missing, ", ")), Fix: fix}
+		return &Error{Message: "the token may not join clusters to " + hub.Server(), Cause: fmt.Sprintf("%s lacks: %s", user, strings.Join(missing, ", ")), Fix: newTokenFix}
 	}
 	return nil
 }
 
-func tokenError(hub *Cluster, err error, fix string) error {
+func tokenError(hub *Cluster, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return &Error{Message: "the hub at " + hub.Server() + " rejects the token", Cause: "it is wrong, expired or revoked, or belongs to another hub", Fix: fix, Err: err}
+		return &Error{Message: "the hub at " + hub.Server() + " rejects the token", Cause: "it is wrong, expired or revoked, or belongs to another hub", Fix: newTokenFix, Err: err}
 	case apierrors.IsForbidden(err):
-		return &Error{Message: "the token may not join clusters to " + hub.Server(), Cause: oneLine(err.Error()), Fix: fix, Err: err}
+		return &Error{Message: "the token may not join clusters to " + hub.Server(), Cause: oneLine(err.Error()), Fix: newTokenFix, Err: err}
 	}
 	return explain("checking the token", hub, err)
 }

@@ -11,7 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -114,7 +114,7 @@ func problems(cm *operatorv1.ClusterManager) []string {
 			out = append(out, blockedBy(&c, "").cause)
 		}
 	}
-	if meta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionApplied) == nil {
+	if apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionApplied) == nil {
 		out = append(out, "the operator has not looked at clustermanager/"+cm.Name)
 	}
 	return out
@@ -176,7 +176,7 @@ func component(d *appsv1.Deployment, running []corev1.Pod, cm *operatorv1.Cluste
 		}
 	}
 	c.Nodes = strings.Join(nodes, ",")
-	if degraded := meta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionHubRegistrationDegraded); degraded != nil {
+	if degraded := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionHubRegistrationDegraded); degraded != nil {
 		c.Condition = degraded.Type + "=" + string(degraded.Status)
 	}
 	return c

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -235,7 +236,12 @@ func (u *unjoin) removeAgent(ctx context.Context) error {
 		return nil
 	}
 	u.step("agent removed")
-	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: u.agent.Name, Namespace: u.agentNamespace(), Patience: agentPatience, Progress: u.detail})
+	patience := agentPatience
+	if podBlocker(ctx, u.Spoke, u.agentNamespace(), agent.Deployment) != nil {
+		// Nobody is there to do the agent's part.
+		patience = 0
+	}
+	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: u.agent.Name, Namespace: u.agentNamespace(), Patience: patience, Progress: u.detail})
 	if err != nil {
 		if ctx.Err() != nil {
 			return &Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s removing the agent from %s", u.common.Timeout, u.Spoke), Cause: oneLine(err.Error()),

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -66,7 +66,7 @@ func (u *unjoin) deletionBlocker(ctx context.Context) *blocker {
 		return &blocker{cause: oneLine(err.Error())}
 	}
 	fix := fmt.Sprintf("kubectl ocm unjoin %s --hub-context %s --force      when its agent no longer runs", u.Name, shellWord(u.Hub.Context))
-	if c := meta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDeleting); c != nil {
+	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDeleting); c != nil {
 		return blockedBy(c, fix)
 	}
 	return &blocker{cause: "finalizers: " + strings.Join(mc.Finalizers, ", "), fix: fix}

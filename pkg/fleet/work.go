@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -176,7 +176,7 @@ func (o *WorkOptions) each(names []string, do func(string) (Change, error)) (Wor
 			result.Items = append(result.Items, d.Change)
 		}
 	}
-	return result, outcome(failures, len(names), "clusters")
+	return result, outcome(failures, len(names))
 }
 
 // awaitApplied waits until the agent has applied what is there now.
@@ -203,7 +203,7 @@ func (o *WorkOptions) awaitApplied(ctx context.Context, r *run, u *unstructured.
 
 // current tells whether a condition is True for the spec as it is now.
 func current(u *unstructured.Unstructured, kind string) bool {
-	c := meta.FindStatusCondition(conditionsOf(u), kind)
+	c := apimeta.FindStatusCondition(conditionsOf(u), kind)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= u.GetGeneration()
 }
 
@@ -216,7 +216,7 @@ func workBlocker(u *unstructured.Unstructured) *blocker {
 			if !ok {
 				continue
 			}
-			c := meta.FindStatusCondition(conditionsOf(&unstructured.Unstructured{Object: map[string]any{"status": m}}), kind)
+			c := apimeta.FindStatusCondition(conditionsOf(&unstructured.Unstructured{Object: map[string]any{"status": m}}), kind)
 			if c == nil || c.Status == metav1.ConditionTrue {
 				continue
 			}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -109,8 +109,8 @@ func workInfo(u *unstructured.Unstructured) (WorkInfo, error) {
 	}
 	info := WorkInfo{Cluster: w.Namespace, Name: w.Name, Created: w.CreationTimestamp, Labels: w.Labels, Generation: w.Generation,
 		Owner: ownerOf(u), Objects: Count{Total: len(w.Spec.Workload.Manifests)}, Strategy: strategy(w)}
-	applied := meta.FindStatusCondition(w.Status.Conditions, workv1.ConditionApplied)
-	available := meta.FindStatusCondition(w.Status.Conditions, workv1.ConditionAvailable)
+	applied := apimeta.FindStatusCondition(w.Status.Conditions, workv1.ConditionApplied)
+	available := apimeta.FindStatusCondition(w.Status.Conditions, workv1.ConditionAvailable)
 	if applied != nil {
 		info.Observed = applied.ObservedGeneration
 		if applied.ObservedGeneration >= w.Generation {
@@ -121,7 +121,7 @@ func workInfo(u *unstructured.Unstructured) (WorkInfo, error) {
 		info.Available = string(available.Status)
 	}
 	for _, m := range w.Status.ResourceStatus.Manifests {
-		if meta.IsStatusConditionTrue(m.Conditions, workv1.ConditionApplied) && meta.IsStatusConditionTrue(m.Conditions, workv1.ConditionAvailable) {
+		if apimeta.IsStatusConditionTrue(m.Conditions, workv1.ConditionApplied) && apimeta.IsStatusConditionTrue(m.Conditions, workv1.ConditionAvailable) {
 			info.Objects.Good++
 		}
 	}

@@ -4,6 +4,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"path/filepath"
 	"strings"
@@ -89,7 +90,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 
 // flagError makes a wrong flag a usage error with the nearest right one.
 func flagError(cmd *cobra.Command, err error) error {
-	if err == pflag.ErrHelp {
+	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
 	e := &fleet.Error{Kind: fleet.Usage, Message: err.Error(), Fix: cmd.CommandPath() + " --help", Err: err}

@@ -3,7 +3,9 @@
 package completion
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,7 +185,7 @@ func (o *Options) uninstall() (item, error) {
 		return item{}, err
 	}
 	did := item{Object: link, Target: target, Action: fleet.Unchanged}
-	if _, err := os.Lstat(link); err != nil {
+	if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) {
 		return did, nil
 	}
 	if !ours(link) {

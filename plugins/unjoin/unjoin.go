@@ -4,6 +4,7 @@ package unjoin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -115,13 +116,20 @@ func (o *Options) Run(ctx context.Context) error {
 	result, err := fleet.Unjoin(ctx, wanted)
 	p.Close()
 	if err != nil {
-		if len(result.Applied) > 0 && ui.Code(err) == ui.ExitRefused && result.Action == fleet.Unchanged && !o.Format.Machine() {
-			if err := u.Report(applied(result), false); err != nil {
-				return err
-			}
-		}
-		return err
+		return errors.Join(o.inTheWay(u, result, err), err)
 	}
+	return o.print(u, wanted, result)
+}
+
+// inTheWay shows the works for which an unjoin was refused.
+func (o *Options) inTheWay(u *ui.UI, result fleet.UnjoinResult, err error) error {
+	if len(result.Applied) == 0 || ui.Code(err) != ui.ExitRefused || result.Action != fleet.Unchanged || o.Format.Machine() {
+		return nil
+	}
+	return u.Report(applied(result), false)
+}
+
+func (o *Options) print(u *ui.UI, wanted fleet.UnjoinOptions, result fleet.UnjoinResult) error {
 	if done, err := o.Preview(u, "UnjoinResult", result, result.Items); done || err != nil {
 		return err
 	}

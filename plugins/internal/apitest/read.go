@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +18,7 @@ import (
 
 // pathOf returns the key of an object.
 func pathOf(u *unstructured.Unstructured) string {
-	plural, _ := meta.UnsafeGuessKindToResource(u.GroupVersionKind())
+	plural, _ := apimeta.UnsafeGuessKindToResource(u.GroupVersionKind())
 	prefix := "/apis/" + plural.Group + "/" + plural.Version
 	if plural.Group == "" {
 		prefix = "/api/" + plural.Version

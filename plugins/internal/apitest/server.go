@@ -97,6 +97,7 @@ func (s *Server) Changes() []string {
 // request is one request, taken apart.
 type request struct {
 	collection, name, subresource string
+	dry                           bool
 }
 
 // parse takes a path apart: /api/v1 or /apis/GROUP/VERSION, a namespace, the
@@ -174,22 +175,14 @@ func (s *Server) change(w http.ResponseWriter, q *http.Request, r request) {
 		refuse(w, http.StatusBadRequest, "BadRequest", err.Error(), r.name)
 		return
 	}
-	dry := q.URL.Query().Get("dryRun") != ""
+	r.dry = q.URL.Query().Get("dryRun") != ""
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !dry && !strings.Contains(r.collection, "selfsubject") {
+	if !r.dry && !strings.Contains(r.collection, "selfsubject") {
 		s.changes = append(s.changes, q.Method+" "+q.URL.Path)
 	}
-	live := s.objects[r.key()]
-	switch {
-	case q.Method == http.MethodDelete && live == nil:
-		refuse(w, http.StatusNotFound, "NotFound", r.name+" not found", r.name)
-		return
-	case q.Method == http.MethodDelete:
-		if !dry {
-			s.remove(r.key())
-		}
-		answer(w, http.StatusOK, map[string]any{"kind": "Status", "status": "Success"})
+	if q.Method == http.MethodDelete {
+		s.delete(w, r)
 		return
 	}
 	var fields map[string]any
@@ -201,16 +194,34 @@ func (s *Server) change(w http.ResponseWriter, q *http.Request, r request) {
 		refuse(w, http.StatusBadRequest, "BadRequest", err.Error(), r.name)
 		return
 	}
+	s.write(w, q.Method, r, fields)
+}
+
+// delete removes one object.
+func (s *Server) delete(w http.ResponseWriter, r request) {
+	if s.objects[r.key()] == nil {
+		refuse(w, http.StatusNotFound, "NotFound", r.name+" not found", r.name)
+		return
+	}
+	if !r.dry {
+		s.remove(r.key())
+	}
+	answer(w, http.StatusOK, map[string]any{"kind": "Status", "status": "Success"})
+}
+
+// write stores or merges one object.
+func (s *Server) write(w http.ResponseWriter, method string, r request, fields map[string]any) {
+	live := s.objects[r.key()]
 	u := &unstructured.Unstructured{Object: fields}
 	switch {
-	case q.Method == http.MethodPost && (strings.Contains(r.collection, "selfsubject") || r.subresource == "token"):
+	case method == http.MethodPost && (strings.Contains(r.collection, "selfsubject") || r.subresource == "token"):
 		fields["status"] = map[string]any{"allowed": true, "userInfo": map[string]any{"username": "admin"}, "token": "e30.eyJqdGkiOiIxIn0.e30"}
 		answer(w, http.StatusCreated, fields)
 		return
-	case q.Method == http.MethodPost:
+	case method == http.MethodPost:
 		r.name = u.GetName()
 		live = s.objects[r.key()]
-	case q.Method == http.MethodPatch && live != nil:
+	case method == http.MethodPatch && live != nil:
 		u = live.DeepCopy()
 		u.Object = merged(u.Object, fields)
 	}
@@ -218,7 +229,7 @@ func (s *Server) change(w http.ResponseWriter, q *http.Request, r request) {
 		answer(w, http.StatusOK, live.Object)
 		return
 	}
-	if dry {
+	if r.dry {
 		answer(w, http.StatusOK, u.Object)
 		return
 	}

@@ -178,7 +178,6 @@ func (f *Factory) Guard(ctx context.Context, err error) error {
 	}
 	if len(hubs) > 0 {
 		e.Cause = strings.TrimPrefix(e.Cause+"; ", "; ") + "these contexts are hubs: " + strings.Join(hubs, ", ")
-		e.Fix = "add --context " + hubs[0]
 	}
 	return err
 }

@@ -69,8 +69,8 @@ func (l *Listing) follow(ctx context.Context, u *ui.UI, last Listed, read func(c
 		}
 		next, err := read(ctx)
 		if err != nil {
-			if errors.Is(err, context.Canceled) || ctx.Err() != nil {
-				return nil
+			if errors.Is(ctx.Err(), context.Canceled) {
+				err = nil
 			}
 			return err
 		}

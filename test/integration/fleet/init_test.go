@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -20,6 +21,8 @@ func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 	require.Contains(t, dry.out, "kind: ClusterManager")
 	_, err := hub.Dynamic(t).Resource(definitions).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
+
+	require.Equal(t, 1, run(t, "hub", "status", "--context", "hub").code)
 
 	first := run(t, "hub", "init", "--context", "hub", "--wait=false")
 	require.Zero(t, first.code)
@@ -37,4 +40,10 @@ func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 	require.Contains(t, timeout.err, "timed out after 3s waiting for deployment/cluster-manager")
 	require.Contains(t, timeout.err, "cause: ")
 	require.Contains(t, timeout.err, "fix: ")
+
+	_, err = other.Dynamic(t).Resource(namespaces).Get(t.Context(), "open-cluster-management", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "the current context is another one: %v", err)
+
+	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "60s").code, "no hub process runs here")
+	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
 }
