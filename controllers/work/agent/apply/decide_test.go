@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
@@ -219,7 +220,10 @@ func TestTheRecordHoldsEverythingBeforeItIsWritten(t *testing.T) {
 	blank := recorded("new")
 	blank.UID = ""
 	require.Equal(t, []workv1.AppliedManifestResourceMeta{recorded("broken"), recorded("going"), recorded("known"), blank}, list)
-	tasks[1].Look = true
+	tasks[1].Result.Seen.UID = "remembered"
+	require.Equal(t, recorded("known"), resources(tasks, was, nil, s.Manifests)[1], "what was not looked at stays as it is recorded")
+	require.Equal(t, types.UID("remembered"), resources(tasks, nil, nil, s.Manifests)[0].UID)
+	tasks[1].Result.Seen.UID, tasks[1].Look = "", true
 	require.Empty(t, resources(tasks, was, nil, s.Manifests)[1].UID, "an object that was looked for and not found has no identity")
 }
 

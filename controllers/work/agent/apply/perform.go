@@ -182,10 +182,10 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 	return out
 }
 
-// uidOf is the identity to record: that of the object as it was last seen, or
-// the recorded one as long as nothing else is known.
+// uidOf is the identity to record. What this pass did not look at stays as it is
+// recorded: another agent may know better than our memory.
 func uidOf(t *Task, before []workv1.AppliedManifestResourceMeta) types.UID {
-	if t.Result.Seen.UID != "" || t.Look {
+	if t.Look {
 		return t.Result.Seen.UID
 	}
 	for _, b := range before {
@@ -193,7 +193,7 @@ func uidOf(t *Task, before []workv1.AppliedManifestResourceMeta) types.UID {
 			return b.UID
 		}
 	}
-	return ""
+	return t.Result.Seen.UID
 }
 
 func compareResources(a, b workv1.AppliedManifestResourceMeta) int {
