@@ -212,9 +212,9 @@ func (h *hubRemoval) definitions(ctx context.Context) (string, error) {
 		if err := reconcile.Delete(ctx, h.client, reconcile.Target{Resource: hubDefinitions, Name: name}); err != nil {
 			return "", err
 		}
-		_, err := h.client.Resource(hubDefinitions).Get(ctx, name, metav1.GetOptions{})
+		live, err := h.client.Resource(hubDefinitions).Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
-			return "API " + name + " to go with its objects", nil
+			return "API " + name + " to go with its objects", h.nudge(ctx, live)
 		}
 		if !apierrors.IsNotFound(err) {
 			return "", fmt.Errorf("reading definition %s: %w", name, err)
@@ -222,6 +222,30 @@ func (h *hubRemoval) definitions(ctx context.Context) (string, error) {
 	}
 	return "", nil
 }
+
+// nudge makes the API server try again to remove the objects of a definition.
+// After a failure, for example because the storage of an API that nobody used
+// yet was just being opened, it may wait for the next change of the definition
+// for ever.
+func (h *hubRemoval) nudge(ctx context.Context, definition *unstructured.Unstructured) error {
+	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
+	failed := slices.ContainsFunc(conditions, func(c any) bool {
+		m, ok := c.(map[string]any)
+		return ok && m["type"] == "Terminating" && m["reason"] == "InstanceDeletionFailed"
+	})
+	if !failed {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, annotationRetry, definition.GetResourceVersion())
+	_, err := h.client.Resource(hubDefinitions).Patch(ctx, definition.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("trying again to remove definition %s: %w", definition.GetName(), err)
+	}
+	return nil
+}
+
+// annotationRetry changes whenever the removal of a definition is tried again.
+const annotationRetry = "operator.open-cluster-management.io/removal-retry"
 
 func (h *hubRemoval) certificates(ctx context.Context) (string, error) {
 	var errs []error
