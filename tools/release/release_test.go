@@ -219,3 +219,23 @@ func TestWrongArgumentsBuildNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestIndexHoldsThisVersion looks at the manifest in the tree, which is what an
+// index published from it would serve.
+func TestIndexHoldsThisVersion(t *testing.T) {
+	file := filepath.Join("..", "..", "krew-index", "plugins", "ocm.yaml")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var m manifest
+	require.NoError(t, yaml.UnmarshalStrict(text, &m))
+	require.Empty(t, m.check(file))
+	version, err := os.ReadFile(filepath.Join("..", "..", "VERSION"))
+	require.NoError(t, err)
+
+	require.Equal(t, strings.TrimSpace(string(version)), m.Spec.Version, "run make release")
+	for i := range m.Spec.Platforms {
+		require.Regexp(t, lowerSHA256, m.Spec.Platforms[i].SHA256)
+		m.Spec.Platforms[i].SHA256 = strings.Repeat("0a", 32)
+	}
+	require.Empty(t, cmp.Diff(newManifest(m.Spec.Version, someAssets(t)), m), "run make release")
+}
