@@ -163,12 +163,12 @@ func (a *agent) run(ctx context.Context) error {
 	group.Go(func() error { return a.tracker.Run(ctx) })
 	group.Go(func() error {
 		loop := reconcile.Loop{Name: LoopName, Workers: a.cfg.Workers, Reconcile: a.reconcile}
-		if a.works.WaitSynced(ctx) != nil || a.applied.WaitSynced(ctx) != nil {
-			return nil
+		if a.works.WaitSynced(ctx) == nil && a.applied.WaitSynced(ctx) == nil {
+			for _, name := range a.applied.Names() {
+				a.wake(name)
+			}
 		}
-		for _, name := range a.applied.Names() {
-			a.wake(name)
-		}
+		// Without both lists ctx has ended, and the loop only closes its queue.
 		return loop.Run(ctx, a.queue)
 	})
 	return group.Wait()

@@ -29,8 +29,9 @@ const (
 	// Release drops the ManifestWork's finalizer, after a look whether the
 	// AppliedManifestWork is really gone.
 	Release
-	// Stamp notes when the work was first missed; Unstamp takes that back.
+	// Stamp notes when the work was first missed.
 	Stamp
+	// Unstamp takes that back.
 	Unstamp
 	// Evict deletes the AppliedManifestWork of a work that the hub does not know,
 	// after asking the hub.

@@ -37,7 +37,11 @@ func newBodies(limit int) *bodies {
 }
 
 // put keeps a work in place of an earlier version of it.
-func (b *bodies) put(work *workv1.ManifestWork, size int) {
+func (b *bodies) put(work *workv1.ManifestWork) {
+	size := bodyOverhead
+	for i := range work.Spec.Workload.Manifests {
+		size += len(work.Spec.Workload.Manifests[i].Raw)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e, ok := b.items[work.Name]; ok {
@@ -46,7 +50,6 @@ func (b *bodies) put(work *workv1.ManifestWork, size int) {
 		}
 	}
 	b.remove(work.Name)
-	size += bodyOverhead
 	if size > b.limit/2 {
 		return
 	}

@@ -90,26 +90,33 @@ func TestClaimsOfTheSameAgeGoByName(t *testing.T) {
 func TestBodiesAreBoundedInBytes(t *testing.T) {
 	b := newBodies(10 * bodyOverhead)
 	for i := range 20 {
-		b.put(work(fmt.Sprint("w", i), 0), 0)
+		b.put(work(fmt.Sprint("w", i), 0))
 	}
 	require.Equal(t, 10*bodyOverhead, b.size)
 	require.Len(t, b.items, 10)
 	require.Nil(t, b.get("w9", "1"))
 	require.NotNil(t, b.get("w10", "1"))
-	b.put(work("w20", 0), 0)
+	b.put(work("w20", 0))
 	require.NotNil(t, b.get("w10", "1"), "what was used last stays")
 	require.Nil(t, b.get("w11", "1"))
 	require.Nil(t, b.get("w20", "2"), "another version is another work")
 	newer := work("w20", 0)
 	newer.ResourceVersion = "5"
-	b.put(newer, 0)
-	b.put(work("w20", 0), 0)
+	b.put(newer)
+	b.put(work("w20", 0))
 	require.NotNil(t, b.get("w20", "5"), "an older version does not replace a newer one")
-	b.put(newer, 10*bodyOverhead)
+	b.put(withSize(newer, 10*bodyOverhead))
 	require.Nil(t, b.get("w20", "5"), "what would fill the cache alone is not kept")
 	b.drop("w10")
 	b.drop("w10")
 	require.Nil(t, b.get("w10", "1"))
+}
+
+func withSize(w *workv1.ManifestWork, size int) *workv1.ManifestWork {
+	var entry workv1.Manifest
+	entry.Raw = make([]byte, size)
+	w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, entry)
+	return w
 }
 
 func TestIdentityNamesAndReadsNames(t *testing.T) {

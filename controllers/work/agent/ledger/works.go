@@ -109,16 +109,12 @@ func (w *Works) WaitSynced(ctx context.Context) error { return w.collection.Wait
 // keep makes of a work what stays of it. A work that cannot be decoded is kept
 // without its body, so that it fails by itself and not the watch.
 func (w *Works) keep(u *unstructured.Unstructured) (Work, bool) {
-	size := 0
 	body, err := typed.FromUnstructured[workv1.ManifestWork](u)
 	if err != nil {
 		return slim(&workv1.ManifestWork{ObjectMeta: metaOf(u)}), true
 	}
 	body.ManagedFields = nil
-	for i := range body.Spec.Workload.Manifests {
-		size += len(body.Spec.Workload.Manifests[i].Raw)
-	}
-	w.bodies.put(body, size)
+	w.bodies.put(body)
 	if body.DeletionTimestamp != nil {
 		w.Claims.Release(body.Name)
 	} else {
@@ -219,11 +215,7 @@ func (w *Works) patch(ctx context.Context, work *workv1.ManifestWork, body map[s
 // remember keeps what the hub answered until the watch shows it.
 func (w *Works) remember(body *workv1.ManifestWork) {
 	body.ManagedFields = nil
-	size := 0
-	for i := range body.Spec.Workload.Manifests {
-		size += len(body.Spec.Workload.Manifests[i].Raw)
-	}
-	w.bodies.put(body, size)
+	w.bodies.put(body)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.written[body.Name] = slim(body)
