@@ -38,6 +38,7 @@ func TestLifeOfAFleet(t *testing.T) {
 		chapter{"what somebody deletes comes back", life.repairDeleted},
 		chapter{"what somebody changes is put right", life.repairChanged},
 		chapter{"the hub is restarted and everything goes on", life.restartHub},
+		chapter{"the hub's kube-apiserver dies and everything goes on", life.restartAPIServer},
 		chapter{"the agent is killed and everything goes on", life.killAgent},
 		chapter{"a cluster that is cut off is Unknown, and heals by itself", life.cut},
 		chapter{"ten works are light", life.memory},
@@ -181,6 +182,21 @@ func (l *life) restartHub(t *testing.T) {
 	l.stillDelivers(t, "after-hub-restart")
 }
 
+func (l *life) restartAPIServer(t *testing.T) {
+	require.NoError(t, l.hub.KillProcess(nodes.APIServer))
+	c := l.managed[1]
+	kubectl(t, c, "-n", "shop", "delete", "configmap", "webdemo", "--wait=false")
+	eventually(t, func() error { // what was declared is kept without a hub
+		if uidOf(t, c, "configmap", "webdemo") == "" {
+			return errAbsent
+		}
+		return nil
+	})
+	require.NoError(t, l.hub.Restart(t.Context(), nodes.APIServer))
+	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=90s")
+	l.stillDelivers(t, "after-apiserver-death")
+}
+
 func (l *life) killAgent(t *testing.T) {
 	c := l.managed[0]
 	killed := kill(t, c, "ocm-agent")
@@ -238,8 +254,16 @@ func (l *life) cut(t *testing.T) {
 	require.Contains(t, kubectl(t, l.hub, "get", "managedcluster", "c2", "-o", "jsonpath={.spec.taints[*].key}"), "cluster.open-cluster-management.io/unreachable")
 	_, err := page(t, c, "shop")
 	require.NoError(t, err, "what runs there goes on without a hub")
+	kubectl(t, l.hub, "apply", "-f", work(t, "c2", "declared-meanwhile"))
 	require.NoError(t, c.Heal(t.Context()))
 	l.awaitAvailable(t, "c2")
+	eventually(t, func() error {
+		if uidIn(t, c, "default", "configmap", "declared-meanwhile") == "" {
+			return errAbsent
+		}
+		return nil
+	})
+	kubectl(t, l.hub, "-n", "c2", "delete", "manifestwork", "declared-meanwhile", "--timeout=60s")
 	eventually(t, func() error {
 		if taints := kubectl(t, l.hub, "get", "managedcluster", "c2", "-o", "jsonpath={.spec.taints[*].key}"); taints != "" {
 			return fmt.Errorf("taints %s are still there", taints)

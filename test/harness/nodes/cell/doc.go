@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command cell holds the namespaces that one test cluster lives in: processes,
 // network, mounts, control groups, host name and IPC. It is started by package nodes and is of
 // no use alone.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 // Command pause holds the namespaces of a pod open in test clusters: it waits
 // until it is told to end, and reaps what is left to it. It reads and writes
 // nothing, and it is no part of what the project publishes.
