@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -149,7 +149,7 @@ func checkSegment(metadata map[string]any, field string) error {
 	if err != nil {
 		return err
 	}
-	if faults := path.IsValidPathSegmentName(s); len(faults) > 0 {
+	if faults := content.IsPathSegmentName(s); len(faults) > 0 {
 		return &Error{
 			Field: "metadata." + field, Problem: faults[0],
 			Fix: fmt.Sprintf("correct %q", short(s)),

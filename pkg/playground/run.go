@@ -4,6 +4,7 @@ package playground
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,7 +81,7 @@ func (c *Cluster) run(ctx context.Context, component Component) error {
 		return ok, nil
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("waiting for %s: %w (%v); end of %s:\n%s", component, context.Cause(ctx), last, started.LogFile, process.Tail(started.LogFile, 12))
+		return fmt.Errorf("waiting for %s: %w; end of %s:\n%s", component, errors.Join(context.Cause(ctx), last), started.LogFile, process.Tail(started.LogFile, 12))
 	}
 	return err
 }

@@ -89,7 +89,7 @@ func (e *Executor) outcome(r Result, err error) (Result, error) {
 
 // onlyConflicts tells whether every error joined in err is a write conflict.
 func onlyConflicts(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the structure of this very value is asked for
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyConflicts(e) })
 	}
 	return apierrors.IsConflict(err)

@@ -243,7 +243,9 @@ func filler() *randfill.Filler {
 		},
 		func(when *metav1.Time, c randfill.Continue) { *when = metav1.Unix(int64(c.Int31()), 0) },
 		func(d *metav1.Duration, c randfill.Continue) { d.Duration = time.Duration(c.Int31()) * time.Second },
-		func(q *resource.Quantity, c randfill.Continue) { *q = resource.MustParse(fmt.Sprintf("%dMi", c.Int31())) },
+		func(q *resource.Quantity, c randfill.Continue) {
+			*q = resource.MustParse(fmt.Sprintf("%dMi", c.Int31()))
+		},
 		func(v *intstr.IntOrString, c randfill.Continue) {
 			if *v = intstr.FromInt32(c.Int31()); c.Bool() {
 				*v = intstr.FromString(fmt.Sprintf("%d%%", c.Intn(100)))

@@ -4,6 +4,7 @@ package harness
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -182,7 +183,7 @@ func (g *Gate) pass(to, from net.Conn) {
 				return
 			}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if half, ok := to.(*net.TCPConn); ok {
 				_ = half.CloseWrite()
 			}

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -242,7 +242,7 @@ func handler(f func(any)) cache.ResourceEventHandler {
 
 // strip keeps out of memory what nobody reads.
 func strip(object any) (any, error) {
-	if accessor, err := meta.Accessor(object); err == nil {
+	if accessor, err := apimeta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
 	}
 	return object, nil
@@ -282,7 +282,7 @@ func (m *manager) podChanged(ctx context.Context, object any) {
 
 // contentChanged wakes the pods of a namespace whose Secret or ConfigMap changed.
 func (m *manager) contentChanged(object any) {
-	accessor, err := meta.Accessor(object)
+	accessor, err := apimeta.Accessor(object)
 	if err != nil {
 		return
 	}

@@ -28,7 +28,7 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	s.Set = set
 	member, invalid := Member(set)
 	if s.Invalid = invalid; s.Invalid != nil {
-		return s, nil
+		return s, nil //nolint:nilerr // a bad selector is the set's condition, not a fault of this pass
 	}
 	clusters := &clusterv1.ManagedClusterList{}
 	if err := c.reader.List(ctx, clusters, manager.NotCopied); err != nil {
