@@ -219,7 +219,12 @@ func (l *life) killAgent(t *testing.T) {
 func (l *life) stillDelivers(t *testing.T, name string) {
 	t.Helper()
 	for _, c := range l.managed {
-		kubectl(t, l.hub, "apply", "-f", work(t, c.Name, name))
+		file := work(t, c.Name, name)
+		away := eventually(t, func() error { // admission may be away for a moment
+			_, err := l.hub.Kubectl(t.Context(), "apply", "-f", file)
+			return err
+		})
+		t.Logf("measured: a work for %s was admitted after %.2f s", c.Name, away.Seconds())
 		eventually(t, func() error {
 			_, err := c.Kubectl(t.Context(), "-n", "default", "get", "configmap", name)
 			return err
@@ -251,7 +256,7 @@ func (l *life) cut(t *testing.T) {
 		return nil
 	})
 	t.Logf("measured: cut off to Unknown %.2f s", took.Seconds())
-	require.Contains(t, kubectl(t, l.hub, "get", "managedcluster", "c2", "-o", "jsonpath={.spec.taints[*].key}"), "cluster.open-cluster-management.io/unreachable")
+	awaitTaints(t, l.hub, "c2", "cluster.open-cluster-management.io/unreachable")
 	_, err := page(t, c, "shop")
 	require.NoError(t, err, "what runs there goes on without a hub")
 	kubectl(t, l.hub, "apply", "-f", work(t, "c2", "declared-meanwhile"))
@@ -264,13 +269,19 @@ func (l *life) cut(t *testing.T) {
 		return nil
 	})
 	kubectl(t, l.hub, "-n", "c2", "delete", "manifestwork", "declared-meanwhile", "--timeout=60s")
+	awaitTaints(t, l.hub, "c2", "")
+	kubectl(t, l.hub, "patch", "managedcluster", "c2", "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":60}}`)
+}
+
+// awaitTaints waits until a cluster has these taints and no other.
+func awaitTaints(t *testing.T, hub *nodes.Cluster, cluster, want string) {
+	t.Helper()
 	eventually(t, func() error {
-		if taints := kubectl(t, l.hub, "get", "managedcluster", "c2", "-o", "jsonpath={.spec.taints[*].key}"); taints != "" {
-			return fmt.Errorf("taints %s are still there", taints)
+		if got := kubectl(t, hub, "get", "managedcluster", cluster, "-o", "jsonpath={.spec.taints[*].key}"); got != want {
+			return fmt.Errorf("the taints are %q", got)
 		}
 		return nil
 	})
-	kubectl(t, l.hub, "patch", "managedcluster", "c2", "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":60}}`)
 }
 
 // renewed tells when an agent renewed its lease.
