@@ -72,17 +72,22 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if !first.IsZero() {
 		ch <- prometheus.MustNewConstMetric(clientDesc, prometheus.GaugeValue, float64(first.Unix()))
 	}
-	c.leases(ch, arrivals)
+	c.leases(ch, arrivals, clusters)
 }
 
-// leases makes a histogram of the ages of all leases.
-func (c *collector) leases(ch chan<- prometheus.Metric, arrivals *lease.Arrivals) {
+// leases makes a histogram of the ages of the clusters' leases. Those of former
+// clusters do not count.
+func (c *collector) leases(ch chan<- prometheus.Metric, arrivals *lease.Arrivals, clusters *clusterv1.ManagedClusterList) {
 	now, count, sum := c.clock.Now(), uint64(0), 0.0
 	buckets := map[float64]uint64{}
 	for _, bound := range leaseAges {
 		buckets[bound] = 0
 	}
-	arrivals.Each(func(_ string, b lease.Beat) {
+	for i := range clusters.Items {
+		b, ok := arrivals.Get(clusters.Items[i].Name)
+		if !ok {
+			continue
+		}
 		age := now.Sub(b.Arrived).Seconds()
 		count++
 		sum += age
@@ -91,7 +96,7 @@ func (c *collector) leases(ch chan<- prometheus.Metric, arrivals *lease.Arrivals
 				buckets[bound]++
 			}
 		}
-	})
+	}
 	ch <- prometheus.MustNewConstHistogram(leaseDesc, count, sum, buckets)
 }
 

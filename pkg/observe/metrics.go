@@ -16,8 +16,8 @@ import (
 // NewRegistry makes a registry with the metrics that every process has: Go,
 // the process, ocm_build_info with the version, requests to API servers
 // (rest_client_*) and queues of control loops (workqueue_*, label name is the
-// loop's id). Those of client and queues are global in client-go, so only the
-// first registry of a process gets them.
+// loop's id). Those of client and queues are global in client-go: the last
+// registry of a process gets the first, and the first registry the second.
 func NewRegistry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -46,7 +46,8 @@ func registerClient(r *prometheus.Registry) {
 		}, []string{"code", "method"}),
 	}
 	r.MustRegister(m.latency, m.results)
-	metrics.Register(metrics.RegisterOpts{RequestLatency: m, RequestResult: m})
+	// metrics.Register would lose to a library that registers when it is linked.
+	metrics.RequestLatency, metrics.RequestResult = m, m
 }
 
 // Observe implements metrics.LatencyMetric.

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -82,6 +83,7 @@ type Controller struct {
 	// Only the one worker touches these.
 	made    *certs.Set
 	bundle  string
+	sight   manager.Sight
 	intents map[string]string
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 // gather reads the state from the collections. When the object is being deleted
@@ -131,13 +132,25 @@ func (c *Controller) gatherHooks(s *State) {
 		if h.mutating {
 			list = c.leading.mutating
 		}
-		f, _ := list.Get(reconcile.Key{Name: h.name})
+		f := c.look(list, h.name)
 		hook := Hook{Name: h.name, Version: f.version, Wanted: h.object(s.ClusterManager.Name, s.Certs.Bundle)}
 		if f.is(manager.Stamp(hook.Wanted)) {
 			hook.Wanted = nil
 		}
 		s.Hooks = append(s.Hooks, hook)
 	}
+}
+
+// look reads what is found of an object, and notes whether it changed since
+// this process saw it first.
+func (c *Controller) look(list *watch.Collection[found], name string) found {
+	f, ok := list.Get(reconcile.Key{Name: name})
+	if !ok {
+		c.sight.Forget(name)
+		return f
+	}
+	f.shared = f.shared || !c.sight.Unchanged(name, f.version)
+	return f
 }
 
 // gatherDefinitions prepares the APIs. Reading a definition from the program
@@ -148,7 +161,7 @@ func (c *Controller) gatherDefinitions(s *State) error {
 		clear(c.intents)
 	}
 	for _, name := range definitionNames {
-		f, _ := c.leading.definitions.Get(reconcile.Key{Name: name})
+		f := c.look(c.leading.definitions, name)
 		d := Definition{Name: name, Version: f.version, Established: f.established}
 		if f.release != "" && newer(f.release, c.config.Version) {
 			d.Newer = f.release

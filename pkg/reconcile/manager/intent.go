@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,4 +40,36 @@ func SoleManager(fields []metav1.ManagedFieldsEntry, owner string) bool {
 	return !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Subresource == "" && (f.Manager != owner || f.Operation != metav1.ManagedFieldsOperationApply)
 	})
+}
+
+// Sight remembers the version of objects when this process saw them first. An
+// object of that version is as its stamp says; one that changed since has to be
+// applied again, because a field that somebody removed leaves no trace in the
+// metadata. The zero value is ready. Its methods are safe for concurrent use.
+type Sight struct {
+	mu    sync.Mutex
+	first map[string]string
+}
+
+// Unchanged tells whether the object has the version that was seen first; the
+// first sight is now, if there was none.
+func (s *Sight) Unchanged(object, version string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.first == nil {
+		s.first = map[string]string{}
+	}
+	first, seen := s.first[object]
+	if !seen {
+		s.first[object] = version
+		return true
+	}
+	return first == version
+}
+
+// Forget drops an object that is gone.
+func (s *Sight) Forget(object string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.first, object)
 }

@@ -173,9 +173,8 @@ func (s *scene) testMetrics(t *testing.T) {
 	token, body := s.As(t, "default", "scraper").BearerToken, ""
 	require.True(t, eventually(func() bool {
 		code, body = s.scrape(t, token)
-		return code == http.StatusOK
-	}))
-	require.Contains(t, body, `ocm_clusters{state="available"} 2`)
+		return code == http.StatusOK && strings.Contains(body, `ocm_clusters{state="available"} 2`)
+	}), "%s", body)
 	require.Contains(t, body, `ocm_cluster_lease_age_seconds_count 2`)
 	require.Contains(t, body, `ocm_cluster_certificate_expiry_timestamp_seconds `)
 	require.Contains(t, body, `ocm_serving_certificate_expiry_timestamp_seconds{name="cluster-manager-work-webhook.open-cluster-management.svc"}`)

@@ -56,6 +56,7 @@ type Config struct {
 type Controller struct {
 	config Config
 	exec   *reconcile.Executor
+	sight  manager.Sight
 }
 
 // Register adds the loop to m.

@@ -28,7 +28,7 @@ type Found struct {
 	Version string
 	// Intent is the hash that the last apply of this project left.
 	Intent string
-	// Shared is true when somebody else wrote parts of the object.
+	// Shared is true when somebody else wrote parts of the object, or may have.
 	Shared bool
 	// Finalizers and Deleting tell how far a deletion is.
 	Finalizers []string

@@ -73,7 +73,9 @@ func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, erro
 func (c *Controller) find(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (Found, map[string]string, error) {
 	o := manager.Metadata(kind)
 	err := c.config.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o, manager.NotCopied)
+	object := kind.Kind + " " + namespace + "/" + name
 	if apierrors.IsNotFound(err) {
+		c.sight.Forget(object)
 		return Found{}, nil, nil
 	}
 	if err != nil {
@@ -81,7 +83,7 @@ func (c *Controller) find(ctx context.Context, kind schema.GroupVersionKind, nam
 	}
 	return Found{
 		Exists: true, UID: o.UID, Version: o.ResourceVersion,
-		Intent: o.Annotations[clusterv1.AnnotationIntent], Shared: o.Annotations[manager.SharedAnnotation] != "",
+		Intent: o.Annotations[clusterv1.AnnotationIntent], Shared: o.Annotations[manager.SharedAnnotation] != "" || !c.sight.Unchanged(object, o.ResourceVersion),
 		Finalizers: o.Finalizers, Deleting: o.DeletionTimestamp != nil,
 	}, o.Labels, nil
 }
