@@ -40,7 +40,7 @@ func TestLifeOfAFleet(t *testing.T) {
 		chapter{"the hub is restarted and everything goes on", life.restartHub},
 		chapter{"the hub's kube-apiserver dies and everything goes on", life.restartAPIServer},
 		chapter{"the agent is killed and everything goes on", life.killAgent},
-		chapter{"a cluster that is cut off is Unknown, and heals by itself", life.cut},
+		chapter{"a cluster that is cut off is Unknown and heals by itself", life.cut},
 		chapter{"ten works are light", life.memory},
 		chapter{"a cluster with works is not let go", life.refuseUnjoin},
 		chapter{"a deleted work takes the application along", life.deleteWorks},
