@@ -167,8 +167,8 @@ func (m *Manager) Run(ctx context.Context) error {
 
 // ended hides errors that only say that the run was stopped.
 func ended(ctx context.Context, err error) error {
-	if stopped := ctx.Err() != nil; stopped {
-		return nil
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the error is that of the stop
 	}
 	return err
 }
