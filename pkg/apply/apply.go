@@ -270,7 +270,7 @@ func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Uns
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(manager), manager)
 	if err != nil || patch == nil {
 		// Managed fields that cannot be read are nobody's: nothing to take over.
-		return nil, nil //nolint:nilerr // see above
+		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

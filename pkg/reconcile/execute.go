@@ -237,7 +237,9 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 		"reportingInstance":   "ocm." + e.name,
 		"regarding": map[string]any{
 			"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind,
-			"namespace": regarding.GetNamespace(), "name": regarding.GetName(), "uid": string(regarding.GetUID()),
+			// The API server refuses an event whose object is in another
+			// namespace, also for objects that are in none.
+			"namespace": namespace, "name": regarding.GetName(), "uid": string(regarding.GetUID()),
 		},
 	}}
 	_, err := e.client.Resource(eventsResource).Namespace(namespace).Create(ctx, u, metav1.CreateOptions{})

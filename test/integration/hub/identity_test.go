@@ -3,10 +3,12 @@
 package hub_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -83,6 +85,12 @@ func TestALeaseThatStopsMakesAClusterUnknown(t *testing.T) {
 	s.await(t, "silent", "is tainted", func(mc *clusterv1.ManagedCluster) bool {
 		return len(mc.Spec.Taints) == 1 && mc.Spec.Taints[0].Key == clusterv1.TaintUnreachable && mc.Spec.Taints[0].TimeAdded != nil
 	})
+	require.True(t, eventually(func() bool {
+		list, err := s.kube.EventsV1().Events("silent").List(t.Context(), metav1.ListOptions{})
+		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+			return e.Reason == "AvailableUnknown" && e.Type == "Warning" && e.Regarding.Name == "silent"
+		})
+	}), "an Event tells of it")
 
 	// Its clock is wrong, but it is there: the lease is judged by its arrival.
 	a.renew(t, "silent", -time.Hour)

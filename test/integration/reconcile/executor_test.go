@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -113,6 +114,19 @@ func TestAPlanIsCarriedOutInOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list.Items, 1)
 	require.Equal(t, "All is well", list.Items[0].Object["note"])
+}
+
+func TestAnEventMayTellOfAnObjectThatIsInNoNamespace(t *testing.T) {
+	s := newScene(t)
+	ns, err := typed.Get[corev1.Namespace](t.Context(), s.client, namespaces, "", s.namespace)
+	require.NoError(t, err)
+	_, err = s.executor.Execute(t.Context(), ns, reconcile.Plan{Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: "Seen", Namespace: s.namespace, Message: "m"}}})
+	require.NoError(t, err)
+	list, err := s.client.Resource(events).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	name, _, _ := unstructured.NestedString(list.Items[0].Object, "regarding", "name")
+	require.Equal(t, s.namespace, name)
 }
 
 func TestAPassThatChangesNothingSendsNothing(t *testing.T) {

@@ -91,7 +91,7 @@ func New(c Config) *Tracker {
 func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Lock()
 	t.ctx = ctx
-	t.adjust()
+	t.adjust() //nolint:contextcheck // watches live as long as the tracker, not as the pass that wants them
 	t.mu.Unlock()
 	ticker := t.c.Clock.NewTicker(PollEvery)
 	defer ticker.Stop()
