@@ -58,6 +58,12 @@ func FindBinaries(ctx context.Context) (Binaries, error) {
 	if err != nil {
 		return Binaries{}, err
 	}
+	return BesideBinaries(base)
+}
+
+// BesideBinaries takes the programs of a node from the folder of a control
+// plane's programs.
+func BesideBinaries(base playground.Binaries) (Binaries, error) {
 	dir := filepath.Dir(base.APIServer)
 	found := Binaries{
 		Binaries: base, Scheduler: filepath.Join(dir, "kube-scheduler"),
