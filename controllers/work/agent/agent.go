@@ -148,10 +148,12 @@ func build(cfg Config) (*agent, error) {
 	return a, nil
 }
 
-// client is a copy of a configuration without client-side rate limit.
+// client is a copy of a configuration without client-side rate limit, and
+// without warnings of API servers in the log: they quote what works hold.
 func client(cfg *rest.Config) *rest.Config {
 	out := rest.CopyConfig(cfg)
 	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
+	out.WarningHandler, out.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,12 +153,12 @@ func TestTwoAgentsAtOnceDoNotFight(t *testing.T) {
 
 func TestAnAPIServerThatFailsNowAndThenIsNoHindrance(t *testing.T) {
 	s := newScene(t)
-	n := 0
+	var n atomic.Int64
 	s.sent.fail(func(_ string, r *http.Request) error {
 		if r.Method == http.MethodGet {
 			return nil
 		}
-		if n++; n%2 == 1 {
+		if n.Add(1)%2 == 1 {
 			return errCut
 		}
 		return nil
