@@ -4,10 +4,15 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
+
+// reservedNames are default, which is somebody else's namespace, and the names
+// by which a cluster's rights would be those of all clusters.
+var reservedNames = []string{"default", "registration", "work", "managed-clusters"}
 
 // reservedPrefixes begin the names of namespaces that belong to Kubernetes, to
 // its distributions, or to us; a cluster of such a name would get rights in one.
@@ -23,14 +28,14 @@ func CheckName(name string) error {
 		return usage(fmt.Sprintf("%q cannot be the name of a cluster", name), problems[0], "use lower-case letters, digits and '-', at most 63 characters, for example "+SafeName(name))
 	}
 	if reserved(name) {
-		return usage(fmt.Sprintf("%q cannot be the name of a cluster", name), "the name is reserved: the cluster's namespace on the hub would be one that belongs to somebody else",
-			"choose a name that is not default and does not begin with kube-, openshift- or open-cluster-management")
+		return usage(fmt.Sprintf("%q cannot be the name of a cluster", name), "the name is reserved: the cluster's namespace or rights on the hub would be some that belong to others",
+			"choose a name that is none of "+strings.Join(reservedNames, ", ")+" and does not begin with kube-, openshift- or open-cluster-management")
 	}
 	return nil
 }
 
 func reserved(name string) bool {
-	if name == "default" {
+	if slices.Contains(reservedNames, name) {
 		return true
 	}
 	for _, prefix := range reservedPrefixes {

@@ -22,6 +22,8 @@ func TestNamesOfClusters(t *testing.T) {
 		"a dot":                    {"a.b", "cannot be the name"},
 		"64 letters":               {strings.Repeat("a", 64), "cannot be the name"},
 		"default":                  {"default", "reserved"},
+		"the group of all agents":  {"managed-clusters", "reserved"},
+		"a role of all agents":     {"work", "reserved"},
 		"a namespace of kube":      {"kube-system", "reserved"},
 		"a namespace of OCM":       {"open-cluster-management-agent", "reserved"},
 		"a namespace of OpenShift": {"openshift-x", "reserved"},

@@ -57,7 +57,7 @@ func settled(t testing.TB, try func() error) {
 func TestReservedNamesAreRefusedAtCreation(t *testing.T) {
 	s := sharedHub(t)
 	dyn, _ := s.bootstrap(t)
-	for _, name := range []string{"default", "kube-system", "openshift-x", "open-cluster-management", "open-cluster-management-hub", "registration", "work"} {
+	for _, name := range []string{"default", "kube-system", "openshift-x", "open-cluster-management", "open-cluster-management-hub", "registration", "work", "managed-clusters"} {
 		err := create(dyn, cluster(name))
 		require.True(t, apierrors.IsBadRequest(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, "reserved")

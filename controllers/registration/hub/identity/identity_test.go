@@ -23,7 +23,7 @@ func TestCheckName(t *testing.T) {
 		"work1":   true,
 		"default": false, "kube-system": false, "kube-": false, "openshift-ingress": false,
 		"open-cluster-management": false, "open-cluster-management-hub": false, "open-cluster-managements": false,
-		"registration": false, "work": false,
+		"registration": false, "work": false, "managed-clusters": false,
 		"": false, "a.b": false, "A": false, "-a": false, strings.Repeat("a", 64): false,
 	} {
 		t.Run(name, func(t *testing.T) {

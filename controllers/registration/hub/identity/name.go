@@ -12,8 +12,10 @@ import (
 // reservedNames and reservedPrefixes are namespaces that no cluster may own.
 // registration and work are names of ClusterRoles that all agents share
 // (registration.md 5.2): a cluster of that name would overwrite them.
+// managed-clusters ends the group that all agents are in: what a cluster of that
+// name may do, the agents of all clusters might.
 var (
-	reservedNames    = []string{"default", "registration", "work"}
+	reservedNames    = []string{"default", "registration", "work", "managed-clusters"}
 	reservedPrefixes = []string{"kube-", "openshift-", "open-cluster-management"}
 )
 
@@ -39,5 +41,5 @@ func CheckName(name string) error {
 
 func reservedError(name string) error {
 	return fmt.Errorf("cluster name %q is reserved: a cluster owns the namespace of its name on the hub; "+
-		"default, registration, work, kube-*, openshift-* and open-cluster-management* cannot be used", name)
+		"default, registration, work, managed-clusters, kube-*, openshift-* and open-cluster-management* cannot be used", name)
 }
