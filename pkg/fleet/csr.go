@@ -170,6 +170,12 @@ func (q *Request) identify(trusted []string, tokens []TokenInfo) error {
 	if !q.Groups {
 		return fmt.Errorf("the groups of %q are not those of its kind", q.User)
 	}
+	// The Secret of a token that has ended is gone; its groups stay on record.
+	for _, g := range groups {
+		if cluster, ok := strings.CutPrefix(g, clusterv1.GroupPrefixBootstrapCluster); ok && m != nil && cluster != q.Cluster {
+			return fmt.Errorf("it was sent with token %s, which is for cluster %s only", m[1], cluster)
+		}
+	}
 	return q.bound(tokens)
 }
 

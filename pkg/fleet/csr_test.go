@@ -54,6 +54,12 @@ func TestRequestsAreTrustedByExactIdentity(t *testing.T) {
 		"an agent with a bootstrap token": {func(a *asked) {
 			a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers:managedcluster"}
 		}, StatePending, ""},
+		"a bootstrap token for this cluster, its Secret gone": {func(a *asked) {
+			a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c1"}
+		}, StatePending, ""},
+		"a bootstrap token for another cluster, its Secret gone": {func(a *asked) {
+			a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c10"}
+		}, StateUntrusted, "for cluster c10 only"},
 		"a renewal":                        {func(a *asked) { a.user, a.groups = a.cn, []string{"system:open-cluster-management:c1"} }, StatePending, ""},
 		"a user that is vouched for":       {func(a *asked) { a.user = "alice" }, StatePending, ""},
 		"a user that is not":               {func(a *asked) { a.user = "bob" }, StateUntrusted, "no bootstrap identity"},
