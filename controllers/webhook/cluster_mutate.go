@@ -106,16 +106,21 @@ func (s *Server) defaultSet(ctx context.Context, mc, old *clusterv1.ManagedClust
 // timeTaints stamps taints that are new or changed (registration.md 4.1).
 func (s *Server) timeTaints(mc, old *clusterv1.ManagedCluster) error {
 	now := metav1.NewTime(s.o.Clock.Now())
-	stored := map[string]clusterv1.Taint{}
+	// Several taints may have one key: each is compared with its own like.
+	type like struct {
+		key, value string
+		effect     clusterv1.TaintEffect
+	}
+	stored := map[like]clusterv1.Taint{}
 	for _, t := range old.Spec.Taints {
-		stored[t.Key] = t
+		stored[like{t.Key, t.Value, t.Effect}] = t
 	}
 	var wrong []string
 	for i := range mc.Spec.Taints {
 		t := &mc.Spec.Taints[i]
-		have, known := stored[t.Key]
+		have, known := stored[like{t.Key, t.Value, t.Effect}]
 		switch {
-		case known && have.Value == t.Value && have.Effect == t.Effect:
+		case known:
 			if !sameTime(t.TimeAdded, have.TimeAdded) {
 				wrong = append(wrong, t.Key)
 			}

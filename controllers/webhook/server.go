@@ -31,11 +31,18 @@ const (
 	maxAdmission         = 8 << 20  // an object of at most 3 MiB, twice, with its options
 	maxConversion        = 64 << 20 // a list of objects
 	readTimeout          = 15 * time.Second
+	writeTimeout         = 35 * time.Second // the API server waits for 30 s at most
 	idleTimeout          = 2 * time.Minute
-	stopTimeout          = 5 * time.Second
+	stopTimeout          = 3 * time.Second
 	maxHeaderBytes       = 1 << 16
 	maxConcurrentConvert = 4
 )
+
+// Linger is how long the server goes on after it was told to stop: by then no
+// node sends it new connections any more. One that came later would meet an
+// address that nobody has, and the write behind it would hang until its time is
+// over. The pod's terminationGracePeriodSeconds has to be longer.
+const Linger = 4 * time.Second
 
 // Features are the gates that admission depends on.
 type Features struct {
@@ -57,6 +64,8 @@ type Options struct {
 	Features func() Features
 	// Clock times taints.
 	Clock clock.PassiveClock
+	// Linger is how long to serve on after the end; see the constant.
+	Linger time.Duration
 	// Log gets what cannot be answered.
 	Log logr.Logger
 }
@@ -66,11 +75,14 @@ type Server struct {
 	o         Options
 	listening atomic.Bool
 	converts  chan struct{}
+	// patience is how long an answer may take, its reader included: who reads
+	// nothing must not hold the turns of others for ever.
+	patience time.Duration
 }
 
 // NewServer makes a Server.
 func NewServer(o Options) *Server {
-	return &Server{o: o, converts: make(chan struct{}, maxConcurrentConvert)}
+	return &Server{o: o, converts: make(chan struct{}, maxConcurrentConvert), patience: writeTimeout}
 }
 
 // Listening is nil once the server accepts connections.
@@ -92,12 +104,14 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// Run serves on the listener until ctx ends, and closes it.
+// Run serves on the listener until ctx ends and the time to linger is over, and
+// closes it. It no longer counts as listening from the end of ctx on.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
+		WriteTimeout:      s.patience,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          log.New(io.Discard, "", 0),
@@ -114,6 +128,13 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	case err := <-served:
 		return fmt.Errorf("serving admission: %w", err)
 	case <-ctx.Done():
+	}
+	s.listening.Store(false)
+	server.SetKeepAlivesEnabled(false)
+	select {
+	case err := <-served:
+		return fmt.Errorf("serving admission: %w", err)
+	case <-time.After(s.o.Linger):
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

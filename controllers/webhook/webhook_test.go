@@ -185,6 +185,15 @@ func TestCreationIsCompleted(t *testing.T) {
 	require.Empty(t, got.Finalizers)
 }
 
+func TestTaintsOfOneKeyDoNotLockTheCluster(t *testing.T) {
+	stored := mc(tainted(clusterv1.Taint{Key: "k", Effect: "NoSelect", TimeAdded: at(now.Add(-time.Hour))},
+		clusterv1.Taint{Key: "k", Effect: "PreferNoSelect", TimeAdded: at(now.Add(-2 * time.Hour))}))
+	changed := stored.DeepCopy()
+	changed.Finalizers = []string{"example.com/any"}
+	response := send(t, server(&stated{}, all), webhook.PathMutateCluster, stored, changed, person)
+	require.True(t, response.Allowed, "%v", response.Result)
+}
+
 func TestTaintsAreTimed(t *testing.T) {
 	old := mc(tainted(clusterv1.Taint{Key: "k", Value: "v", Effect: "NoSelect", TimeAdded: at(now.Add(-time.Hour))}))
 	for name, tc := range map[string]struct {
