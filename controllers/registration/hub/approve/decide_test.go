@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -137,4 +138,16 @@ func TestCheckWantsAClientCertificateOfOurSigner(t *testing.T) {
 	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
 	_, err = check(csr, "c1")
 	require.ErrorIs(t, err, identity.ErrNoAgentRequest, "an empty request")
+}
+
+func TestRequestsOfOneSecondHaveAnOrder(t *testing.T) {
+	a, b := open("a", false), open("b", false)
+	b.CSR.CreationTimestamp = metav1.NewTime(now)
+	a.CSR.CreationTimestamp = b.CSR.CreationTimestamp
+	for _, list := range [][]Request{{a, b}, {b, a}} {
+		slices.SortFunc(list, inOrder)
+		require.Equal(t, "a", list[0].Agent.Name)
+	}
+	a.CSR.CreationTimestamp = metav1.NewTime(now.Add(time.Second))
+	require.Positive(t, inOrder(a, b), "the older comes first")
 }

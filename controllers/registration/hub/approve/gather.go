@@ -3,9 +3,11 @@
 package approve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -53,10 +55,15 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		}
 		s.Requests = append(s.Requests, r)
 	}
-	slices.SortFunc(s.Requests, func(a, b Request) int {
-		return a.CSR.CreationTimestamp.Compare(b.CSR.CreationTimestamp.Time)
-	})
+	slices.SortFunc(s.Requests, inOrder)
 	return s, nil
+}
+
+// inOrder puts the oldest first. Requests of one second go by name: the last
+// word of two that come in any order would change with each pass, and each
+// change brings the next pass.
+func inOrder(a, b Request) int {
+	return cmp.Or(a.CSR.CreationTimestamp.Compare(b.CSR.CreationTimestamp.Time), strings.Compare(a.CSR.Name, b.CSR.Name))
 }
 
 // check tells whether the CSR is one of the cluster's agents for a client
