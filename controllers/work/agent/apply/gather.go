@@ -83,15 +83,16 @@ func (c *Controller) resolve(ctx context.Context, work *workv1.ManifestWork, raw
 // under the same field manager. Works that only create or read do not compete,
 // and other managers settle it between them as server-side apply does.
 func (c *Controller) rival(work string, object ledger.Object, id apply.ID, mine apply.Options) string {
-	name, configs, ok := c.c.Works.Claims.Rival(work, object)
-	if !ok || !writes(mine) {
+	if !writes(mine) {
 		return ""
 	}
-	theirs, err := apply.OptionsFor(&workv1.ManifestWorkSpec{ManifestConfigs: configs}, id)
-	if err != nil || !writes(theirs) || theirs.Manager != mine.Manager {
-		return ""
+	for _, r := range c.c.Works.Claims.Rivals(work, object) {
+		theirs, err := apply.OptionsFor(&workv1.ManifestWorkSpec{ManifestConfigs: r.Configs}, id)
+		if err == nil && writes(theirs) && theirs.Manager == mine.Manager {
+			return r.Work
+		}
 	}
-	return name
+	return ""
 }
 
 func writes(o apply.Options) bool {

@@ -101,7 +101,7 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		return s, nil
 	}
 	body, err := c.c.Works.Body(ctx, known)
-	if apierrors.IsNotFound(err) {
+	if missing(err) {
 		return s, nil
 	}
 	s.Work = body
@@ -220,6 +220,10 @@ func (c *Controller) release(ctx context.Context, work *workv1.ManifestWork) (ti
 	return 0, err
 }
 
+// missing tells whether the hub says that there is no such work. A server that
+// does not know the API at all, or stands in the hub's place, does not say that.
+func missing(err error) bool { return apierrors.IsNotFound(err) && !apply.IsNotServed(err) }
+
 // evict deletes the AppliedManifestWork once the hub itself has said that there
 // is no such work. Works of another hub address are not asked for.
 func (c *Controller) evict(ctx context.Context, s State) (time.Duration, error) {
@@ -228,7 +232,7 @@ func (c *Controller) evict(ctx context.Context, s State) (time.Duration, error) 
 		switch {
 		case err == nil:
 			return conflictRetry, nil
-		case !apierrors.IsNotFound(err):
+		case !missing(err):
 			return 0, err
 		}
 	}

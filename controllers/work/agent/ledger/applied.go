@@ -246,12 +246,12 @@ func (a *Applied) known(name string) types.UID {
 	return ""
 }
 
-// forget notes that the one with that UID is deleted.
+// forget notes that the one with that UID is deleted, unless the watch knows.
 func (a *Applied) forget(name string, uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.written, name)
-	if uid != "" {
+	if cached, there := a.collection.Get(reconcile.Key{Name: name}); there && cached.UID == uid {
 		a.gone[name] = uid
 	}
 }

@@ -5,6 +5,7 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -101,7 +102,7 @@ func (c *Claims) put(o Object, work string, next *claim, rivals map[string]bool)
 			others = append(others, have)
 		}
 	}
-	if next == nil || before == nil || before.content != next.content {
+	if next == nil || before == nil || before.content != next.content || !reflect.DeepEqual(before.configs, next.configs) {
 		for _, other := range others {
 			rivals[other.work] = true
 		}
@@ -123,15 +124,23 @@ func (c *Claims) Epoch(work string) uint64 {
 	return c.epochs[work]
 }
 
-// Rival is another work that declares the same object with other content and
-// came before the work; configs are that work's update strategies, which may
-// give it a field manager of its own.
-func (c *Claims) Rival(work string, o Object) (name string, configs []workv1.ManifestConfigOption, ok bool) {
+// Rival is a work that declares the same object with other content and came
+// before.
+type Rival struct {
+	// Work is its name.
+	Work string
+	// Configs are its update strategies, which may give it a field manager of its
+	// own, or keep it from writing at all.
+	Configs []workv1.ManifestConfigOption
+}
+
+// Rivals are all rivals of a work, the oldest first.
+func (c *Claims) Rivals(work string, o Object) []Rival {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	list := c.objects[o]
 	if len(list) < 2 {
-		return "", nil, false
+		return nil
 	}
 	sorted := slices.Clone(list)
 	slices.SortFunc(sorted, func(a, b claim) int {
@@ -141,12 +150,13 @@ func (c *Claims) Rival(work string, o Object) (name string, configs []workv1.Man
 		return strings.Compare(a.work, b.work)
 	})
 	mine := slices.IndexFunc(sorted, func(s claim) bool { return s.work == work })
+	var out []Rival
 	for i := range sorted[:max(mine, 0)] {
 		if sorted[i].content != sorted[mine].content {
-			return sorted[i].work, sorted[i].configs, true
+			out = append(out, Rival{Work: sorted[i].work, Configs: sorted[i].configs})
 		}
 	}
-	return "", nil, false
+	return out
 }
 
 // declared reads what a manifest is about without decoding the rest of it.

@@ -42,9 +42,11 @@ func TestTheOldestClaimHolds(t *testing.T) {
 	}
 	object := Object{"apps", "Deployment", "n", "a"}
 	rival := func(work string) string {
-		name, _, ok := c.Rival(work, object)
-		require.Equal(t, name != "", ok)
-		return name
+		rivals := c.Rivals(work, object)
+		if len(rivals) == 0 {
+			return ""
+		}
+		return rivals[0].Work
 	}
 	c.Set(work("young", 1, manifest("a", "1")))
 	require.Empty(t, take())
@@ -81,10 +83,37 @@ func TestClaimsOfTheSameAgeGoByName(t *testing.T) {
 	strategy := work("a", 1, manifest("a", "2"))
 	strategy.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{}, {UpdateStrategy: &workv1.UpdateStrategy{Type: "CreateOnly"}}}
 	c.Set(strategy)
-	name, configs, ok := c.Rival("b", Object{"apps", "Deployment", "n", "a"})
-	require.True(t, ok)
-	require.Equal(t, "a", name)
-	require.Len(t, configs, 1, "only what picks a strategy is kept")
+	rivals := c.Rivals("b", Object{"apps", "Deployment", "n", "a"})
+	require.Len(t, rivals, 1)
+	require.Equal(t, "a", rivals[0].Work)
+	require.Len(t, rivals[0].Configs, 1, "only what picks a strategy is kept")
+}
+
+func TestAClaimThatOnlyChangesItsStrategyWakesTheOthers(t *testing.T) {
+	var woken []string
+	c := newClaims(func(work string) { woken = append(woken, work) })
+	old := work("old", 9, manifest("a", "1"))
+	c.Set(old)
+	c.Set(work("young", 1, manifest("a", "2")))
+	woken = nil
+	old.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{UpdateStrategy: &workv1.UpdateStrategy{Type: "CreateOnly"}}}
+	epoch := c.Epoch("young")
+	c.Set(old)
+	require.Equal(t, []string{"young"}, woken, "its rival writes no more")
+	require.Greater(t, c.Epoch("young"), epoch)
+	woken = nil
+	c.Set(old)
+	require.Empty(t, woken)
+}
+
+func TestEveryOlderClaimIsARival(t *testing.T) {
+	c := newClaims(func(string) {})
+	for age, name := range []string{"c", "b", "a"} {
+		c.Set(work(name, age, manifest("x", name)))
+	}
+	rivals := c.Rivals("c", Object{"apps", "Deployment", "n", "x"})
+	require.Len(t, rivals, 2)
+	require.Equal(t, []string{"a", "b"}, []string{rivals[0].Work, rivals[1].Work})
 }
 
 func TestBodiesAreBoundedInBytes(t *testing.T) {
