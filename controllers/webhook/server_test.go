@@ -19,27 +19,54 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 )
 
-func TestWhoDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
+// start serves on a loopback port until the returned function is called, which
+// is at the end of the test at the latest. ended gets what Run returned.
+func start(t *testing.T, patience, linger time.Duration) (s *Server, address string, stop func(), ended <-chan error) {
+	t.Helper()
 	set, _, err := certs.DefaultPolicy().Ensure(certs.Set{}, []string{"hub"}, time.Now())
 	require.NoError(t, err)
 	pair, err := tls.X509KeyPair(set.Leaves["hub"].Cert, set.Leaves["hub"].Key)
 	require.NoError(t, err)
-	s := NewServer(Options{
+	s = NewServer(Options{
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
-		Features:    func() Features { return Features{} }, Clock: clocktesting.NewFakePassiveClock(time.Now()),
+		Features:    func() Features { return Features{} }, Clock: clocktesting.NewFakePassiveClock(time.Now()), Linger: linger,
 	})
-	s.patience = 2 * time.Second
+	s.patience = patience
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, l) }()
+	done, result := make(chan struct{}), make(chan error, 1)
+	go func() {
+		defer close(done)
+		result <- s.Run(ctx, l)
+	}()
 	t.Cleanup(func() {
 		cancel()
-		require.NoError(t, <-ended)
+		<-done
 	})
+	return s, l.Addr().String(), cancel, result
+}
 
-	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.Addr().String())
+func TestAServerThatStopsGoesOnForAWhile(t *testing.T) {
+	s, address, stop, ended := start(t, time.Second, 2*time.Second)
+	require.Eventually(t, func() bool { return s.Listening() == nil }, 10*time.Second, time.Millisecond)
+	stop()
+	require.Eventually(t, func() bool { return s.Listening() != nil }, time.Second, time.Millisecond, "it counts as ended at once")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a test of the server
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/", http.NoBody)
+	require.NoError(t, err)
+	answer, err := client.Do(request)
+	require.NoError(t, err, "a connection that was on its way is served")
+	require.NoError(t, answer.Body.Close())
+	require.NoError(t, <-ended)
+	_, err = client.Do(request) //nolint:bodyclose // there is no answer
+	require.Error(t, err)
+}
+
+func TestWhoDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
+	ctx := t.Context()
+	s, address, _, _ := start(t, 2*time.Second, 0)
+	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	require.NoError(t, err)
 	require.NoError(t, raw.(*net.TCPConn).SetReadBuffer(4096))
 	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}) //nolint:gosec // a test of the server

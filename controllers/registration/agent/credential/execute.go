@@ -28,7 +28,7 @@ const (
 	// access is waited for; up to as much again is added at random.
 	joinEvery = time.Hour
 	// callTimeout bounds one request to a hub.
-	callTimeout = 30 * time.Second
+	callTimeout = 15 * time.Second
 )
 
 var clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
@@ -102,8 +102,6 @@ func (c *Controller) createCluster(ctx context.Context, hub dynamic.ResourceInte
 	if err != nil {
 		return err
 	}
-	// Who accepts is the hub's admin; the agent does not even say false.
-	unstructured.RemoveNestedField(u.Object, "spec", "hubAcceptsClient")
 	_, err = hub.Create(ctx, u, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsAlreadyExists(err):
