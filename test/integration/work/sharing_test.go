@@ -147,6 +147,25 @@ func TestTheOlderOfTwoWorksDecidesAndTheYoungerSaysSo(t *testing.T) {
 	s.eventually(func() bool { return s.data("one", "a") == "2" }, "the younger work did not take over")
 }
 
+func TestAWorkThatOnlyCreatesHidesNoRival(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("a-once", []string{configMap("one", "a", "0")}, strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}))
+	s.ready("a-once")
+	s.create("b-older", []string{configMap("one", "a", "1")})
+	s.ready("b-older")
+	s.create("c-younger", []string{configMap("one", "a", "2")})
+	work := s.settled("c-younger", "Applied", metav1.ConditionFalse)
+	require.Contains(t, condition(work, 0, "Applied").Message, "the older ManifestWork b-older declares this object with other content")
+	require.Equal(t, "1", s.data("one", "a"))
+	s.sent.take()
+	require.Never(t, func() bool { return len(writes(s.sent.take(), "spoke")) > 0 }, 2*second, 100*millisecond, "the works fight")
+
+	s.update("b-older", strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}))
+	s.ready("c-younger")
+	require.Equal(t, "2", s.data("one", "a"), "who only creates holds nobody back")
+}
+
 func TestOwnersOfOtherKindsDoNotKeepAnObject(t *testing.T) {
 	s := newScene(t)
 	s.start()

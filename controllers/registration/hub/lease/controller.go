@@ -49,6 +49,8 @@ type Controller struct {
 
 	mu    sync.Mutex
 	views map[string]view
+	// told is when a cluster was last seen to be said to be away.
+	told map[string]time.Time
 }
 
 // view is what a renewal needs to know of its cluster to tell whether it
@@ -63,7 +65,7 @@ type view struct {
 func Register(m *manager.Manager, c Config) {
 	controller := &Controller{
 		config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
-		queue: reconcile.NewQueue(Name), wheel: NewWheel(c.Clock), views: map[string]view{},
+		queue: reconcile.NewQueue(Name), wheel: NewWheel(c.Clock), views: map[string]view{}, told: map[string]time.Time{},
 	}
 	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.changed)
 	c.Arrivals.OnBeat(controller.beat)
@@ -81,6 +83,7 @@ func (c *Controller) changed(old, current *clusterv1.ManagedCluster) {
 	if current == nil {
 		c.mu.Lock()
 		delete(c.views, old.Name)
+		delete(c.told, old.Name)
 		c.mu.Unlock()
 		c.wheel.Drop(old.Name)
 		return
@@ -89,6 +92,9 @@ func (c *Controller) changed(old, current *clusterv1.ManagedCluster) {
 	c.mu.Lock()
 	before, known := c.views[current.Name]
 	c.views[current.Name] = now
+	if old != nil && available(old) != available(current) && available(current) == metav1.ConditionUnknown {
+		c.told[current.Name] = c.config.Clock.Now()
+	}
 	c.mu.Unlock()
 	if !known || before != now || old == nil || (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil) ||
 		available(old) != available(current) {

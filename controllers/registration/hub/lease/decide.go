@@ -20,18 +20,32 @@ type State struct {
 	Cluster *clusterv1.ManagedCluster
 	// Beat is what is known of its lease; nil when there is none.
 	Beat *Beat
+	// Told is when the hub said last that the cluster is away; zero: not since
+	// this process started.
+	Told time.Time
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// Grace is how long a cluster may go without renewing its lease.
+// maxGrace bounds the grace time: five times the longest duration that the API
+// takes is more than a time.Duration holds, and less than nothing would be left.
+const maxGrace = 10 * 365 * 24 * time.Hour
+
+// Grace is how long a cluster may go without renewing its lease, at most ten
+// years.
 func Grace(mc *clusterv1.ManagedCluster) time.Duration {
 	seconds := mc.Spec.LeaseDurationSeconds
 	if seconds <= 0 {
 		seconds = clusterv1.DefaultLeaseDurationSeconds
 	}
-	return time.Duration(seconds) * clusterv1.LeaseGraceFactor * time.Second
+	duration := time.Duration(seconds) * time.Second
+	return min(duration, maxGrace/clusterv1.LeaseGraceFactor) * clusterv1.LeaseGraceFactor
 }
+
+// repeat is the least time between two times that a cluster is said to be away.
+// An agent that reports but does not renew contradicts at once, and without a
+// pause the two would write as fast as they can.
+const repeat = 10 * time.Second
 
 // Expiry is when the cluster becomes Unknown if it does not renew.
 func (s State) Expiry() time.Time {
@@ -64,6 +78,10 @@ func Decide(s State) reconcile.Plan {
 func away(s State, mc *clusterv1.ManagedCluster, plan *reconcile.Plan, message string) {
 	c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
 	if c != nil && c.Status == metav1.ConditionUnknown && c.Reason == clusterv1.ReasonManagedClusterLeaseUpdateStopped {
+		return
+	}
+	if rest := s.Told.Add(repeat).Sub(s.Now); !s.Told.IsZero() && rest > 0 {
+		plan.RequeueAfter = rest
 		return
 	}
 	set(mc, s.Now, metav1.Condition{

@@ -4,6 +4,7 @@ package lease
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -86,6 +88,22 @@ func TestGraceFollowsTheCluster(t *testing.T) {
 	require.Equal(t, 300*time.Second, Grace(mc))
 	mc.Spec.LeaseDurationSeconds = 2
 	require.Equal(t, 10*time.Second, Grace(mc))
+	mc.Spec.LeaseDurationSeconds = math.MaxInt32
+	require.Equal(t, 10*365*24*time.Hour, Grace(mc), "five times that does not fit")
+}
+
+func TestWhoContradictsIsNotContradictedAtOnce(t *testing.T) {
+	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
+	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}
+	s := State{Cluster: mc, Beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)}, Told: ago(4 * time.Second), Now: now}
+	plan := Decide(s)
+	require.Equal(t, metav1.ConditionTrue, available(plan.Object.(*clusterv1.ManagedCluster)))
+	require.Empty(t, plan.Events)
+	require.Equal(t, 6*time.Second, plan.RequeueAfter)
+	s.Told = ago(10 * time.Second)
+	plan = Decide(s)
+	require.Equal(t, metav1.ConditionUnknown, available(plan.Object.(*clusterv1.ManagedCluster)))
+	require.Zero(t, plan.RequeueAfter)
 }
 
 func TestTheWheelCallsEachNameOnceWhenItIsDue(t *testing.T) {
@@ -161,4 +179,27 @@ func TestArrivalsKeepWhenARenewalWasSeen(t *testing.T) {
 	require.NoError(t, s.Resync())
 	require.NoError(t, s.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "c4"}}), "a lease that was never renewed")
 	require.False(t, a.Fresh("c4", time.Minute))
+}
+
+func TestWhenTheHubSaidThatAClusterIsAwayIsRemembered(t *testing.T) {
+	clk := clocktesting.NewFakeClock(now)
+	c := &Controller{
+		config: Config{Clock: clk, Arrivals: NewArrivals(clk)}, queue: reconcile.NewQueue("test"), wheel: NewWheel(clk),
+		views: map[string]view{}, told: map[string]time.Time{},
+	}
+	is := func(status metav1.ConditionStatus) *clusterv1.ManagedCluster {
+		mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
+		mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: status}}
+		return mc
+	}
+	c.changed(nil, is("Unknown"))
+	require.Empty(t, c.told, "that was said before this process started")
+	c.changed(is("Unknown"), is("True"))
+	require.Empty(t, c.told)
+	c.changed(is("True"), is("Unknown"))
+	s, err := c.gather(t.Context(), is("True"))
+	require.NoError(t, err)
+	require.Equal(t, now, s.Told)
+	c.changed(is("Unknown"), nil)
+	require.Empty(t, c.told)
 }

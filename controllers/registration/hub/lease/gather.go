@@ -14,5 +14,8 @@ func (c *Controller) gather(_ context.Context, mc *clusterv1.ManagedCluster) (St
 	if b, ok := c.config.Arrivals.Get(mc.Name); ok {
 		s.Beat = &b
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.Told = c.told[mc.Name]
 	return s, nil
 }
