@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -23,6 +26,19 @@ import (
 
 // pageSize is how many objects one page of a list holds at most.
 const pageSize = 500
+
+// arrival is how soon the first list is tried again that an API server refuses
+// because it does not know yet what was written just now, rights or a
+// definition: eight times in about two seconds.
+var arrival = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.8, Jitter: 0.2, Steps: 8}
+
+// A watch that is not answered in time, or whose connection breaks while it is
+// asked for, is an empty watch to client-go and no error. Here it is one: the
+// API server is away, and whoever asks again without a pause does not help it.
+var (
+	unanswered    = reflect.TypeOf(apiwatch.NewEmptyWatch())
+	errUnanswered = errors.New("the API server did not answer in time")
+)
 
 // Options say what a Collection holds.
 type Options[T any] struct {
@@ -45,8 +61,9 @@ type Options[T any] struct {
 // Collection is a local copy of a collection of API objects. Its methods are
 // safe for concurrent use.
 type Collection[T any] struct {
-	o        Options[T]
-	onChange []func(reconcile.Key)
+	o         Options[T]
+	onChange  []func(reconcile.Key)
+	onOutcome []func(error)
 
 	mu     sync.RWMutex
 	items  map[reconcile.Key]T
@@ -64,6 +81,11 @@ func New[T any](o Options[T]) *Collection[T] {
 // the key of each object that was added, changed or removed. It must be called
 // before Run and the function must not block.
 func (c *Collection[T]) OnChange(f func(reconcile.Key)) { c.onChange = append(c.onChange, f) }
+
+// OnOutcome registers a function that is called with the outcome of each list
+// and of each start of a watch; nil means that the API server answered. It must
+// be called before Run and the function must not block.
+func (c *Collection[T]) OnOutcome(f func(error)) { c.onOutcome = append(c.onOutcome, f) }
 
 // Get returns what is stored of an object.
 func (c *Collection[T]) Get(k reconcile.Key) (T, bool) {
@@ -120,7 +142,9 @@ func (c *Collection[T]) setErr(err error) {
 }
 
 // Run keeps the collection current until ctx ends. It retries for ever, with
-// client-go's back-off between 0.8 and 30 seconds; Err tells why it has to.
+// client-go's back-off between 0.8 and 60 seconds; Err tells why it has to. Only
+// the first list is tried again sooner, when it is forbidden or not found: a
+// collection is often read as soon as somebody gave the right to.
 func (c *Collection[T]) Run(ctx context.Context) error {
 	r := cache.NewReflectorWithOptions(c.listWatch(), &unstructured.Unstructured{}, (*store[T])(c),
 		cache.ReflectorOptions{Name: c.o.Resource.Resource, TypeDescription: c.o.Resource.String()})
@@ -136,9 +160,14 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 		o.FieldSelector, o.LabelSelector = c.o.FieldSelector, c.o.LabelSelector
 		return o
 	}
+	first := true
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := api.List(ctx, selected(o))
+			tries := wait.Backoff{Steps: 1}
+			if first {
+				first, tries = false, arrival
+			}
+			list, err := retry(ctx, tries, func() (*unstructured.UnstructuredList, error) { return api.List(ctx, selected(o)) })
 			c.note(ctx, "list", err)
 			if err != nil {
 				return nil, err
@@ -147,6 +176,9 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			w, err := api.Watch(ctx, selected(o))
+			if err == nil && reflect.TypeOf(w) == unanswered {
+				w, err = nil, errUnanswered
+			}
 			c.note(ctx, "watch", err)
 			if err != nil {
 				return nil, err
@@ -156,6 +188,19 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 	}
 }
 
+// retry calls list until it succeeds, fails with what does not pass, or has
+// failed as often as tries say. The error is that of the last call.
+func retry[L any](ctx context.Context, tries wait.Backoff, list func() (L, error)) (out L, err error) {
+	ended := wait.ExponentialBackoffWithContext(ctx, tries, func(context.Context) (bool, error) {
+		out, err = list()
+		return !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err), nil
+	})
+	if err == nil {
+		err = ended
+	}
+	return out, err
+}
+
 // note keeps the error of a request, and logs it where it is a new one.
 func (c *Collection[T]) note(ctx context.Context, verb string, err error) {
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
@@ -163,6 +208,9 @@ func (c *Collection[T]) note(ctx context.Context, verb string, err error) {
 	}
 	before := c.Err()
 	c.setErr(err)
+	for _, f := range c.onOutcome {
+		f(err)
+	}
 	if err != nil && (before == nil || before.Error() != err.Error()) {
 		c.o.Log.Info("Collection cannot be read and will be tried again", "verb", verb, "resource", c.o.Resource.Resource, "namespace", c.o.Namespace, "error", err.Error())
 	}
@@ -171,7 +219,34 @@ func (c *Collection[T]) note(ctx context.Context, verb string, err error) {
 // store is the side of a Collection that the reflector writes to.
 type store[T any] Collection[T]
 
-var _ cache.ReflectorStore = (*store[any])(nil)
+var _ cache.TransformingStore = (*store[any])(nil)
+
+// kept is what is stored of one object; keep is false for those that are left
+// out.
+type kept[T any] struct {
+	key  reconcile.Key
+	item T
+	keep bool
+}
+
+// Transformer makes the reflector hold, while it collects the first list, only
+// what will be stored of each object, and a key of those that will not.
+func (s *store[T]) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) { return s.reduce(obj) }
+}
+
+// reduce makes of an object of the API what is stored of it.
+func (s *store[T]) reduce(obj any) (*kept[T], error) {
+	switch o := obj.(type) {
+	case *kept[T]:
+		return o, nil
+	case *unstructured.Unstructured:
+		k := &kept[T]{key: keyOf(o)}
+		k.item, k.keep = s.o.Keep(o)
+		return k, nil
+	}
+	return nil, fmt.Errorf("storing %T: not an object of the API", obj)
+}
 
 // Add stores an object that came by a watch.
 func (s *store[T]) Add(obj any) error { return s.put(obj) }
@@ -194,14 +269,14 @@ func (s *store[T]) Delete(obj any) error {
 func (s *store[T]) Replace(list []any, _ string) error {
 	present := make(map[reconcile.Key]bool, len(list))
 	for _, obj := range list {
-		u, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("storing %T: not an object of the API", obj)
-		}
-		present[keyOf(u)] = true
-		if err := s.put(u); err != nil {
+		k, err := s.reduce(obj)
+		if err != nil {
 			return err
 		}
+		if k.keep {
+			present[k.key] = true
+		}
+		s.store(k)
 	}
 	for _, k := range s.missing(present) {
 		s.drop(k)
@@ -227,21 +302,23 @@ func (s *store[T]) missing(present map[reconcile.Key]bool) []reconcile.Key {
 }
 
 func (s *store[T]) put(obj any) error {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return fmt.Errorf("storing %T: not an object of the API", obj)
+	k, err := s.reduce(obj)
+	if err != nil {
+		return err
 	}
-	k := keyOf(u)
-	item, keep := s.o.Keep(u)
-	if !keep {
-		s.drop(k)
-		return nil
+	s.store(k)
+	return nil
+}
+
+func (s *store[T]) store(k *kept[T]) {
+	if !k.keep {
+		s.drop(k.key)
+		return
 	}
 	s.mu.Lock()
-	s.items[k] = item
+	s.items[k.key] = k.item
 	s.mu.Unlock()
-	s.tell(k)
-	return nil
+	s.tell(k.key)
 }
 
 // drop removes the key and tells of it, if it was stored.
