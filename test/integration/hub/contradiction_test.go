@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// An agent that reports but cannot renew says that the cluster is available as
+// often as the hub says that it is not.
+func TestHubAndAgentDoNotContradictEachOtherWithoutEnd(t *testing.T) {
+	s := sharedHub(t)
+	a := s.register(t, "loud", "agent1")
+	require.NoError(t, patch(s.dyn, "loud", `{"spec":{"leaseDurationSeconds":1}}`))
+	a.report(t, "loud", metav1.ConditionTrue)
+	away := conditionIs(clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
+	s.await(t, "loud", "is away", away)
+	a.report(t, "loud", metav1.ConditionTrue)
+	told := 0
+	require.Never(t, func() bool {
+		if away(s.get(t, "loud")) {
+			told++
+			a.report(t, "loud", metav1.ConditionTrue)
+		}
+		return told > 1
+	}, 5*time.Second, 10*time.Millisecond)
+	a.report(t, "loud", metav1.ConditionTrue)
+	s.await(t, "loud", "is away again", away)
+	a.renew(t, "loud", 0)
+	a.report(t, "loud", metav1.ConditionTrue)
+}
