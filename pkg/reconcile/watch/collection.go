@@ -167,8 +167,11 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 			if first {
 				first, tries = false, arrival
 			}
-			list, err := retry(ctx, tries, func() (*unstructured.UnstructuredList, error) { return api.List(ctx, selected(o)) })
-			c.note(ctx, "list", err)
+			list, err := retry(ctx, tries, func() (*unstructured.UnstructuredList, error) {
+				list, err := api.List(ctx, selected(o))
+				c.note(ctx, "list", err)
+				return list, err
+			})
 			if err != nil {
 				return nil, err
 			}
