@@ -42,3 +42,11 @@ func (c *appliedCache) remember(k appliedKey, intent []byte, version string) {
 	}
 	c.last[k] = appliedEntry{sha256.Sum256(intent), version}
 }
+
+// forget drops an object that was deleted, or the cache would grow with every
+// object that ever was.
+func (c *appliedCache) forget(k appliedKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, k)
+}

@@ -129,7 +129,11 @@ func (e *Executor) apply(ctx context.Context, a Apply) error {
 func (e *Executor) deleteAll(ctx context.Context, targets []Target) error {
 	var errs []error
 	for _, t := range targets {
-		errs = append(errs, Delete(ctx, e.client, t))
+		err := Delete(ctx, e.client, t)
+		if err == nil {
+			e.applied.forget(appliedKey{t.Resource, Key{Namespace: t.Namespace, Name: t.Name}})
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
