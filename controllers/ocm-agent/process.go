@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent/lock"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
@@ -129,7 +130,7 @@ func (p *process) work(ctx context.Context) error {
 	p.operator = klusterlet.New(klusterlet.Options{
 		Spoke: p.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
 		UserAgent: userAgent(), Secrets: p.secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
-		Accepted: p.accepted.Load, Clock: p.clock, Log: p.log,
+		Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,
 	})
 	return runAll(ctx, p.processLoops())
 }
@@ -142,6 +143,14 @@ func (p *process) reported() {
 	if s := p.current.Load(); s != nil {
 		s.status.Wake()
 	}
+}
+
+// trouble is what of the talk with the hub fails.
+func (p *process) trouble() agent.Trouble {
+	if s := p.current.Load(); s != nil {
+		return s.contact.Trouble()
+	}
+	return agent.Trouble{}
 }
 
 func (p *process) setAccepted(accepted bool) {

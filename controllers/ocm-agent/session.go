@@ -27,6 +27,8 @@ import (
 // again.
 const (
 	firstLook, lastLook = 50 * time.Millisecond, 10 * time.Second
+	// lookGrowth keeps the wait at a seventh of the time that has passed.
+	lookGrowth = 8.0 / 7
 	// firstRestart and lastRestart bound the pause after works stopped with an
 	// error.
 	firstRestart, lastRestart = time.Second, time.Minute
@@ -46,7 +48,16 @@ type session struct {
 	prober    *status.Prober
 	heartbeat *heartbeat.Controller
 	status    *status.Controller
+	contact   *agent.Contact
 }
+
+// What a session does on the hub anyway, by which it knows whether the hub is
+// there.
+const (
+	renewing = "renewing the lease"
+	watching = "watching the ManagedCluster"
+	finding  = "looking at the ManagedCluster"
+)
 
 // serve runs a session until ctx ends; the loops start when the hub has
 // accepted the cluster.
@@ -68,7 +79,7 @@ func (p *process) serve(ctx context.Context, s agent.Session) {
 }
 
 func (p *process) newSession(s agent.Session, log logr.Logger) *session {
-	one := &session{Session: s, process: p, log: log}
+	one := &session{Session: s, process: p, log: log, contact: agent.NewContact(p.clock, p.reported)}
 	one.clusters = watch.New(watch.Options[*clusterv1.ManagedCluster]{
 		Client: s.Link.Client, Resource: clustersResource, FieldSelector: "metadata.name=" + s.Identity.Cluster, Log: log,
 		Keep: func(u *unstructured.Unstructured) (*clusterv1.ManagedCluster, bool) {
@@ -84,17 +95,30 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 	one.prober = &status.Prober{Client: p.http, Host: p.spoke.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
 	one.heartbeat = heartbeat.New(heartbeat.Options{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Clock: p.clock, Random: rand.Float64,
+		Outcome: func(err error) { one.contact.Note(renewing, err) },
 	})
 	one.status = status.New(status.Options{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Nodes: one.nodes, Claims: one.claims,
 		Prober: one.prober, Credential: p.credential.Report, Clock: p.clock,
 		MaxClaims: s.Settings.MaxClaims, ReservedSuffixes: s.Settings.ReservedSuffixes,
 	})
-	one.clusters.OnChange(func(k reconcile.Key) {
-		cluster, ok := one.clusters.Get(k)
-		p.setAccepted(ok && accepted(cluster))
-	})
+	one.clusters.OnOutcome(func(err error) { one.contact.Note(watching, err) })
+	one.clusters.OnChange(one.found)
 	return one
+}
+
+// found notes what the hub's ManagedCluster says about the agent's place there.
+func (s *session) found(k reconcile.Key) {
+	cluster, ok := s.clusters.Get(k)
+	s.process.setAccepted(ok && accepted(cluster))
+	switch {
+	case !ok:
+		s.contact.Note(finding, agent.ErrNoCluster)
+	case !accepted(cluster):
+		s.contact.Note(finding, agent.ErrNotAccepted)
+	default:
+		s.contact.Note(finding, nil)
+	}
 }
 
 func accepted(c *clusterv1.ManagedCluster) bool {
@@ -104,7 +128,7 @@ func accepted(c *clusterv1.ManagedCluster) bool {
 // awaitAccepted waits until the hub has given the agent its rights.
 func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 	log := logr.FromContextOrDiscard(ctx)
-	for wait := firstLook; ; wait = min(wait*3/2, lastLook) {
+	for wait := firstLook; ; wait = min(time.Duration(lookGrowth*float64(wait)), lastLook) {
 		c, err := typed.Get[clusterv1.ManagedCluster](ctx, s.Link.Client, clustersResource, "", s.Identity.Cluster)
 		switch {
 		case ctx.Err() != nil:

@@ -21,7 +21,7 @@ import (
 var reviewsResource = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 
 // accessTimeout bounds all questions about one kubeconfig.
-const accessTimeout = 15 * time.Second
+const accessTimeout = 10 * time.Second
 
 // right is one thing that an agent must be allowed to do on the hub.
 type right struct {
@@ -72,6 +72,8 @@ func hubRights(cluster string) []right {
 type asker struct {
 	clock     clock.PassiveClock
 	userAgent string
+	// brief remembers a consent only for a while, too: a token expires.
+	brief bool
 
 	about string
 	at    time.Time
@@ -87,7 +89,7 @@ func (a *asker) forget() {
 
 // ask tells what the hub grants to the credential of c; about identifies it.
 func (a *asker) ask(ctx context.Context, about string, c *kubeconfig.Config, rights []right) Access {
-	fresh := a.last.granted() || a.clock.Since(a.at) < unauthorizedRetry
+	fresh := (a.last.granted() && !a.brief) || a.clock.Since(a.at) < unauthorizedRetry
 	if a.about == about && fresh {
 		return a.last
 	}

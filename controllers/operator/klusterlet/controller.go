@@ -57,6 +57,9 @@ type Options struct {
 	// Accepted tells whether the hub grants the agent its rights, as far as it
 	// is known; a change makes the hub be asked again.
 	Accepted func() bool
+	// Trouble is what of the talk with the hub fails; a change of it comes with
+	// a Wake.
+	Trouble func() agent.Trouble
 	Clock    clock.PassiveClock
 	Log      logr.Logger
 }
@@ -78,7 +81,7 @@ type Controller struct {
 func New(o Options) *Controller {
 	c := &Controller{
 		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Spoke, LoopName, o.Clock),
-		bootstrap: asker{clock: o.Clock, userAgent: o.UserAgent}, hub: asker{clock: o.Clock, userAgent: o.UserAgent},
+		bootstrap: asker{clock: o.Clock, userAgent: o.UserAgent, brief: true}, hub: asker{clock: o.Clock, userAgent: o.UserAgent},
 	}
 	c.klusterlets = watch.New(watch.Options[*operatorv1.Klusterlet]{
 		Client: o.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name=" + o.Name, Log: o.Log, Keep: keepKlusterlet(o.Log),
@@ -161,6 +164,7 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 	s := State{
 		Now: c.o.Clock.Now(), Klusterlet: k, Wanted: c.o.Definitions, Live: map[string]Definition{},
 		Version: c.o.Version, Namespace: c.o.Namespace, Registration: c.o.Registration.Report(), WorkProblem: c.o.WorkProblem(),
+		Trouble: c.o.Trouble(),
 	}
 	for i, u := range c.o.Definitions {
 		if d, ok := c.definitions[i].Get(reconcile.Key{Name: u.GetName()}); ok {
@@ -184,7 +188,7 @@ func (c *Controller) gatherAccess(ctx context.Context, s *State) {
 		s.HubSecret = secret.Data
 		kept := credential.ReadKept(secret, true)
 		s.Hub = Access{Problem: kept.Problem}
-		if kept.Config != nil && kept.Identity.Cluster != "" {
+		if kept.Config != nil && kept.Identity.Cluster != "" && s.Registration.Unusable == "" {
 			s.Hub = c.hub.ask(ctx, string(secret.UID)+secret.ResourceVersion, kept.Config, hubRights(kept.Identity.Cluster))
 		}
 	}
@@ -194,6 +198,11 @@ func (c *Controller) gatherAccess(ctx context.Context, s *State) {
 	}
 	s.BootstrapSecret = secret.Data
 	if reason, _ := s.hubReason(); reason == "" {
+		return
+	}
+	if s.silent() {
+		// Both kubeconfigs go to one hub while there is a session.
+		s.Bootstrap = Access{Problem: "it goes to the same hub"}
 		return
 	}
 	read := credential.ReadBootstrap(secret, true)

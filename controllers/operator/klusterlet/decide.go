@@ -3,6 +3,7 @@
 package klusterlet
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -33,6 +34,9 @@ const (
 	// unauthorizedRetry is how soon access is asked about again that the hub
 	// has not granted yet (operator.md 2.6).
 	unauthorizedRetry = 30 * time.Second
+	// patience is how long the talk with the hub may fail before it is told: a
+	// hub that starts again does not answer for a moment.
+	patience = 5 * time.Second
 	// stopRetry is how soon it is looked again whether the registration stopped.
 	stopRetry = 100 * time.Millisecond
 )
@@ -74,6 +78,8 @@ type State struct {
 	BootstrapSecret, HubSecret map[string][]byte
 	// Bootstrap and Hub are what the hub says about them.
 	Bootstrap, Hub Access
+	// Trouble is what of the talk with the hub fails.
+	Trouble agent.Trouble
 	// WorkProblem is why works are not carried out, empty while they are.
 	WorkProblem string
 }
@@ -223,7 +229,7 @@ func (s State) connection(k *operatorv1.Klusterlet) time.Duration {
 	hub, message := s.hubReason()
 	if hub == "" {
 		s.set(k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional, "The agent has access to the hub")
-		return 0
+		return s.untilLost()
 	}
 	bootstrap, more := s.bootstrapReason()
 	parts := []string{message, more}
@@ -233,10 +239,26 @@ func (s State) connection(k *operatorv1.Klusterlet) time.Duration {
 	default:
 	}
 	s.set(k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionTrue, bootstrap+","+hub, sentences(parts))
-	if hub == operatorv1.ReasonHubKubeConfigUnauthorized || !s.Bootstrap.granted() {
+	if !s.silent() && (hub == operatorv1.ReasonHubKubeConfigUnauthorized || s.Hub.Problem != "" || !s.Bootstrap.granted()) {
 		return unauthorizedRetry
 	}
 	return 0
+}
+
+// lost tells whether the talk with the hub has failed for too long.
+func (s State) lost() bool { return s.Trouble.Problem != "" && s.untilLost() == 0 }
+
+// silent tells whether it fails because the hub does not answer. The loops that
+// found that out go on trying; nothing else has to ask.
+func (s State) silent() bool { return s.lost() && !s.Trouble.Refused }
+
+// untilLost is how long the talk with the hub may still fail; zero when it is
+// lost or nothing fails.
+func (s State) untilLost() time.Duration {
+	if s.Trouble.Problem == "" {
+		return 0
+	}
+	return max(0, s.Trouble.Since.Add(patience).Sub(s.Now))
 }
 
 // hubReason is the half of the reason that is about the kept access.
@@ -249,6 +271,12 @@ func (s State) hubReason() (reason, message string) {
 		return operatorv1.ReasonHubKubeConfigMissing, secret + " has no kubeconfig"
 	case len(s.HubSecret[clusterv1.SecretKeyClusterName]) == 0:
 		return operatorv1.ReasonClusterNameMissing, secret + " has no cluster-name"
+	case s.Registration.Unusable != "":
+		return operatorv1.ReasonHubKubeConfigError, "The kept access cannot be used: " + s.Registration.Unusable
+	case s.silent():
+		return operatorv1.ReasonHubKubeConfigError, fmt.Sprintf("The hub does not answer since %s: %s", stamp(s.Trouble.Since), s.Trouble.Problem)
+	case s.lost():
+		return operatorv1.ReasonHubKubeConfigUnauthorized, fmt.Sprintf("The hub refuses the agent since %s: %s", stamp(s.Trouble.Since), s.Trouble.Problem)
 	case s.Hub.Problem != "":
 		return operatorv1.ReasonHubKubeConfigError, "The kept access does not work: " + s.Hub.Problem
 	case s.Hub.Refused:
@@ -269,6 +297,8 @@ func (s State) bootstrapReason() (reason, message string) {
 	}
 	return operatorv1.ReasonBootstrapSecretFunctional, ""
 }
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func list(missing []string) string {
 	if len(missing) == 0 {

@@ -121,7 +121,17 @@ func TestHubConnection(t *testing.T) {
 		"bootstrap works, an empty hub secret": {func(s *State) { s.HubSecret = map[string][]byte{} }, "BootstrapSecretFunctional,HubKubeConfigMissing", "has no kubeconfig", 0},
 		"no cluster name":                      {func(s *State) { delete(s.HubSecret, "cluster-name") }, "BootstrapSecretFunctional,ClusterNameMissing", "", 0},
 		"the kept access does not work": {func(s *State) { s.Hub.Problem = "no route" },
-			"BootstrapSecretFunctional,HubKubeConfigError", "no route", 0},
+			"BootstrapSecretFunctional,HubKubeConfigError", "no route", 30 * time.Second},
+		"the certificate expired": {func(s *State) {
+			s.Registration = credential.Report{Phase: credential.PhaseConnecting, Unusable: "the certificate expired at noon", Message: "asking"}
+		}, "BootstrapSecretFunctional,HubKubeConfigError", "The kept access cannot be used: the certificate expired at noon. asking", 0},
+		"the hub does not answer any more": {func(s *State) {
+			s.Trouble = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-5 * time.Second)}
+			s.Bootstrap.Problem = "it goes to the same hub"
+		}, "BootstrapSecretError,HubKubeConfigError", "The hub does not answer since 2026-01-01T11:59:55Z: watching: timeout", 0},
+		"the hub refuses the agent": {func(s *State) {
+			s.Trouble = agent.Trouble{Problem: "renewing: Unauthorized", Since: now.Add(-time.Minute), Refused: true}
+		}, "BootstrapSecretFunctional,HubKubeConfigUnauthorized", "The hub refuses the agent since 2026-01-01T11:59:00Z: renewing: Unauthorized", 30 * time.Second},
 		"not accepted yet: asked again": {func(s *State) { s.Hub = Access{Refused: true, Missing: []string{"get leases"}} },
 			"BootstrapSecretFunctional,HubKubeConfigUnauthorized", "get leases", 30 * time.Second},
 		"the bootstrap token is refused": {func(s *State) { s.HubSecret, s.Bootstrap = nil, Access{Refused: true, Missing: []string{"x"}} },
@@ -255,4 +265,12 @@ func TestSpec(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAHubThatIsAwayForAMomentIsNotTold(t *testing.T) {
+	s := serving()
+	s.Trouble = agent.Trouble{Problem: "watching: refused", Since: now.Add(-2 * time.Second)}
+	p := Decide(s)
+	require.Equal(t, "False HubConnectionFunctional", conditions(t, p)["HubConnectionDegraded"])
+	require.Equal(t, 3*time.Second, p.RequeueAfter, "it is looked again when it has lasted")
 }

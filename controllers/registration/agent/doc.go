@@ -8,6 +8,7 @@
 //     certificate;
 //   - Link: a connection to a hub whose certificate is exchanged while it is
 //     in use;
+//   - Contact: what of the talk with a hub fails, and since when;
 //   - Session: all that loops need which run while the agent has access.
 //
 // The loops are packages below: credential (from the bootstrap secret to a hub

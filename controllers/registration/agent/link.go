@@ -13,7 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
@@ -21,12 +20,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 )
 
-// Time limits of a connection to a hub; the same as those of client-go.
+// Time limits of a connection to a hub. A connection that carries nothing any
+// more is noticed after silence and answer together, a hub that does not answer
+// a new one after dial or handshake: less than a minute in all.
 const (
-	dialTimeout      = 30 * time.Second
+	dialTimeout      = 10 * time.Second
 	keepAlive        = 30 * time.Second
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
+	// silenceTimeout is after how much silence the hub is asked for a sign of
+	// life, by a ping of HTTP/2, and answerTimeout how long that may take.
+	silenceTimeout = 30 * time.Second
+	answerTimeout  = 10 * time.Second
 )
 
 // Link is one connection to a hub. Everything that is built from its Config
@@ -68,18 +73,34 @@ func NewLink(c *kubeconfig.Config, userAgent string) (*Link, error) {
 		}
 		proxy = http.ProxyURL(u)
 	}
-	l.transport = utilnet.SetTransportDefaults(&http.Transport{
+	l.transport = &http.Transport{
 		Proxy: proxy, DialContext: l.dialer.DialContext, TLSClientConfig: secured,
 		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: 4,
-	})
+		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: silenceTimeout, PingTimeout: answerTimeout},
+	}
 	// The API server's own fairness limits requests; a limiter here would only
 	// hide its answer.
-	l.Config = &rest.Config{Host: c.Server, BearerToken: c.Token, Transport: l.transport, UserAgent: userAgent, QPS: -1}
+	l.Config = &rest.Config{Host: c.Server, BearerToken: c.Token, Transport: frank{l.transport}, UserAgent: userAgent, QPS: -1}
 	var err error
 	if l.Client, err = dynamic.NewForConfig(l.Config); err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	return l, nil
+}
+
+// frank is a transport whose timeouts are seen. client-go repeats a watch that
+// timed out ten times, for minutes, before its caller learns of it; the loops
+// here repeat for themselves, with growing pauses.
+type frank struct{ *http.Transport }
+
+// RoundTrip sends the request; a timeout of dial or handshake is an error as
+// any other. The end of the request's own time stays what it is.
+func (f frank) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := f.Transport.RoundTrip(r)
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && r.Context().Err() == nil {
+		return nil, errors.New(err.Error())
+	}
+	return answer, err
 }
 
 func (l *Link) clientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate, error) {

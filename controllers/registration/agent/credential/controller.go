@@ -51,6 +51,9 @@ type Report struct {
 	Phase Phase
 	// Message is for people; it holds no credentials.
 	Message string
+	// Unusable is why there is a hub kubeconfig and it is not used, empty when
+	// there is none or it is.
+	Unusable string
 	// Identity is who the agent is or asks to be.
 	Identity agent.Identity
 	// Expires is the end of the certificate in use, zero without one.
@@ -163,8 +166,11 @@ func (c *Controller) reconcile(ctx context.Context, _ reconcile.Key) (reconcile.
 	}
 	p := Decide(s)
 	r := Report{Phase: p.Phase, Message: p.Message, Identity: s.Identity, Renewal: p.Renewal}
-	if p.Own {
+	switch {
+	case p.Own:
 		r.Expires = s.Kept.Expires
+	case s.Kept.Secret != nil:
+		r.Unusable = s.unusable()
 	}
 	err = c.execute(ctx, s, p)
 	switch {

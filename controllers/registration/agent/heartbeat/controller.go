@@ -39,6 +39,8 @@ type Options struct {
 	Clock    clock.PassiveClock
 	// Random returns numbers of 0 to 1, for the jitter.
 	Random func() float64
+	// Outcome is told how each renewal ended, and nil when none is due any more.
+	Outcome func(error)
 }
 
 // Controller is the loop. Make it with New, run it once.
@@ -76,10 +78,17 @@ func (c *Controller) Renewed() time.Time {
 func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	p := Decide(c.gather(key))
 	if !p.Renew {
+		if p.RequeueAfter == 0 {
+			c.o.Outcome(nil)
+		}
 		return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 	}
-	if err := c.renew(ctx); err != nil {
-		return reconcile.Result{}, err
+	err := c.renew(ctx)
+	if ctx.Err() == nil {
+		c.o.Outcome(err)
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("renewing lease %s/%s: %w", c.o.Cluster, clusterv1.LeaseName, err)
 	}
 	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 }
@@ -107,10 +116,7 @@ func (c *Controller) renew(ctx context.Context) error {
 		c.lease = nil
 		err = c.put(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("renewing lease %s/%s: %w", c.o.Cluster, clusterv1.LeaseName, err)
-	}
-	return nil
+	return err
 }
 
 func (c *Controller) put(ctx context.Context) error {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+// bootstrapAt is a bootstrap kubeconfig that leads to the hub by another address.
+func (h *hub) bootstrapAt(t *testing.T, server string) []byte {
+	t.Helper()
+	endpoint := &kubeconfig.Config{ClusterEntry: "hub", Server: server, CAData: h.Config.CAData}
+	raw, err := endpoint.WithToken(h.As(t, "open-cluster-management", clusterv1.BootstrapServiceAccount).BearerToken)
+	require.NoError(t, err)
+	return raw
+}
+
+// degraded waits at most limit for the reason of HubConnectionDegraded and
+// returns how long it took, and the condition.
+func (s *spoke) degraded(t *testing.T, reason string, limit time.Duration) (time.Duration, *metav1.Condition) {
+	t.Helper()
+	var last *metav1.Condition
+	begin := time.Now()
+	require.Eventually(t, func() bool {
+		last = apimeta.FindStatusCondition(s.klusterlet(t).Status.Conditions, "HubConnectionDegraded")
+		return last != nil && last.Reason == reason
+	}, limit, tick, "HubConnectionDegraded is not %s", reason)
+	return time.Since(begin), last
+}
+
+const (
+	away    = "BootstrapSecretError,HubKubeConfigError"
+	refused = "BootstrapSecretFunctional,HubKubeConfigUnauthorized"
+	fine    = "HubConnectionFunctional"
+)
+
+func TestCutNetworkIsToldWithinAMinuteAndItsEndToo(t *testing.T) {
+	t.Parallel()
+	h, s := newHub(t), newSpoke(t)
+	gate := h.Gate(t)
+	s.install(t, config.Options{ClusterName: "cut", BootstrapKubeconfig: h.bootstrapAt(t, gate.Server)})
+	a := s.start(t)
+	h.join(t, "cut")
+	s.degraded(t, fine, wait)
+
+	cut := time.Now()
+	gate.Cut()
+	// The longest that a silent connection can take, and a slow machine.
+	took, c := s.degraded(t, away, 75*time.Second)
+	t.Logf("cut to told: %s: %s", took.Round(time.Millisecond), c.Message)
+	require.Equal(t, metav1.ConditionTrue, c.Status)
+	require.Regexp(t, `^The hub does not answer since \d{4}-.*Z: (watching the ManagedCluster|renewing the lease): .+ The bootstrap kubeconfig does not work: it goes to the same hub`, c.Message)
+	require.WithinDuration(t, cut, c.LastTransitionTime.Time, 75*time.Second)
+
+	gate.Heal()
+	took, c = s.degraded(t, fine, 75*time.Second)
+	t.Logf("healed to told: %s", took.Round(time.Millisecond))
+	require.Equal(t, metav1.ConditionFalse, c.Status)
+	require.True(t, a.running())
+}
+
+func TestHubThatIsDownIsTold(t *testing.T) {
+	t.Parallel()
+	h, s := prepareHub(t, harness.ControlPlane(t, "down-hub")), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "down", BootstrapKubeconfig: h.bootstrap(t)})
+	s.start(t)
+	h.join(t, "down")
+	s.degraded(t, fine, wait)
+
+	require.NoError(t, h.Playground.Kill(playground.APIServer))
+	took, c := s.degraded(t, away, 30*time.Second)
+	t.Logf("killed to told: %s: %s", took.Round(time.Millisecond), c.Message)
+	require.Contains(t, c.Message, "connection refused")
+	require.NoError(t, h.Playground.Restart(t.Context(), playground.APIServer))
+	took, _ = s.degraded(t, fine, 75*time.Second)
+	t.Logf("back to told: %s", took.Round(time.Millisecond))
+}
+
+func TestHubThatRefusesTheAgentIsTold(t *testing.T) {
+	t.Parallel()
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "refused", BootstrapKubeconfig: h.bootstrap(t)})
+	a := s.start(t)
+	h.join(t, "refused")
+	s.degraded(t, fine, wait)
+
+	// Its right to the lease is taken away, and given again.
+	h.change(t, "refused", func(c *clusterv1.ManagedCluster) { c.Spec.LeaseDurationSeconds = 1 })
+	bindings := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
+	name := clusterv1.RolePrefixManagedCluster + "refused" + clusterv1.RoleBindingSuffixRegistration
+	require.NoError(t, h.client.Resource(bindings).Namespace("refused").Delete(t.Context(), name, metav1.DeleteOptions{}))
+	_, c := s.degraded(t, refused, 30*time.Second)
+	require.Regexp(t, "^The hub refuses the agent since .*: renewing the lease: .* is forbidden", c.Message)
+	h.accept(t, "refused")
+	s.degraded(t, fine, wait)
+
+	// The acceptance is withdrawn, and given again.
+	h.condition(t, "refused", clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonHubClusterAdminDenied)
+	_, c = s.degraded(t, refused, 30*time.Second)
+	require.Contains(t, c.Message, "the hub does not accept the cluster any more")
+	h.accept(t, "refused")
+	s.degraded(t, fine, wait)
+
+	// The cluster is removed from the hub, and made again.
+	require.NoError(t, h.client.Resource(clusters).Delete(t.Context(), "refused", metav1.DeleteOptions{}))
+	_, c = s.degraded(t, refused, 30*time.Second)
+	require.Contains(t, c.Message, "the hub has no ManagedCluster of this name any more")
+	create := &clusterv1.ManagedCluster{TypeMeta: metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"}}
+	create.Name = "refused"
+	apply(t, h.client, object(t, create))
+	h.accept(t, "refused")
+	s.degraded(t, fine, wait)
+	require.True(t, a.running())
+}
