@@ -64,6 +64,8 @@ func TestMain(m *testing.M) {
 type spoke struct {
 	*harness.Cluster
 	client dynamic.Interface
+	// front is what the agent reaches the API server by; nil: nothing is between.
+	front *front
 }
 
 func newSpoke(t *testing.T) *spoke {
@@ -115,6 +117,9 @@ func (s *spoke) start(t *testing.T, args ...string) *agent {
 	}
 	dir := t.TempDir()
 	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
+	if s.front != nil {
+		cfg.Host, cfg.CAData = s.front.url, s.front.ca
+	}
 	files := filepath.Join(dir, "var/run/secrets/kubernetes.io/serviceaccount")
 	require.NoError(t, os.MkdirAll(files, 0o700))
 	for name, content := range map[string]string{"token": cfg.BearerToken, "ca.crt": string(cfg.CAData), "namespace": operatorv1.NamespaceAgent} {

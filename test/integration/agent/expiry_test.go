@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"math/big"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// sign issues the certificate of a request for that long, with the hub's own
+// authority. kube-controller-manager signs nothing for less than minutes, and
+// nothing that nobody approved.
+func (h *hub) sign(t *testing.T, name string, life time.Duration) {
+	t.Helper()
+	dir := filepath.Join(h.Playground.Dir, "pki")
+	authority, err := tls.LoadX509KeyPair(filepath.Join(dir, "ca.crt"), filepath.Join(dir, "ca.key"))
+	require.NoError(t, err)
+	live, err := h.client.Resource(requests).Get(t.Context(), name, metav1.GetOptions{})
+	require.NoError(t, err)
+	csr := parsed(t, live)
+	now := time.Now()
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: csr.Subject, NotBefore: now.Add(-time.Second), NotAfter: now.Add(life),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, authority.Leaf, csr.PublicKey, authority.PrivateKey)
+	require.NoError(t, err)
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	require.NoError(t, unstructured.SetNestedField(live.Object, base64.StdEncoding.EncodeToString(certificate), "status", "certificate"))
+	_, err = h.client.Resource(requests).Update(t.Context(), live, metav1.UpdateOptions{}, "status")
+	require.NoError(t, err)
+}
+
+func TestCertificateThatExpiredWhileTheHubWasAwayIsReplacedInProcess(t *testing.T) {
+	t.Parallel()
+	const life = 25 * time.Second
+	h, s := newHub(t), newSpoke(t)
+	gate := h.Gate(t)
+	s.install(t, config.Options{ClusterName: "expired", BootstrapKubeconfig: h.bootstrapAt(t, gate.Server)})
+	a := s.start(t)
+	pid, uid := a.cmd.Process.Pid, string(s.klusterlet(t).UID)
+	first := h.awaitRequest(t, "expired")
+	h.accept(t, "expired")
+	h.sign(t, first.GetName(), life)
+	signed := time.Now()
+	h.awaitCondition(t, "expired", clusterv1.ConditionAvailable, metav1.ConditionTrue)
+	require.Less(t, time.Since(signed), life*3/4, "too slow a machine for a certificate of %s", life)
+
+	gate.Cut()
+	s.awaitKlusterlet(t, "HubConnectionDegraded", away, "The kept access cannot be used: the certificate expired at ")
+	t.Logf("expiry to told: %s", (time.Since(signed) - life).Round(time.Millisecond))
+	require.Len(t, h.requestsOf(t, "expired"), 1, "nothing got through")
+
+	gate.Heal()
+	healed := time.Now()
+	second := h.awaitRequest(t, "expired", first.GetName())
+	user, _, _ := unstructured.NestedString(second.Object, "spec", "username")
+	require.Equal(t, "system:serviceaccount:open-cluster-management:"+clusterv1.BootstrapServiceAccount, user, "an expired certificate asks for nothing")
+	checkRequest(t, second, "expired", uid)
+	h.condition(t, "expired", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
+	h.approve(t, second.GetName())
+	h.awaitCondition(t, "expired", clusterv1.ConditionAvailable, metav1.ConditionTrue)
+	t.Logf("healed to available: %s", time.Since(healed).Round(time.Millisecond))
+	checkNames(t, s, "expired", uid)
+	s.awaitKlusterlet(t, "HubConnectionDegraded", fine, "")
+	require.True(t, a.running())
+	require.Equal(t, pid, a.cmd.Process.Pid)
+}
+
+// checkNames compares who the agent is, as it is kept.
+func checkNames(t *testing.T, s *spoke, cluster, agent string) {
+	t.Helper()
+	kept := s.secret(t.Context(), "hub-kubeconfig-secret")
+	require.Equal(t, cluster, string(kept["cluster-name"]))
+	require.Equal(t, agent, string(kept["agent-name"]))
+}
