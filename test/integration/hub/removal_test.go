@@ -6,6 +6,7 @@ import (
 	"context"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -150,6 +151,13 @@ func TestAStrippedClusterIsStillCleanedUp(t *testing.T) {
 	require.True(t, eventually(func() bool { return !s.hasRole(clusterv1.RolePrefixManagedCluster + "stripped") }))
 	s.letGo(t, works, "stripped", "w")
 	require.True(t, eventually(func() bool { return !s.hasBinding("stripped", ":work") && !s.hasBinding("stripped", ":registration") }))
+
+	// Somebody prepares the next cluster of that name.
+	s.work(t, "stripped", "next", -1)
+	require.Never(t, func() bool {
+		going, _ := s.deleting(t, works, "stripped")
+		return len(going) > 0
+	}, 2*time.Second, tick)
 }
 
 func TestDriftOfRightsIsRepaired(t *testing.T) {

@@ -102,6 +102,10 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	}
 	before := state.Cluster
 	if before == nil {
+		if !state.Owned || empty(state.Groups) {
+			// What comes from now on waits for the next cluster of the name.
+			c.mark(key.Name, false)
+		}
 		before = &clusterv1.ManagedCluster{
 			TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"},
 			ObjectMeta: metav1.ObjectMeta{Name: key.Name},

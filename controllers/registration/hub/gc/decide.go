@@ -132,6 +132,11 @@ func next(s State) ([]reconcile.Target, string) {
 	return nil, ""
 }
 
+// empty tells whether nothing is left.
+func empty(groups []Group) bool {
+	return !slices.ContainsFunc(groups, func(g Group) bool { return len(g.Items) > 0 })
+}
+
 // priority reads the annotation; what is no number from 0 to 100 is 0.
 func priority(annotation string) int {
 	n, err := strconv.Atoi(annotation)
