@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Both versions of the add-on kinds are read and written through the API
+// server, which asks the hub's process at /convert (addon.md 2.7).
+func TestAddOnsAreServedInBothVersions(t *testing.T) {
+	s := sharedHub(t)
+	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), namespace("converted"), metav1.CreateOptions{})
+	require.NoError(t, err)
+	const group, installNamespace = "addon.open-cluster-management.io", "addon.open-cluster-management.io/v1alpha1-install-namespace"
+	in := func(version, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	}
+	object := func(version, kind string, spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "metrics"}, "spec": spec,
+		}}
+	}
+
+	old := s.dyn.Resource(in("v1alpha1", "managedclusteraddons")).Namespace("converted")
+	young := s.dyn.Resource(in("v1beta1", "managedclusteraddons")).Namespace("converted")
+	_, err = old.Create(t.Context(), object("v1alpha1", "ManagedClusterAddOn", map[string]any{"installNamespace": "monitoring"}), metav1.CreateOptions{})
+	require.NoError(t, err)
+	got, err := young.Get(t.Context(), "metrics", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "monitoring", got.GetAnnotations()[installNamespace])
+	got.SetAnnotations(map[string]string{installNamespace: "elsewhere"})
+	_, err = young.Update(t.Context(), got, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	got, err = old.Get(t.Context(), "metrics", metav1.GetOptions{})
+	require.NoError(t, err)
+	where, _, err := unstructured.NestedString(got.Object, "spec", "installNamespace")
+	require.NoError(t, err)
+	require.Equal(t, "elsewhere", where)
+
+	defaults := []any{map[string]any{"group": group, "resource": "addondeploymentconfigs", "name": "small", "namespace": "converted"}}
+	_, err = s.dyn.Resource(in("v1beta1", "clustermanagementaddons")).
+		Create(t.Context(), object("v1beta1", "ClusterManagementAddOn", map[string]any{"defaultConfigs": defaults}), metav1.CreateOptions{})
+	require.NoError(t, err)
+	list, err := s.dyn.Resource(in("v1alpha1", "clustermanagementaddons")).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	supported, _, err := unstructured.NestedSlice(list.Items[0].Object, "spec", "supportedConfigs")
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"name": "small", "namespace": "converted"}, supported[0].(map[string]any)["defaultConfig"])
+}
