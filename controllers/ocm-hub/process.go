@@ -66,7 +66,7 @@ func (p *process) run(ctx context.Context) error {
 	book := certs.NewBook(clustermanager.ServingNames()...)
 	collections.Fill(book, p.Log)
 	admission := webhook.NewServer(webhook.Options{
-		Certificate: book.Certificate, Hub: webhook.NewHub(client), Clock: p.Clock, Linger: webhook.Linger, Log: p.Log.WithName("webhook"),
+		Certificate: book.Certificate, Hub: webhook.NewHub(client), Clock: p.Clock, Linger: webhook.Linger, OnListening: p.serving, Log: p.Log.WithName("webhook"),
 		Features: func() webhook.Features {
 			f := collections.Features()
 			return webhook.Features{DefaultClusterSet: f.DefaultClusterSet, ResourceCleanup: f.ResourceCleanup, NilExecutorValidating: f.NilExecutorValidating}
@@ -121,10 +121,7 @@ func (p *process) serveAdmission(ctx context.Context, s *webhook.Server, book *c
 	if err != nil {
 		return err
 	}
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx, l) }()
-	p.serving()
-	return <-done
+	return s.Run(ctx, l)
 }
 
 func (p *process) setOnServing(f func()) {

@@ -64,6 +64,8 @@ type Options struct {
 	Features func() Features
 	// Clock times taints.
 	Clock clock.PassiveClock
+	// OnListening, unless nil, is called once Listening is nil.
+	OnListening func()
 	// Linger is how long to serve on after the end; see the constant.
 	Linger time.Duration
 	// Log gets what cannot be answered.
@@ -124,6 +126,9 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	go func() { served <- server.Serve(secured) }()
 	s.listening.Store(true)
 	defer s.listening.Store(false)
+	if s.o.OnListening != nil {
+		s.o.OnListening()
+	}
 	select {
 	case err := <-served:
 		return fmt.Errorf("serving admission: %w", err)

@@ -81,3 +81,17 @@ func TestWhoDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
 	require.Eventually(t, func() bool { return len(s.converts) == 1 }, 10*time.Second, time.Millisecond)
 	require.Eventually(t, func() bool { return len(s.converts) == 0 }, 20*time.Second, 10*time.Millisecond)
 }
+
+func TestTheServerListensWhenItSaysSo(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	told := make(chan error, 1)
+	s := NewServer(Options{})
+	s.o.OnListening = func() { told <- s.Listening() }
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, l) }()
+	require.NoError(t, <-told)
+	cancel()
+	require.NoError(t, <-ended)
+}

@@ -387,6 +387,11 @@ func work(executor *workv1.ManifestWorkExecutor, manifests ...string) *workv1.Ma
 	return w
 }
 
+func called(w *workv1.ManifestWork, characters int) *workv1.ManifestWork {
+	w.Name = strings.Repeat("w", characters)
+	return w
+}
+
 func executor(namespace, name string) *workv1.ManifestWorkExecutor {
 	return &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
 		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: namespace, Name: name},
@@ -415,6 +420,9 @@ func TestValidateWork(t *testing.T) {
 		"no manifests":               {nil, work(nil), person, nil, all, 400, "manifests should not be empty"},
 		"no manifests, but it goes":  {work(nil, good), gone, person, nil, all, 0, ""},
 		"too large":                  {nil, work(nil, huge), person, nil, all, 400, "which exceeds the 512000 limit"},
+		"too long a name":            {nil, called(work(nil, good), 189), person, nil, all, 400, "metadata.name: has 189 characters, more than the 188"},
+		"the longest name":           {nil, called(work(nil, good), 188), person, nil, all, 0, ""},
+		"a name that stood before":   {called(work(nil, good), 189), called(work(nil, good), 189), person, nil, all, 0, ""},
 		"no name":                    {nil, work(nil, unnamed), person, nil, all, 400, "name must be set in manifest"},
 		"a generated name":           {nil, work(nil, generated), person, nil, all, 400, "generateName must not be set in manifest"},
 		"no kind":                    {nil, work(nil, `{"metadata":{"name":"a"}}`), person, nil, all, 400, "manifests[0]"},

@@ -22,6 +22,10 @@ import (
 // (work.md 11).
 const maxManifests = 500 << 10
 
+// maxWorkName is how long the name of a work may be: its AppliedManifestWork is
+// named by 64 characters, "-" and the name (work.md 3).
+const maxWorkName = 253 - 65
+
 // nilExecutor is the account that works without an executor are applied by.
 const nilExecutor = "klusterlet-work-sa"
 
@@ -39,6 +43,9 @@ func (s *Server) validateWork(ctx context.Context, r *admissionv1.AdmissionReque
 	if work.DeletionTimestamp != nil {
 		// Nothing may keep the finalizers of a work from being taken off.
 		return nil, nil
+	}
+	if old == nil && len(work.Name) > maxWorkName {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name: has %d characters, more than the %d that an agent can handle", len(work.Name), maxWorkName))
 	}
 	if old == nil || !reflect.DeepEqual(work.Spec.Workload, old.Spec.Workload) {
 		if err := CheckManifests(work.Spec.Workload.Manifests); err != nil {
