@@ -5,10 +5,12 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/status"
 	work "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -34,7 +37,11 @@ const (
 	firstRestart, lastRestart = time.Second, time.Minute
 )
 
-var clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
+var (
+	clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
+	appliedResource  = schema.GroupVersionResource{Group: workv1.GroupVersion.Group, Version: "v1", Resource: "appliedmanifestworks"}
+	claimsResource   = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1alpha1", Resource: "clusterclaims"}
+)
 
 // session is what runs while there is access to a hub.
 type session struct {
@@ -64,6 +71,9 @@ const (
 func (p *process) serve(ctx context.Context, s agent.Session) {
 	log := p.log.WithValues("cluster", s.Identity.Cluster)
 	ctx = logr.NewContext(ctx, log)
+	var priming sync.WaitGroup
+	priming.Go(func() { p.prime(ctx) })
+	defer priming.Wait()
 	if !p.awaitAccepted(ctx, s) {
 		return
 	}
@@ -75,6 +85,18 @@ func (p *process) serve(ctx context.Context, s agent.Session) {
 	}()
 	if err := runAll(ctx, one.sessionLoops()); err != nil {
 		log.Error(err, "Session ended by a loop that must not end")
+	}
+}
+
+// prime asks the own API server once for what the session will watch there. An
+// API server sets up the storage of a definition when it is first asked for,
+// and turns watches away for a second meanwhile; that second would be the first
+// work's.
+func (p *process) prime(ctx context.Context) {
+	for _, gvr := range []schema.GroupVersionResource{appliedResource, claimsResource} {
+		if _, err := p.client.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1}); err != nil && ctx.Err() == nil {
+			logr.FromContextOrDiscard(ctx).V(1).Info("Storage could not be set up in advance", "resource", gvr.Resource, "error", err.Error())
+		}
 	}
 }
 

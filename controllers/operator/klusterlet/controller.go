@@ -60,8 +60,8 @@ type Options struct {
 	// Trouble is what of the talk with the hub fails; a change of it comes with
 	// a Wake.
 	Trouble func() agent.Trouble
-	Clock    clock.PassiveClock
-	Log      logr.Logger
+	Clock   clock.PassiveClock
+	Log     logr.Logger
 }
 
 // Controller is the loop. Make it with New, run it once.

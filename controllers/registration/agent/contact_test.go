@@ -35,7 +35,7 @@ func TestTroubleSaysWhatFailsAndWhetherTheHubRefuses(t *testing.T) {
 		"the object is gone":                 {apierrors.NewNotFound(leases, "l"), `renewing: leases.coordination.k8s.io "l" not found`, true},
 		"the cluster is gone":                {ErrNoCluster, "renewing: the hub has no ManagedCluster of this name any more", true},
 		"the acceptance was withdrawn":       {ErrNotAccepted, "renewing: the hub does not accept the cluster any more", true},
-		"the hub does not answer": {&url.Error{Op: "Put", URL: "https://hub", Err: context.DeadlineExceeded}, "renewing: no answer in time", false},
+		"the hub does not answer":            {&url.Error{Op: "Put", URL: "https://hub", Err: context.DeadlineExceeded}, "renewing: no answer in time", false},
 		"the hub is overloaded":              {apierrors.NewTooManyRequests("slow down", 1), "renewing: slow down", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -149,6 +149,12 @@ func (h *hub) endpoint(entry string) *kubeconfig.Config {
 // accept does what a hub does on acceptance (registration.md 5.1, 5.2 and 5.4).
 func (h *hub) accept(t *testing.T, name string) {
 	t.Helper()
+	h.acceptWithout(t, name, "")
+}
+
+// acceptWithout accepts and leaves out the RoleBinding with that suffix.
+func (h *hub) acceptWithout(t *testing.T, name, leaveOut string) {
+	t.Helper()
 	group := rbacv1.Subject{Kind: "Group", Name: clusterv1.UserPrefix + name}
 	role := clusterv1.RolePrefixManagedCluster + name
 	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
@@ -159,8 +165,13 @@ func (h *hub) accept(t *testing.T, name string) {
 		rule(clusters.Group, "managedclusters", name, "get", "list", "update", "watch"),
 		rule(clusters.Group, "managedclusters/status", name, "patch", "update"))
 	h.bind(t, role, role, "", group)
-	h.bind(t, role+clusterv1.RoleBindingSuffixRegistration, clusterv1.RoleRegistration, name, group)
-	h.bind(t, role+clusterv1.RoleBindingSuffixWork, clusterv1.RoleWork, name, group)
+	for suffix, shared := range map[string]string{
+		clusterv1.RoleBindingSuffixRegistration: clusterv1.RoleRegistration, clusterv1.RoleBindingSuffixWork: clusterv1.RoleWork,
+	} {
+		if suffix != leaveOut {
+			h.bind(t, role+suffix, shared, name, group)
+		}
+	}
 	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
 		"metadata": map[string]any{"namespace": name, "name": clusterv1.LeaseName},
