@@ -127,6 +127,20 @@ func TestTheWheelCallsEachNameOnceWhenItIsDue(t *testing.T) {
 	require.Empty(t, w.slots)
 }
 
+func TestTheWheelTurnsOnWhenTheClockIsSetBack(t *testing.T) {
+	clk := clocktesting.NewFakeClock(now)
+	w := NewWheel(clk)
+	w.Set("a", now.Add(time.Minute))
+	clk.SetTime(now.Add(-time.Hour))
+	require.Equal(t, []string{"a"}, w.turn(), "it is judged anew")
+	w.Set("a", clk.Now().Add(2*time.Second))
+	clk.Step(time.Second)
+	require.Empty(t, w.turn())
+	clk.Step(2 * time.Second)
+	require.Equal(t, []string{"a"}, w.turn())
+	require.Empty(t, w.slots)
+}
+
 func TestTheWheelRunsByItsClock(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
 	w := NewWheel(clk)

@@ -32,7 +32,9 @@ func NewWheel(clk clock.WithTicker) *Wheel {
 
 // Set makes name due at t, instead of whenever it was due before.
 func (w *Wheel) Set(name string, t time.Time) {
-	second := t.Unix() + 1
+	// By how long it is from now on, which stays right when the clock is set.
+	now := w.clock.Now()
+	second := now.Add(t.Sub(now)).Unix() + 1
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if have, ok := w.due[name]; ok {
@@ -91,6 +93,16 @@ func (w *Wheel) turn() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string
+	if now < w.last {
+		// The clock was set back: everybody is judged and set anew.
+		for name := range w.due {
+			out = append(out, name)
+		}
+		clear(w.due)
+		clear(w.slots)
+		w.last = now
+		return out
+	}
 	for second := w.last + 1; second <= now; second++ {
 		for name := range w.slots[second] {
 			delete(w.due, name)
@@ -98,6 +110,6 @@ func (w *Wheel) turn() []string {
 		}
 		delete(w.slots, second)
 	}
-	w.last = max(w.last, now)
+	w.last = now
 	return out
 }
