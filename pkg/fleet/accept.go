@@ -152,9 +152,6 @@ func (o *AcceptOptions) each(ctx context.Context, r *run, names []string, reques
 			defer mu.Unlock()
 			if a.Error != nil {
 				a.Failure = a.Error.Error()
-				if len(names) > 1 {
-					r.note(name, Broken, a.Failure)
-				}
 			}
 			out[i] = a
 			return nil
@@ -250,7 +247,7 @@ func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.Managed
 	}
 	if mc == nil {
 		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no ManagedCluster of that name on " + o.Hub.String(),
-			Fix: fmt.Sprintf("kubectl ocm join %s --context <its context> --hub-context %s", out.Cluster, shellWord(o.Hub.Context))}
+			Fix: fmt.Sprintf("kubectl ocm join %s --context <its context> --hub-context %s", out.Cluster, ShellWord(o.Hub.Context))}
 	}
 	if len(chosen) == 0 && !mc.Spec.HubAcceptsClient && !a.known {
 		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no certificate request of it to approve",
@@ -311,7 +308,7 @@ func (o *AcceptOptions) choose(name string, mc *clusterv1.ManagedCluster, mine [
 	}
 	if len(good) == 0 && bad != nil {
 		return nil, refused(fmt.Sprintf("the request %s of cluster %q cannot be trusted", bad.Name, name), bad.Reason,
-			fmt.Sprintf("kubectl ocm accept %s --deny%s      or, if you know the sender: --requester %s", name, o.Hub.flag(), shellWord(bad.User)))
+			fmt.Sprintf("kubectl ocm accept %s --deny%s      or, if you know the sender: --requester %s", name, o.Hub.flag(), ShellWord(bad.User)))
 	}
 	if len(good) == 0 {
 		return nil, nil
@@ -331,7 +328,7 @@ func (o *AcceptOptions) single(name string, mc *clusterv1.ManagedCluster, good [
 	}
 	if good[0].Identity != "renewal" && mc != nil && alive(mc) {
 		return refused(fmt.Sprintf("another cluster holds the name %q", name), "its agent reports to the hub, and "+good[0].Requester+" asks for the same name",
-			fmt.Sprintf("join the new cluster under another name, or unjoin the old one: kubectl ocm unjoin %s --context <its context> --hub-context %s", name, shellWord(o.Hub.Context)))
+			fmt.Sprintf("join the new cluster under another name, or unjoin the old one: kubectl ocm unjoin %s --context <its context> --hub-context %s", name, ShellWord(o.Hub.Context)))
 	}
 	return nil
 }

@@ -4,14 +4,18 @@ package fleet
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
@@ -76,6 +80,36 @@ func TestManyFailuresBecomeOneError(t *testing.T) {
 	}
 }
 
+func TestErrorsOfTheAPIAreExplained(t *testing.T) {
+	c := &Cluster{Context: "hub", Config: &rest.Config{Host: "https://hub:6443"}}
+	webhook := func(text string) error {
+		return apierrors.NewForbidden(managedClusters.GroupResource(), "c1", errors.New(`admission webhook "v" denied the request: `+text))
+	}
+	for name, tc := range map[string]struct {
+		err  error
+		kind Kind
+		want string
+	}{
+		"no rights":          {apierrors.NewForbidden(managedClusters.GroupResource(), "c1", errors.New("no")), Failed, "cluster-admin"},
+		"admission":          {webhook("reserved"), Failed, "reserved"},
+		"a namespace leaves": {webhook("namespace c1 is terminating"), Failed, "when the namespace is gone"},
+		"no answer":          {&url.Error{Op: "Get", URL: "https://hub", Err: errors.New("connection refused")}, Failed, "check address, network and proxy"},
+		"another CA":         {&url.Error{Op: "Get", URL: "https://hub", Err: errors.New("x509: unknown authority")}, Failed, "--certificate-authority"},
+		"too late":           {&url.Error{Op: "Get", URL: "https://hub", Err: context.DeadlineExceeded}, Timeout, "--timeout"},
+		"wrong login":        {apierrors.NewUnauthorized("no"), Failed, "renew the credentials"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var e *Error
+			require.ErrorAs(t, explain("reading x", c, tc.err), &e)
+			require.Equal(t, tc.kind, e.Kind)
+			require.Contains(t, e.Cause+e.Fix, tc.want)
+		})
+	}
+	require.NotContains(t, explain("x", c, webhook("reserved")).(*Error).Fix, "cluster-admin")
+	canceled := &url.Error{Op: "Get", URL: "https://hub", Err: context.Canceled}
+	require.Equal(t, error(canceled), explain("x", c, canceled), "an interruption is told as one")
+}
+
 func TestRandomTextIsOfLettersAndDigits(t *testing.T) {
 	text, err := randomText(bytes.NewReader([]byte{255, 0, 35, 36, 251, 254, 7}), 5)
 	require.NoError(t, err)
@@ -99,7 +133,7 @@ func TestCredentialsOfTokens(t *testing.T) {
 
 func TestShellWordsAreQuotedWhereNeeded(t *testing.T) {
 	for in, want := range map[string]string{"hub": "hub", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "arn:aws:eks/x@y": "arn:aws:eks/x@y"} {
-		require.Equal(t, want, shellWord(in))
+		require.Equal(t, want, ShellWord(in))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 )
@@ -45,6 +46,9 @@ type CleanResult struct {
 	Action Action `json:"action"`
 	// Leftovers are objects that could not be removed.
 	Leftovers []string `json:"leftovers"`
+	// Kept are the namespaces that clusters had. They stay, because people may
+	// have put things there.
+	Kept []string `json:"kept"`
 	// Items are the objects that were there.
 	Items []Change `json:"items"`
 }
@@ -57,12 +61,15 @@ const hubLabel = operatorv1.LabelCreatedByClusterManager + "=" + operatorv1.Defa
 func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
-	result := CleanResult{Action: Unchanged, Leftovers: []string{}}
+	result := CleanResult{Action: Unchanged, Leftovers: []string{}, Kept: []string{}}
 	if _, err := serverVersion(ctx, o.Hub); err != nil {
 		return result, err
 	}
 	items, err := inventory(ctx, o.Hub)
 	if err != nil {
+		return result, err
+	}
+	if result.Kept, err = clusterNamespaces(ctx, o.Hub); err != nil {
 		return result, err
 	}
 	if len(items) == 0 {
@@ -74,7 +81,7 @@ func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	}
 	if len(plan.Clusters) > 0 && !o.Force {
 		return result, refused(fmt.Sprintf("%s attached to the hub of %s", areMany(len(plan.Clusters), "cluster"), o.Hub), strings.Join(plan.Clusters, ", "),
-			fmt.Sprintf("kubectl ocm unjoin %s --context <its context> --hub-context %s      or add --force", plan.Clusters[0], shellWord(o.Hub.Context)))
+			fmt.Sprintf("kubectl ocm unjoin %s --context <its context> --hub-context %s      or add --force", plan.Clusters[0], ShellWord(o.Hub.Context)))
 	}
 	result.Action, result.Items = Deleted, items
 	if o.reads() {
@@ -82,7 +89,7 @@ func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	}
 	if o.Confirm != nil {
 		if err := o.Confirm(plan); err != nil {
-			return CleanResult{Action: Unchanged, Leftovers: []string{}}, err
+			return CleanResult{Action: Unchanged, Leftovers: []string{}, Kept: result.Kept}, err
 		}
 	}
 	if err := o.remove(ctx, r); err != nil {
@@ -104,6 +111,23 @@ func inventory(ctx context.Context, c *Cluster) ([]Change, error) {
 			out = append(out, Change{Object: reference(&items[i]), Action: Deleted})
 		}
 	}
+	return out, nil
+}
+
+// clusterNamespaces names the namespaces that were made for clusters, by their
+// label (registration.md 4.2).
+func clusterNamespaces(ctx context.Context, c *Cluster) ([]string, error) {
+	items, err := listAll(ctx, c, query{resource: namespaces, labels: clusterv1.LabelClusterName})
+	if err != nil {
+		return nil, explain("listing the namespaces of clusters", c, err)
+	}
+	out := []string{}
+	for i := range items {
+		if ns := &items[i]; ns.GetLabels()[clusterv1.LabelClusterName] == ns.GetName() && ns.GetDeletionTimestamp() == nil {
+			out = append(out, ns.GetName())
+		}
+	}
+	slices.Sort(out)
 	return out, nil
 }
 
@@ -160,7 +184,7 @@ func (o *CleanOptions) sweep(ctx context.Context) error {
 
 // verify waits until nothing is left and names what is.
 func (o *CleanOptions) verify(ctx context.Context, r *run, result *CleanResult) error {
-	r.step("nothing left")
+	r.step("nothing of it is left")
 	for {
 		left, err := leftovers(ctx, o.Hub, hubLabel)
 		if err != nil {
@@ -174,6 +198,9 @@ func (o *CleanOptions) verify(ctx context.Context, r *run, result *CleanResult) 
 		select {
 		case <-ctx.Done():
 			result.Leftovers = left
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return r.fail(ctx.Err())
+			}
 			return r.fail(&Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s: %s left on %s", r.common.Timeout, areMany(len(left), "object"), o.Hub),
 				Cause: strings.Join(left, ", "), Fix: "run the same command again"})
 		case <-r.common.Clock.After(servedPause):

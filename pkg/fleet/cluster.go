@@ -76,7 +76,7 @@ func (c *Cluster) flag() string {
 	if c.Context == "" {
 		return ""
 	}
-	return " --context " + shellWord(c.Context)
+	return " --context " + ShellWord(c.Context)
 }
 
 func (c *Cluster) notHubFix() string {
@@ -92,8 +92,8 @@ func (c *Cluster) get(ctx context.Context, path string) ([]byte, error) {
 // is reported soon and not after the whole deadline.
 const reachTimeout = 10 * time.Second
 
-// shellWord quotes s for a shell where it needs quoting.
-func shellWord(s string) string {
+// ShellWord quotes s for a shell where it needs quoting.
+func ShellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,", r)
 	}) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -191,6 +192,9 @@ func (o *ListOptions) readRequests(ctx context.Context, s *fleetState) error {
 // inSet turns the selector of a cluster set into a label selector.
 func (o *ListOptions) inSet(ctx context.Context, selector string) (string, error) {
 	u, err := o.Hub.Client.Resource(managedClusterSets).Get(ctx, o.Set, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && !isNoKind(err) {
+		return "", &Error{Message: fmt.Sprintf("there is no cluster set %q on %s", o.Set, o.Hub), Fix: "kubectl get managedclustersets" + o.Hub.flag()}
+	}
 	if err != nil {
 		return "", explain("reading managedclusterset "+o.Set, o.Hub, err)
 	}

@@ -3,8 +3,10 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"time"
 
@@ -89,12 +91,29 @@ func explain(subject string, c *Cluster, err error) error {
 	case apierrors.IsUnauthorized(err):
 		return failed(subject, fmt.Errorf("the API server of %s does not know this user: %w", c, err),
 			"renew the credentials of "+c.where()+", for example by logging in again")
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "is terminating"):
+		return failed(subject, err, "run the same command again when the namespace is gone: kubectl get namespaces"+c.flag())
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "admission webhook"):
+		return failed(subject, err, "")
 	case apierrors.IsForbidden(err):
 		return failed(subject, err, "use a user with the rights of cluster-admin on "+c.where())
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Kind: Timeout, Message: "timed out " + subject, Cause: oneLine(err.Error()), Fix: "run the same command again with a longer --timeout", Err: err}
+	case unanswered(err):
+		return unreachable(c, err)
 	case isNoKind(err):
 		return failed(subject, fmt.Errorf("%s does not serve this kind: %w", c, err), c.notHubFix())
 	}
 	return failed(subject, err, "")
+}
+
+// unanswered tells that no API server answered at all.
+func unanswered(err error) bool {
+	var status apierrors.APIStatus
+	var network *url.Error
+	return !errors.As(err, &status) && errors.As(err, &network)
 }
 
 // isNoKind tells the answer "no such resource type" from "no such object".
@@ -107,12 +126,20 @@ func isNoKind(err error) bool {
 	return details == nil || details.Name == "" || strings.Contains(err.Error(), "could not find the requested resource")
 }
 
+// many counts things: "1 work", "2 works".
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // areMany counts things: "1 work is", "2 works are".
 func areMany(n int, what string) string {
 	if n == 1 {
-		return "1 " + what + " is"
+		return many(n, what) + " is"
 	}
-	return fmt.Sprintf("%d %ss are", n, what)
+	return many(n, what) + " are"
 }
 
 // ErrNotHub is in every error that says that a cluster is not a hub.

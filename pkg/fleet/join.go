@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -148,6 +149,10 @@ func (j *join) checkHub(ctx context.Context) error {
 		return err
 	}
 	if err := needHub(ctx, j.hub); err != nil {
+		var e *Error
+		if errors.Is(err, ErrNotHub) && errors.As(err, &e) && j.Hub != nil {
+			e.Fix = "kubectl ocm hub init" + j.hub.flag() + "      or name the hub's context by --hub-context"
+		}
 		if j.Token != "" && apierrors.IsUnauthorized(err) {
 			return tokenError(j.hub, err)
 		}
@@ -194,7 +199,11 @@ func (j *join) reachHub(ctx context.Context) (description, warning string, err e
 	}
 	j.agent, j.result.CAHash = d.Endpoint, d.hash
 	j.hub, err = connectWith(d.Endpoint, j.Token)
-	return fmt.Sprintf("%s, CA pinned %s, token valid", j.Server, d.hash), d.warning, err
+	hash := short(d.hash)
+	if d.warning != "" {
+		hash = d.hash // it is to be compared
+	}
+	return fmt.Sprintf("%s, CA pinned %s, token valid", j.Server, hash), d.warning, err
 }
 
 func short(hash string) string {

@@ -79,10 +79,28 @@ func (j *join) checkSpoke(ctx context.Context) error {
 	if j.before, err = readJoined(ctx, j.Spoke); err != nil {
 		return err
 	}
+	if err := j.checkLeaving(ctx); err != nil {
+		return err
+	}
 	if err := j.checkElsewhere(); err != nil {
 		return err
 	}
 	j.done(fmt.Sprintf("%s, Kubernetes %s", j.Spoke, v))
+	return nil
+}
+
+// checkLeaving refuses to install into namespaces that go away with an earlier
+// agent: what is applied now would go with them.
+func (j *join) checkLeaving(ctx context.Context) error {
+	for _, name := range []string{operatorv1.NamespaceAgent, operatorv1.NamespaceAgentAddOn} {
+		ns, err := j.Spoke.Client.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return explain("reading namespace "+name, j.Spoke, err)
+		}
+		if err == nil && ns.GetDeletionTimestamp() != nil {
+			return refused("namespace "+name+" is being deleted on "+j.Spoke.String(), "an earlier agent is not gone yet", "wait for: kubectl wait --for=delete namespace/"+name+j.Spoke.flag())
+		}
+	}
 	return nil
 }
 
@@ -129,6 +147,10 @@ func (j *join) checkName(ctx context.Context) error {
 	}
 	if mc.DeletionTimestamp != nil {
 		return refused(fmt.Sprintf("the name %q is not free yet", j.Name), "managedcluster/"+j.Name+" is being deleted on the hub", "wait until it is gone: kubectl get managedcluster "+j.Name+j.hub.flag())
+	}
+	if alive(mc) && j.before != nil && j.before.klusterlet.Spec.ClusterName == j.Name && j.Hub != nil {
+		return refused(fmt.Sprintf("the agent of %q has lost its identity, and the hub still counts on it", j.Name), "there is no secret "+clusterv1.SecretHubKubeconfig+" on "+j.Spoke.String(),
+			fmt.Sprintf("kubectl ocm unjoin %s%s --hub-context %s      then join again", j.Name, j.Spoke.flag(), ShellWord(j.Hub.Context)))
 	}
 	if alive(mc) {
 		return refused(fmt.Sprintf("another cluster holds the name %q", j.Name), "its agent reports to the hub",

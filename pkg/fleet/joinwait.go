@@ -183,6 +183,17 @@ func joinDetail(mc *unstructured.Unstructured) string {
 
 // blocker looks on both clusters for what the join hangs on.
 func (j *join) blocker(ctx context.Context) *blocker {
+	q := query{resource: signingRequests, labels: clusterv1.LabelClusterName + "=" + j.Name + ",!" + clusterv1.LabelAddOnName}
+	if items, err := listAll(ctx, j.hub, q); err == nil && len(items) > 0 {
+		last := slices.MaxFunc(items, func(a, b unstructured.Unstructured) int {
+			return a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time)
+		})
+		if stateOf(&last) == StateDenied {
+			c := apimeta.FindStatusCondition(conditionsOf(&last), "Denied")
+			return &blocker{cause: "its last request " + last.GetName() + " was denied: " + oneLine(c.Message), since: last.GetCreationTimestamp().Time,
+				fix: "ask the hub's administrator for a new token, then unjoin and join again: kubectl ocm unjoin " + j.Name + j.Spoke.flag()}
+		}
+	}
 	return agentBlocker(ctx, j.Spoke)
 }
 
@@ -234,7 +245,7 @@ func (o *AcceptOptions) awaitRequests(ctx context.Context, r *run) error {
 		})
 		if err != nil {
 			return r.fail(r.timedOut(ctx, err, "a request of cluster "+name, func(context.Context) *blocker {
-				return &blocker{cause: "the cluster has not asked to be joined", fix: fmt.Sprintf("kubectl ocm join %s --context <its context> --hub-context %s", name, shellWord(o.Hub.Context))}
+				return &blocker{cause: "the cluster has not asked to be joined", fix: fmt.Sprintf("kubectl ocm join %s --context <its context> --hub-context %s", name, ShellWord(o.Hub.Context))}
 			}))
 		}
 		r.done("")

@@ -11,6 +11,7 @@ import (
 	"io"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -89,7 +90,7 @@ func (s Source) objects() ([]*unstructured.Unstructured, error) {
 
 func (s Source) document(document []byte, n int) ([]*unstructured.Unstructured, error) {
 	var content any
-	if err := yaml.Unmarshal(document, &content); err != nil {
+	if err := yaml.UnmarshalStrict(document, &content); err != nil {
 		return nil, usage(fmt.Sprintf("%s: document %d is no YAML", s.Name, n), oneLine(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), "correct the file")
 	}
 	if content == nil {
@@ -140,6 +141,9 @@ func checkManifest(u *unstructured.Unstructured, place, namespace string) error 
 			return usage(fmt.Sprintf("%s: %s %s has no namespace", place, u.GetKind(), u.GetName()), "objects of this kind are in a namespace", "give it metadata.namespace, or one for all by -n")
 		}
 		u.SetNamespace(namespace)
+	}
+	if problems := path.IsValidPathSegmentName(u.GetName()); len(problems) > 0 {
+		return usage(fmt.Sprintf("%s: %s: %q cannot be a name", place, u.GetKind(), u.GetName()), "it "+problems[0], "correct metadata.name")
 	}
 	if problems := validation.IsDNS1123Subdomain(u.GetNamespace()); u.GetNamespace() != "" && len(problems) > 0 {
 		return usage(fmt.Sprintf("%s: %s %s: %q cannot be a namespace", place, u.GetKind(), u.GetName(), u.GetNamespace()), problems[0], "correct metadata.namespace")

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -78,6 +79,26 @@ func podBlocker(ctx context.Context, c *Cluster, namespace, name string) *blocke
 		return &blocker{cause: fmt.Sprintf("deployment/%s has no pods: does a controller manager run on this cluster?", name)}
 	}
 	return nil
+}
+
+// stopped tells why no pod of a Deployment runs and none will by itself; nil
+// when one runs.
+func stopped(ctx context.Context, c *Cluster, namespace, name string) *blocker {
+	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, deployments, namespace, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return &blocker{cause: fmt.Sprintf("there is no deployment %s/%s", namespace, name)}
+	case err != nil:
+		return &blocker{cause: oneLine(err.Error())}
+	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0:
+		return &blocker{cause: fmt.Sprintf("deployment %s/%s is scaled to 0", namespace, name)}
+	case d.Status.ReadyReplicas > 0:
+		return nil
+	}
+	if b := podBlocker(ctx, c, namespace, name); b != nil {
+		return b
+	}
+	return &blocker{cause: fmt.Sprintf("no pod of deployment %s/%s is ready", namespace, name)}
 }
 
 // podCause tells why a pod is not ready; "" when it is.

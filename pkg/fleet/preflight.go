@@ -44,8 +44,10 @@ func unreachable(c *Cluster, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
 		return explain("reading the version of "+c.String(), c, err)
+	case errors.Is(err, context.Canceled):
+		return err
 	case strings.Contains(err.Error(), "x509:"), strings.Contains(err.Error(), "tls:"):
-		return failed(fmt.Sprintf("the certificate of %s is not trusted", c), err, "check the CA of "+c.where()+", or name it by --ca-file")
+		return failed(fmt.Sprintf("the certificate of %s is not trusted", c), err, "check the CA of "+c.where()+", or name it by --certificate-authority")
 	}
 	return failed(fmt.Sprintf("%s cannot be reached", c), err, "check address, network and proxy of "+c.where())
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -108,7 +109,11 @@ func (t Targets) decided(ctx context.Context, hub *Cluster, set map[string]bool)
 	if !ok || namespace == "" || name == "" {
 		return usage(fmt.Sprintf("wrong placement %q", t.Placement), "", "name it as NAMESPACE/NAME")
 	}
-	if _, err := hub.Client.Resource(placements).Namespace(namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
+	_, err := hub.Client.Resource(placements).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && !isNoKind(err) {
+		return &Error{Message: fmt.Sprintf("there is no placement %s on %s", t.Placement, hub), Fix: "kubectl get placements -A" + hub.flag()}
+	}
+	if err != nil {
 		return explain("reading placement "+t.Placement, hub, err)
 	}
 	items, err := listAll(ctx, hub, query{resource: placementDecisions, namespace: namespace, labels: "cluster.open-cluster-management.io/placement=" + name})

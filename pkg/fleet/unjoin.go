@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -49,6 +49,9 @@ type UnjoinPlan struct {
 	Applied []AppliedWork
 	// Works is the number of ManifestWorks on the hub.
 	Works int
+	// Stopped is why the agent cannot remove what works applied; empty when it
+	// can.
+	Stopped string
 }
 
 // AppliedWork is one work that was applied on a cluster.
@@ -70,6 +73,8 @@ type UnjoinResult struct {
 	Action Action `json:"action"`
 	// Applied are the works in the way, or left in place.
 	Applied []AppliedWork `json:"works,omitempty"`
+	// InTheWay tells that it was refused for the works.
+	InTheWay bool `json:"-"`
 	// Leftovers are objects that could not be removed.
 	Leftovers []string `json:"leftovers,omitempty"`
 	// Items are the objects that were deleted, the main ones.
@@ -80,10 +85,12 @@ type UnjoinResult struct {
 type unjoin struct {
 	*UnjoinOptions
 	*run
-	agent  *operatorv1.Klusterlet
-	mc     *clusterv1.ManagedCluster
-	works  []unstructured.Unstructured
-	result UnjoinResult
+	agent *operatorv1.Klusterlet
+	// remnants are what an agent without a Klusterlet has left on the cluster.
+	remnants []string
+	mc       *clusterv1.ManagedCluster
+	works    []unstructured.Unstructured
+	result   UnjoinResult
 }
 
 // Unjoin removes the agent from a cluster and, with Hub, the cluster from the
@@ -99,7 +106,7 @@ func Unjoin(ctx context.Context, o UnjoinOptions) (UnjoinResult, error) {
 	if err := u.look(ctx); err != nil {
 		return u.result, err
 	}
-	if u.agent == nil && u.mc == nil {
+	if u.agent == nil && u.mc == nil && len(u.remnants) == 0 {
 		return u.result, nil
 	}
 	if err := u.check(); err != nil {
@@ -110,7 +117,7 @@ func Unjoin(ctx context.Context, o UnjoinOptions) (UnjoinResult, error) {
 		return u.result, nil
 	}
 	if o.Confirm != nil {
-		if err := o.Confirm(u.describe()); err != nil {
+		if err := o.Confirm(u.describe(ctx)); err != nil {
 			return u.result, err
 		}
 	}
@@ -138,6 +145,10 @@ func (u *unjoin) look(ctx context.Context) error {
 			u.agent = k
 		case !apierrors.IsNotFound(err):
 			return explain("reading the agent of "+u.Spoke.String(), u.Spoke, err)
+		default:
+			if u.remnants, err = u.left(ctx, false); err != nil {
+				return err
+			}
 		}
 		if err := u.readApplied(ctx); err != nil {
 			return err
@@ -180,12 +191,13 @@ func (u *unjoin) readApplied(ctx context.Context) error {
 func (u *unjoin) check() error {
 	if u.agent != nil && u.agent.Spec.ClusterName != "" && u.agent.Spec.ClusterName != u.Name {
 		return refused(fmt.Sprintf("%s is joined as %q, not as %q", u.Spoke, u.agent.Spec.ClusterName, u.Name), "the context or the name is wrong",
-			fmt.Sprintf("kubectl ocm unjoin %s%s", u.agent.Spec.ClusterName, u.Spoke.flag()))
+			fmt.Sprintf("kubectl ocm unjoin %s%s%s", u.agent.Spec.ClusterName, u.Spoke.flag(), u.hubFlag()))
 	}
 	if u.agent != nil && u.Hub == nil && len(u.result.Applied) > 0 && !u.KeepWorks {
+		u.result.InTheWay = true
 		var names []string
 		for _, w := range u.result.Applied {
-			names = append(names, fmt.Sprintf("%s (%d objects)", w.Work, w.Objects))
+			names = append(names, fmt.Sprintf("%s (%s)", w.Work, many(w.Objects, "object")))
 		}
 		return refused(fmt.Sprintf("%s applied on %s", areMany(len(names), "work"), u.Spoke), strings.Join(names, ", "),
 			"add --hub-context <hub> to remove them too, or --keep-works to leave their objects where they are")
@@ -194,6 +206,14 @@ func (u *unjoin) check() error {
 		return refused("the cluster itself is not named", "its agent cannot remove what works have applied", "name it by --context, or add --force when the cluster no longer exists")
 	}
 	return nil
+}
+
+// hubFlag names the hub on a command line as the person did.
+func (u *unjoin) hubFlag() string {
+	if u.Hub == nil || u.Hub.Context == "" {
+		return ""
+	}
+	return " --hub-context " + ShellWord(u.Hub.Context)
 }
 
 func (u *unjoin) plan() {
@@ -205,6 +225,8 @@ func (u *unjoin) plan() {
 		u.result.Items = append(u.result.Items,
 			Change{Object: named(operatorv1.GroupVersion.WithKind("Klusterlet"), "", u.agent.Name), Action: Deleted},
 			Change{Object: named(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", u.agentNamespace()), Action: Deleted})
+	} else if len(u.remnants) > 0 {
+		u.result.Items = append(u.result.Items, Change{Object: named(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", u.agentNamespace()), Action: Deleted})
 	}
 }
 
@@ -215,9 +237,12 @@ func (u *unjoin) agentNamespace() string {
 	return operatorv1.NamespaceAgent
 }
 
-func (u *unjoin) describe() UnjoinPlan {
+func (u *unjoin) describe(ctx context.Context) UnjoinPlan {
 	p := UnjoinPlan{Applied: u.result.Applied, Works: len(u.works)}
-	if u.agent != nil {
+	if b := u.agentTrouble(ctx); b != nil && u.agent != nil {
+		p.Stopped = b.cause
+	}
+	if u.hasAgent() {
 		p.Spoke = u.Spoke.String()
 	}
 	if u.mc != nil {
@@ -232,17 +257,20 @@ const agentPatience = 20 * time.Second
 
 // removeAgent removes everything that was installed on the cluster.
 func (u *unjoin) removeAgent(ctx context.Context) error {
-	if u.agent == nil {
+	if !u.hasAgent() {
 		return nil
 	}
 	u.step("agent removed")
 	patience := agentPatience
-	if podBlocker(ctx, u.Spoke, u.agentNamespace(), agent.Deployment) != nil {
+	if u.agentTrouble(ctx) != nil {
 		// Nobody is there to do the agent's part.
 		patience = 0
 	}
-	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: u.agent.Name, Namespace: u.agentNamespace(), Patience: patience, Progress: u.detail})
+	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: operatorv1.DefaultKlusterletName, Namespace: u.agentNamespace(), Patience: patience, Progress: u.detail})
 	if err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
+		}
 		if ctx.Err() != nil {
 			return &Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s removing the agent from %s", u.common.Timeout, u.Spoke), Cause: oneLine(err.Error()),
 				Fix: "run the same command again; it continues where it stopped", Err: err}
@@ -255,21 +283,60 @@ func (u *unjoin) removeAgent(ctx context.Context) error {
 
 // verify names what is left on the cluster.
 func (u *unjoin) verify(ctx context.Context) error {
-	if u.Spoke == nil || u.agent == nil {
+	if !u.hasAgent() {
 		return nil
 	}
-	left, err := leftovers(ctx, u.Spoke, operatorv1.LabelCreatedByKlusterlet+"="+u.agent.Name)
+	left, err := u.left(ctx, !u.KeepWorks && len(u.result.Applied) == 0)
 	if err != nil {
 		return err
 	}
-	if u.KeepWorks || len(u.result.Applied) > 0 {
-		left = slices.DeleteFunc(left, func(name string) bool {
-			return strings.HasPrefix(name, "customresourcedefinition")
-		})
+	if !u.KeepWorks {
+		abandoned, err := u.abandoned(ctx)
+		if err != nil {
+			return err
+		}
+		left = append(left, abandoned...)
 	}
 	u.result.Leftovers = left
 	if len(left) > 0 {
 		u.note("left on "+u.Spoke.where(), Warned, strings.Join(left, ", "))
 	}
 	return nil
+}
+
+// hasAgent tells that there is something of an agent to remove.
+func (u *unjoin) hasAgent() bool {
+	return u.Spoke != nil && (u.agent != nil || len(u.remnants) > 0)
+}
+
+// left names what the agent's installation has left on the cluster. The
+// definitions of kinds that may outlive it, because objects of them stay, count
+// only where that is asked for.
+func (u *unjoin) left(ctx context.Context, definitions bool) ([]string, error) {
+	out, err := leftovers(ctx, u.Spoke, operatorv1.LabelCreatedByKlusterlet+"="+operatorv1.DefaultKlusterletName)
+	if err != nil || definitions {
+		return out, err
+	}
+	return slices.DeleteFunc(out, func(name string) bool {
+		return strings.HasPrefix(name, "customresourcedefinition") && !strings.Contains(name, klusterlets.GroupResource().String())
+	}), nil
+}
+
+// abandoned names the works whose objects stay on the cluster because no agent
+// removed them.
+func (u *unjoin) abandoned(ctx context.Context) ([]string, error) {
+	list, err := typed.List[workv1.AppliedManifestWork](ctx, u.Spoke.Client, appliedManifestWorks, "", metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explain("listing appliedmanifestworks", u.Spoke, err)
+	}
+	var out []string
+	for _, w := range list {
+		if slices.ContainsFunc(u.result.Applied, func(a AppliedWork) bool { return a.Name == w.Name }) {
+			out = append(out, fmt.Sprintf("%s of work %s in appliedmanifestwork/%s", many(len(w.Status.AppliedResources), "object"), w.Spec.ManifestWorkName, w.Name))
+		}
+	}
+	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
@@ -34,20 +35,12 @@ func (u *unjoin) leaveHub(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return explain("deleting managedcluster "+u.Name, u.Hub, err)
 	}
-	if u.Force || u.KeepWorks {
+	if u.KeepWorks || (u.Force && !u.agentWorks(ctx)) {
 		if err := u.releaseWorks(ctx); err != nil {
 			return err
 		}
 	}
-	err = await.Objects(ctx, await.Query{Client: u.Hub.Client, Resource: managedClusters, Name: u.Name, Clock: u.common.Clock},
-		func(items []*unstructured.Unstructured) (bool, error) {
-			if len(items) == 0 || items[0].GetUID() != u.mc.UID {
-				return true, nil
-			}
-			u.detail(conditionText(conditionsOf(items[0]), clusterv1.ConditionDeleting))
-			return false, nil
-		})
-	if err != nil {
+	if err = u.awaitLeft(ctx); err != nil {
 		return u.timedOut(ctx, err, "managedcluster/"+u.Name+" to be gone", u.deletionBlocker)
 	}
 	if u.Force {
@@ -59,25 +52,72 @@ func (u *unjoin) leaveHub(ctx context.Context) error {
 	return nil
 }
 
+// awaitLeft waits until the ManagedCluster is gone. With Force the agent may
+// take its time, but not the whole of it: then its works are released.
+func (u *unjoin) awaitLeft(ctx context.Context) error {
+	gone := func(items []*unstructured.Unstructured) (bool, error) {
+		if len(items) == 0 || items[0].GetUID() != u.mc.UID {
+			return true, nil
+		}
+		u.detail(conditionText(conditionsOf(items[0]), clusterv1.ConditionDeleting))
+		return false, nil
+	}
+	q := await.Query{Client: u.Hub.Client, Resource: managedClusters, Name: u.Name, Clock: u.common.Clock}
+	if u.Force && !u.KeepWorks {
+		patient, cancel := context.WithTimeout(ctx, agentPatience)
+		err := await.Objects(patient, q, gone)
+		cancel()
+		if err == nil || patient.Err() == nil || ctx.Err() != nil {
+			return err
+		}
+		if err := u.releaseWorks(ctx); err != nil {
+			return err
+		}
+	}
+	return await.Objects(ctx, q, gone)
+}
+
+// agentWorks tells whether the agent can still do its part: the hub hears it,
+// and its pod runs as far as we can look.
+func (u *unjoin) agentWorks(ctx context.Context) bool {
+	return u.agent != nil && alive(u.mc) && u.agentTrouble(ctx) == nil
+}
+
+// agentTrouble tells why the agent's pod does not run; nil when it does.
+func (u *unjoin) agentTrouble(ctx context.Context) *blocker {
+	if u.Spoke == nil {
+		return nil
+	}
+	return stopped(ctx, u.Spoke, u.agentNamespace(), agent.Deployment)
+}
+
 // deletionBlocker tells what keeps a ManagedCluster.
 func (u *unjoin) deletionBlocker(ctx context.Context) *blocker {
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, u.Hub.Client, managedClusters, "", u.Name)
 	if err != nil {
 		return &blocker{cause: oneLine(err.Error())}
 	}
-	fix := fmt.Sprintf("kubectl ocm unjoin %s --hub-context %s --force      when its agent no longer runs", u.Name, shellWord(u.Hub.Context))
+	fix := fmt.Sprintf("kubectl ocm unjoin %s%s --hub-context %s --force      when its agent no longer runs", u.Name, u.spokeFlag(), ShellWord(u.Hub.Context))
+	if b := u.agentTrouble(ctx); b != nil {
+		return &blocker{cause: "its agent removes what works have applied, and it does not run: " + b.cause, since: b.since, fix: fix}
+	}
 	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDeleting); c != nil {
 		return blockedBy(c, fix)
 	}
 	return &blocker{cause: "finalizers: " + strings.Join(mc.Finalizers, ", "), fix: fix}
 }
 
+// spokeFlag names the cluster on a command line.
+func (u *unjoin) spokeFlag() string {
+	if u.Spoke == nil {
+		return " --hub-only"
+	}
+	return u.Spoke.flag()
+}
+
 // releaseWorks takes the agent's finalizer off the works of the cluster, which
 // no agent will take off any more.
 func (u *unjoin) releaseWorks(ctx context.Context) error {
-	if !u.KeepWorks && u.agent != nil && alive(u.mc) {
-		return nil
-	}
 	for i := range u.works {
 		if err := dropFinalizer(ctx, u.Hub, manifestWorks, &u.works[i], workv1.FinalizerManifestWork); err != nil {
 			return explain("releasing manifestwork "+u.Name+"/"+u.works[i].GetName(), u.Hub, err)
@@ -148,7 +188,12 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 		return explain("deleting namespace "+u.Name, u.Hub, err)
 	}
 	u.result.Items = append(u.result.Items, Change{Object: reference(ns), Action: Deleted})
-	return nil
+	u.detail("waiting for namespace " + u.Name + " to go")
+	q := await.Query{Client: u.Hub.Client, Resource: namespaces, Name: u.Name, Clock: u.common.Clock}
+	err = await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		return len(items) == 0 || items[0].GetUID() != ns.GetUID(), nil
+	})
+	return u.timedOut(ctx, err, "namespace "+u.Name+" to be gone", func(context.Context) *blocker { return nil })
 }
 
 // foreignObjects names what the cluster's namespace holds beside our objects and

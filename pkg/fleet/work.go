@@ -192,13 +192,19 @@ func (o *WorkOptions) awaitApplied(ctx context.Context, r *run, u *unstructured.
 			return current(last, workv1.ConditionApplied) && current(last, workv1.ConditionAvailable), nil
 		})
 	return r.timedOut(ctx, err, "manifestwork/"+o.Name+" on "+cluster, func(context.Context) *blocker {
-		if last != nil {
+		if last != nil && observed(last, workv1.ConditionApplied) {
 			if b := workBlocker(last); b != nil {
 				return b
 			}
 		}
 		return &blocker{cause: "the agent of " + cluster + " has not answered", fix: "kubectl ocm cluster list" + o.Hub.flag()}
 	})
+}
+
+// observed tells whether a condition is about the spec as it is now.
+func observed(u *unstructured.Unstructured, kind string) bool {
+	c := apimeta.FindStatusCondition(conditionsOf(u), kind)
+	return c != nil && c.ObservedGeneration >= u.GetGeneration()
 }
 
 // current tells whether a condition is True for the spec as it is now.

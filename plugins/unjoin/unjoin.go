@@ -116,14 +116,14 @@ func (o *Options) Run(ctx context.Context) error {
 	result, err := fleet.Unjoin(ctx, wanted)
 	p.Close()
 	if err != nil {
-		return errors.Join(o.inTheWay(u, result, err), err)
+		return errors.Join(o.inTheWay(u, result), err)
 	}
 	return o.print(u, wanted, result)
 }
 
 // inTheWay shows the works for which an unjoin was refused.
-func (o *Options) inTheWay(u *ui.UI, result fleet.UnjoinResult, err error) error {
-	if len(result.Applied) == 0 || ui.Code(err) != ui.ExitRefused || result.Action != fleet.Unchanged || o.Format.Machine() {
+func (o *Options) inTheWay(u *ui.UI, result fleet.UnjoinResult) error {
+	if !result.InTheWay || o.Format.Machine() {
 		return nil
 	}
 	return u.Report(applied(result), false)
@@ -154,14 +154,17 @@ func (o *Options) confirm(plan fleet.UnjoinPlan) error {
 		targets = append(targets, "agent: "+plan.Spoke)
 	}
 	if plan.Hub != "" {
-		targets = append(targets, fmt.Sprintf("managedcluster/%s: %s, with %d works", o.Name, plan.Hub, plan.Works))
+		targets = append(targets, fmt.Sprintf("managedcluster/%s: %s, with %s", o.Name, plan.Hub, ui.Many(plan.Works, "work")))
 	}
 	for _, w := range plan.Applied {
 		fate := "removed"
-		if o.KeepWorks || plan.Hub == "" {
+		switch {
+		case o.KeepWorks || plan.Hub == "":
 			fate = "left in place"
+		case plan.Stopped != "" && o.Force:
+			fate = "left in place: " + plan.Stopped
 		}
-		targets = append(targets, fmt.Sprintf("work %s: %d objects, %s", w.Work, w.Objects, fate))
+		targets = append(targets, fmt.Sprintf("work %s: %s, %s", w.Work, ui.Many(w.Objects, "object"), fate))
 	}
 	return o.f.UI.Confirm(o.Yes, "Unjoin "+o.Name+"?", targets)
 }

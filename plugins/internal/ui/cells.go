@@ -26,6 +26,14 @@ func Age(at metav1.Time, now time.Time) string {
 	return duration.HumanDuration(now.Sub(at.Time))
 }
 
+// Many counts things: "1 work", "2 works".
+func Many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // Ratio shows how many of how many, a dash for none of none.
 func Ratio(good, total int) string {
 	if total == 0 {

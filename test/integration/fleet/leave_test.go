@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+// TestLeavingWithoutAnAgent takes a cluster away whose agent does not do its
+// part: nobody runs it, or its Klusterlet was deleted by hand.
+func TestLeavingWithoutAnAgent(t *testing.T) {
+	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
+	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
+	kubeconfig(t, hub, spoke)
+	before := inventory(t, spoke)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
+	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}
+	unjoin := []string{"unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes", "--timeout"}
+
+	require.Zero(t, run(t, join...).code)
+	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s").code)
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	_, err := spoke.Dynamic(t).Resource(deployments).Namespace("open-cluster-management-agent").Patch(t.Context(), "klusterlet-agent",
+		types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	pods := spoke.Dynamic(t).Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("open-cluster-management-agent")
+	require.Eventually(t, func() bool {
+		list, err := pods.List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0
+	}, 30*time.Second, 100*time.Millisecond)
+
+	stuck := run(t, append(unjoin, "3s")...)
+	require.Equal(t, 4, stuck.code)
+	require.Contains(t, stuck.err, "it does not run: deployment open-cluster-management-agent/klusterlet-agent is scaled to 0")
+	require.Contains(t, stuck.err, "kubectl ocm unjoin cluster1 --context spoke --hub-context hub --force")
+	forced := run(t, append(unjoin, "60s", "--force")...)
+	require.Zero(t, forced.code, "the hub still believes in the agent, and it is not waited for")
+	require.Contains(t, forced.err, "left in place")
+	require.Contains(t, forced.err, "1 object of work web in appliedmanifestwork/")
+	_, err = spoke.Dynamic(t).Resource(configMaps).Namespace("default").Get(t.Context(), "greeting", metav1.GetOptions{})
+	require.NoError(t, err, "what was told to stay is there")
+
+	require.Zero(t, run(t, join...).code)
+	klusterlets := schema.GroupVersionResource{Group: "operator.open-cluster-management.io", Version: "v1", Resource: "klusterlets"}
+	require.NoError(t, spoke.Dynamic(t).Resource(klusterlets).Delete(t.Context(), "klusterlet", metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool {
+		list, err := spoke.Dynamic(t).Resource(klusterlets).List(t.Context(), metav1.ListOptions{})
+		return err != nil || len(list.Items) == 0
+	}, 30*time.Second, 100*time.Millisecond)
+	require.Zero(t, run(t, append(unjoin, "60s")...).code)
+	after := inventory(t, spoke)
+	delete(after, "customresourcedefinitions/appliedmanifestworks.work.open-cluster-management.io")
+	require.Equal(t, before, after)
+	require.Contains(t, run(t, append(unjoin, "60s")...).out, "unchanged")
+
+	cleaned := run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "120s", "-o", "json")
+	require.Zero(t, cleaned.code)
+	require.Contains(t, cleaned.out, `"kept": [`)
+	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").err, "kubectl delete namespace cluster1 --context hub")
+}
