@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
@@ -65,7 +66,10 @@ func tree(f *options.Factory) *cobra.Command {
 		DisableAutoGenTag: true,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: u.Program},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return f.Check() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			quietLibraries(cmd.Flags())
+			return f.Check()
+		},
 	})
 	root.SetIn(u.Streams.In)
 	root.SetOut(u.Streams.Out)
@@ -120,6 +124,14 @@ func logFlags(flags *pflag.FlagSet) {
 			flags.AddFlag(p)
 		}
 	})
+}
+
+// quietLibraries keeps what client libraries log about failures off the
+// terminal, unless -v asks for it: every failure is told by us.
+func quietLibraries(flags *pflag.FlagSet) {
+	if !flags.Changed("v") {
+		klog.SetLogger(logr.Discard())
+	}
 }
 
 // program returns how the person calls us. kubectl starts its plugins under

@@ -88,7 +88,7 @@ func (o *ListOptions) Run(ctx context.Context) error {
 			return options.Listed{}, err
 		}
 		if len(o.Names) > 0 {
-			if clusters, err = o.named(clusters); err != nil {
+			if clusters, err = o.named(c, clusters); err != nil {
 				return options.Listed{}, err
 			}
 		}
@@ -98,16 +98,24 @@ func (o *ListOptions) Run(ctx context.Context) error {
 
 // named keeps the clusters that were asked for; one that is missing is an
 // error.
-func (o *ListOptions) named(clusters []fleet.ClusterInfo) ([]fleet.ClusterInfo, error) {
+func (o *ListOptions) named(hub *fleet.Cluster, clusters []fleet.ClusterInfo) ([]fleet.ClusterInfo, error) {
 	var out []fleet.ClusterInfo
 	for _, name := range o.Names {
 		i := slices.IndexFunc(clusters, func(c fleet.ClusterInfo) bool { return c.Name == name })
 		if i < 0 {
-			return nil, &fleet.Error{Message: fmt.Sprintf("there is no managed cluster %q", name), Fix: "kubectl ocm cluster list"}
+			return nil, &fleet.Error{Message: fmt.Sprintf("there is no managed cluster %q on %s", name, hub), Cause: o.chosen(), Fix: "kubectl ocm cluster list" + options.ContextFlag(hub)}
 		}
 		out = append(out, clusters[i])
 	}
 	return out, nil
+}
+
+// chosen names the flags that may have left a cluster out.
+func (o *ListOptions) chosen() string {
+	if o.Selector == "" && o.ClusterSet == "" && o.Status == "" {
+		return ""
+	}
+	return "or it is left out by -l, --clusterset or --status"
 }
 
 func (o *ListOptions) listed(clusters []fleet.ClusterInfo) options.Listed {

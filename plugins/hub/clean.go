@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // CleanOptions are the flags of hub clean.
@@ -53,17 +54,20 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 	u.Note("hub: %s", c)
 	p := u.Progress()
 	result, err := fleet.Clean(ctx, fleet.CleanOptions{Common: o.Common(u, p.Step), Hub: c, Force: o.Force, Confirm: func(plan fleet.CleanPlan) error {
-		targets := []string{"hub: " + plan.Hub}
+		var targets []string
 		if len(plan.Clusters) > 0 {
-			targets = append(targets, fmt.Sprintf("clusters: %s, with %d works", strings.Join(plan.Clusters, ", "), plan.Works))
+			targets = append(targets, fmt.Sprintf("clusters: %s, with %s", strings.Join(plan.Clusters, ", "), ui.Many(plan.Works, "work")))
 		}
-		return u.Confirm(o.Yes, "Remove the hub?", targets)
+		return u.Confirm(o.Yes, "Remove the hub of "+plan.Hub+"?", targets)
 	}})
 	p.Close()
 	if err != nil {
 		return err
 	}
 	if done, err := o.Preview(u, "CleanResult", result, result.Items); done || err != nil {
+		if !o.Format.Machine() {
+			o.kept(u, c, result.Kept)
+		}
 		return err
 	}
 	if o.Format.Machine() {
@@ -71,8 +75,19 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 	}
 	if result.Action == fleet.Unchanged {
 		u.Say("hub unchanged: there is none on %s", c)
-		return nil
+	} else {
+		u.Say("hub deleted from %s", c)
 	}
-	u.Say("hub deleted from %s", c)
+	o.kept(u, c, result.Kept)
 	return o.Objects(u, result.Items)
+}
+
+// kept tells which namespaces of clusters were left, because people may have put
+// things there, and how to remove them.
+func (o *CleanOptions) kept(u *ui.UI, c *fleet.Cluster, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	u.Warn("the namespaces that clusters had stay, with whatever people have put there: %s", strings.Join(names, ", "))
+	u.Note("  fix:   kubectl delete namespace %s%s", strings.Join(names, " "), options.ContextFlag(c))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -209,7 +210,7 @@ func (o *RevokeOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if !o.Reads() {
-		if err := u.Confirm(o.Yes, "Revoke?", append([]string{"hub: " + c.String()}, o.IDs...)); err != nil {
+		if err := u.Confirm(o.Yes, "Revoke "+ui.Many(len(o.IDs), "token")+"?", []string{"hub: " + c.String(), "tokens: " + strings.Join(o.IDs, ", ")}); err != nil {
 			return err
 		}
 	}

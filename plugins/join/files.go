@@ -84,17 +84,21 @@ func (o *Options) read(flag, path string) ([]byte, error) {
 	if path != "-" {
 		file, err := os.Open(path) //nolint:gosec // the person named it
 		if err != nil {
-			return nil, &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("reading %s", flag), Cause: err.Error()}
+			return nil, unread(flag, path, err)
 		}
 		defer func() { _ = file.Close() }()
 		in = file
 	}
 	raw, err := io.ReadAll(io.LimitReader(in, maxFile+1))
 	if err != nil {
-		return nil, &fleet.Error{Message: fmt.Sprintf("reading %s", flag), Cause: err.Error()}
+		return nil, unread(flag, path, err)
 	}
 	if len(raw) > maxFile {
 		return nil, options.Usage(fmt.Sprintf("%s %s is larger than %d bytes", flag, path, maxFile), "give the right file")
 	}
 	return raw, nil
+}
+
+func unread(flag, path string, err error) error {
+	return &fleet.Error{Kind: fleet.Usage, Message: flag + " " + path + " cannot be read", Cause: err.Error(), Fix: "name a file that exists, or - for standard input"}
 }

@@ -15,6 +15,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // the second interruption ends the process at once
 	code := app.Run(ctx, app.Process(), os.Args)
 	stop()
 	os.Exit(code)

@@ -109,14 +109,7 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if failure == nil && !o.Wait && !o.Reads() {
-		u.Next("kubectl ocm work list" + contextFlag(c))
+		u.Next("kubectl ocm work list" + options.ContextFlag(c))
 	}
 	return failure
-}
-
-func contextFlag(c *fleet.Cluster) string {
-	if c.Context == "" {
-		return ""
-	}
-	return " --context " + c.Context
 }

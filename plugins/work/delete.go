@@ -11,6 +11,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // DeleteOptions are the flags of work delete.
@@ -74,9 +75,9 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 		if len(found) > 0 {
 			targets := []string{"hub: " + c.String()}
 			for _, w := range found {
-				targets = append(targets, fmt.Sprintf("work %s on %s: %d objects", w.Name, w.Cluster, w.Objects.Total))
+				targets = append(targets, fmt.Sprintf("work %s on %s: %s", w.Name, w.Cluster, ui.Many(w.Objects.Total, "object")))
 			}
-			if err := u.Confirm(o.Yes, "Delete?", targets); err != nil {
+			if err := u.Confirm(o.Yes, "Delete work "+o.Name+"?", targets); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ package work
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +66,9 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		if err != nil {
 			return options.Listed{}, err
 		}
+		if err := o.missing(c, works); err != nil {
+			return options.Listed{}, err
+		}
 		out := options.Listed{Kind: "WorkList", Items: works, Empty: "no works", Table: ui.Table{Wide: 4, Heads: []string{"CLUSTER", "NAME", "APPLIED", "AVAILABLE",
 			"OBJECTS", "STATE", "OWNER", "AGE", "GENERATION", "EXECUTOR", "STRATEGY", "MESSAGE"}}}
 		for _, w := range works {
@@ -75,4 +79,14 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		}
 		return out, nil
 	})
+}
+
+// missing is the error for a name that no work has.
+func (o *ListOptions) missing(hub *fleet.Cluster, works []fleet.WorkInfo) error {
+	for _, name := range o.Names {
+		if !slices.ContainsFunc(works, func(w fleet.WorkInfo) bool { return w.Name == name }) {
+			return &fleet.Error{Message: fmt.Sprintf("there is no work %q on the clusters that are meant", name), Fix: "kubectl ocm work list" + options.ContextFlag(hub)}
+		}
+	}
+	return nil
 }

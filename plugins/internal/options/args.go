@@ -16,6 +16,14 @@ func Usage(message, fix string) error {
 	return &fleet.Error{Kind: fleet.Usage, Message: message, Fix: fix}
 }
 
+// ContextFlag returns " --context NAME" for a command that shall run on c.
+func ContextFlag(c *fleet.Cluster) string {
+	if c.Context == "" {
+		return ""
+	}
+	return " --context " + fleet.ShellWord(c.Context)
+}
+
 // Args allows between min and max positional arguments; max < 0 has no limit.
 // what names them in errors.
 func Args(min, max int, what string) cobra.PositionalArgs {

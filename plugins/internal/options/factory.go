@@ -51,9 +51,15 @@ func (f *Factory) AddFlags(flags *pflag.FlagSet) {
 func (f *Factory) Check() error {
 	switch f.UI.Color {
 	case "auto", "always", "never":
-		return nil
+	default:
+		return Usage(fmt.Sprintf("wrong value %q for --color", f.UI.Color), "use auto, always or never")
 	}
-	return Usage(fmt.Sprintf("wrong value %q for --color", f.UI.Color), "use auto, always or never")
+	if timeout := *f.flags.Timeout; timeout != "" {
+		if _, err := clientcmd.ParseTimeout(timeout); err != nil {
+			return Usage(fmt.Sprintf("wrong value %q for --request-timeout", timeout), "for example --request-timeout 30s")
+		}
+	}
+	return nil
 }
 
 // Cluster opens the cluster of a context, or of the selected context when the
@@ -62,7 +68,7 @@ func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 	loader := f.flags.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, &fleet.Error{Message: "reading kubeconfig", Cause: err.Error(), Fix: "kubectl config view"}
+		return nil, &fleet.Error{Message: "the kubeconfig cannot be read", Cause: err.Error(), Fix: "correct the file, or name another by --kubeconfig or KUBECONFIG"}
 	}
 	if contextName == "" {
 		contextName = f.selected(&raw)
@@ -70,8 +76,12 @@ func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 	if contextName == "" && len(raw.Clusters) == 0 && f.inPod() {
 		return f.connect(loader, "")
 	}
-	if _, ok := raw.Contexts[contextName]; !ok {
+	entry, ok := raw.Contexts[contextName]
+	if !ok {
 		return nil, unknownContext(contextName, &raw)
+	}
+	if raw.Clusters[entry.Cluster] == nil {
+		return nil, &fleet.Error{Message: fmt.Sprintf("context %q is of no use", contextName), Cause: fmt.Sprintf("its cluster %q is not in the kubeconfig", entry.Cluster), Fix: "kubectl config view"}
 	}
 	overrides := f.overrides()
 	overrides.CurrentContext = contextName

@@ -54,8 +54,12 @@ func Code(err error) int {
 	return ExitFailed
 }
 
-// Fail tells err on stderr and returns its exit code.
+// Fail tells err on stderr and returns its exit code. A result that could not be
+// written is an error too.
 func (u *UI) Fail(err error) int {
+	if err == nil {
+		err = u.broken
+	}
 	code := Code(err)
 	var exit Exit
 	if err == nil || errors.As(err, &exit) {

@@ -21,6 +21,7 @@ type Progress struct {
 	terminal bool
 	mu       sync.Mutex
 	current  fleet.Step
+	since    time.Time
 	shown    string
 	frame    int
 	stop     chan struct{}
@@ -45,7 +46,7 @@ func (p *Progress) Step(s fleet.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s.State == fleet.Running {
-		p.current = s
+		p.current, p.since = s, p.u.Streams.Clock.Now()
 		p.running(s)
 		return
 	}
@@ -54,7 +55,7 @@ func (p *Progress) Step(s fleet.Step) {
 		p.current = fleet.Step{}
 	}
 	p.shown = ""
-	p.u.errorLine(p.line(p.u.symbol(s.State), stepTone(s.State), s, true))
+	p.u.errorLine(p.line(p.u.symbol(s.State), stepTone(s.State), s))
 }
 
 // running shows a step that is under way. Elsewhere than on a terminal only a
@@ -69,16 +70,17 @@ func (p *Progress) running(s fleet.Step) {
 		return
 	}
 	p.shown = text
-	p.u.errorLine(p.line(p.u.symbol(fleet.Running), Plain, s, true))
+	p.u.errorLine(p.line(p.u.symbol(fleet.Running), Plain, s))
 }
 
-func (p *Progress) line(mark string, tone Tone, s fleet.Step, elapsed bool) string {
-	text := s.Name
+// nameWidth is the widest name of a step, in columns. The elapsed time stands
+// between name and detail, so that the lines align however long a detail is.
+const nameWidth = 29
+
+func (p *Progress) line(mark string, tone Tone, s fleet.Step) string {
+	text := fmt.Sprintf("%-*s %6.1fs", nameWidth, s.Name, s.Elapsed.Seconds())
 	if s.Detail != "" {
-		text = fmt.Sprintf("%-26s  %s", s.Name, p.u.own(s.Detail))
-	}
-	if elapsed {
-		text = fmt.Sprintf("%-70s  %.1fs", text, s.Elapsed.Seconds())
+		text += "  " + p.u.own(s.Detail)
 	}
 	return paint(p.u.coloured(p.u.Streams.Err), tone, mark) + " " + text
 }
@@ -91,7 +93,9 @@ func (p *Progress) draw() {
 	if p.u.Streams.utf8() {
 		frames = []string{"⠋", "⠙", "⠸", "⠴", "⠦", "⠇"}
 	}
-	text := p.line(frames[p.frame%len(frames)], Pending, p.current, false)
+	s := p.current
+	s.Elapsed += p.u.Streams.Clock.Since(p.since)
+	text := p.line(frames[p.frame%len(frames)], Pending, s)
 	if w := p.u.Streams.width(); w > 0 {
 		text = cut(text, w-1)
 	}

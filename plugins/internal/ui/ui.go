@@ -22,6 +22,9 @@ type UI struct {
 	Color string
 	// Quiet silences progress, notes and hints, but not errors and questions.
 	Quiet bool
+
+	// broken is why a line of result could not be written.
+	broken error
 }
 
 // Note prints one line about what is being done to stderr.
@@ -45,9 +48,12 @@ func (u *UI) Next(command string) {
 	}
 }
 
-// Say prints one line of result to stdout.
+// Say prints one line of result to stdout. Fail tells when that was not
+// possible.
 func (u *UI) Say(format string, args ...any) {
-	_, _ = fmt.Fprintf(u.Streams.Out, format+"\n", args...)
+	if _, err := fmt.Fprintf(u.Streams.Out, format+"\n", args...); err != nil && u.broken == nil {
+		u.broken = wrapOutput(err)
+	}
 }
 
 // own puts the name under which we were called into a command line.

@@ -98,8 +98,8 @@ func TestProgressElsewhereThanOnATerminalIsALineForEachChange(t *testing.T) {
 	p.Close()
 	lines := strings.Split(strings.TrimSpace(u.err.String()), "\n")
 	require.Len(t, lines, 2)
-	require.Regexp(t, `^\[\.\.\] hub +0/1 ready +0\.0s$`, lines[0])
-	require.Regexp(t, `^\[ok\] hub +1/1 ready +2\.0s$`, lines[1])
+	require.Regexp(t, `^\[\.\.\] hub +0\.0s  0/1 ready$`, lines[0])
+	require.Regexp(t, `^\[ok\] hub +2\.0s  1/1 ready$`, lines[1])
 	require.Empty(t, u.out.String())
 	quiet := newUI(nil)
 	quiet.Quiet = true
@@ -107,6 +107,19 @@ func TestProgressElsewhereThanOnATerminalIsALineForEachChange(t *testing.T) {
 	quiet.Note("x")
 	quiet.Warn("x")
 	require.Empty(t, quiet.err.String())
+}
+
+func TestTheColumnsOfStepsAlign(t *testing.T) {
+	u := newUI(map[string]string{"LANG": "C.UTF-8"})
+	p := u.Progress()
+	p.Step(fleet.Step{Name: "hub", State: fleet.Done, Detail: strings.Repeat("long ", 30), Elapsed: 123 * time.Second})
+	p.Step(fleet.Step{Name: "namespace, rights, controller", State: fleet.Done, Detail: "19 objects", Elapsed: time.Second})
+	p.Step(fleet.Step{Name: "joined, available", State: fleet.Done, Elapsed: time.Second})
+	p.Close()
+	lines := strings.Split(strings.TrimSpace(u.err.String()), "\n")
+	require.Len(t, lines, 3)
+	require.Equal(t, strings.Index(lines[0], "s  long"), strings.Index(lines[1], "s  19"))
+	require.Equal(t, "✓ joined, available                1.0s", lines[2])
 }
 
 func TestProgressOnATerminalIsRedrawnInPlace(t *testing.T) {
@@ -139,6 +152,19 @@ func TestFormats(t *testing.T) {
 	u := newUI(nil)
 	require.NoError(t, u.Result("jsonpath={.items}", "K", []string(nil), nil))
 	require.Equal(t, "[]", u.out.String())
+}
+
+// full is a stream that takes nothing.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestAResultThatCannotBeWrittenIsAFailure(t *testing.T) {
+	u := newUI(nil)
+	u.Streams.Out = full{}
+	u.Say("token")
+	require.Equal(t, ExitFailed, u.Fail(nil))
+	require.Contains(t, u.err.String(), "no space left on device")
 }
 
 func TestWithoutATerminalNobodyIsAsked(t *testing.T) {
