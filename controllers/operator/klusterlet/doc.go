@@ -9,7 +9,8 @@
 // version; it hands the settings of the spec to the registration; it writes
 // the Klusterlet's conditions. Whether the kept access and the bootstrap
 // kubeconfig are good for what an agent has to do is asked of the hub itself,
-// by SelfSubjectAccessReviews, when they change.
+// by SelfSubjectAccessReviews, when they change. Later on it is the session's own
+// work on the hub that tells whether the hub is there (agent.Contact).
 //
 // When the Klusterlet is deleted it stops everything that talks to the hub and
 // removes the agent by pkg/fleet/teardown.

@@ -3,6 +3,12 @@
 package agent_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"testing"
 	"time"
 
@@ -10,9 +16,11 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -123,4 +131,44 @@ func TestHubThatRefusesTheAgentIsTold(t *testing.T) {
 	h.accept(t, "refused")
 	s.degraded(t, fine, wait)
 	require.True(t, a.running())
+}
+
+func TestHubThatDoesNotKnowTheCertificateIsTold(t *testing.T) {
+	t.Parallel()
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "unknown", BootstrapKubeconfig: h.bootstrap(t)})
+	a := s.start(t)
+	h.join(t, "unknown")
+	s.degraded(t, fine, wait)
+
+	// The certificate of the same name comes from an authority that the hub does
+	// not trust (any more).
+	kept := s.secret(t.Context(), "hub-kubeconfig-secret")
+	block, _ := pem.Decode(kept["tls.crt"])
+	cert, err := x509.ParseCertificate(block.Bytes)
+	require.NoError(t, err)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	cert.SignatureAlgorithm, cert.PublicKey = x509.ECDSAWithSHA256, nil
+	der, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
+	require.NoError(t, err)
+	raw, err := x509.MarshalECPrivateKey(key)
+	require.NoError(t, err)
+	s.setCertificate(t, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw}))
+	_, c := s.degraded(t, refused, 30*time.Second)
+	require.Contains(t, c.Message, "the hub does not know the credential")
+	s.awaitKlusterlet(t, "HubConnectionDegraded", refused, "The hub refuses the agent since")
+
+	s.setCertificate(t, kept["tls.crt"], kept["tls.key"])
+	s.degraded(t, fine, 75*time.Second)
+	require.True(t, a.running())
+}
+
+// setCertificate replaces the kept certificate and key.
+func (s *spoke) setCertificate(t *testing.T, cert, key []byte) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"data": map[string][]byte{"tls.crt": cert, "tls.key": key}})
+	require.NoError(t, err)
+	_, err = s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Patch(t.Context(), "hub-kubeconfig-secret", types.MergePatchType, body, metav1.PatchOptions{})
+	require.NoError(t, err)
 }
