@@ -38,6 +38,33 @@ func TestAnOrphanedObjectStaysWithoutOwner(t *testing.T) {
 	require.Equal(t, "1", s.data("one", "a"))
 }
 
+func TestManyOrphansAreListedTogether(t *testing.T) {
+	const many = 12
+	s := newScene(t)
+	stop := s.start()
+	for i := range many {
+		s.create(fmt.Sprint("web", i), []string{configMap(fmt.Sprint("one", i), "a", "1")}, orphan())
+	}
+	for i := range many {
+		s.ready(fmt.Sprint("web", i))
+	}
+	stop()
+	s.sent.take()
+	s.start()
+	for i := range many {
+		name := fmt.Sprint("one", i)
+		s.patch(configMaps, name, `{"data":{"a":"2"}}`)
+		s.eventually(func() bool { return s.data(name, "a") == "1" }, "%s is not repaired", name)
+	}
+	lists := 0
+	for _, r := range s.sent.take() {
+		if strings.HasSuffix(r, "/configmaps") {
+			lists++
+		}
+	}
+	require.LessOrEqual(t, lists, 6, "each list is of everything in the namespace")
+}
+
 func TestOnlyTheObjectsOfARuleAreOrphaned(t *testing.T) {
 	s := newScene(t)
 	s.start()

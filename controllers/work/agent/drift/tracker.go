@@ -16,6 +16,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
+// renewAfter gathers objects for which a watch has to start anew: each start
+// lists everything in its scope.
+const renewAfter = time.Second
+
 // PollEvery is how often works look at objects that may not be watched.
 const PollEvery = time.Minute
 
@@ -77,6 +81,9 @@ type Tracker struct {
 	// wide are the resources that may not be watched in the whole cluster.
 	wide        map[schema.GroupVersionResource]bool
 	definitions *watcher
+	// unseen are objects whose watch has to start anew before it can show them;
+	// that is set off by the first of them.
+	unseen map[object]bool
 }
 
 // New makes a Tracker that watches nothing yet.
@@ -84,6 +91,7 @@ func New(c Config) *Tracker {
 	return &Tracker{
 		c: c, objects: map[object]map[string]bool{}, works: map[string]map[object]bool{},
 		waiting: map[string]bool{}, watches: map[scope]*watcher{}, wide: map[schema.GroupVersionResource]bool{},
+		unseen: map[object]bool{},
 	}
 }
 
@@ -157,25 +165,49 @@ func (t *Tracker) Look(resource schema.GroupVersionResource, namespace, name str
 	if w == nil {
 		w = t.watches[scope{resource, namespace}]
 	}
-	if w == nil {
+	if w == nil || t.unseen[object{resource, key}] {
 		return apply.Seen{}, Unknown
 	}
 	return w.look(key)
 }
 
-// renew starts a watch anew that may already have dropped the object as
-// somebody else's: only objects with an owner reference of a work announce
-// themselves.
+// renew sees to it that a watch starts anew that may already have dropped the
+// object as somebody else's: only objects with an owner reference of a work
+// announce themselves. The caller holds the lock.
 func (t *Tracker) renew(o object, marked bool) {
-	if marked {
+	if marked || (t.watches[scope{resource: o.resource}] == nil && t.watches[scope{o.resource, o.key.Namespace}] == nil) {
 		return
 	}
-	for _, s := range []scope{{resource: o.resource}, {o.resource, o.key.Namespace}} {
-		if w := t.watches[s]; w != nil {
-			w.stop()
-			delete(t.watches, s)
+	first := len(t.unseen) == 0
+	t.unseen[o] = true
+	if !first || t.ctx.Err() != nil {
+		return
+	}
+	t.running.Go(func() {
+		timer := t.c.Clock.NewTimer(renewAfter)
+		defer timer.Stop()
+		select {
+		case <-t.ctx.Done():
+		case <-timer.C():
+			t.renewAll()
+		}
+	})
+}
+
+// renewAll starts the watches anew that have not shown all of their objects.
+func (t *Tracker) renewAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for o := range t.unseen {
+		for _, s := range []scope{{resource: o.resource}, {o.resource, o.key.Namespace}} {
+			if w := t.watches[s]; w != nil {
+				w.stop()
+				delete(t.watches, s)
+			}
 		}
 	}
+	clear(t.unseen)
+	t.adjust()
 }
 
 // adjust starts the watches that are needed and stops the others.
