@@ -235,8 +235,8 @@ func (o *AcceptOptions) awaitRequests(ctx context.Context, r *run) error {
 	for _, name := range o.Clusters {
 		r.step("request of " + name)
 		mc, err := typed.Get[clusterv1.ManagedCluster](ctx, o.Hub.Client, managedClusters, "", name)
-		if err == nil && mc.Spec.HubAcceptsClient {
-			r.done("was accepted already")
+		if err == nil && (mc.Spec.HubAcceptsClient || everJoined(mc)) {
+			r.done("it has a certificate already")
 			continue
 		}
 		q := await.Query{Client: o.Hub.Client, Resource: signingRequests, Labels: clusterv1.LabelClusterName + "=" + name + ",!" + clusterv1.LabelAddOnName, Clock: r.common.Clock}

@@ -11,7 +11,6 @@ import (
 	"io"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -142,8 +141,8 @@ func checkManifest(u *unstructured.Unstructured, place, namespace string) error 
 		}
 		u.SetNamespace(namespace)
 	}
-	if problems := path.IsValidPathSegmentName(u.GetName()); len(problems) > 0 {
-		return usage(fmt.Sprintf("%s: %s: %q cannot be a name", place, u.GetKind(), u.GetName()), "it "+problems[0], "correct metadata.name")
+	if name := u.GetName(); strings.ContainsAny(name, "/%") || name == "." || name == ".." {
+		return usage(fmt.Sprintf("%s: %s: %q cannot be a name", place, u.GetKind(), name), "no name of an object is . or .. or holds / or %", "correct metadata.name")
 	}
 	if problems := validation.IsDNS1123Subdomain(u.GetNamespace()); u.GetNamespace() != "" && len(problems) > 0 {
 		return usage(fmt.Sprintf("%s: %s %s: %q cannot be a namespace", place, u.GetKind(), u.GetName(), u.GetNamespace()), problems[0], "correct metadata.namespace")

@@ -162,7 +162,7 @@ func (u *unjoin) look(ctx context.Context) error {
 	case err == nil:
 		u.mc = mc
 	case isNoKind(err):
-		return needHub(ctx, u.Hub)
+		return u.noHub()
 	case !apierrors.IsNotFound(err):
 		return explain("reading managedcluster "+u.Name, u.Hub, err)
 	}
@@ -339,4 +339,14 @@ func (u *unjoin) abandoned(ctx context.Context) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// noHub is the error for a hub that is none, or none any more.
+func (u *unjoin) noHub() error {
+	e := notHub(u.Hub, "it does not serve "+managedClusters.GroupResource().String())
+	e.Fix = "name the hub's context by --hub-context"
+	if u.Spoke != nil {
+		e.Fix += fmt.Sprintf("; when the hub is gone: kubectl ocm unjoin %s%s", u.Name, u.Spoke.flag())
+	}
+	return e
 }

@@ -26,6 +26,8 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	unjoin := []string{"unjoin", "cluster1", "--context", "spoke", "--hub-context", "hub", "--yes", "--timeout"}
 
 	require.Zero(t, run(t, join...).code)
+	require.Zero(t, run(t, "accept", "cluster1", "--deny", "--context", "hub").code)
+	require.Zero(t, run(t, "accept", "cluster1", "--wait", "--timeout", "60s", "--context", "hub").code, "it needs no new request")
 	require.Zero(t, runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s").code)
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	_, err := spoke.Dynamic(t).Resource(deployments).Namespace("open-cluster-management-agent").Patch(t.Context(), "klusterlet-agent",
@@ -65,4 +67,7 @@ func TestLeavingWithoutAnAgent(t *testing.T) {
 	require.Zero(t, cleaned.code)
 	require.Contains(t, cleaned.out, `"kept": [`)
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").err, "kubectl delete namespace cluster1 --context hub")
+	noHub := run(t, append(unjoin, "60s")...)
+	require.Equal(t, 1, noHub.code)
+	require.Contains(t, noHub.err, "when the hub is gone: kubectl ocm unjoin cluster1 --context spoke")
 }
