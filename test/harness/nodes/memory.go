@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Process is one process of a cluster, of a pod or of the cluster itself.
@@ -36,17 +38,23 @@ func (c *Cluster) Processes() ([]Process, error) {
 	}
 	var found []Process
 	err := filepath.WalkDir(group, func(path string, entry fs.DirEntry, err error) error {
+		if ended(err) {
+			return nil
+		}
 		if err != nil || entry.Name() != "cgroup.procs" {
 			return err
 		}
 		body, err := os.ReadFile(path)
+		if ended(err) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		for pid := range strings.FieldsSeq(string(body)) {
 			one, err := readProcess(pid)
-			if errors.Is(err, os.ErrNotExist) {
-				continue // it ended meanwhile
+			if ended(err) {
+				continue
 			}
 			if err != nil {
 				return err
@@ -59,6 +67,13 @@ func (c *Cluster) Processes() ([]Process, error) {
 		return nil, fmt.Errorf("listing processes of %s: %w", c.Name, err)
 	}
 	return found, nil
+}
+
+// ended tells that a process, or the control group of a container, went away
+// between being listed and being read: its file is gone, or it is still open
+// and its subject is gone.
+func ended(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV)
 }
 
 func readProcess(pid string) (Process, error) {
