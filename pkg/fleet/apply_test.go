@@ -105,7 +105,9 @@ func TestErrorsOfTheAPIAreExplained(t *testing.T) {
 			require.Contains(t, e.Cause+e.Fix, tc.want)
 		})
 	}
-	require.NotContains(t, explain("x", c, webhook("reserved")).(*Error).Fix, "cluster-admin")
+	var refused *Error
+	require.ErrorAs(t, explain("x", c, webhook("reserved")), &refused)
+	require.NotContains(t, refused.Fix, "cluster-admin")
 	canceled := &url.Error{Op: "Get", URL: "https://hub", Err: context.Canceled}
 	require.Equal(t, error(canceled), explain("x", c, canceled), "an interruption is told as one")
 }

@@ -130,9 +130,9 @@ func (r *run) fail(err error) error {
 	return err
 }
 
-// note reports one finished line outside of the running step.
-func (r *run) note(name string, state StepState, detail string) {
+// warn reports one line outside of the running step.
+func (r *run) warn(name, detail string) {
 	if r.common.Progress != nil {
-		r.common.Progress(Step{Name: name, State: state, Detail: detail, Elapsed: r.common.Clock.Since(r.start)})
+		r.common.Progress(Step{Name: name, State: Warned, Detail: detail, Elapsed: r.common.Clock.Since(r.start)})
 	}
 }
