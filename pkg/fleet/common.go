@@ -130,8 +130,8 @@ func (r *run) fail(err error) error {
 	return err
 }
 
-// warn reports one line outside of the running step.
-func (r *run) warn(name, detail string) {
+// remark reports one line outside of the running step.
+func (r *run) remark(name, detail string) {
 	if r.common.Progress != nil {
 		r.common.Progress(Step{Name: name, State: Warned, Detail: detail, Elapsed: r.common.Clock.Since(r.start)})
 	}

@@ -157,7 +157,7 @@ func (j *join) checkName(ctx context.Context) error {
 			fmt.Sprintf("choose another name, or unjoin the other one: kubectl ocm unjoin %s --context <its context> --hub-context <hub>", j.Name))
 	}
 	if everJoined(mc) {
-		j.warn("name", fmt.Sprintf("%q was joined before and no longer reports; this cluster takes its place", j.Name))
+		j.remark("name", fmt.Sprintf("%q was joined before and no longer reports; this cluster takes its place", j.Name))
 	}
 	return nil
 }

@@ -299,7 +299,7 @@ func (u *unjoin) verify(ctx context.Context) error {
 	}
 	u.result.Leftovers = left
 	if len(left) > 0 {
-		u.warn("left on "+u.Spoke.where(), strings.Join(left, ", "))
+		u.remark("left on "+u.Spoke.where(), strings.Join(left, ", "))
 	}
 	return nil
 }

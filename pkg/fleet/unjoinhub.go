@@ -173,7 +173,7 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 		return explain("reading namespace "+u.Name, u.Hub, err)
 	}
 	if ns.GetLabels()[clusterv1.LabelClusterName] != u.Name {
-		u.warn("namespace "+u.Name, "stays: it was not made for the cluster")
+		u.remark("namespace "+u.Name, "stays: it was not made for the cluster")
 		return nil
 	}
 	foreign, err := u.foreignObjects(ctx)
@@ -181,7 +181,7 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 		return err
 	}
 	if len(foreign) > 0 {
-		u.warn("namespace "+u.Name, "stays: it holds "+strings.Join(foreign, ", "))
+		u.remark("namespace "+u.Name, "stays: it holds "+strings.Join(foreign, ", "))
 		return nil
 	}
 	if err := remove(ctx, u.Hub, ns); err != nil {
