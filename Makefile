@@ -156,6 +156,7 @@ integration: control-plane ## Only the tests of the loops on real control planes
 .PHONY: perf
 perf: control-plane ## Measure against the budgets of test/perf/*.yaml (a machine with nothing else to do)
 	go test -tags perf -count=1 -p 1 -v -timeout 30m $(ARGS) ./test/perf/...
+	go test -tags perf -count=1 -p 1 -v -timeout 10m -run '^TestResidentMemory$$' $(ARGS) ./test/integration/agent
 
 .PHONY: e2e
 e2e: kubernetes ## Clusters with real nodes (Linux, root, containerd; see CONTRIBUTING.md)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build !race
+//go:build perf
 
 package agent_test
 
@@ -23,7 +23,7 @@ import (
 // idle is how long an agent rests before its memory is read.
 const idle = time.Minute
 
-// TestResidentMemory holds the budgets of DECISIONS ("Tests and figures"):
+// TestResidentMemory holds the memory budgets of both ways to run an agent:
 // VmRSS, warm, after a minute of rest, with ten works of two objects each.
 func TestResidentMemory(t *testing.T) {
 	t.Parallel()

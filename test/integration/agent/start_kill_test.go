@@ -50,7 +50,8 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 	operator = klusterlet.New(klusterlet.Options{
 		Spoke: client, Name: "klusterlet", Namespace: operatorv1.NamespaceAgent, Definitions: definitions, Version: "v0.1.0", UserAgent: "test",
 		Secrets: list, Registration: l.registration, WorkProblem: func() string { return "" }, Accepted: func() bool { return false },
-		Clock: clock.RealClock{}, Log: logr.Discard(),
+		Trouble: func() registration.Trouble { return registration.Trouble{} },
+		Clock:   clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
