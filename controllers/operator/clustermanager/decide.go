@@ -238,9 +238,11 @@ func functional(s State, cm *operatorv1.ClusterManager, fault error) {
 		Type: operatorv1.ConditionHubRegistrationDegraded, Status: metav1.ConditionFalse,
 		Reason: operatorv1.ReasonRegistrationFunctional, Message: "Registration works",
 	})
+	// Whoever waits for the hub waits for this condition too; its message does
+	// not claim what no loop does.
 	set(cm, s.Now, metav1.Condition{
 		Type: operatorv1.ConditionHubPlacementDegraded, Status: metav1.ConditionFalse,
-		Reason: operatorv1.ReasonPlacementFunctional, Message: "Placement works",
+		Reason: operatorv1.ReasonPlacementFunctional, Message: "Placements are stored; this version does not choose clusters for them",
 	})
 }
 
