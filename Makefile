@@ -142,7 +142,7 @@ verify: ## Fail where "make generate" or "go mod tidy" would change a file
 .PHONY: test
 test: control-plane ## Every test that needs no root: unit, contract, and integration on real control planes
 	@echo "race detector: $(if $(RACE),on,off (no C compiler found))"
-	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) -shuffle=on -timeout 20m $(ARGS) $(PKG)
+	$(if $(RACE),CGO_ENABLED=1) go test $(RACE) -shuffle=on -timeout 40m $(ARGS) $(PKG)
 	go test -C test/kubernetes $(ARGS) ./build
 
 .PHONY: unit

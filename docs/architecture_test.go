@@ -81,6 +81,14 @@ func TestPackageMapIsTheTree(t *testing.T) {
 		"the package map of docs/ARCHITECTURE.md needs one line for each package (-) and no other line (+)")
 }
 
+// TestTablesHaveTheirHeads: a row after an empty line is no row for a reader.
+func TestTablesHaveTheirHeads(t *testing.T) {
+	lines := page(t)
+	for i, line := range lines[1:] {
+		require.False(t, lines[i] == "" && mapLine.MatchString(line), "line %d begins a table without a head", i+2)
+	}
+}
+
 func TestPageStaysShort(t *testing.T) {
 	require.LessOrEqual(t, len(page(t)), maxLines)
 }

@@ -29,6 +29,7 @@ const (
 	ServiceAccount = "klusterlet-work-sa"
 
 	klusterletsCRD = "klusterlets.operator.open-cluster-management.io"
+	workRole       = "open-cluster-management:klusterlet-work:agent"
 	executionRole  = "open-cluster-management:klusterlet-work:execution"
 	adminBinding   = "open-cluster-management:klusterlet-work:execution-admin"
 )
@@ -52,8 +53,10 @@ type Options struct {
 	// the secret out: it is there already, or somebody else brings it.
 	BootstrapKubeconfig []byte
 	// NarrowRights leaves out the binding to the built-in role admin and the
-	// rights escalate and bind, so that works can only hold what the agent was
-	// given by roles labelled open-cluster-management.io/aggregate-to-work.
+	// rights escalate, bind and impersonate, so that works can only hold what the
+	// agent was given by roles labelled
+	// open-cluster-management.io/aggregate-to-work. Which ServiceAccounts may be
+	// executors of works is then said by the right to impersonate them.
 	NarrowRights bool
 	// Spec holds further settings of the Klusterlet. Its cluster name,
 	// namespace and mode are set from the fields above; its node placement and
@@ -118,6 +121,9 @@ func rights(o Options) ([]*unstructured.Unstructured, error) {
 		if err := each(u, "rules", func(rule map[string]any) { adaptRule(rule, u.GetName(), o) }); err != nil {
 			return nil, err
 		}
+		if err := dropIdle(u); err != nil {
+			return nil, err
+		}
 	}
 	return objects, nil
 }
@@ -130,9 +136,22 @@ func adaptRule(rule map[string]any, role string, o Options) {
 			names[i] = o.Namespace
 		}
 	}
-	if verbs, ok := rule["verbs"].([]any); ok && o.NarrowRights && role == executionRole {
-		rule["verbs"] = slices.DeleteFunc(verbs, func(v any) bool { return v == "escalate" || v == "bind" })
+	if verbs, ok := rule["verbs"].([]any); ok && o.NarrowRights && (role == executionRole || role == workRole) {
+		rule["verbs"] = slices.DeleteFunc(verbs, func(v any) bool { return v == "escalate" || v == "bind" || v == "impersonate" })
 	}
+}
+
+// dropIdle leaves out rules that have no verbs any more.
+func dropIdle(u *unstructured.Unstructured) error {
+	rules, found, err := unstructured.NestedSlice(u.Object, "rules")
+	if err != nil || !found {
+		return err
+	}
+	rules = slices.DeleteFunc(rules, func(rule any) bool {
+		verbs, ok := rule.(map[string]any)["verbs"].([]any)
+		return ok && len(verbs) == 0
+	})
+	return unstructured.SetNestedSlice(u.Object, rules, "rules")
 }
 
 func definition(Options) ([]*unstructured.Unstructured, error) {

@@ -7,7 +7,8 @@
 // in which the hub applies its definitions, and the conversion stanza of the two
 // add-on definitions whose versions differ. It reads nothing but those files,
 // which are part of the program, and writes nothing: callers apply what they
-// get. It is not the place of the third-party ClusterProfile definition.
+// get. The definition of ClusterProfiles is a third party's in the form that the hub
+// needs; the hub creates it where it is missing and never changes one.
 //
 // Contract: operator.md, section 1.3 (stage crd).
 package crd

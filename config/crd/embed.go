@@ -25,6 +25,9 @@ const (
 	ClusterManagementAddOns = "clustermanagementaddons.addon.open-cluster-management.io"
 	// ManagedClusterAddOns is served in two versions that differ.
 	ManagedClusterAddOns = "managedclusteraddons.addon.open-cluster-management.io"
+	// ClusterProfiles is a third party's, in the form that the hub needs. It is in
+	// none of the lists: it is created only where it is asked for and missing.
+	ClusterProfiles = "clusterprofiles.multicluster.x-k8s.io"
 )
 
 // hubNames are the definitions of the hub in the order of operator.md, section

@@ -34,6 +34,9 @@ const (
 	AddonService        = "cluster-manager-addon-webhook"
 	// WebhookPort is the port of those Services and of the process.
 	WebhookPort = 9443
+	// PlacementService leads to the debug endpoint of placement, on its port
+	// WebhookPort.
+	PlacementService = "cluster-manager-placement"
 	// Repository is where the image of the hub process is found.
 	Repository = "ghcr.io/kubectl-ocm/ocm-hub"
 	// InventoryLabel is on every object here; its value is Name. Removal goes by

@@ -8,6 +8,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/heartbeat"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/namespaces"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/selection"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/status"
 )
 
@@ -23,6 +25,7 @@ func (p *process) processLoops() []loop {
 	loops := []loop{
 		{"secrets", p.secrets.Run},
 		{credential.LoopName, p.credential.Run},
+		{selection.LoopName, p.selection.Run},
 	}
 	if p.operator == nil {
 		return loops
@@ -41,10 +44,15 @@ func (s *session) sessionLoops() []loop {
 		{"health", s.prober.Run},
 		{heartbeat.LoopName, s.heartbeat.Run},
 		{status.LoopName, s.status.Run},
+		{"managednamespaces", s.namespaces.Present.Run},
+		{namespaces.LoopName, s.namespaces.Run},
 		{"work", s.works},
 	}
 	if s.claims != nil {
 		loops = append(loops, loop{"clusterclaims", s.claims.Run})
 	}
-	return loops
+	if s.properties != nil {
+		loops = append(loops, loop{"clusterproperties", s.properties.Run})
+	}
+	return append(loops, s.addOns.loops()...)
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -29,7 +30,14 @@ const (
 	exitUsage = 2
 )
 
+// collectAt is how much the heap grows, in percent, before it is collected. An
+// agent has little memory and much time. GOGC overrides it.
+const collectAt = 30
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()

@@ -35,6 +35,7 @@ func (p *process) metrics() *prometheus.Registry {
 		}
 		return p.clock.Since(s.heartbeat.Renewed()).Seconds()
 	})
+	r.MustRegister(&p.workMetrics)
 	return r
 }
 

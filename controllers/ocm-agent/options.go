@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -74,36 +73,4 @@ func parse(args []string) (options, error) {
 		o.namespace = inpod.Namespace(operatorv1.NamespaceAgent)
 	}
 	return o, finish()
-}
-
-// settingsFlags adds the flags of registration.md 9 that this agent carries
-// out; the returned function checks and keeps what they say.
-func (o *options) settingsFlags() func() error {
-	s, f := &o.settings, o.flags
-	f.StringVar(&s.ClusterName, "spoke-cluster-name", "", "name of the cluster on the hub; empty: the kept one, else a UUID")
-	f.StringVar(&s.AgentName, "agent-id", "", "name of the agent; empty: the kept one, else random")
-	f.DurationVar(&s.HealthPeriod, "cluster-healthcheck-period", agent.DefaultHealthPeriod, "time between looks at the own API server's health")
-	f.IntVar(&s.MaxClaims, "max-custom-cluster-claims", agent.DefaultMaxClaims, "custom claims that are reported at most")
-	f.StringSliceVar(&s.ReservedSuffixes, "reserved-cluster-claim-suffixes", nil, "suffixes of claims that are always reported")
-	f.Int32Var(&s.CertificateSeconds, "client-cert-expiration-seconds", 0, "life of the client certificate to ask for; 0: the hub decides")
-	urls := f.StringSlice("spoke-external-server-urls", nil, "addresses of this cluster that the hub shows")
-	annotations := f.StringToString("cluster-annotations", nil, "annotations of the ManagedCluster, key=value; keys start with agent.open-cluster-management.io")
-	gates := f.StringSlice("feature-gates", nil, "feature gates, Name=true|false: ClusterClaim")
-	return func() error {
-		for _, u := range *urls {
-			s.ExternalServerURLs = append(s.ExternalServerURLs, agent.ServerURL{URL: u})
-		}
-		s.Annotations, _ = agent.KeepAnnotations(*annotations)
-		s.Claims = true
-		for _, g := range *gates {
-			name, value, _ := strings.Cut(g, "=")
-			if value != "true" && value != "false" {
-				return fmt.Errorf("feature gate %q: must be Name=true or Name=false", g)
-			}
-			if name == "ClusterClaim" {
-				s.Claims = value == "true"
-			}
-		}
-		return s.Validate()
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
 func TestParse(t *testing.T) {
@@ -20,14 +21,46 @@ func TestParse(t *testing.T) {
 
 	o, err = parse([]string{"agent", "--spoke-cluster-name=c1", "--agent-id=a1", "--spoke-external-server-urls=https://a,https://b",
 		"--cluster-annotations=agent.open-cluster-management.io/x=1,y=2", "--client-cert-expiration-seconds=3600", "--cluster-healthcheck-period=10s",
-		"--max-custom-cluster-claims=5", "--reserved-cluster-claim-suffixes=.x,.y", "--feature-gates=ClusterClaim=false,AddonManagement=true"})
+		"--max-custom-cluster-claims=5", "--reserved-cluster-claim-suffixes=.x,.y", "--feature-gates=ClusterClaim=false,AddonManagement=true",
+		"--addon-kubeclient-registration-auth=token", "--addon-token-expiration-seconds=600"})
 	require.NoError(t, err)
 	require.Empty(t, o.klusterlet)
 	require.Empty(t, cmp.Diff(agent.Settings{
 		ClusterName: "c1", AgentName: "a1", ExternalServerURLs: []agent.ServerURL{{URL: "https://a"}, {URL: "https://b"}},
 		Annotations: map[string]string{"agent.open-cluster-management.io/x": "1"}, CertificateSeconds: 3600, HealthPeriod: 10 * time.Second,
 		MaxClaims: 5, ReservedSuffixes: []string{".x", ".y"},
+		AddOns: true, AddOnDriver: "token", AddOnTokenSeconds: 600, Workers: 4, MaxRawFeedback: 1024, EvictionGrace: time.Hour,
 	}, o.settings))
+}
+
+func TestFlagsOfTheWorkAgent(t *testing.T) {
+	o, err := parse([]string{"agent", "--workload-agent-workers=7", "--max-json-raw-length=100", "--feature-gates=RawFeedbackJsonString=true",
+		"--status-sync-interval=60s", "--max-feedback-watch=50", "--appliedmanifestwork-eviction-grace-period=30m"})
+	require.NoError(t, err)
+	require.Equal(t, []any{7, 100, true, 30 * time.Minute}, []any{o.settings.Workers, o.settings.MaxRawFeedback, o.settings.RawFeedback, o.settings.EvictionGrace})
+	require.NotContains(t, o.usage(), "status-sync-interval", "what has no effect is not offered")
+}
+
+func TestAddOnsAreServedByCertificatesUnlessToldOtherwise(t *testing.T) {
+	o, err := parse([]string{"agent"})
+	require.NoError(t, err)
+	require.Equal(t, []any{true, addonv1alpha1.DriverTypeCSR, int64(31536000)}, []any{o.settings.AddOns, o.settings.AddOnDriver, o.settings.AddOnTokenSeconds})
+	o, err = parse([]string{"agent", "--feature-gates=AddonManagement=false"})
+	require.NoError(t, err)
+	require.False(t, o.settings.AddOns)
+}
+
+func TestSeveralHubsOnTheCommandLine(t *testing.T) {
+	o, err := parse([]string{"agent", "--cluster-name=c1", "--feature-gates=MultipleHubs=true", "--hub-connection-timeout-seconds=30",
+		"--bootstrap-kubeconfigs=/spoke/hub-1/kubeconfig", "--bootstrap-kubeconfigs=hub-2"})
+	require.NoError(t, err)
+	require.Equal(t, "c1", o.settings.ClusterName)
+	require.Equal(t, []string{"hub-1", "hub-2"}, o.settings.Hubs)
+	require.Equal(t, 30*time.Second, o.settings.HubTimeout)
+
+	o, err = parse([]string{"agent", "--bootstrap-kubeconfig-secret=mine", "--registration-auth=csr"})
+	require.NoError(t, err)
+	require.Equal(t, "mine", o.settings.BootstrapSecret)
 }
 
 func TestBadCommandLinesSayWhy(t *testing.T) {
@@ -43,7 +76,27 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		"a short certificate":     {[]string{"agent", "--client-cert-expiration-seconds=10"}, "3600"},
 		"no period":               {[]string{"agent", "--cluster-healthcheck-period=0"}, "greater than 0"},
 		"an http URL":             {[]string{"agent", "--spoke-external-server-urls=http://x"}, "https://"},
+		"a short token":           {[]string{"agent", "--addon-token-expiration-seconds=599"}, "at least 600"},
+		"an unknown driver":       {[]string{"agent", "--addon-kubeclient-registration-auth=spiffe"}, "csr or token"},
 		"half a gate":             {[]string{"agent", "--feature-gates=ClusterClaim"}, "Name=true"},
+		"an unknown gate":         {[]string{"agent", "--feature-gates=Walk=true"}, "there are AddonManagement, ClusterClaim, ClusterProperty, ExecutorValidatingCaches, MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility"},
+		"no worker":               {[]string{"agent", "--workload-agent-workers=0"}, "--workload-agent-workers=0: must be 1 or more"},
+		"no grace":                {[]string{"agent", "--appliedmanifestwork-eviction-grace-period=0s"}, "must be longer than nothing"},
+		"a raw value too long":    {[]string{"agent", "--max-json-raw-length=1025"}, "--max-json-raw-length=1025: must be 1 to 1024, which is what the API allows"},
+		"a gate nobody serves":    {[]string{"agent", "--feature-gates=V1beta1CSRAPICompatibility=true"}, "is not served"},
+		"several hubs, no gate":   {[]string{"agent", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=b"}, "MultipleHubs=true"},
+		"the gate and one hub":    {[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a"}, "1 given, the gate MultipleHubs needs two or more"},
+		"the gate and no hub":     {[]string{"agent", "--feature-gates=MultipleHubs=true"}, "0 given"},
+		"a file of no secret":     {[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=/etc/x"}, "must be the name of a secret"},
+		"one hub twice":           {[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=a"}, "listed twice"},
+		"no time for a hub":       {[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=b", "--hub-connection-timeout-seconds=0"}, "greater than 0"},
+		"AWS without an ARN":      {[]string{"agent", "--registration-auth=awsirsa"}, "needs --hub-cluster-arn and --managed-cluster-arn"},
+		"AWS with ARNs":           {[]string{"agent", "--registration-auth=awsirsa", "--hub-cluster-arn=x", "--managed-cluster-arn=y"}, "not served by this agent: register by csr"},
+		"ARNs without AWS":        {[]string{"agent", "--hub-cluster-arn=x"}, "belong to --registration-auth=awsirsa"},
+		"gRPC":                    {[]string{"agent", "--registration-auth=grpc"}, "not served by this agent: register by csr"},
+		"a file for gRPC":         {[]string{"agent", "--grpc-config=x"}, "belong to --registration-auth=grpc"},
+		"no way to register":      {[]string{"agent", "--registration-auth=walk"}, "does not exist"},
+		"another hub secret":      {[]string{"agent", "--hub-kubeconfig-secret=x"}, "is not served"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

@@ -6,10 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -19,9 +21,12 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent/lock"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent/pages"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/selection"
+	work "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/observe"
@@ -42,11 +47,16 @@ type process struct {
 	// The loops are made anew each time the lock is taken.
 	secrets    *watch.Collection[credential.Secret]
 	credential *credential.Controller
+	selection  *selection.Controller
 	operator   *klusterlet.Controller
 
 	current  atomic.Pointer[session]
 	accepted atomic.Bool
 	held     atomic.Bool
+	// seen is what the session of now saw of its hub beside its lease.
+	seen atomic.Pointer[selection.Signs]
+
+	workMetrics work.Metrics
 
 	mu          sync.Mutex
 	workProblem string
@@ -98,7 +108,28 @@ func (p *process) run(ctx context.Context) error {
 	return runAll(ctx, []loop{
 		{"health", func(ctx context.Context) error { return server.Run(ctx, listener) }},
 		{"lock", func(ctx context.Context) error { return l.Run(ctx, p.work) }},
+		{"pages", p.giveBack},
 	})
+}
+
+// giveBackEvery is how often pages are given back. What an agent at rest runs
+// through in that time, some 5 MiB, comes back from the page cache within a
+// millisecond; after a minute it would be twice as much. Most is to be had soon
+// after the start.
+const giveBackEvery = 20 * time.Second
+
+// giveBack returns the memory that only the start, or a burst of work, needed.
+func (p *process) giveBack(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-p.clock.After(giveBackEvery):
+		}
+		if _, err := pages.Release(); err != nil {
+			p.log.V(1).Info("Pages of the program stay in memory", "error", err.Error())
+		}
+	}
 }
 
 // labels mark what this agent makes on its cluster as part of its Klusterlet.
@@ -111,14 +142,20 @@ func (p *process) labels() map[string]string {
 
 // work makes the loops and runs them while the lock is held.
 func (p *process) work(ctx context.Context) error {
-	p.held.Store(true)
 	defer p.held.Store(false)
 	p.secrets = credential.NewSecrets(p.client, p.o.namespace, p.log)
 	p.credential = credential.New(credential.Options{
 		Spoke: p.client, Namespace: p.o.namespace, Secrets: p.secrets, SpokeCA: p.ca, Labels: p.labels(),
 		UserAgent: userAgent(), Clock: p.clock, Serve: p.serve, OnReport: p.reported,
+		Choose: func() (string, string) { return p.selection.Chosen() },
+	})
+	p.selection = selection.New(selection.Options{
+		Namespace: p.o.namespace, Secrets: p.secrets, Registration: p.credential, Signs: p.signs,
+		OnChange: p.chosen, UserAgent: userAgent(), Clock: p.clock, Random: rand.Float64,
 	})
 	p.operator = nil
+	// Metrics ask the loops only while the lock is held: they are there from here.
+	p.held.Store(true)
 	if p.o.klusterlet == "" {
 		p.credential.Configure(&p.o.settings)
 		return runAll(ctx, p.processLoops())
@@ -130,18 +167,48 @@ func (p *process) work(ctx context.Context) error {
 	p.operator = klusterlet.New(klusterlet.Options{
 		Spoke: p.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
 		UserAgent: userAgent(), Secrets: p.secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
-		Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,
+		Hubs: p.selection.Message, Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,
 	})
 	return runAll(ctx, p.processLoops())
 }
 
 // reported tells those who show where the registration stands.
 func (p *process) reported() {
+	p.selection.Wake()
 	if p.operator != nil {
 		p.operator.Wake()
 	}
 	if s := p.current.Load(); s != nil {
 		s.status.Wake()
+	}
+}
+
+// chosen tells those who act on it, or show it, that another hub was chosen or
+// that none could be.
+func (p *process) chosen() {
+	p.credential.Wake()
+	if p.operator != nil {
+		p.operator.Wake()
+	}
+}
+
+// signs are the signs of life of the hub of the session of now.
+func (p *process) signs() selection.Signs {
+	var out selection.Signs
+	if seen := p.seen.Load(); seen != nil {
+		out = *seen
+	}
+	if s := p.current.Load(); s != nil && s.heartbeat.Renewed().After(out.At) {
+		out.At = s.heartbeat.Renewed()
+	}
+	return out
+}
+
+// see notes what a session saw of its hub.
+func (p *process) see(server string, unaccepted bool) {
+	before := p.seen.Swap(&selection.Signs{Server: server, At: p.clock.Now(), Unaccepted: unaccepted})
+	if before == nil || before.Unaccepted != unaccepted {
+		p.selection.Wake()
 	}
 }
 

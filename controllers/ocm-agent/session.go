@@ -16,10 +16,12 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/heartbeat"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/namespaces"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/status"
 	work "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -49,13 +51,20 @@ type session struct {
 	process *process
 	log     logr.Logger
 
-	clusters  *watch.Collection[*clusterv1.ManagedCluster]
-	nodes     *watch.Collection[status.Node]
-	claims    *watch.Collection[status.Claim]
-	prober    *status.Prober
-	heartbeat *heartbeat.Controller
-	status    *status.Controller
-	contact   *agent.Contact
+	clusters *watch.Collection[*clusterv1.ManagedCluster]
+	nodes    *watch.Collection[status.Node]
+	claims   *watch.Collection[status.Claim]
+	// properties is nil unless the gate ClusterProperty is on.
+	properties *watch.Optional[status.Claim]
+	namespaces *namespaces.Controller
+	prober     *status.Prober
+	heartbeat  *heartbeat.Controller
+	status     *status.Controller
+	contact    *agent.Contact
+	// addOns is nil when the gate AddonManagement is off.
+	addOns *addOns
+	// pulse beats when the hub took a renewal of the lease.
+	pulse *watch.Pulse
 }
 
 // What a session does on the hub anyway, by which it knows whether the hub is
@@ -77,6 +86,7 @@ func (p *process) serve(ctx context.Context, s agent.Session) {
 	if !p.awaitAccepted(ctx, s) {
 		return
 	}
+	p.see(s.Link.Config.Host, false)
 	one := p.newSession(s, log)
 	p.current.Store(one)
 	defer func() {
@@ -101,11 +111,11 @@ func (p *process) prime(ctx context.Context) {
 }
 
 func (p *process) newSession(s agent.Session, log logr.Logger) *session {
-	one := &session{Session: s, process: p, log: log, contact: agent.NewContact(p.clock, p.reported)}
+	one := &session{Session: s, process: p, log: log, contact: agent.NewContact(p.clock, p.reported), pulse: &watch.Pulse{}}
 	one.clusters = watch.New(watch.Options[*clusterv1.ManagedCluster]{
-		Client: s.Link.Client, Resource: clustersResource, FieldSelector: "metadata.name=" + s.Identity.Cluster, Log: log,
+		Client: s.Link.Client, Resource: clustersResource, FieldSelector: "metadata.name=" + s.Identity.Cluster, Pulse: one.pulse, Log: log,
 		Keep: func(u *unstructured.Unstructured) (*clusterv1.ManagedCluster, bool) {
-			u.SetManagedFields(nil)
+			status.KeepOwnFields(u)
 			c, err := typed.FromUnstructured[clusterv1.ManagedCluster](u)
 			return c, err == nil
 		},
@@ -114,25 +124,49 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 	if s.Settings.Claims {
 		one.claims = status.NewClaims(p.client, log)
 	}
+	if s.Settings.Properties {
+		one.properties = status.NewProperties(p.client, log)
+	}
 	one.prober = &status.Prober{Client: p.http, Host: p.spoke.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
 	one.heartbeat = heartbeat.New(heartbeat.Options{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Clock: p.clock, Random: rand.Float64,
-		Outcome: func(err error) { one.contact.Note(renewing, err) },
+		Outcome: one.renewed,
 	})
 	one.status = status.New(status.Options{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Nodes: one.nodes, Claims: one.claims,
-		Prober: one.prober, Credential: p.credential.Report, Clock: p.clock,
+		Properties: one.properties, Prober: one.prober, Credential: p.credential.Report, Clock: p.clock,
 		MaxClaims: s.Settings.MaxClaims, ReservedSuffixes: s.Settings.ReservedSuffixes,
+	})
+	one.namespaces = namespaces.New(namespaces.Options{
+		Hub: s.Link.Client, Spoke: p.client, Cluster: s.Identity.Cluster, HubHash: s.HubHash, Clusters: one.clusters, Clock: p.clock, Log: log,
 	})
 	one.clusters.OnOutcome(func(err error) { one.contact.Note(watching, err) })
 	one.clusters.OnChange(one.found)
+	if s.Settings.AddOns {
+		var err error
+		if one.addOns, err = one.newAddOns(s, log); err != nil {
+			// Nothing else of the session depends on them.
+			log.Error(err, "Add-ons are not served")
+		}
+	}
 	return one
+}
+
+// renewed notes how a renewal of the lease ended.
+func (s *session) renewed(err error) {
+	s.contact.Note(renewing, err)
+	if err == nil {
+		s.pulse.Beat()
+	}
 }
 
 // found notes what the hub's ManagedCluster says about the agent's place there.
 func (s *session) found(k reconcile.Key) {
 	cluster, ok := s.clusters.Get(k)
 	s.process.setAccepted(ok && accepted(cluster))
+	if ok {
+		s.process.see(s.Link.Config.Host, !cluster.Spec.HubAcceptsClient)
+	}
 	switch {
 	case !ok:
 		s.contact.Note(finding, agent.ErrNoCluster)
@@ -141,6 +175,12 @@ func (s *session) found(k reconcile.Key) {
 	default:
 		s.contact.Note(finding, nil)
 	}
+}
+
+// unaccepted tells whether the hub took back an acceptance that it once gave; a
+// cluster that nobody has decided on waits.
+func unaccepted(c *clusterv1.ManagedCluster) bool {
+	return !c.Spec.HubAcceptsClient && apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionHubAccepted) != nil
 }
 
 func accepted(c *clusterv1.ManagedCluster) bool {
@@ -159,7 +199,10 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 			p.setAccepted(true)
 			log.Info("The hub accepted the cluster")
 			return true
-		case wait == firstLook:
+		case err == nil:
+			p.see(s.Link.Config.Host, unaccepted(c))
+		}
+		if wait == firstLook {
 			log.Info("Waiting for the hub to accept the cluster")
 		}
 		timer := p.clock.NewTimer(wait)
@@ -177,7 +220,8 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 func (s *session) works(ctx context.Context) error {
 	cfg := work.Config{
 		Hub: s.Link.Config, Spoke: s.process.spoke, ClusterName: s.Identity.Cluster, AgentID: s.Settings.AgentName,
-		HubHash: s.HubHash, Grace: s.Settings.EvictionGrace, Clock: s.process.clock, Log: s.log,
+		HubHash: s.HubHash, Pulse: s.pulse, Grace: s.Settings.EvictionGrace, Metrics: &s.process.workMetrics, Clock: s.process.clock, Log: s.log,
+		Workers: s.Settings.Workers, Feedback: feedback.Options{RawJSON: s.Settings.RawFeedback, MaxRawLength: s.Settings.MaxRawFeedback},
 	}
 	if cfg.AgentID == "" {
 		cfg.AgentID = s.HubHash

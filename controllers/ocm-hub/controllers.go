@@ -4,8 +4,10 @@ package main
 
 import (
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -13,15 +15,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/approve"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/clusterset"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/managednamespace"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/profile"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/setbinding"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/taint"
+	workgc "github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/gc"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/replicaset"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
@@ -32,42 +50,84 @@ type registration struct {
 	Clock    clock.WithTicker
 	Arrivals *lease.Arrivals
 	Features clustermanager.Features
+	// Placements are told how long decisions take.
+	Placements *placement.Metrics
+	// Cleanup is what is removed with a cluster; empty means the default.
+	Cleanup []schema.GroupVersionResource
 }
 
 // register is THE list of all loops of the hub, with their gates.
 func register(m *manager.Manager, r registration) {
 	lease.Register(m, lease.Config{Client: r.Client, REST: r.REST, Clock: r.Clock, Arrivals: r.Arrivals})
-	accept.Register(m, accept.Config{Client: r.Client, Clock: r.Clock, Leases: r.Arrivals, AutoAccept: r.Features.AutoApprove})
+	accept.Register(m, accept.Config{Client: r.Client, Clock: r.Clock, Leases: r.Arrivals, AutoAccept: r.Features.AutoApprove, Labels: r.Features.Labels})
 	approve.Register(m, approve.Config{Client: r.Client, Clock: r.Clock, Arrivals: r.Arrivals, AutoApprove: r.Features.AutoApprove})
 	taint.Register(m, taint.Config{Client: r.Client, Clock: r.Clock})
-	clusterset.Register(m, clusterset.Config{Client: r.Client, Clock: r.Clock, Own: r.Features.DefaultClusterSet})
-	gc.Register(m, gc.Config{Client: r.Client, Clock: r.Clock, Clean: r.Features.ResourceCleanup})
+	index := membership.New(m)
+	clusterset.Register(m, clusterset.Config{Client: r.Client, Clock: r.Clock, Index: index, Own: r.Features.DefaultClusterSet})
+	setbinding.Register(m, setbinding.Config{Client: r.Client, Clock: r.Clock, Index: index})
+	managednamespace.Register(m, managednamespace.Config{Client: r.Client, Clock: r.Clock, Index: index})
+	switch f := r.Features; {
+	case f.ProfilesServed && f.ClusterProfile:
+		profile.Register(m, profile.Config{Client: r.Client, Clock: r.Clock, Index: index})
+	case f.ProfilesServed:
+		profile.Remove(m, r.Client)
+	}
+	gc.Register(m, gc.Config{Client: r.Client, Clock: r.Clock, Clean: r.Features.ResourceCleanup, Order: r.Cleanup})
+	placement.Register(m, placement.Config{Client: r.Client, Clock: r.Clock, Metrics: r.Placements})
+	addonhealth.Register(m, addonhealth.Config{Client: r.Client, Clock: r.Clock})
+	if r.Features.AddOnManagement {
+		addon.Register(m, addon.Config{Client: r.Client, Clock: r.Clock})
+	}
+	if r.Features.ManifestWorkReplicaSet {
+		replicaset.Register(m, replicaset.Config{Client: r.Client, Clock: r.Clock})
+	}
+	if r.Features.CleanUpCompletedManifestWork {
+		workgc.Register(m, workgc.Config{Client: r.Client, Clock: r.Clock})
+	}
 }
 
 // scheme knows every kind that is watched whole.
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{certificatesv1.AddToScheme, clusterv1.AddToScheme, clusterv1beta2.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		certificatesv1.AddToScheme, corev1.AddToScheme, clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme,
+		workv1alpha1.AddToScheme, multiclusterv1alpha1.AddToScheme, addonhealth.AddToScheme, selection.AddToScheme,
+	} {
 		utilruntime.Must(add(s))
 	}
 	return s
 }
 
+// packed are the kinds, besides those of which metadata is enough, of which a hub
+// holds thousands.
+func packed() []client.Object {
+	return []client.Object{&clusterv1.ManagedCluster{}, &addonhealth.AddOn{}}
+}
+
 // kinds limits what is kept of each kind: of RBAC objects and certificate
-// requests those of clusters, and not those of add-ons; of objects that are only
-// counted or compared, metadata.
+// requests those of clusters, and not those of add-ons; of Secrets the join
+// tokens, which hold no secret; of objects that are only counted or compared,
+// metadata.
 func kinds() map[client.Object]cache.ByObject {
 	selector, err := labels.Parse(clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName)
 	utilruntime.Must(err)
+	tokens, err := labels.Parse(clusterv1.LabelJoinToken)
+	utilruntime.Must(err)
 	rights := cache.ByObject{Label: selector, Transform: manager.TrimMetadata(accept.Manager, clusterv1.AnnotationIntent)}
-	counted := cache.ByObject{Transform: manager.TrimMetadata("", clusterv1.AnnotationCleanupPriority)}
 	return map[client.Object]cache.ByObject{
-		&certificatesv1.CertificateSigningRequest{}:     {Label: selector, Transform: manager.Trim},
+		&clusterv1.ManagedCluster{}:                     {Transform: trimCluster},
+		&certificatesv1.CertificateSigningRequest{}:     {Label: selector, Transform: approve.TrimRequest},
+		&corev1.Secret{}:                                {Namespaces: map[string]cache.Config{operatorv1.NamespaceOperator: {LabelSelector: tokens}}, Transform: approve.TrimToken},
 		manager.Metadata(accept.ClusterRoleKind):        rights,
 		manager.Metadata(accept.ClusterRoleBindingKind): rights,
 		manager.Metadata(accept.RoleBindingKind):        rights,
-		manager.Metadata(accept.NamespaceKind):          {Transform: manager.TrimMetadata("")},
-		manager.Metadata(gc.ManifestWorkKind):           counted,
-		manager.Metadata(gc.AddOnKind):                  counted,
+		manager.Metadata(accept.NamespaceKind):          {Transform: manager.TrimMetadata("", clusterv1.AnnotationIntent)},
+		manager.Metadata(gc.ManifestWorkKind):           {Transform: manager.TrimMetadata("", clusterv1.AnnotationCleanupPriority)},
+		&addonhealth.AddOn{}:                            {Transform: addonhealth.Trim},
+		&addonv1alpha1.ClusterManagementAddOn{}:         {Transform: manager.Trim},
+		&workv1alpha1.ManifestWorkReplicaSet{}:          {Transform: manager.Trim},
+		&clusterv1beta1.PlacementDecision{}:             {Transform: manager.Trim},
+		&clusterv1beta1.Placement{}:                     {Transform: manager.Trim},
+		&clusterv1alpha1.AddOnPlacementScore{}:          {Transform: manager.Trim},
 	}
 }

@@ -4,11 +4,13 @@
 // the operator of the ClusterManager, all control loops of the hub, admission
 // and conversion in one process.
 //
-// Every replica serves health (8443) and admission (9443); one leads, by the
+// Every replica serves health (8443) and admission (9443), and explanations of
+// placements (9444) while the gate PlacementDebugServer is on; one leads, by the
 // lease clustermanager-lock, and runs the operator, which runs the loops.
 // controllers.go is the list of all loops. Losing the lead, a changed feature
 // gate or an API that is not there restarts parts in process; only a signal, or
 // a port that cannot be opened, ends it.
 //
-// Contract: operator.md 0.1, 1 and 8; registration.md 1 and 12.
+// Contract: operator.md 0.1, 1 and 8; registration.md 1 and 12; work.md 11, 13 and
+// 15; placement.md 10.
 package main

@@ -5,18 +5,24 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // restartDelay keeps loops that end by an error from spinning.
@@ -26,6 +32,12 @@ type loopsConfig struct {
 	REST   *rest.Config
 	Client dynamic.Interface
 	Clock  clock.WithTicker
+	// Cleanup is what is removed with a cluster; empty means the default.
+	Cleanup []schema.GroupVersionResource
+	// Placements are told how long decisions take.
+	Placements *placement.Metrics
+	// Steady is that of manager.Options.
+	Steady func()
 	Log    logr.Logger
 }
 
@@ -41,15 +53,25 @@ type loops struct {
 	err      error
 	reader   client.Reader
 	arrivals *lease.Arrivals
+	away     time.Duration
 }
 
 var _ clustermanager.Loops = (*loops)(nil)
 
 var errStopped = errors.New("they are not started")
 
+var bindings = clusterv1beta2.GroupVersion.WithResource("managedclustersetbindings")
+
 var errFilling = errors.New("they are reading what exists")
 
 func newLoops(c loopsConfig) *loops { return &loops{loopsConfig: c, err: errStopped} }
+
+// setAway tells the loops that start next how long no hub was there.
+func (l *loops) setAway(away time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = away
+}
 
 // OnChange implements clustermanager.Loops.
 func (l *loops) OnChange(f func()) {
@@ -129,16 +151,19 @@ func (l *loops) keep(ctx context.Context, f clustermanager.Features) {
 
 func (l *loops) once(ctx context.Context, f clustermanager.Features) error {
 	arrivals := lease.NewArrivals(l.Clock)
-	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(), Clock: l.Clock, Log: l.Log})
+	l.mu.Lock()
+	arrivals.SetAway(l.away)
+	l.mu.Unlock()
+	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(), Packed: packed(), Clock: l.Clock, Steady: l.Steady, Log: l.Log})
 	if err != nil {
 		return err
 	}
 	register(m, registration{
-		REST: l.REST, Client: l.Client, Clock: l.Clock, Arrivals: arrivals, Features: f,
+		REST: l.REST, Client: l.Client, Clock: l.Clock, Arrivals: arrivals, Features: f, Cleanup: l.Cleanup, Placements: l.Placements,
 	})
 	m.AddTask(func(ctx context.Context) error {
 		l.mu.Lock()
-		l.reader, l.arrivals = m.Reader(), arrivals
+		l.reader, l.arrivals, l.away = m.Reader(), arrivals, 0
 		l.mu.Unlock()
 		l.setErr(nil)
 		<-ctx.Done()
@@ -148,9 +173,44 @@ func (l *loops) once(ctx context.Context, f clustermanager.Features) error {
 	return m.Run(ctx)
 }
 
+// asked returns the features that the loops run with.
+func (l *loops) asked() clustermanager.Features {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.features
+}
+
 // observed returns what metrics are made of; nil while the loops do not work.
 func (l *loops) observed() (client.Reader, *lease.Arrivals) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reader, l.arrivals
+}
+
+// caches returns what the loops read; nil while they do not work.
+func (l *loops) caches() client.Reader {
+	reader, _ := l.observed()
+	return reader
+}
+
+// bound names the sets that a namespace is bound to: by the caches, or by one list
+// where the loops do not work here, or where live wants to know it exactly.
+func (l *loops) bound(ctx context.Context, namespace string, live bool) ([]string, error) {
+	var list clusterv1beta2.ManagedClusterSetBindingList
+	if reader := l.caches(); reader != nil && !live {
+		if err := reader.List(ctx, &list, client.InNamespace(namespace), manager.NotCopied); err != nil {
+			return nil, fmt.Errorf("listing bindings: %w", err)
+		}
+	} else {
+		items, err := typed.List[clusterv1beta2.ManagedClusterSetBinding](ctx, l.Client, bindings, namespace, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		list.Items = items
+	}
+	var out []string
+	for i := range list.Items {
+		out = append(out, list.Items[i].Name)
+	}
+	return out, nil
 }

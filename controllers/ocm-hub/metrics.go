@@ -3,14 +3,12 @@
 package main
 
 import (
-	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
@@ -50,14 +48,14 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if reader == nil {
 		return
 	}
-	clusters := &clusterv1.ManagedClusterList{}
-	if err := reader.List(context.Background(), clusters, manager.NotCopied); err != nil {
-		return
+	now := c.clock.Now()
+	ages := histogram{buckets: map[float64]uint64{}}
+	for _, bound := range leaseAges {
+		ages.buckets[bound] = 0
 	}
 	states := map[string]int{"pending": 0, "accepted": 0, "joined": 0, "available": 0, "unavailable": 0, "unknown": 0, "deleting": 0}
 	var first time.Time
-	for i := range clusters.Items {
-		mc := &clusters.Items[i]
+	err := manager.Each(reader, &clusterv1.ManagedCluster{}, func(mc *clusterv1.ManagedCluster) {
 		for _, state := range statesOf(mc) {
 			states[state]++
 		}
@@ -65,6 +63,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		if err == nil && (first.IsZero() || end.Before(first)) {
 			first = end
 		}
+		if b, ok := arrivals.Get(mc.Name); ok {
+			ages.add(now.Sub(b.Arrived).Seconds())
+		}
+	})
+	if err != nil {
+		return
 	}
 	for state, n := range states {
 		ch <- prometheus.MustNewConstMetric(clustersDesc, prometheus.GaugeValue, float64(n), state)
@@ -72,32 +76,25 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if !first.IsZero() {
 		ch <- prometheus.MustNewConstMetric(clientDesc, prometheus.GaugeValue, float64(first.Unix()))
 	}
-	c.leases(ch, arrivals, clusters)
+	ch <- prometheus.MustNewConstHistogram(leaseDesc, ages.count, ages.sum, ages.buckets)
 }
 
-// leases makes a histogram of the ages of the clusters' leases. Those of former
-// clusters do not count.
-func (c *collector) leases(ch chan<- prometheus.Metric, arrivals *lease.Arrivals, clusters *clusterv1.ManagedClusterList) {
-	now, count, sum := c.clock.Now(), uint64(0), 0.0
-	buckets := map[float64]uint64{}
+// histogram is one of the ages of the clusters' leases. Those of former clusters
+// do not count.
+type histogram struct {
+	count   uint64
+	sum     float64
+	buckets map[float64]uint64
+}
+
+func (h *histogram) add(age float64) {
+	h.count++
+	h.sum += age
 	for _, bound := range leaseAges {
-		buckets[bound] = 0
-	}
-	for i := range clusters.Items {
-		b, ok := arrivals.Get(clusters.Items[i].Name)
-		if !ok {
-			continue
-		}
-		age := now.Sub(b.Arrived).Seconds()
-		count++
-		sum += age
-		for _, bound := range leaseAges {
-			if age <= bound {
-				buckets[bound]++
-			}
+		if age <= bound {
+			h.buckets[bound]++
 		}
 	}
-	ch <- prometheus.MustNewConstHistogram(leaseDesc, count, sum, buckets)
 }
 
 // statesOf are the states that a cluster counts in.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
@@ -21,6 +23,8 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/debug"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
@@ -42,6 +46,15 @@ type processConfig struct {
 	REST   *rest.Config
 	Clock  clock.WithTicker
 	Policy certs.Policy
+	// Labels and SyncLabels are those of clustermanager.Config, Cleanup those of
+	// gc.Config.
+	Labels     map[string]string
+	SyncLabels bool
+	Cleanup    []schema.GroupVersionResource
+	// ManifestLimit is that of webhook.Options.
+	ManifestLimit int
+	// Steady is that of manager.Options.
+	Steady func()
 	Log    logr.Logger
 }
 
@@ -65,31 +78,41 @@ func (p *process) run(ctx context.Context) error {
 	collections := clustermanager.NewCollections(client, p.Log)
 	book := certs.NewBook(clustermanager.ServingNames()...)
 	collections.Fill(book, p.Log)
+	tokens := webhook.NewJoinTokens(client, p.Log)
+	decided := placement.NewMetrics()
+	loops := newLoops(loopsConfig{REST: p.REST, Client: client, Clock: p.Clock, Cleanup: p.Cleanup, Placements: decided, Steady: p.Steady, Log: p.Log})
 	admission := webhook.NewServer(webhook.Options{
-		Certificate: book.Certificate, Hub: webhook.NewHub(client), Clock: p.Clock, Linger: webhook.Linger, OnListening: p.serving, Log: p.Log.WithName("webhook"),
+		Certificate: book.Certificate, Hub: webhook.NewHub(client, tokens), Clock: p.Clock, Linger: webhook.Linger, OnListening: p.serving, Log: p.Log.WithName("webhook"),
+		ManifestLimit: p.ManifestLimit, Bound: loops.bound,
+		Self: "system:serviceaccount:" + hub.Namespace + ":" + hub.Name,
 		Features: func() webhook.Features {
 			f := collections.Features()
-			return webhook.Features{DefaultClusterSet: f.DefaultClusterSet, ResourceCleanup: f.ResourceCleanup, NilExecutorValidating: f.NilExecutorValidating}
+			return webhook.Features{
+				DefaultClusterSet: f.DefaultClusterSet, ResourceCleanup: f.ResourceCleanup,
+				NilExecutorValidating: f.NilExecutorValidating, ManifestWorkReplicaSet: f.ManifestWorkReplicaSet,
+			}
 		},
 	})
 	registry := observe.NewRegistry(version.Get())
-	loops := newLoops(loopsConfig{REST: p.REST, Client: client, Clock: p.Clock, Log: p.Log})
-	registry.MustRegister(&collector{loops: loops, book: book, clock: p.Clock})
+	registry.MustRegister(decided, &collector{loops: loops, book: book, clock: p.Clock}, &workCollector{loops: loops, clock: p.Clock})
+	explains := debug.NewServer(debug.Options{Client: client, Fleet: debug.View{Reader: loops.caches, Clock: p.Clock}, Log: p.Log.WithName("debug")})
 	health := observe.NewServer(observe.Options{
 		Metrics: registry, Access: observe.NewReviews(client, p.Clock), Now: p.Clock.Now, Log: p.Log.WithName("observe"),
 	})
 	health.AddReady("webhook", admission.Listening)
 
 	var wg sync.WaitGroup
-	errs := make([]error, 4)
+	errs := make([]error, 6)
 	for i, part := range []func(context.Context) error{
 		func(ctx context.Context) error { return p.serveHealth(ctx, health) },
 		func(ctx context.Context) error { return p.serveAdmission(ctx, admission, book) },
+		func(ctx context.Context) error { return p.serveDebug(ctx, explains, collections, book) },
 		collections.Run,
+		tokens.Run,
 		func(ctx context.Context) error {
-			return p.lead(ctx, clustermanager.Config{
+			return p.lead(ctx, loops.setAway, clustermanager.Config{
 				Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy,
-				Serving: admission.Listening, OnServing: p.setOnServing, Loops: loops,
+				Serving: admission.Listening, OnServing: p.setOnServing, Loops: loops, Labels: p.Labels, SyncLabels: p.SyncLabels,
 			}, collections)
 		},
 	} {
@@ -124,6 +147,62 @@ func (p *process) serveAdmission(ctx context.Context, s *webhook.Server, book *c
 	return s.Run(ctx, l)
 }
 
+// serveDebug keeps the port of the debug endpoint open while its gate is on.
+func (p *process) serveDebug(ctx context.Context, s *debug.Server, collections *clustermanager.Collections, book *certs.Book) error {
+	changed := make(chan struct{}, 1)
+	defer collections.Subscribe(func() {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	})()
+	// Whatever name a client asks for, such as that of a forwarded port.
+	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return book.Certificate(&tls.ClientHelloInfo{ServerName: clustermanager.PlacementName()})
+	}
+	serving := observe.Serving{Handler: s, Certificate: certificate, Patience: debug.Patience}
+	for {
+		var done chan error // none while nothing is served
+		serve, cancel := context.WithCancel(ctx)
+		if collections.Features().PlacementDebugServer {
+			l, err := inpod.Listen(ctx, debug.Port)
+			if err != nil {
+				cancel()
+				return err
+			}
+			p.Log.Info("Placements are explained over HTTPS", "port", debug.Port)
+			done = make(chan error, 1)
+			go func() { done <- observe.Serve(serve, l, serving) }()
+		}
+		err := turned(ctx, changed, done, func() bool { return collections.Features().PlacementDebugServer != (done != nil) })
+		cancel()
+		if done != nil && err == nil {
+			err = <-done
+		}
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// turned waits until a change has turned something round, or the end of ctx, or
+// that of what is being done, which is returned.
+func turned(ctx context.Context, changed <-chan struct{}, done chan error, round func() bool) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-done:
+			done <- nil
+			return err
+		case <-changed:
+			if round() {
+				return nil
+			}
+		}
+	}
+}
+
 func (p *process) setOnServing(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,16 +219,17 @@ func (p *process) serving() {
 
 // lead contends for the lease again and again until ctx ends; while it is held
 // the operator runs. The lease is given back only after everything has ended.
-func (p *process) lead(ctx context.Context, config clustermanager.Config, collections *clustermanager.Collections) error {
+// away is told how long nobody led before.
+func (p *process) lead(ctx context.Context, away func(time.Duration), config clustermanager.Config, collections *clustermanager.Collections) error {
 	leases, err := coordinationclient.NewForConfig(p.REST)
 	if err != nil {
 		return fmt.Errorf("making the client of leases: %w", err)
 	}
-	lock := &resourcelock.LeaseLock{
+	lock := &witness{Interface: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: inpod.Namespace(hub.Namespace), Name: lockName},
 		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: inpod.Name() + "_" + rand.String(8)},
-	}
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity()},
+	}}
 	for ctx.Err() == nil {
 		ended := make(chan struct{})
 		started := make(chan struct{})
@@ -160,7 +240,9 @@ func (p *process) lead(ctx context.Context, config clustermanager.Config, collec
 				OnStartedLeading: func(ctx context.Context) {
 					close(started)
 					defer close(ended)
-					p.Log.Info("This replica leads")
+					gap := lock.gap(p.Clock.Now())
+					p.Log.Info("This replica leads", "nobodyLedFor", gap.Round(time.Second).String())
+					away(gap)
 					if err := clustermanager.Lead(ctx, config, collections); err != nil {
 						p.Log.Error(err, "Operator ended")
 					}
@@ -183,9 +265,19 @@ func (p *process) lead(ctx context.Context, config clustermanager.Config, collec
 	return nil
 }
 
+// identity is who this replica is in the contest for the lead. In a pod it is the
+// pod's name alone: a container that starts again is its former's successor, which
+// has ended by then, and need not wait until that one's lease ends.
+func identity() string {
+	if inpod.Known() {
+		return inpod.Name()
+	}
+	return inpod.Name() + "_" + rand.String(8)
+}
+
 // release gives the lease back, so that another replica need not wait for its
 // end. It is done after the loops have ended: two leaders at once never write.
-func release(ctx context.Context, lock *resourcelock.LeaseLock, elector *leaderelection.LeaderElector) {
+func release(ctx context.Context, lock resourcelock.Interface, elector *leaderelection.LeaderElector) {
 	if !elector.IsLeader() {
 		return
 	}

@@ -10,12 +10,12 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/review"
 )
 
 // Hub answers what rules ask of the hub.
@@ -24,44 +24,33 @@ type Hub interface {
 	Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error)
 	// Namespace returns the metadata of a namespace, nil when there is none.
 	Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, error)
+	// JoinToken returns the join token with that credential id; ok is false when
+	// the hub has none.
+	JoinToken(ctx context.Context, credential string) (t JoinToken, ok bool, err error)
 }
 
-// live is the Hub that asks the API server each time.
-type live struct{ client dynamic.Interface }
+// live is the Hub that asks the API server each time, but for tokens.
+type live struct {
+	client dynamic.Interface
+	tokens *watch.Collection[JoinToken]
+}
 
 // NewHub makes a Hub of the API server behind the client, which needs the
-// rights to create subjectaccessreviews and to get namespaces.
-func NewHub(client dynamic.Interface) Hub { return live{client} }
+// rights to create subjectaccessreviews, to get namespaces, and to list the
+// Secrets of join tokens; tokens is a collection of NewJoinTokens.
+func NewHub(client dynamic.Interface, tokens *watch.Collection[JoinToken]) Hub {
+	return live{client, tokens}
+}
 
-var (
-	reviews    = authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews")
-	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-)
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // Allowed passes the whole identity on: name, UID, groups and extra.
 func (l live) Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
-	review := &authorizationv1.SubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: user.Username, UID: user.UID, Groups: user.Groups, ResourceAttributes: &attributes,
-		},
-	}
-	for key, values := range user.Extra {
-		if review.Spec.Extra == nil {
-			review.Spec.Extra = map[string]authorizationv1.ExtraValue{}
-		}
-		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
-	}
-	u, err := typed.ToUnstructured(review)
+	allowed, _, err := review.Access(ctx, l.client, &user, review.Right{Resource: &attributes})
 	if err != nil {
-		return false, err
+		return false, internal(err)
 	}
-	answer, err := l.client.Resource(reviews).Create(ctx, u, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("reviewing the access of %s: %w", user.Username, internal(err))
-	}
-	allowed, _, err := unstructured.NestedBool(answer.Object, "status", "allowed")
-	return allowed, err
+	return allowed, nil
 }
 
 // Namespace reads live: what a cache shows may be older than the request.

@@ -17,9 +17,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // mutateCluster fills in what the hub itself decides of a ManagedCluster
@@ -35,6 +35,11 @@ func (s *Server) mutateCluster(ctx context.Context, r *admissionv1.AdmissionRequ
 		s.mutateNew(mc, r.UserInfo)
 	} else if err := s.mutateChanged(ctx, mc, old, r.UserInfo); err != nil {
 		return nil, err
+	}
+	// The API server fills in what is absent; 0 is somebody's word, and means the
+	// same. A stored 0 is not looked at: its author may change other things only.
+	if mc.Spec.LeaseDurationSeconds == 0 && (old == nil || old.Spec.LeaseDurationSeconds != 0) {
+		mc.Spec.LeaseDurationSeconds = clusterv1.DefaultLeaseDurationSeconds
 	}
 	if accepts(mc, old) {
 		if err := s.mutateAccepted(ctx, mc, r.UserInfo); err != nil {
@@ -64,6 +69,11 @@ func (s *Server) mutateNew(mc *clusterv1.ManagedCluster, user authenticationv1.U
 	}
 	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCreator, user.Username)
 	delete(mc.Annotations, clusterv1.AnnotationAdoptedNamespace)
+	if !s.self(user) {
+		// A cluster that is restored from a backup has no certificate yet.
+		delete(mc.Annotations, clusterv1.AnnotationAgentName)
+		delete(mc.Annotations, clusterv1.AnnotationCertificateExpires)
+	}
 }
 
 // mutateChanged completes an update.
@@ -77,8 +87,31 @@ func (s *Server) mutateChanged(ctx context.Context, mc, old *clusterv1.ManagedCl
 			metav1.SetMetaDataAnnotation(&mc.ObjectMeta, key, value)
 		}
 	}
+	s.keepHolder(mc, old, user)
 	return s.defaultSet(ctx, mc, old, user)
 }
+
+// keepHolder keeps the name of the agent that has the last certificate, which
+// the hub itself notes: an older copy of the cluster that somebody puts in place
+// names an older agent, and the renewals of the one that is alive would be denied
+// as those of a stranger. It may be taken away. Agents are refused later.
+func (s *Server) keepHolder(mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) {
+	now, before := mc.Annotations[clusterv1.AnnotationAgentName], old.Annotations[clusterv1.AnnotationAgentName]
+	if now == "" || now == before || s.self(user) {
+		return
+	}
+	if _, agent := identity.Clusters(user.Groups); agent {
+		return
+	}
+	if before == "" {
+		delete(mc.Annotations, clusterv1.AnnotationAgentName)
+		return
+	}
+	mc.Annotations[clusterv1.AnnotationAgentName] = before
+}
+
+// self tells whether the hub itself asks.
+func (s *Server) self(user authenticationv1.UserInfo) bool { return user.Username == s.o.Self }
 
 // ownAnnotations are set by this server and by nobody else.
 var ownAnnotations = []string{clusterv1.AnnotationCreator, clusterv1.AnnotationAdoptedNamespace}
@@ -188,17 +221,29 @@ func clusterPatch(raw []byte, before, after *clusterv1.ManagedCluster) ([]operat
 	if !slices.Equal(before.Finalizers, after.Finalizers) {
 		out = append(out, operation{"add", "/metadata/finalizers", after.Finalizers})
 	}
+	spec, err := specPatch(raw, before, after)
+	return append(out, spec...), err
+}
+
+// specPatch makes a spec where there is none, and what changes in it.
+func specPatch(raw []byte, before, after *clusterv1.ManagedCluster) (out []operation, err error) {
 	if !reflect.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
-		var shape struct {
-			Spec json.RawMessage `json:"spec"`
-		}
-		if err := json.Unmarshal(raw, &shape); err != nil {
-			return nil, apierrors.NewBadRequest("the object cannot be decoded: " + err.Error())
-		}
-		if len(shape.Spec) == 0 || string(shape.Spec) == "null" {
-			out = append(out, operation{"add", "/spec", map[string]any{}})
-		}
 		out = append(out, operation{"add", "/spec/taints", after.Spec.Taints})
+	}
+	if before.Spec.LeaseDurationSeconds != after.Spec.LeaseDurationSeconds {
+		out = append(out, operation{"add", "/spec/leaseDurationSeconds", after.Spec.LeaseDurationSeconds})
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	var shape struct {
+		Spec json.RawMessage `json:"spec"`
+	}
+	if err := json.Unmarshal(raw, &shape); err != nil {
+		return nil, apierrors.NewBadRequest("the object cannot be decoded: " + err.Error())
+	}
+	if len(shape.Spec) == 0 || string(shape.Spec) == "null" {
+		out = append([]operation{{"add", "/spec", map[string]any{}}}, out...)
 	}
 	return out, nil
 }

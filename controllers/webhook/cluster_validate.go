@@ -10,14 +10,17 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // validateCluster refuses what a ManagedCluster must not be, and what the
@@ -27,12 +30,17 @@ func (s *Server) validateCluster(ctx context.Context, r *admissionv1.AdmissionRe
 	if err != nil {
 		return nil, err
 	}
-	if mc.Name == "" {
+	if r.Name != "" {
+		// What the API server will write to counts, whatever the object says.
 		mc.Name = r.Name
 	}
 	for _, check := range []func() error{
 		func() error { return checkName(mc, old) },
+		func() error { return s.checkToken(ctx, mc, old, r.UserInfo) },
 		func() error { return checkClients(mc, old) },
+		func() error { return s.checkMetadata(mc, old, r.UserInfo) },
+		func() error { return checkLease(mc, old) },
+		func() error { return checkTaints(mc, old) },
 		func() error { return checkOwnAnnotations(mc, old) },
 		func() error { return checkAgent(mc, old, r.UserInfo) },
 		func() error { return s.checkAccept(ctx, mc, old, r.UserInfo) },
@@ -68,10 +76,86 @@ func checkClients(mc, old *clusterv1.ManagedCluster) error {
 	if old != nil && reflect.DeepEqual(mc.Spec.ManagedClusterClientConfigs, old.Spec.ManagedClusterClientConfigs) {
 		return nil
 	}
+	size := 0
 	for i, c := range mc.Spec.ManagedClusterClientConfigs {
 		u, err := url.Parse(c.URL)
 		if err != nil || u.Scheme != "https" || u.Host == "" {
 			return apierrors.NewBadRequest(fmt.Sprintf("url %q is invalid in client configs: spec.managedClusterClientConfigs[%d].url must begin with https:// and name a host", c.URL, i))
+		}
+		size += len(c.URL) + len(c.CABundle)
+	}
+	if n := len(mc.Spec.ManagedClusterClientConfigs); n > maxClients || size > maxClientBytes {
+		return apierrors.NewBadRequest(fmt.Sprintf("spec.managedClusterClientConfigs: %d entries of %d bytes, more than %d entries or %d bytes", n, size, maxClients, maxClientBytes))
+	}
+	return nil
+}
+
+// Bounds of what is beyond any use. The hub keeps every cluster in memory, and
+// agents may write their client configs.
+const (
+	maxClients      = 32
+	maxClientBytes  = 256 << 10
+	maxMetadata     = 32 << 10
+	maxLeaseSeconds = 24 * 60 * 60
+)
+
+// checkMetadata bounds what every cluster brings into the memory of the hub, and
+// whoever has a join token may create clusters. A stored one may stay as large as
+// it is, and the hub may add to it. What kubectl apply notes is not kept.
+func (s *Server) checkMetadata(mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
+	size := metadataSize(mc)
+	if size <= maxMetadata || s.self(user) || (old != nil && size <= metadataSize(old)) {
+		return nil
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("metadata.labels, metadata.annotations, metadata.finalizers and spec.taints: %d bytes together, more than %d", size, maxMetadata))
+}
+
+func metadataSize(mc *clusterv1.ManagedCluster) int {
+	size := 0
+	for _, m := range []map[string]string{mc.Labels, mc.Annotations} {
+		for key, value := range m {
+			size += len(key) + len(value)
+		}
+	}
+	if applied, ok := mc.Annotations[corev1.LastAppliedConfigAnnotation]; ok {
+		size -= len(corev1.LastAppliedConfigAnnotation) + len(applied)
+	}
+	for _, f := range mc.Finalizers {
+		size += len(f)
+	}
+	for _, t := range mc.Spec.Taints {
+		size += len(t.Key) + len(t.Value) + len(t.Effect)
+	}
+	return size
+}
+
+// checkLease wants a duration that can be waited for; a stored one stays.
+func checkLease(mc, old *clusterv1.ManagedCluster) error {
+	seconds := mc.Spec.LeaseDurationSeconds
+	if (old != nil && seconds == old.Spec.LeaseDurationSeconds) || (seconds >= 0 && seconds <= maxLeaseSeconds) {
+		return nil
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("spec.leaseDurationSeconds: %d is not between 1 and %d; leave it out for %d", seconds, maxLeaseSeconds, clusterv1.DefaultLeaseDurationSeconds))
+}
+
+// checkTaints wants keys in the form of label keys and values that can be shown;
+// stored ones stay.
+func checkTaints(mc, old *clusterv1.ManagedCluster) error {
+	known := map[string]bool{}
+	if old != nil {
+		for _, t := range old.Spec.Taints {
+			known[t.Key+"="+t.Value] = true
+		}
+	}
+	for i, t := range mc.Spec.Taints {
+		if known[t.Key+"="+t.Value] {
+			continue
+		}
+		if problems := validation.IsQualifiedName(t.Key); len(problems) > 0 {
+			return apierrors.NewBadRequest(fmt.Sprintf("spec.taints[%d].key: %q: %s", i, t.Key, strings.Join(problems, "; ")))
+		}
+		if strings.ContainsFunc(t.Value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return apierrors.NewBadRequest(fmt.Sprintf("spec.taints[%d].value: %q holds characters that cannot be shown", i, t.Value))
 		}
 	}
 	return nil

@@ -8,11 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
+	"runtime/debug"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	exactjson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // rule answers one admission request: operations of a JSON patch, or an error.
@@ -26,10 +30,15 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// admission wraps a rule in the review protocol, versions v1 and v1beta1,
-// which differ in nothing that is used here.
-func (s *Server) admission(decide rule) http.Handler {
+// admission wraps a rule, and warnings beside it, in the review protocol,
+// versions v1 and v1beta1, which differ in nothing that is used here.
+func (s *Server) admission(decide rule, advisers ...adviser) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		done, ok := s.turn(r)
+		if !ok {
+			return
+		}
+		defer done()
 		review := &admissionv1.AdmissionReview{}
 		if err := read(w, r, maxAdmission, review); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -41,13 +50,42 @@ func (s *Server) admission(decide rule) http.Handler {
 		}
 		answer := &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta}
 		answer.Response = s.respond(r.Context(), review.Request, decide)
+		if answer.Response.Allowed {
+			answer.Response.Warnings = advise(r.Context(), review.Request, advisers)
+		}
 		s.write(w, answer)
 	})
 }
 
+// turn waits until a large review may be read: the port is open to everybody in
+// the cluster, and bodies without bound in number are memory without bound.
+// Usual reviews do not wait, so that nobody can hold them up with large ones.
+func (s *Server) turn(r *http.Request) (done func(), ok bool) {
+	if r.ContentLength >= 0 && r.ContentLength <= usualAdmission {
+		return func() {}, true
+	}
+	select {
+	case s.large <- struct{}{}:
+		return func() { <-s.large }, true
+	case <-r.Context().Done():
+		return nil, false
+	}
+}
+
+// guarded answers a panic of a rule as an error: one poisonous object must not
+// end the connection that other reviews are on, and the API server is told.
+func guarded(ctx context.Context, decide rule, request *admissionv1.AdmissionRequest) (patch []operation, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			patch, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return decide(ctx, request)
+}
+
 func (s *Server) respond(ctx context.Context, request *admissionv1.AdmissionRequest, decide rule) *admissionv1.AdmissionResponse {
 	response := &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
-	patch, err := decide(ctx, request)
+	patch, err := guarded(ctx, decide, request)
 	if err == nil && len(patch) > 0 {
 		kind := admissionv1.PatchTypeJSONPatch
 		response.PatchType = &kind
@@ -66,13 +104,22 @@ func (s *Server) respond(ctx context.Context, request *admissionv1.AdmissionRequ
 	s.o.Log.Error(err, "Admission request cannot be decided", "kind", request.Kind.Kind, "name", request.Name)
 	response.Result = &metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
-		Reason: metav1.StatusReasonInternalError, Message: "the hub cannot decide this request now: " + err.Error(),
+		Reason: metav1.StatusReasonInternalError, Message: "the hub cannot decide this request now: " + firstLine(err),
 	}
 	return response
 }
 
-// read decodes a bounded body.
+// firstLine of an error is for the user; a stack is for the log.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// read decodes a bounded body of JSON.
 func read(w http.ResponseWriter, r *http.Request, limit int64, into any) error {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return fmt.Errorf("reading the review: the content type %q is not application/json", r.Header.Get("Content-Type"))
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if err != nil {
 		return fmt.Errorf("reading the review: %w", err)
@@ -94,14 +141,16 @@ func (s *Server) write(w http.ResponseWriter, answer any) {
 // where there is one.
 func objects[T any](r *admissionv1.AdmissionRequest) (current, old *T, err error) {
 	current = new(T)
-	if err := json.Unmarshal(r.Object.Raw, current); err != nil {
+	// Keys are taken as they are written: the API server knows "name" only, and
+	// must not be told about an object that a key "Name" describes.
+	if err := exactjson.Unmarshal(r.Object.Raw, current); err != nil {
 		return nil, nil, apierrors.NewBadRequest("the object cannot be decoded: " + err.Error())
 	}
 	if len(r.OldObject.Raw) == 0 || r.Operation == admissionv1.Create {
 		return current, nil, nil
 	}
 	old = new(T)
-	if err := json.Unmarshal(r.OldObject.Raw, old); err != nil {
+	if err := exactjson.Unmarshal(r.OldObject.Raw, old); err != nil {
 		return nil, nil, apierrors.NewBadRequest("the old object cannot be decoded: " + err.Error())
 	}
 	return current, old, nil

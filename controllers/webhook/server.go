@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
 )
 
 // Port of the server in a pod (registration.md 4).
@@ -23,26 +25,38 @@ const Port = 9443
 
 // Paths of the webhooks.
 const (
-	PathMutateCluster    = "/mutate-cluster-open-cluster-management-io-v1-managedcluster"
-	PathValidateCluster  = "/validate-cluster-open-cluster-management-io-v1-managedcluster"
-	PathValidateBinding  = "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding"
-	PathValidateWork     = "/validate-work-open-cluster-management-io-v1-manifestwork"
-	PathConvert          = "/convert"
-	maxAdmission         = 8 << 20  // an object of at most 3 MiB, twice, with its options
-	maxConversion        = 64 << 20 // a list of objects
-	readTimeout          = 15 * time.Second
-	writeTimeout         = 35 * time.Second // the API server waits for 30 s at most
-	idleTimeout          = 2 * time.Minute
-	stopTimeout          = 3 * time.Second
-	maxHeaderBytes       = 1 << 16
-	maxConcurrentConvert = 4
+	PathMutateCluster     = "/mutate-cluster-open-cluster-management-io-v1-managedcluster"
+	PathValidateCluster   = "/validate-cluster-open-cluster-management-io-v1-managedcluster"
+	PathValidateBinding   = "/validate-cluster-open-cluster-management-io-v1beta2-managedclustersetbinding"
+	PathValidateSet       = "/validate-cluster-open-cluster-management-io-v1beta2-managedclusterset"
+	PathValidatePlacement = "/validate-cluster-open-cluster-management-io-v1beta1-placement"
+	PathValidateWork      = "/validate-work-open-cluster-management-io-v1-manifestwork"
+	PathValidateWorkSet   = "/validate-work-open-cluster-management-io-v1alpha1-manifestworkreplicaset"
+	PathConvert           = "/convert"
+	maxAdmission          = 8 << 20  // an object of at most 3 MiB, twice, with its options
+	maxConversion         = 64 << 20 // a list of objects
+	readTimeout           = 15 * time.Second
+	writeTimeout          = 35 * time.Second // the API server waits for 30 s at most
+	idleTimeout           = 2 * time.Minute
+	stopTimeout           = 3 * time.Second
+	maxHeaderBytes        = 1 << 16
+	maxConcurrentConvert  = 4
+	// usualAdmission is how large a review is that is read without a turn; of
+	// larger ones so many at once are held in memory.
+	usualAdmission = 128 << 10
+	maxLargeReview = 8
 )
 
 // Linger is how long the server goes on after it was told to stop: by then no
 // node sends it new connections any more. One that came later would meet an
 // address that nobody has, and the write behind it would hang until its time is
-// over. The pod's terminationGracePeriodSeconds has to be longer.
+// over. Where requests still come, because the news travels slowly through a busy
+// cluster, it goes on until they cease, maxLingers times as long at most.
+// The pod's terminationGracePeriodSeconds has to be longer than that.
 const Linger = 4 * time.Second
+
+// maxLingers bounds how long requests keep a server that was told to stop.
+const maxLingers = 3
 
 // Features are the gates that admission depends on.
 type Features struct {
@@ -52,6 +66,8 @@ type Features struct {
 	ResourceCleanup bool
 	// NilExecutorValidating also checks works that name no executor.
 	NilExecutorValidating bool
+	// ManifestWorkReplicaSet lets sets of works be made.
+	ManifestWorkReplicaSet bool
 }
 
 // Options of a Server.
@@ -60,14 +76,22 @@ type Options struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Hub answers the questions that rules ask.
 	Hub Hub
+	// Bound names the sets that a namespace is bound to, as the caches know it, or
+	// live as the API server does. Nil gives no advice on it.
+	Bound func(ctx context.Context, namespace string, live bool) ([]string, error)
+	// Self is the user name of the hub's own loops.
+	Self string
 	// Features returns the gates as they are now.
 	Features func() Features
 	// Clock times taints.
 	Clock clock.PassiveClock
 	// OnListening, unless nil, is called once Listening is nil.
 	OnListening func()
-	// Linger is how long to serve on after the end; see the constant.
+	// Linger is how long to serve on at least after the end; see the constant.
 	Linger time.Duration
+	// ManifestLimit is how many bytes the manifests of one work may have together;
+	// zero means MaxManifests.
+	ManifestLimit int
 	// Log gets what cannot be answered.
 	Log logr.Logger
 }
@@ -76,7 +100,12 @@ type Options struct {
 type Server struct {
 	o         Options
 	listening atomic.Bool
-	converts  chan struct{}
+	// came is true when a connection or a request has come since it was set to false.
+	came     atomic.Bool
+	converts chan struct{}
+	large    chan struct{}
+	// rules knows what condition rules can be.
+	rules *rules.Evaluator
 	// patience is how long an answer may take, its reader included: who reads
 	// nothing must not hold the turns of others for ever.
 	patience time.Duration
@@ -84,7 +113,13 @@ type Server struct {
 
 // NewServer makes a Server.
 func NewServer(o Options) *Server {
-	return &Server{o: o, converts: make(chan struct{}, maxConcurrentConvert), patience: writeTimeout}
+	if o.ManifestLimit == 0 {
+		o.ManifestLimit = MaxManifests
+	}
+	return &Server{
+		o: o, converts: make(chan struct{}, maxConcurrentConvert), large: make(chan struct{}, maxLargeReview),
+		rules: rules.New(), patience: writeTimeout,
+	}
 }
 
 // Listening is nil once the server accepts connections.
@@ -101,16 +136,49 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("POST "+PathMutateCluster, s.admission(s.mutateCluster))
 	mux.Handle("POST "+PathValidateCluster, s.admission(s.validateCluster))
 	mux.Handle("POST "+PathValidateBinding, s.admission(s.validateBinding))
-	mux.Handle("POST "+PathValidateWork, s.admission(s.validateWork))
+	mux.Handle("POST "+PathValidateSet, s.admission(s.validateSet))
+	mux.Handle("POST "+PathValidatePlacement, s.admission(s.validatePlacement, advisePlacement, s.adviseBindings))
+	mux.Handle("POST "+PathValidateWork, s.admission(s.validateWork, s.adviseWork))
+	mux.Handle("POST "+PathValidateWorkSet, s.admission(s.validateReplicaSet, s.adviseReplicaSet))
 	mux.HandleFunc("POST "+PathConvert, s.convert)
 	return mux
 }
 
+// parting asks clients for another connection once the server was told to stop.
+func (s *Server) parting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.listening.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// linger waits for at least a time, and on while requests have come during the last
+// half of it; see Linger. came tells whether one has come since it was asked last.
+// An error of wait ends it.
+func linger(atLeast time.Duration, came func() bool, wait func(time.Duration) error) error {
+	if atLeast <= 0 {
+		return nil
+	}
+	for half := 1; half <= 2*maxLingers; half++ {
+		if err := wait(atLeast / 2); err != nil {
+			return err
+		}
+		if quiet := !came(); quiet && half >= 2 {
+			return nil
+		}
+	}
+	return nil
+}
+
 // Run serves on the listener until ctx ends and the time to linger is over, and
-// closes it. It no longer counts as listening from the end of ctx on.
+// closes it. It no longer counts as listening from the end of ctx on, and ends each
+// connection with its next answer: the API server keeps connections for its next
+// request, and one that is closed at that moment fails, with the write behind it.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
-		Handler:           s.Handler(),
+		Handler:           s.parting(s.Handler()),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      s.patience,
@@ -118,6 +186,11 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          log.New(io.Discard, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			if state == http.StateNew || state == http.StateActive {
+				s.came.Store(true)
+			}
+		},
 	}
 	secured := tls.NewListener(l, &tls.Config{
 		MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate, NextProtos: []string{"h2", "http/1.1"},
@@ -135,11 +208,15 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.listening.Store(false)
-	server.SetKeepAlivesEnabled(false)
-	select {
-	case err := <-served:
+	if err := linger(s.o.Linger, func() bool { return s.came.Swap(false) }, func(d time.Duration) error {
+		select {
+		case err := <-served:
+			return err
+		case <-time.After(d):
+			return nil
+		}
+	}); err != nil {
 		return fmt.Errorf("serving admission: %w", err)
-	case <-time.After(s.o.Linger):
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()

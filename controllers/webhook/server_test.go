@@ -6,14 +6,19 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
@@ -48,24 +53,84 @@ func start(t *testing.T, patience, linger time.Duration) (s *Server, address str
 }
 
 func TestAServerThatStopsGoesOnForAWhile(t *testing.T) {
-	s, address, stop, ended := start(t, time.Second, 2*time.Second)
-	require.Eventually(t, func() bool { return s.Listening() == nil }, 10*time.Second, time.Millisecond)
+	s, address, stop, ended := start(t, 30*time.Second, 5*time.Second)
+	require.Eventually(t, func() bool { return s.Listening() == nil }, time.Minute, time.Millisecond)
+	// Clients as the API server is one: they keep a connection for the next request.
+	kept, fresh := newClient(t, address), newClient(t, address)
+	before, closes := kept.ask(t)
+	require.False(t, closes)
+	require.True(t, s.came.Load())
 	stop()
-	require.Eventually(t, func() bool { return s.Listening() != nil }, time.Second, time.Millisecond, "it counts as ended at once")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a test of the server
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/", http.NoBody)
-	require.NoError(t, err)
-	answer, err := client.Do(request)
-	require.NoError(t, err, "a connection that was on its way is served")
-	require.NoError(t, answer.Body.Close())
+	require.Eventually(t, func() bool { return s.Listening() != nil }, time.Minute, time.Millisecond, "it counts as ended at once")
+
+	after, closes := kept.ask(t)
+	require.Equal(t, before, after, "a request on its way by an open connection is answered")
+	require.True(t, closes, "the next one goes elsewhere")
+	_, closes = fresh.ask(t)
+	require.True(t, closes, "a connection that was on its way is served")
 	require.NoError(t, <-ended)
-	_, err = client.Do(request) //nolint:bodyclose // there is no answer
+	_, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	require.Error(t, err)
+}
+
+// client keeps its connection, and tells which it was.
+type client struct {
+	http    http.Client
+	address string
+	last    net.Addr
+}
+
+func newClient(t *testing.T, address string) *client {
+	t.Helper()
+	c := &client{address: address}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // a test of the server
+	c.http.Transport = transport
+	t.Cleanup(transport.CloseIdleConnections)
+	return c
+}
+
+// ask sends one request and tells by which connection it went, and whether the
+// server ends that.
+func (c *client) ask(t *testing.T) (connection string, closes bool) {
+	t.Helper()
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { c.last = i.Conn.LocalAddr() }})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+c.address+"/", strings.NewReader("{}"))
+	require.NoError(t, err)
+	answer, err := c.http.Do(request)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return c.last.String(), answer.Close
+}
+
+func TestRequestsThatStillComeKeepAServerThatStops(t *testing.T) {
+	for name, tc := range map[string]struct {
+		came []bool
+		want time.Duration
+	}{
+		"nobody comes":                    {came: []bool{false, false}, want: 4 * time.Second},
+		"those of the first half count":   {came: []bool{true, false}, want: 4 * time.Second},
+		"until they cease":                {came: []bool{true, true, true, false}, want: 8 * time.Second},
+		"the news arrives late":           {came: []bool{false, true, false}, want: 6 * time.Second},
+		"but not for as long as they can": {came: []bool{true, true, true, true, true, true, true, true, true}, want: 12 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var waited time.Duration
+			asked := 0
+			require.NoError(t, linger(4*time.Second, func() bool { asked++; return tc.came[asked-1] }, func(d time.Duration) error { waited += d; return nil }))
+			require.Equal(t, tc.want, waited)
+		})
+	}
+	require.NoError(t, linger(0, nil, nil))
+	broken := errors.New("broken")
+	require.ErrorIs(t, linger(4*time.Second, nil, func(time.Duration) error { return broken }), broken)
 }
 
 func TestWhoDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
 	ctx := t.Context()
-	s, address, _, _ := start(t, 2*time.Second, 0)
+	// The handshake has to end within it too, on a machine that is busy.
+	s, address, _, _ := start(t, 6*time.Second, 0)
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	require.NoError(t, err)
 	require.NoError(t, raw.(*net.TCPConn).SetReadBuffer(4096))
@@ -77,9 +142,10 @@ func TestWhoDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
 	require.True(t, json.Valid([]byte(review)))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://hub"+PathConvert, strings.NewReader(review))
 	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
 	require.NoError(t, request.Write(conn))
-	require.Eventually(t, func() bool { return len(s.converts) == 1 }, 10*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return len(s.converts) == 0 }, 20*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.converts) == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.converts) == 0 }, time.Minute, 10*time.Millisecond)
 }
 
 func TestTheServerListensWhenItSaysSo(t *testing.T) {
@@ -94,4 +160,37 @@ func TestTheServerListensWhenItSaysSo(t *testing.T) {
 	require.NoError(t, <-told)
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+func TestLargeReviewsWaitForEachOtherAndHoldNoUsualOneUp(t *testing.T) {
+	s := NewServer(Options{Features: func() Features { return Features{} }, Clock: clocktesting.NewFakePassiveClock(time.Now())})
+	for range maxLargeReview {
+		s.large <- struct{}{}
+	}
+	ask := func(ctx context.Context, size int) *httptest.ResponseRecorder {
+		body := fmt.Sprintf(`{"request":{"uid":"u","object":{"metadata":{"name":"s","annotations":{"a":%q}}}}}`, strings.Repeat("x", size))
+		request := httptest.NewRequestWithContext(ctx, http.MethodPost, PathValidateSet, strings.NewReader(body))
+		request.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, request)
+		return w
+	}
+	require.Contains(t, ask(t.Context(), 1000).Body.String(), `"allowed":true`)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Empty(t, ask(ended, usualAdmission).Body.String(), "no turn was free, and its client went")
+	<-s.large
+	require.Contains(t, ask(t.Context(), usualAdmission).Body.String(), `"allowed":true`)
+	require.Len(t, s.large, maxLargeReview-1, "the turn is given back")
+}
+
+func TestAPanicOfARuleIsAnAnswer(t *testing.T) {
+	s := NewServer(Options{})
+	broken := func(context.Context, *admissionv1.AdmissionRequest) ([]operation, error) { panic("poison") }
+	response := s.respond(t.Context(), &admissionv1.AdmissionRequest{UID: "u"}, broken)
+	require.EqualValues(t, "u", response.UID)
+	require.False(t, response.Allowed)
+	require.EqualValues(t, http.StatusInternalServerError, response.Result.Code)
+	require.Contains(t, response.Result.Message, "panic: poison")
+	require.NotContains(t, response.Result.Message, ".go:", "the stack is for the log")
 }

@@ -3,7 +3,6 @@
 package webhook_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,10 +36,11 @@ type stated struct {
 	namespaces map[string]*metav1.ObjectMeta
 	broken     error
 	asked      []authenticationv1.UserInfo
+	about      []authorizationv1.ResourceAttributes
 }
 
 func (h *stated) Allowed(_ context.Context, user authenticationv1.UserInfo, a authorizationv1.ResourceAttributes) (bool, error) {
-	h.asked = append(h.asked, user)
+	h.asked, h.about = append(h.asked, user), append(h.about, a)
 	line := strings.TrimSpace(fmt.Sprintf("%s %s/%s %s", a.Verb, a.Resource, a.Subresource, a.Name))
 	for _, r := range h.rights {
 		if r == line {
@@ -54,11 +54,11 @@ func (h *stated) Namespace(_ context.Context, name string) (*metav1.ObjectMeta, 
 	return h.namespaces[name], h.broken
 }
 
-var all = webhook.Features{DefaultClusterSet: true, ResourceCleanup: true}
+var all = webhook.Features{DefaultClusterSet: true, ResourceCleanup: true, ManifestWorkReplicaSet: true}
 
 func server(h webhook.Hub, f webhook.Features) http.Handler {
 	return webhook.NewServer(webhook.Options{
-		Hub: h, Features: func() webhook.Features { return f }, Clock: clocktesting.NewFakePassiveClock(now),
+		Hub: h, Self: hubItself.Username, Features: func() webhook.Features { return f }, Clock: clocktesting.NewFakePassiveClock(now),
 	}).Handler()
 }
 
@@ -77,14 +77,22 @@ func send(t *testing.T, h http.Handler, path string, old, current any, user auth
 	}
 	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request})
 	require.NoError(t, err)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body)))
+	w := post(h, path, string(body))
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	answer := &admissionv1.AdmissionReview{}
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), answer))
 	require.Equal(t, "admission.k8s.io/v1", answer.APIVersion)
 	require.EqualValues(t, "u", answer.Response.UID)
 	return answer.Response
+}
+
+// post sends a body to a path.
+func post(h http.Handler, path, body string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, request)
+	return w
 }
 
 func mc(change ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
@@ -116,6 +124,8 @@ func tainted(taints ...clusterv1.Taint) func(*clusterv1.ManagedCluster) {
 func at(t time.Time) *metav1.Time { return &metav1.Time{Time: t} }
 
 var person = authenticationv1.UserInfo{Username: "ann", UID: "7", Groups: []string{"people"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
+
+var hubItself = authenticationv1.UserInfo{Username: "system:serviceaccount:hub:hub"}
 
 func agentOf(cluster string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{
@@ -150,6 +160,8 @@ func patched(t *testing.T, o *clusterv1.ManagedCluster, response *admissionv1.Ad
 		case "/spec/taints":
 			out.Spec.Taints = nil
 			into = &out.Spec.Taints
+		case "/spec/leaseDurationSeconds":
+			into = &out.Spec.LeaseDurationSeconds
 		case "/spec":
 			continue
 		default:
@@ -448,44 +460,4 @@ func TestValidateWork(t *testing.T) {
 			check(t, send(t, server(&stated{rights: tc.rights}, tc.features), webhook.PathValidateWork, old, tc.current, tc.user), tc.code, tc.message)
 		})
 	}
-}
-
-func TestWhatIsNoReviewIsRefused(t *testing.T) {
-	h := server(&stated{}, all)
-	for name, body := range map[string]string{"no JSON": "{", "no request": "{}", "too large": strings.Repeat(" ", 9<<20)} {
-		t.Run(name, func(t *testing.T) {
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, webhook.PathValidateCluster, strings.NewReader(body)))
-			require.Equal(t, http.StatusBadRequest, w.Code)
-		})
-	}
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, webhook.PathConvert, strings.NewReader("{}")))
-	require.Equal(t, http.StatusBadRequest, w.Code)
-	for _, path := range []string{webhook.PathMutateCluster, webhook.PathValidateCluster, webhook.PathValidateBinding, webhook.PathValidateWork} {
-		body := `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u","object":{"metadata":[]}}}`
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
-		require.Equal(t, http.StatusOK, w.Code)
-		require.Contains(t, w.Body.String(), `"admission.k8s.io/v1beta1"`)
-		require.Contains(t, w.Body.String(), `"allowed":false`)
-		require.Contains(t, w.Body.String(), "cannot be decoded")
-	}
-}
-
-func TestConversion(t *testing.T) {
-	h := server(&stated{}, all)
-	convert := func(object string) string {
-		body := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"addon.open-cluster-management.io/v1beta1","objects":[` + object + `]}}`
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, webhook.PathConvert, strings.NewReader(body)))
-		require.Equal(t, http.StatusOK, w.Code)
-		return w.Body.String()
-	}
-	answer := convert(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{"name":"a","namespace":"c1"},"spec":{"installNamespace":"x"}}`)
-	require.Contains(t, answer, `"apiVersion":"addon.open-cluster-management.io/v1beta1"`)
-	require.Contains(t, answer, `"status":"Success"`)
-	answer = convert(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)
-	require.Contains(t, answer, `"status":"Failure"`)
-	require.Contains(t, answer, "object 1 of 1")
 }

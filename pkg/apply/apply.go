@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/util/csaupgrade"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply/ignore"
 )
 
 const (
@@ -45,12 +46,40 @@ type Served interface {
 // may be used by many goroutines.
 type Applier struct {
 	client dynamic.Interface
-	served Served
+	// executor writes contents, and is the client for all else that client is
+	// not allowed to do; nil for client itself.
+	executor dynamic.Interface
+	served   Served
 }
 
 // New makes an Applier that writes with the rights of client.
 func New(client dynamic.Interface, served Served) *Applier {
 	return &Applier{client: client, served: served}
+}
+
+// As is an Applier that writes the contents of objects with the rights of
+// another client. References of works, deletions and reads stay those of a's
+// own, and take the other's rights only where a's own are refused.
+func (a *Applier) As(executor dynamic.Interface) *Applier {
+	return &Applier{client: a.client, executor: executor, served: a.served}
+}
+
+// writer is the client that writes contents.
+func (a *Applier) writer() dynamic.Interface {
+	if a.executor != nil {
+		return a.executor
+	}
+	return a.client
+}
+
+// ours sends a request that is our own, and again as the executor where we may not
+// send it.
+func (a *Applier) ours(gvr schema.GroupVersionResource, namespace string, send func(dynamic.ResourceInterface) error) error {
+	err := send(a.client.Resource(gvr).Namespace(namespace))
+	if apierrors.IsForbidden(err) && a.executor != nil {
+		return send(a.executor.Resource(gvr).Namespace(namespace))
+	}
+	return err
 }
 
 // Request is one object to bring to the state that a work declares.
@@ -67,16 +96,27 @@ type Request struct {
 	Live *unstructured.Unstructured
 	// OwnerOnly leaves the content alone: another work came first.
 	OwnerOnly bool
+	// NeverCreate leaves it at that where there is no object, also when it went
+	// while it was written: what ran once must not run again.
+	NeverCreate bool
 }
 
 // Result is what an apply left behind.
 type Result struct {
 	// Seen is the object afterwards; its UID is empty if there is none.
 	Seen Seen
+	// Live is the whole object afterwards, nil if there is none. It is large:
+	// whoever keeps a Result drops it.
+	Live *unstructured.Unstructured
 	// Merged says why a three-way merge patch was used instead of server-side
 	// apply; empty otherwise.
 	Merged string
+	// Replaced is set when the object was deleted and made anew.
+	Replaced bool
 }
+
+// left is the Result of an apply that left the object as live.
+func left(live *unstructured.Unstructured) Result { return Result{Seen: See(live), Live: live} }
 
 // ConflictError says that other managers hold fields which the work declares
 // without force. It heals when they let go, so it is no reason to try again
@@ -103,7 +143,11 @@ func (e *DeletingError) Error() string {
 func (a *Applier) Observe(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	live, err := a.client.Resource(gvr).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	var live *unstructured.Unstructured
+	err := a.ours(gvr, namespace, func(api dynamic.ResourceInterface) (err error) {
+		live, err = api.Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
 	switch {
 	case apierrors.IsNotFound(err) && isObjectMissing(err):
 		return nil, nil
@@ -133,7 +177,7 @@ func (a *Applier) Apply(ctx context.Context, r Request) (Result, error) {
 	var err error
 	for range tries {
 		if r.Live != nil && r.Live.GetDeletionTimestamp() != nil && r.Options.Strategy != workv1.UpdateStrategyTypeReadOnly {
-			return Result{Seen: See(r.Live)}, &DeletingError{finalizers: r.Live.GetFinalizers()}
+			return left(r.Live), &DeletingError{finalizers: r.Live.GetFinalizers()}
 		}
 		result, err = a.once(ctx, r)
 		if err == nil || !outdated(err) {
@@ -173,12 +217,15 @@ func (a *Applier) once(ctx context.Context, r Request) (Result, error) {
 	if r.Live != nil && (r.OwnerOnly || r.Options.Strategy == workv1.UpdateStrategyTypeCreateOnly) {
 		return a.own(ctx, r, r.Live)
 	}
+	if r.Live == nil && r.NeverCreate {
+		return Result{}, nil
+	}
 	switch r.Options.Strategy {
 	case workv1.UpdateStrategyTypeReadOnly:
 		if r.Live == nil {
 			return Result{}, nil
 		}
-		return Result{Seen: See(r.Live)}, nil
+		return left(r.Live), nil
 	case workv1.UpdateStrategyTypeCreateOnly:
 		return a.create(ctx, r)
 	default:
@@ -188,32 +235,41 @@ func (a *Applier) once(ctx context.Context, r Request) (Result, error) {
 
 // create makes the object by a plain POST: it fails where the object exists.
 func (a *Applier) create(ctx context.Context, r Request) (Result, error) {
-	body := r.Object.DeepCopy()
-	body.SetOwnerReferences(wantedOwners(body.GetOwnerReferences(), nil, r.Owner, r.Options.Owned))
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	live, err := a.client.Resource(r.Resource).Namespace(body.GetNamespace()).
-		Create(ctx, body, metav1.CreateOptions{FieldManager: workv1.DefaultFieldManager})
+	live, err := a.post(ctx, r, r.Object.DeepCopy(), metav1.CreateOptions{FieldManager: workv1.DefaultFieldManager})
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Seen: See(live)}, nil
+	return left(live), nil
+}
+
+func (a *Applier) post(ctx context.Context, r Request, body *unstructured.Unstructured, o metav1.CreateOptions) (*unstructured.Unstructured, error) {
+	body.SetOwnerReferences(wantedOwners(body.GetOwnerReferences(), nil, r.Owner, r.Options.Owned))
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
+		Create(ctx, body, o)
 }
 
 // serverSide applies the manifest with the references it shall carry. Fields
 // that an earlier agent of the same name wrote by PUT are taken over first time
 // round, or what the manifest drops would stay for ever.
 func (a *Applier) serverSide(ctx context.Context, r Request) (Result, error) {
+	if r.Live == nil && len(r.Options.Ignore) > 0 {
+		return a.createIgnoring(ctx, r)
+	}
 	live, err := a.patchServerSide(ctx, r)
 	if err != nil {
 		if refusal, ok := refused(err); ok && r.Options.Strategy == workv1.UpdateStrategyTypeUpdate {
 			return a.merge(ctx, r, refusal)
 		}
+		if replaceable(r, err) {
+			return a.replace(ctx, r)
+		}
 		return Result{}, err
 	}
 	migrated, err := a.migrate(ctx, r, live)
 	if err != nil {
-		return Result{Seen: See(live)}, err
+		return left(live), err
 	}
 	if migrated != nil {
 		r.Live = migrated
@@ -224,8 +280,42 @@ func (a *Applier) serverSide(ctx context.Context, r Request) (Result, error) {
 	return a.own(ctx, r, live)
 }
 
+// createIgnoring makes an object some fields of which are ignored once it exists.
+// An apply would set those fields on an object that somebody else has made
+// meanwhile; a POST fails there.
+func (a *Applier) createIgnoring(ctx context.Context, r Request) (Result, error) {
+	body, err := r.body()
+	if err != nil {
+		return Result{}, err
+	}
+	live, err := a.post(ctx, r, body, metav1.CreateOptions{FieldManager: r.Options.Manager})
+	if err != nil {
+		return Result{}, err
+	}
+	migrated, err := a.migrate(ctx, r, live)
+	if err != nil || migrated == nil {
+		return left(live), err
+	}
+	return left(migrated), nil
+}
+
+// body is a copy of the manifest as it is to be applied to the live object.
+func (r Request) body() (*unstructured.Unstructured, error) {
+	if len(r.Options.Ignore) == 0 {
+		return r.Object.DeepCopy(), nil
+	}
+	fields, err := ignore.Parse(r.Options.Ignore)
+	if err != nil {
+		return nil, err
+	}
+	return fields.Apply(r.Object, r.Live, r.Options.Manager)
+}
+
 func (a *Applier) patchServerSide(ctx context.Context, r Request) (*unstructured.Unstructured, error) {
-	body := r.Object.DeepCopy()
+	body, err := r.body()
+	if err != nil {
+		return nil, err
+	}
 	owners, err := ownersValue(wantedOwners(body.GetOwnerReferences(), r.Live, r.Owner, r.Options.Owned))
 	if err != nil {
 		return nil, fmt.Errorf("encoding the owners: %w", err)
@@ -241,7 +331,7 @@ func (a *Applier) patchServerSide(ctx context.Context, r Request) (*unstructured
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	live, err := a.client.Resource(r.Resource).Namespace(body.GetNamespace()).
+	live, err := a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
 		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: r.Options.Manager, Force: r.Options.Force})
 	if err != nil && isFieldConflict(err) {
 		return nil, &ConflictError{err: err}
@@ -274,7 +364,7 @@ func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Uns
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return a.client.Resource(r.Resource).Namespace(live.GetNamespace()).
+	return a.writer().Resource(r.Resource).Namespace(live.GetNamespace()).
 		Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
 }
 
@@ -283,13 +373,13 @@ func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Uns
 func (a *Applier) own(ctx context.Context, r Request, live *unstructured.Unstructured) (Result, error) {
 	owners, changed := withOwner(live, r.Owner, r.Options.Owned)
 	if !changed {
-		return Result{Seen: See(live)}, nil
+		return left(live), nil
 	}
 	live, err := a.patchOwners(ctx, r.Resource, live, owners)
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Seen: See(live)}, nil
+	return left(live), nil
 }
 
 // patchOwners replaces the list of owner references of exactly this version of
@@ -303,6 +393,10 @@ func (a *Applier) patchOwners(ctx context.Context, gvr schema.GroupVersionResour
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return a.client.Resource(gvr).Namespace(live.GetNamespace()).
-		Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: ownerManager})
+	var written *unstructured.Unstructured
+	err = a.ours(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) (err error) {
+		written, err = api.Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: ownerManager})
+		return err
+	})
+	return written, err
 }

@@ -9,8 +9,12 @@
 //
 //	Update           server-side apply, force, manager work-agent
 //	ServerSideApply  the same with the work's own manager and force flag
+//	                 and, where it has some, its ignored fields (package ignore)
 //	CreateOnly       creates what is missing, then only its owner reference
 //	ReadOnly         writes nothing
+//
+// As makes an Applier that writes as somebody else, the executor of a work:
+// contents are written with that client, everything else as ourselves.
 //
 // Ownership is a reference from the object to the AppliedManifestWork that
 // stands for the work on this cluster. Several works may own one object; it

@@ -60,7 +60,9 @@ func (a *Applier) merge(ctx context.Context, r Request, reason string) (Result, 
 	delete(body.Object, "status")
 	patch := threeWay(r.Live.Object, body.Object, ownedBy(r.Live, r.Options.Manager))
 	if len(patch) == 0 {
-		return Result{Seen: See(r.Live), Merged: reason}, nil
+		result := left(r.Live)
+		result.Merged = reason
+		return result, nil
 	}
 	metadata, ok := patch["metadata"].(map[string]any)
 	if !ok {
@@ -74,7 +76,7 @@ func (a *Applier) merge(ctx context.Context, r Request, reason string) (Result, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	live, err := a.client.Resource(r.Resource).Namespace(body.GetNamespace()).
+	live, err := a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
 		Patch(ctx, body.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: r.Options.Manager})
 	if err != nil {
 		return Result{}, err

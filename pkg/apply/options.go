@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply/ignore"
 )
 
 // ID names one object of a cluster in any version.
@@ -24,9 +25,14 @@ func IDOf(gvr schema.GroupVersionResource, namespace, name string) ID {
 	return ID{Group: gvr.Group, Resource: gvr.Resource, Namespace: namespace, Name: name}
 }
 
+// GroupResource is "deployments.apps".
+func (i ID) GroupResource() string {
+	return schema.GroupResource{Group: i.Group, Resource: i.Resource}.String()
+}
+
 // String is "deployments.apps shop/web".
 func (i ID) String() string {
-	resource := schema.GroupResource{Group: i.Group, Resource: i.Resource}.String()
+	resource := i.GroupResource()
 	if i.Namespace == "" {
 		return resource + " " + i.Name
 	}
@@ -43,11 +49,14 @@ type Options struct {
 	Force bool
 	// Owned is whether the object goes with the work.
 	Owned bool
+	// Ignore names fields that the apply leaves as they are on the cluster.
+	Ignore []workv1.IgnoreField
 }
 
 // OptionsFor picks the options of one object from a work (work.md sections 4
 // and 6.1): the first matching entry that names a strategy decides. An error
-// says which option of the work this agent cannot honour.
+// says which option of the work this agent cannot honour; an *ignore.Error has
+// a condition reason of its own.
 func OptionsFor(spec *workv1.ManifestWorkSpec, id ID) (Options, error) {
 	o := Options{
 		Strategy: workv1.UpdateStrategyTypeUpdate, Manager: workv1.DefaultFieldManager, Force: true,
@@ -73,21 +82,13 @@ func OptionsFor(spec *workv1.ManifestWorkSpec, id ID) (Options, error) {
 	if !strings.HasPrefix(o.Manager, workv1.DefaultFieldManager) {
 		return o, fmt.Errorf("updateStrategy.serverSideApply.fieldManager: must begin with %s; correct it", workv1.DefaultFieldManager)
 	}
-	if len(c.IgnoreFields) > 0 {
-		return o, &IgnoreFieldsError{Problem: "updateStrategy.serverSideApply.ignoreFields is not supported by this version of the agent; leave the fields out of the manifest instead"}
+	if len(c.IgnoreFields) == 0 {
+		return o, nil
 	}
-	return o, nil
+	o.Ignore = c.IgnoreFields
+	_, err := ignore.Parse(c.IgnoreFields)
+	return o, err
 }
-
-// IgnoreFieldsError says that the fields to ignore could not be worked out; it
-// has a condition reason of its own (work.md section 5.4).
-type IgnoreFieldsError struct {
-	// Problem is a sentence with the fix.
-	Problem string
-}
-
-// Error is the problem.
-func (e *IgnoreFieldsError) Error() string { return e.Problem }
 
 func strategyFor(spec *workv1.ManifestWorkSpec, id ID) *workv1.UpdateStrategy {
 	for i := range spec.ManifestConfigs {
@@ -97,6 +98,41 @@ func strategyFor(spec *workv1.ManifestWorkSpec, id ID) *workv1.UpdateStrategy {
 		}
 	}
 	return nil
+}
+
+// Rules are what a work wants to be told about one object.
+type Rules struct {
+	// Feedback says which values are copied to the status.
+	Feedback []workv1.FeedbackRule
+	// Conditions says which conditions are made of the object's state.
+	Conditions []workv1.ConditionRule
+}
+
+// None tells whether there is nothing to tell.
+func (r Rules) None() bool { return len(r.Feedback) == 0 && len(r.Conditions) == 0 }
+
+// RulesFor picks the rules of one object from a work. Feedback and condition
+// rules are picked apart from each other: of each, those of the first matching
+// entry that has any (work.md section 4). How the work asks for values to be
+// read, by Poll or Watch, makes no difference here: they are pushed when the
+// object changes.
+func RulesFor(spec *workv1.ManifestWorkSpec, id ID) Rules {
+	var r Rules
+	for i := range spec.ManifestConfigs {
+		c := &spec.ManifestConfigs[i]
+		feedback := len(r.Feedback) == 0 && len(c.FeedbackRules) > 0
+		conditions := len(r.Conditions) == 0 && len(c.ConditionRules) > 0
+		if (!feedback && !conditions) || !Matches(c.ResourceIdentifier, id) {
+			continue
+		}
+		if feedback {
+			r.Feedback = c.FeedbackRules
+		}
+		if conditions {
+			r.Conditions = c.ConditionRules
+		}
+	}
+	return r
 }
 
 // Matches tells whether a manifestConfigs entry is about the object: group and

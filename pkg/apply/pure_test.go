@@ -49,6 +49,7 @@ func TestOptionsAreThoseOfTheFirstEntryThatNamesAStrategy(t *testing.T) {
 	server := func(c *workv1.ServerSideApplyConfig) *workv1.UpdateStrategy {
 		return &workv1.UpdateStrategy{Type: "ServerSideApply", ServerSideApply: c}
 	}
+	replicas := []workv1.IgnoreField{{Condition: "OnSpokePresent", JSONPaths: []string{".spec.replicas"}}}
 	for name, tc := range map[string]struct {
 		configs []workv1.ManifestConfigOption
 		want    Options
@@ -61,7 +62,8 @@ func TestOptionsAreThoseOfTheFirstEntryThatNamesAStrategy(t *testing.T) {
 		"server-side apply as it is":     {[]workv1.ManifestConfigOption{entry("*", "*", server(nil))}, Options{Strategy: "ServerSideApply", Manager: "work-agent", Owned: true}, ""},
 		"server-side apply with options": {[]workv1.ManifestConfigOption{entry("*", "*", server(&workv1.ServerSideApplyConfig{Force: true, FieldManager: "work-agent-x"}))}, Options{Strategy: "ServerSideApply", Manager: "work-agent-x", Force: true, Owned: true}, ""},
 		"somebody else's manager":        {[]workv1.ManifestConfigOption{entry("*", "*", server(&workv1.ServerSideApplyConfig{FieldManager: "kubectl"}))}, Options{}, "updateStrategy.serverSideApply.fieldManager: must begin with work-agent; correct it"},
-		"fields to ignore":               {[]workv1.ManifestConfigOption{entry("*", "*", server(&workv1.ServerSideApplyConfig{IgnoreFields: []workv1.IgnoreField{{}}}))}, Options{}, "updateStrategy.serverSideApply.ignoreFields is not supported by this version of the agent; leave the fields out of the manifest instead"},
+		"fields to ignore":               {[]workv1.ManifestConfigOption{entry("*", "*", server(&workv1.ServerSideApplyConfig{IgnoreFields: replicas}))}, Options{Strategy: "ServerSideApply", Manager: "work-agent", Owned: true, Ignore: replicas}, ""},
+		"fields that cannot be read":     {[]workv1.ManifestConfigOption{entry("*", "*", server(&workv1.ServerSideApplyConfig{IgnoreFields: []workv1.IgnoreField{{Condition: "OnSpokePresent", JSONPointers: []string{"spec"}}}}))}, Options{}, `OnSpokePresent.jsonPointers[0] "spec": must begin with "/"; write it as in /spec/replicas`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := OptionsFor(&workv1.ManifestWorkSpec{ManifestConfigs: tc.configs}, id)

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
@@ -112,9 +113,11 @@ func (a *Applier) delete(ctx context.Context, gvr schema.GroupVersionResource, l
 	background := metav1.DeletePropagationBackground
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err = a.client.Resource(gvr).Namespace(live.GetNamespace()).Delete(ctx, live.GetName(), metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
-		PropagationPolicy: &background,
+	err = a.ours(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) error {
+		return api.Delete(ctx, live.GetName(), metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+			PropagationPolicy: &background,
+		})
 	})
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return true, true, nil

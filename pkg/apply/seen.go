@@ -5,6 +5,7 @@ package apply
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ import (
 type digest [16]byte
 
 // Seen is what is remembered of a live object. It is made of metadata alone,
-// so that a metadata-only watch can make it too, and takes some 200 bytes.
+// so that a metadata-only watch can make it too. Who keeps many, keeps Pack.
 type Seen struct {
 	// UID and Version identify what was seen.
 	UID     types.UID
@@ -30,7 +31,13 @@ type Seen struct {
 	owners []types.UID
 	// fields holds, for each of our field managers, a digest of what it owns
 	// and of when it last changed.
-	fields map[string]digest
+	fields []held
+}
+
+// held is what one field manager owns.
+type held struct {
+	manager string
+	digest  digest
 }
 
 // See reads what is to be remembered of an object or of its metadata.
@@ -49,14 +56,25 @@ func See(u *unstructured.Unstructured) Seen {
 		if err != nil {
 			continue
 		}
-		if s.fields == nil {
-			s.fields = map[string]digest{}
-		}
 		sum := sha256.Sum256(raw)
-		s.fields[entry.Manager] = digest(sum[:len(digest{})])
+		s.fields = append(s.fields, held{entry.Manager, digest(sum[:len(digest{})])})
 	}
 	return s
 }
+
+// of is the digest of what a manager owns; zero for nothing.
+func (s Seen) of(manager string) digest {
+	for _, h := range s.fields {
+		if h.manager == manager {
+			return h.digest
+		}
+	}
+	return digest{}
+}
+
+// Mark is the identity of the object and a digest of what a field manager owns
+// of it, as text.
+func (s Seen) Mark(manager string) string { return fmt.Sprintf("%s %x", s.UID, s.of(manager)) }
 
 // HasOwners tells whether any work owns the object.
 func (s Seen) HasOwners() bool { return len(s.owners) > 0 }
@@ -97,7 +115,7 @@ func Drifted(o Options, work types.UID, after Result, now Seen) bool {
 	case after.Merged != "":
 		return true
 	}
-	return now.fields[o.Manager] != after.Seen.fields[o.Manager]
+	return now.of(o.Manager) != after.Seen.of(o.Manager)
 }
 
 // managedEntries reads the managed fields of our managers. Objects whose

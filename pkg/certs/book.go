@@ -49,6 +49,14 @@ func (b *Book) Put(name string, p Pair) error {
 	return nil
 }
 
+// Drop serves name no longer.
+func (b *Book) Drop(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.pages, name)
+	delete(b.ends, name)
+}
+
 // Filled is closed when every wanted name has a certificate.
 func (b *Book) Filled() <-chan struct{} { return b.filled }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,7 +31,9 @@ type AcceptOptions struct {
 	Hub *Cluster
 	// Clusters are their names.
 	Clusters []string
-	// AllPending means every cluster with a request that can be trusted.
+	// AllPending means every cluster with a request that can be trusted, but for
+	// those that have joined before and are asked for with a join token: they have
+	// to be named.
 	AllPending bool
 	// Requesters select requests by the common name they ask for, and vouch for
 	// senders by their user name, both exactly.
@@ -39,6 +42,11 @@ type AcceptOptions struct {
 	Deny bool
 	// Labels are put on the clusters that are accepted.
 	Labels map[string]string
+
+	// own is the only request to approve, read on the cluster itself by somebody
+	// who has all rights there: it is the agent's, also while the hub still
+	// counts on the certificate that the agent had before.
+	own string
 }
 
 // Accepted is what happened to one cluster.
@@ -212,7 +220,7 @@ func (o *AcceptOptions) one(ctx context.Context, r *run, name string, all []Requ
 	var mine []Request
 	known := mc != nil && everJoined(mc)
 	for _, q := range all {
-		if q.Cluster != name {
+		if q.Cluster != name || (o.own != "" && q.Name != o.own) {
 			continue
 		}
 		switch q.State {
@@ -241,7 +249,7 @@ type applicant struct {
 
 // admit approves what may be approved and accepts the cluster.
 func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.ManagedCluster, a applicant, out *Accepted) error {
-	chosen, err := o.choose(out.Cluster, mc, a.requests)
+	chosen, err := o.choose(out.Cluster, mc, a.requests, r.now())
 	if err != nil {
 		return err
 	}
@@ -265,10 +273,19 @@ func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.Managed
 	return o.acceptCluster(ctx, r, mc, out)
 }
 
-// everJoined tells whether the agent has had a certificate: one that was denied
-// afterwards needs no new request.
+// everJoined tells whether an agent of the cluster has had a certificate. The
+// condition goes back when the acceptance is withdrawn; the hub's note stays.
 func everJoined(mc *clusterv1.ManagedCluster) bool {
-	return apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined)
+	return mc.Annotations[clusterv1.AnnotationAgentName] != "" || apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined)
+}
+
+// certified tells whether the agent's certificate is good as far as the hub
+// knows: then being accepted is all that the cluster needs.
+func certified(mc *clusterv1.ManagedCluster, now time.Time) bool {
+	if at, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires]); err == nil {
+		return now.Before(at)
+	}
+	return mc.Spec.HubAcceptsClient || everJoined(mc)
 }
 
 // acceptCluster sets hubAcceptsClient and the labels.
@@ -293,7 +310,7 @@ func (o *AcceptOptions) acceptCluster(ctx context.Context, r *run, mc *clusterv1
 
 // choose returns the requests to approve, or why none can be. Requests of more
 // than one sender or agent are ambiguous: nothing is approved.
-func (o *AcceptOptions) choose(name string, mc *clusterv1.ManagedCluster, mine []Request) ([]Request, error) {
+func (o *AcceptOptions) choose(name string, mc *clusterv1.ManagedCluster, mine []Request, now time.Time) ([]Request, error) {
 	var good []Request
 	var bad *Request
 	for i, q := range mine {
@@ -313,7 +330,26 @@ func (o *AcceptOptions) choose(name string, mc *clusterv1.ManagedCluster, mine [
 	if len(good) == 0 {
 		return nil, nil
 	}
-	return good, o.single(name, mc, good)
+	if err := o.single(name, mc, good); err != nil {
+		return nil, err
+	}
+	if o.AllPending && !slices.Contains(o.Clusters, name) && len(o.Requesters) == 0 && takesOver(mc, good[0], now) {
+		return nil, refused(fmt.Sprintf("cluster %q has joined before", name), good[0].Requester+" asks for its name and, with it, for all that is meant for it",
+			fmt.Sprintf("when it is that cluster: kubectl ocm accept %s%s", name, o.Hub.flag()))
+	}
+	return good, nil
+}
+
+// takesOver tells whether a request of a join token, not of the agent itself,
+// asks for the name of a cluster that has joined. Who holds a token could ask for
+// the place of a cluster that is only away; an agent whose certificate has ended
+// asks so too, and under its former name.
+func takesOver(mc *clusterv1.ManagedCluster, q Request, now time.Time) bool {
+	if mc == nil || q.Identity == "renewal" || !everJoined(mc) {
+		return false
+	}
+	agent := mc.Annotations[clusterv1.AnnotationAgentName]
+	return certified(mc, now) || q.Requester != clusterv1.UserPrefix+mc.Name+":"+agent
 }
 
 // single refuses requests of more than one agent, and those of another agent
@@ -326,7 +362,7 @@ func (o *AcceptOptions) single(name string, mc *clusterv1.ManagedCluster, good [
 				"kubectl ocm accept --show"+o.Hub.flag()+"      then choose one by --requester")
 		}
 	}
-	if good[0].Identity != "renewal" && mc != nil && alive(mc) {
+	if good[0].Identity != "renewal" && o.own == "" && mc != nil && alive(mc) {
 		return refused(fmt.Sprintf("another cluster holds the name %q", name), "its agent reports to the hub, and "+good[0].Requester+" asks for the same name",
 			fmt.Sprintf("join the new cluster under another name, or unjoin the old one: kubectl ocm unjoin %s --context <its context> --hub-context %s", name, ShellWord(o.Hub.Context)))
 	}

@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -73,6 +74,9 @@ func (r *run) preview(ctx context.Context, c *Cluster, u, live *unstructured.Uns
 		return Change{}, err
 	}
 	change := Change{Object: redact(clean(applied)), Action: Created, Live: redact(clean(live))}
+	if r.common.Diff {
+		change.Live, change.Object = maskedBelow(change.Live, change.Object)
+	}
 	if live != nil {
 		change.Action = Configured
 		if equality.Semantic.DeepEqual(clean(live).Object, clean(applied).Object) {
@@ -114,6 +118,16 @@ func (r *run) patch(ctx context.Context, c *Cluster, u *unstructured.Unstructure
 		applied, err = client.Apply(ctx, u.GetName(), u, o)
 	}
 	return applied, err
+}
+
+// notThere is the version to apply an object with that must not be there yet.
+const notThere = "0"
+
+// overtaken tells that somebody else wrote or made an object after it was read.
+// For one that was not there, and was to be made at the version notThere, the API
+// server words that as a wrong version.
+func overtaken(err error) bool {
+	return apierrors.IsConflict(err) || (apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.resourceVersion"))
 }
 
 func actionOf(live, applied *unstructured.Unstructured) Action {

@@ -111,7 +111,13 @@ var errInsecure = errors.New("the kubeconfig skips the verification of the serve
 // and returns the CA certificate at the end of the chain. What is sent is one
 // anonymous request for the version.
 func root(ctx context.Context, server string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
-	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: bundle}, Timeout: reachTimeout}
+	return rootAs(ctx, server, "", bundle, proxyURL)
+}
+
+// rootAs is root for a server whose certificate is for another name than its
+// address; empty is the address.
+func rootAs(ctx context.Context, server, name string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
+	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: bundle, ServerName: name}, Timeout: reachTimeout}
 	if err := setProxy(config, proxyURL); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,10 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -140,6 +144,32 @@ func TestNoTokenIsSentBeforeTheCAIsKnown(t *testing.T) {
 	for _, authorization := range heard {
 		require.Empty(t, authorization)
 	}
+}
+
+// TestAPublicCAIsPinnedByItsHash runs itself again with the CA of the test server
+// among the system's roots, which a process reads only once.
+func TestAPublicCAIsPinnedByItsHash(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	const inner = "OCM_TEST_WITH_ROOTS"
+	if os.Getenv(inner) == "" {
+		roots := filepath.Join(t.TempDir(), "roots.pem")
+		require.NoError(t, os.WriteFile(roots, ca, 0o600))
+		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+		again.Env = append(os.Environ(), inner+"=1", "SSL_CERT_FILE="+roots)
+		out, err := again.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return
+	}
+	d, err := trust(t.Context(), Endpoint{Server: server.URL}, goodToken, "")
+	require.NoError(t, err)
+	require.Empty(t, d.CA, "without a hash the system's roots are trusted")
+	d, err = trust(t.Context(), Endpoint{Server: server.URL}, goodToken, CAHash(server.Certificate()))
+	require.NoError(t, err)
+	require.Equal(t, string(ca), string(d.CA), "what is stored pins")
+	_, err = trust(t.Context(), Endpoint{Server: server.URL}, goodToken, CAHash(server.Certificate())[:len(hashPrefix)]+strings.Repeat("0", 64))
+	require.Equal(t, Refused, kindOf([]error{err}))
 }
 
 func TestTheBootstrapKubeconfigIsOneThatAgentsTake(t *testing.T) {

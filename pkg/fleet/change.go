@@ -33,6 +33,9 @@ type Change struct {
 	// Live is the object before, nil when there was none. It is set when a
 	// difference was asked for.
 	Live *unstructured.Unstructured
+	// On is the managed cluster that has the object, where it is not on the one
+	// that was asked.
+	On string
 }
 
 // MarshalJSON writes object and action.

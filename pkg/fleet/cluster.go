@@ -71,6 +71,14 @@ func (c *Cluster) where() string {
 	return "context " + c.Context
 }
 
+// called is the context, or the address of a cluster without one.
+func (c *Cluster) called() string {
+	if c.Context == "" {
+		return c.Config.Host
+	}
+	return c.Context
+}
+
 // flag returns " --context NAME" for a command that shall run on this cluster.
 func (c *Cluster) flag() string {
 	if c.Context == "" {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -140,22 +138,12 @@ func (o *ListOptions) read(ctx context.Context) (*fleetState, error) {
 	}
 	out := &fleetState{}
 	var addons, works, beats []unstructured.Unstructured
-	group, ctx2 := errgroup.WithContext(ctx)
-	read := func(into *[]unstructured.Unstructured, what string, q query) {
-		group.Go(func() error {
-			items, err := listAll(ctx2, o.Hub, q)
-			if err != nil {
-				return explain("listing "+what, o.Hub, err)
-			}
-			*into = items
-			return nil
-		})
-	}
-	read(&out.clusters, "managedclusters", query{resource: managedClusters, labels: selector})
-	read(&addons, "managedclusteraddons", query{resource: clusterAddOns})
-	read(&works, "manifestworks", query{resource: manifestWorks})
-	read(&beats, "leases", query{resource: leases, fields: "metadata.name=" + clusterv1.LeaseName})
-	if err := group.Wait(); err != nil {
+	if err := listTogether(ctx, o.Hub,
+		wanted{&out.clusters, query{resource: managedClusters, labels: selector}},
+		wanted{&addons, query{resource: clusterAddOns}},
+		wanted{&works, query{resource: manifestWorks}},
+		wanted{&beats, query{resource: leases, fields: "metadata.name=" + clusterv1.LeaseName}},
+	); err != nil {
 		return nil, err
 	}
 	if len(out.clusters) == 0 {
@@ -189,21 +177,15 @@ func (o *ListOptions) readRequests(ctx context.Context, s *fleetState) error {
 	return nil
 }
 
-// inSet turns the selector of a cluster set into a label selector.
+// inSet adds the selector of a cluster set to a label selector.
 func (o *ListOptions) inSet(ctx context.Context, selector string) (string, error) {
-	u, err := o.Hub.Client.Resource(managedClusterSets).Get(ctx, o.Set, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && !isNoKind(err) {
-		return "", &Error{Message: fmt.Sprintf("there is no cluster set %q on %s", o.Set, o.Hub), Fix: "kubectl get managedclustersets" + o.Hub.flag()}
-	}
+	set, err := readSet(ctx, o.Hub, o.Set)
 	if err != nil {
-		return "", explain("reading managedclusterset "+o.Set, o.Hub, err)
+		return "", err
 	}
-	member := clusterv1.LabelClusterSet + "=" + o.Set
-	if kind, _, _ := unstructured.NestedString(u.Object, "spec", "clusterSelector", "selectorType"); kind == "LabelSelector" {
-		raw, _, _ := unstructured.NestedMap(u.Object, "spec", "clusterSelector", "labelSelector")
-		if member, err = selectorText(raw); err != nil {
-			return "", failed("reading the selector of managedclusterset "+o.Set, err, "")
-		}
+	member, err := membersOf(set)
+	if err != nil {
+		return "", failed("reading the selector of managedclusterset "+o.Set, err, "")
 	}
 	return strings.Trim(selector+","+member, ","), nil
 }
@@ -269,12 +251,15 @@ func (s *fleetState) status(mc *clusterv1.ManagedCluster) (string, string) {
 	case !mc.Spec.HubAcceptsClient && accepted != nil && accepted.Status == metav1.ConditionFalse:
 		return ClusterDenied, oneLine(accepted.Message)
 	case !mc.Spec.HubAcceptsClient:
-		return ClusterPendingAccept, ""
+		return ClusterPendingAccept, requestDenied(mc)
 	case !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) && (available == nil || available.Status != metav1.ConditionUnknown):
 		for _, u := range s.csr[mc.Name] {
 			if stateOf(&u) == StatePending {
 				return ClusterPendingCSR, "certificatesigningrequest/" + u.GetName() + " waits for approval"
 			}
+		}
+		if why := requestDenied(mc); why != "" {
+			return ClusterPendingCSR, why
 		}
 		return ClusterJoining, conditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
 	case available == nil:
@@ -285,6 +270,14 @@ func (s *fleetState) status(mc *clusterv1.ManagedCluster) (string, string) {
 		return ClusterNotAvailable, oneLine(available.Message)
 	}
 	return ClusterUnknown, oneLine(available.Message)
+}
+
+// requestDenied tells why the last certificate request of a cluster failed.
+func requestDenied(mc *clusterv1.ManagedCluster) string {
+	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionCertificateRequestDenied); c != nil && c.Status == metav1.ConditionTrue {
+		return oneLine(c.Message)
+	}
+	return ""
 }
 
 func conditionText(conditions []metav1.Condition, kind string) string {

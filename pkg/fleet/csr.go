@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"regexp"
@@ -21,6 +20,7 @@ import (
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // Request is one certificate request of a cluster that asks to be joined, or
@@ -40,9 +40,9 @@ type Request struct {
 	Identity string `json:"identity"`
 	// Groups tells whether the user's groups are those of its kind.
 	Groups bool `json:"groups"`
-	// State is pending, approved, issued, denied or untrusted.
+	// State is pending, approved, issued, denied, failed or untrusted.
 	State string `json:"state"`
-	// Reason says why a request is untrusted.
+	// Reason says why a request is untrusted, was denied or could not be signed.
 	Reason string `json:"reason,omitempty"`
 	// Fingerprint is the sha256 of the requested public key. join shows it too.
 	Fingerprint string `json:"fingerprint,omitempty"`
@@ -58,11 +58,9 @@ const (
 	StateApproved  = "approved"
 	StateIssued    = "issued"
 	StateDenied    = "denied"
+	StateFailed    = "failed"
 	StateUntrusted = "untrusted"
 )
-
-// bootstrapUser is the one service account whose tokens may ask to join.
-var bootstrapUser = "system:serviceaccount:" + operatorv1.NamespaceOperator + ":" + clusterv1.BootstrapServiceAccount
 
 // bootstrapTokenUser is the form of the user name of a bootstrap token.
 var bootstrapTokenUser = regexp.MustCompile(`^system:bootstrap:([a-z0-9]{6})$`)
@@ -78,7 +76,7 @@ func parseRequest(u *unstructured.Unstructured, trusted []string, tokens []Token
 		q.Fingerprint = fingerprint(asked)
 	}
 	if err == nil {
-		err = checkSubject(asked, q.Cluster)
+		_, err = identity.CheckRequest(asked, q.Cluster)
 	}
 	if err == nil {
 		err = checkUsages(u)
@@ -89,7 +87,28 @@ func parseRequest(u *unstructured.Unstructured, trusted []string, tokens []Token
 	if err != nil && q.State == StatePending {
 		q.State, q.Reason = StateUntrusted, err.Error()
 	}
+	if q.State == StateDenied || q.State == StateFailed {
+		q.Reason = refusal(u)
+	}
 	return q
+}
+
+// refusal returns, in one line, who or what refused a request and why.
+func refusal(u *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, item := range conditions {
+		c, _ := item.(map[string]any)
+		if kind, _ := c["type"].(string); kind != "Denied" && kind != "Failed" {
+			continue
+		}
+		reason, _ := c["reason"].(string)
+		message, _ := c["message"].(string)
+		if said := strings.Trim(reason+": "+message, ": "); said != "" {
+			return oneLine(said)
+		}
+		return "no reason was given"
+	}
+	return ""
 }
 
 // fingerprint is the sha256 of the requested public key.
@@ -104,36 +123,7 @@ func parseCSR(u *unstructured.Unstructured) (*x509.CertificateRequest, error) {
 	if err != nil {
 		return nil, errors.New("its request is not base64")
 	}
-	block, _ := pem.Decode(raw)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return nil, errors.New("its request is no PEM certificate request")
-	}
-	csr, err := x509.ParseCertificateRequest(block.Bytes)
-	if err != nil {
-		return nil, errors.New("its request cannot be read")
-	}
-	if csr.CheckSignature() != nil {
-		return csr, errors.New("its request is not signed by its key")
-	}
-	return csr, nil
-}
-
-// checkSubject compares the subject with what an agent of the cluster asks for,
-// exactly (registration.md 3.4, 5.3).
-func checkSubject(csr *x509.CertificateRequest, cluster string) error {
-	agent, ok := strings.CutPrefix(csr.Subject.CommonName, clusterv1.UserPrefix+cluster+":")
-	if cluster == "" || !ok || agent == "" || strings.Contains(agent, ":") {
-		return fmt.Errorf("it asks for the user %q, which is not an agent of %s", csr.Subject.CommonName, cluster)
-	}
-	groups := slices.Sorted(slices.Values(csr.Subject.Organization))
-	want := slices.Sorted(slices.Values([]string{clusterv1.UserPrefix + cluster, clusterv1.GroupManagedClusters}))
-	if !slices.Equal(groups, want) {
-		return fmt.Errorf("it asks for the groups %s", strings.Join(groups, ", "))
-	}
-	if len(csr.DNSNames)+len(csr.IPAddresses)+len(csr.EmailAddresses)+len(csr.URIs) > 0 {
-		return errors.New("it asks for alternative names")
-	}
-	return nil
+	return identity.ReadRequest(raw)
 }
 
 func checkUsages(u *unstructured.Unstructured) error {
@@ -157,7 +147,7 @@ func (q *Request) identify(trusted []string, tokens []TokenInfo) error {
 	case q.User != "" && slices.Contains(trusted, q.User):
 		q.Identity, q.Groups = q.User, true
 		return nil
-	case q.User == bootstrapUser:
+	case q.User == identity.BootstrapUser:
 		q.Identity, q.Groups = "bootstrap SA", slices.Contains(groups, "system:serviceaccounts:"+operatorv1.NamespaceOperator)
 	case m != nil:
 		q.Identity, q.Groups = "bootstrap token", slices.Contains(groups, clusterv1.GroupBootstrap)
@@ -171,10 +161,9 @@ func (q *Request) identify(trusted []string, tokens []TokenInfo) error {
 		return fmt.Errorf("the groups of %q are not those of its kind", q.User)
 	}
 	// The Secret of a token that has ended is gone; its groups stay on record.
-	for _, g := range groups {
-		if cluster, ok := strings.CutPrefix(g, clusterv1.GroupPrefixBootstrapCluster); ok && m != nil && cluster != q.Cluster {
-			return fmt.Errorf("it was sent with token %s, which is for cluster %s only", m[1], cluster)
-		}
+	only := identity.BootstrapClusters(groups)
+	if len(only) > 0 && m != nil && !slices.Contains(only, q.Cluster) {
+		return fmt.Errorf("it was sent with token %s, which is for cluster %s only", m[1], strings.Join(only, ", "))
 	}
 	return q.bound(tokens)
 }
@@ -194,6 +183,8 @@ func stateOf(u *unstructured.Unstructured) string {
 	switch {
 	case conditionTrue(u, "Denied"):
 		return StateDenied
+	case conditionTrue(u, "Failed"):
+		return StateFailed
 	case certificate != "":
 		return StateIssued
 	case conditionTrue(u, "Approved"):

@@ -3,9 +3,11 @@
 package fleet
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
@@ -57,26 +59,34 @@ func TestRequestsAreTrustedByExactIdentity(t *testing.T) {
 		"a bootstrap token for this cluster, its Secret gone": {func(a *asked) {
 			a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c1"}
 		}, StatePending, ""},
+		"a bootstrap token for two clusters": {func(a *asked) {
+			a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c2", "system:bootstrappers:managedcluster:c1"}
+		}, StatePending, ""},
 		"a bootstrap token for another cluster, its Secret gone": {func(a *asked) {
 			a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c10"}
 		}, StateUntrusted, "for cluster c10 only"},
-		"a renewal":                        {func(a *asked) { a.user, a.groups = a.cn, []string{"system:open-cluster-management:c1"} }, StatePending, ""},
-		"a user that is vouched for":       {func(a *asked) { a.user = "alice" }, StatePending, ""},
-		"a user that is not":               {func(a *asked) { a.user = "bob" }, StateUntrusted, "no bootstrap identity"},
-		"a name that only begins so":       {func(a *asked) { a.user = account + "-2" }, StateUntrusted, "no bootstrap identity"},
-		"a bootstrap user that is longer":  {func(a *asked) { a.user = "system:bootstrap:abcdefg" }, StateUntrusted, "no bootstrap identity"},
-		"the account without its group":    {func(a *asked) { a.groups = []string{"system:authenticated"} }, StateUntrusted, "groups"},
-		"the agent of another cluster":     {func(a *asked) { a.cn = "system:open-cluster-management:c2:a" }, StateUntrusted, "not an agent of c1"},
-		"a cluster whose name only begins": {func(a *asked) { a.cn = "system:open-cluster-management:c10:a" }, StateUntrusted, "not an agent of c1"},
-		"an agent without a name":          {func(a *asked) { a.cn = "system:open-cluster-management:c1:" }, StateUntrusted, "not an agent of c1"},
-		"an agent with two names":          {func(a *asked) { a.cn = "system:open-cluster-management:c1:a:b" }, StateUntrusted, "not an agent of c1"},
-		"one group more":                   {func(a *asked) { a.organizations = append(a.organizations, "system:masters") }, StateUntrusted, "asks for the groups"},
-		"one group less":                   {func(a *asked) { a.organizations = a.organizations[:1] }, StateUntrusted, "asks for the groups"},
-		"an alternative name":              {func(a *asked) { a.dns = []string{"hub"} }, StateUntrusted, "alternative names"},
-		"another signer":                   {func(a *asked) { a.signer = "kubernetes.io/kubelet-serving" }, StateUntrusted, "asks the signer"},
-		"another usage":                    {func(a *asked) { a.usages = append(a.usages, "server auth") }, StateUntrusted, "asks for the usage"},
-		"no label":                         {func(a *asked) { a.cluster = "" }, StateUntrusted, "not an agent of"},
-		"a token for another cluster":      {func(a *asked) { a.credential = "JTI=bound" }, StateUntrusted, "for cluster other only"},
+		"a renewal":                             {func(a *asked) { a.user, a.groups = a.cn, []string{"system:open-cluster-management:c1"} }, StatePending, ""},
+		"a user that is vouched for":            {func(a *asked) { a.user = "alice" }, StatePending, ""},
+		"a user that is not":                    {func(a *asked) { a.user = "bob" }, StateUntrusted, "no bootstrap identity"},
+		"a name that only begins so":            {func(a *asked) { a.user = account + "-2" }, StateUntrusted, "no bootstrap identity"},
+		"a bootstrap user that is longer":       {func(a *asked) { a.user = "system:bootstrap:abcdefg" }, StateUntrusted, "no bootstrap identity"},
+		"the account without its group":         {func(a *asked) { a.groups = []string{"system:authenticated"} }, StateUntrusted, "groups"},
+		"the agent of another cluster":          {func(a *asked) { a.cn = "system:open-cluster-management:c2:a" }, StateUntrusted, "its common name is"},
+		"a cluster whose name only begins":      {func(a *asked) { a.cn = "system:open-cluster-management:c10:a" }, StateUntrusted, "its common name is"},
+		"an agent without a name":               {func(a *asked) { a.cn = "system:open-cluster-management:c1:" }, StateUntrusted, "its common name is"},
+		"an agent whose name clears a terminal": {func(a *asked) { a.cn = "system:open-cluster-management:c1:\x1b[2J" }, StateUntrusted, "its common name is"},
+		"an agent with two names":               {func(a *asked) { a.cn = "system:open-cluster-management:c1:a:b" }, StateUntrusted, "its common name is"},
+		"one group more":                        {func(a *asked) { a.organizations = append(a.organizations, "system:masters") }, StateUntrusted, "its organizations are"},
+		"one group less":                        {func(a *asked) { a.organizations = a.organizations[:1] }, StateUntrusted, "its organizations are"},
+		"without the group of all agents":       {func(a *asked) { a.organizations = a.organizations[1:] }, StatePending, ""},
+		"a name that no cluster may have": {func(a *asked) {
+			a.cluster, a.cn, a.organizations = "default", "system:open-cluster-management:default:agent", []string{"system:open-cluster-management:default"}
+		}, StateUntrusted, "reserved"},
+		"an alternative name":         {func(a *asked) { a.dns = []string{"hub"} }, StateUntrusted, "alternative names"},
+		"another signer":              {func(a *asked) { a.signer = "kubernetes.io/kubelet-serving" }, StateUntrusted, "asks the signer"},
+		"another usage":               {func(a *asked) { a.usages = append(a.usages, "server auth") }, StateUntrusted, "asks for the usage"},
+		"no label":                    {func(a *asked) { a.cluster = "" }, StateUntrusted, "not usable as a namespace"},
+		"a token for another cluster": {func(a *asked) { a.credential = "JTI=bound" }, StateUntrusted, "for cluster other only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := asked{cluster: "c1", cn: "system:open-cluster-management:c1:agent", user: account, signer: "kubernetes.io/kube-apiserver-client",
@@ -94,5 +104,73 @@ func TestWhatIsNoRequestIsUntrusted(t *testing.T) {
 	for _, text := range []string{"", "!", base64.StdEncoding.EncodeToString([]byte("hello"))} {
 		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"request": text}}}
 		require.Equal(t, StateUntrusted, parseRequest(u, nil, nil).State)
+	}
+}
+
+func TestRefusalsAreTold(t *testing.T) {
+	for name, tc := range map[string]struct {
+		condition map[string]any
+		state     string
+		reason    string
+	}{
+		"denied with words":    {map[string]any{"type": "Denied", "status": "True", "reason": "TokenRevoked", "message": "it was revoked\nlong ago"}, StateDenied, "TokenRevoked: it was revoked long ago"},
+		"denied without words": {map[string]any{"type": "Denied", "status": "True"}, StateDenied, "no reason was given"},
+		"denied with a reason": {map[string]any{"type": "Denied", "status": "True", "reason": "KubectlDeny"}, StateDenied, "KubectlDeny"},
+		"failed":               {map[string]any{"type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": "no"}, StateFailed, "SignerValidationFailure: no"},
+		"approved":             {map[string]any{"type": "Approved", "status": "True", "reason": "x"}, StateApproved, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{}}
+			require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{tc.condition}, "status", "conditions"))
+			q := parseRequest(u, nil, nil)
+			require.Equal(t, tc.state, q.State)
+			require.Equal(t, tc.reason, q.Reason)
+		})
+	}
+}
+
+func TestARejectedTokenIsExplained(t *testing.T) {
+	jwt := func(claims string) string {
+		return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".x"
+	}
+	for name, tc := range map[string]struct{ token, says string }{
+		"a bootstrap token":     {"abcdef.0123456789abcdef", "it is wrong, expired or revoked, or belongs to another hub"},
+		"no claims":             {jwt("{}"), "belongs to another hub"},
+		"what is no JSON":       {jwt("x"), "belongs to another hub"},
+		"its end":               {jwt(`{"exp":1785585600}`), "it ends at 2026-08-01T12:00:00Z"},
+		"another audience":      {jwt(`{"aud":["vault"]}`), "is for the audience vault"},
+		"one audience, no list": {jwt(`{"aud":"vault","iss":"https://hub2"}`), "is for the audience vault, comes from https://hub2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said := whyRejected(tc.token)
+			require.Contains(t, said, tc.says)
+			require.NotContains(t, said, tc.token)
+		})
+	}
+}
+
+// What the hub would not answer is not approved by hand either, and not read for
+// long.
+func TestWeakKeysAndLargeRequestsAreNotTrusted(t *testing.T) {
+	weak, err := rsa.GenerateKey(rand.Reader, 1024)
+	require.NoError(t, err)
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+		CommonName: "system:open-cluster-management:c1:a", Organization: []string{"system:open-cluster-management:c1", "system:open-cluster-management:managed-clusters"},
+	}}, weak)
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		request []byte
+		reason  string
+	}{
+		"a weak key":      {pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), "1024 bits"},
+		"a large request": {bytes.Repeat([]byte("-----BEGIN "), 100_000), "more than 4096"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := asked{cluster: "c1", signer: "kubernetes.io/kube-apiserver-client", user: "alice"}.object(t)
+			require.NoError(t, unstructured.SetNestedField(u.Object, base64.StdEncoding.EncodeToString(tc.request), "spec", "request"))
+			q := parseRequest(u, []string{"alice"}, nil)
+			require.Equal(t, StateUntrusted, q.State)
+			require.Contains(t, q.Reason, tc.reason)
+		})
 	}
 }

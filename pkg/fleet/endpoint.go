@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
@@ -96,6 +97,12 @@ func trust(ctx context.Context, e Endpoint, token, hash string) (*discovered, er
 	if err == nil {
 		if hash != "" && CAHash(cert) != hash {
 			return nil, hashMismatch(e.Server, fmt.Errorf("the hub has %s, wanted is %s", CAHash(cert), hash))
+		}
+		if hash != "" {
+			// A public CA that is named is the only one that is trusted from now on;
+			// without it in the kubeconfig any other public one would do.
+			d.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
+			return d, d.verify(ctx, hash)
 		}
 		d.hash = CAHash(cert)
 		return d, nil

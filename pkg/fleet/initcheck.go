@@ -111,15 +111,28 @@ func (o *InitOptions) warning(ctx context.Context, r *run) string {
 	if o.APIServerURL == "" && isLoopback(o.Hub.Server()) {
 		return o.Hub.Server() + " means this machine only; clusters elsewhere need --apiserver-url https://<reachable>"
 	}
-	lease, err := o.Hub.Client.Resource(leases).Namespace(metav1.NamespaceSystem).Get(ctx, controllerLease, metav1.GetOptions{})
-	if err != nil {
-		return ""
-	}
-	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
-	if at, err := time.Parse(time.RFC3339Nano, text); err == nil && r.now().Sub(at) > time.Minute {
-		return "kube-controller-manager has not been alive for " + r.now().Sub(at).Round(time.Second).String() + ": it signs the certificates"
+	if away, err := signerAway(ctx, r, o.Hub); err == nil && away > 0 {
+		return "kube-controller-manager has not been alive for " + away.String() + ": it signs the certificates"
 	}
 	return ""
+}
+
+// signerAway is how long the process that signs certificates has been away, zero
+// while it is there. The error says that this cannot be told.
+func signerAway(ctx context.Context, r *run, c *Cluster) (time.Duration, error) {
+	lease, err := c.Client.Resource(leases).Namespace(metav1.NamespaceSystem).Get(ctx, controllerLease, metav1.GetOptions{})
+	if err != nil {
+		return 0, err
+	}
+	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0, err
+	}
+	if away := r.now().Sub(at); away > time.Minute {
+		return away.Round(time.Second), nil
+	}
+	return 0, nil
 }
 
 // clusterInfoRole lets everybody read cluster-info, as kubeadm does.

@@ -52,7 +52,8 @@ type JoinOptions struct {
 	// FeatureGates of registration and work, by name.
 	FeatureGates map[string]bool
 	// NarrowRights leaves the agent without the rights of the built-in role admin
-	// on its own cluster.
+	// on its own cluster, and without impersonation: executors of works then have
+	// to be granted to it by name.
 	NarrowRights bool
 	// Rejoin takes a cluster away from the hub or name that it has now.
 	Rejoin bool
@@ -92,8 +93,13 @@ type join struct {
 	agent Endpoint
 	// bootstrap is the content of the bootstrap secret; nil keeps what is there.
 	bootstrap []byte
-	// before is what the cluster was joined as when we came.
-	before *joined
+	// before is what the cluster was joined as when we came; unknown tells that
+	// the hub has no ManagedCluster of the name.
+	before  *joined
+	unknown bool
+	// asked is the request by which an agent that has another way to its hub now
+	// asks for a certificate there; empty while the one that it has will do.
+	asked  string
 	result JoinResult
 }
 
@@ -245,7 +251,7 @@ func (j *join) chooseAddress(ctx context.Context) error {
 // kept while it can still be used, because a change makes the agent register
 // anew.
 func (j *join) credentials(ctx context.Context) error {
-	if j.before.keeps(j.Name, j.agent) && (j.before.registered || j.before.usable(ctx)) {
+	if j.before.keeps(j.Name, j.agent) && ((j.before.registered && !j.unknown) || j.before.usable(ctx)) {
 		j.bootstrap = j.before.bootstrap
 		return nil
 	}
@@ -282,6 +288,9 @@ func (j *join) install(ctx context.Context) error {
 		return err
 	}
 	j.result.Action = agentAction(changes)
+	if err := j.forget(ctx); err != nil {
+		return err
+	}
 	detail := "namespace " + operatorv1.NamespaceAgent + " on " + j.Spoke.where()
 	if j.reads() {
 		detail += " (dry run)"

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -22,8 +23,12 @@ type joined struct {
 	// bootstrap is the content of its bootstrap secret; hub what that says.
 	bootstrap []byte
 	hub       *kubeconfig.Config
-	// registered tells that the agent has an identity of its own.
+	// registered tells that the agent has an identity of its own; kept is its way
+	// to the hub, nil when it cannot be read.
 	registered bool
+	kept       *kubeconfig.Config
+	// identity is the secret that holds it.
+	identity *unstructured.Unstructured
 }
 
 // readJoined reads what the cluster is joined as; nil when it is not.
@@ -36,18 +41,26 @@ func readJoined(ctx context.Context, c *Cluster) (*joined, error) {
 		return nil, explain("reading the agent of "+c.String(), c, err)
 	}
 	j := &joined{klusterlet: k}
-	ns := k.Spec.Namespace
-	if ns == "" {
-		ns = operatorv1.NamespaceAgent
-	}
+	ns := j.namespace()
 	secret, err := c.Client.Resource(secrets).Namespace(ns).Get(ctx, operatorv1.SecretBootstrapHubKubeconfig, metav1.GetOptions{})
 	if err == nil {
 		j.bootstrap = []byte(secretValue(secret, clusterv1.SecretKeyKubeconfig))
 		j.hub, _ = kubeconfig.Parse(j.bootstrap)
 	}
 	secret, err = c.Client.Resource(secrets).Namespace(ns).Get(ctx, clusterv1.SecretHubKubeconfig, metav1.GetOptions{})
-	j.registered = err == nil && secretValue(secret, clusterv1.SecretKeyKubeconfig) != ""
+	if j.registered = err == nil && secretValue(secret, clusterv1.SecretKeyKubeconfig) != ""; j.registered {
+		j.identity = secret
+		j.kept, _ = kubeconfig.ParseSecret(secretData(secret))
+	}
 	return j, nil
+}
+
+// namespace is where the agent is.
+func (j *joined) namespace() string {
+	if j != nil && j.klusterlet.Spec.Namespace != "" {
+		return j.klusterlet.Spec.Namespace
+	}
+	return operatorv1.NamespaceAgent
 }
 
 // keeps tells whether the cluster is joined under this name to this hub, reached
@@ -82,7 +95,7 @@ func (j *join) checkSpoke(ctx context.Context) error {
 	if err := j.checkLeaving(ctx); err != nil {
 		return err
 	}
-	if err := j.checkElsewhere(); err != nil {
+	if err := j.checkElsewhere(ctx); err != nil {
 		return err
 	}
 	j.done(fmt.Sprintf("%s, Kubernetes %s", j.Spoke, v))
@@ -104,7 +117,7 @@ func (j *join) checkLeaving(ctx context.Context) error {
 	return nil
 }
 
-func (j *join) checkElsewhere() error {
+func (j *join) checkElsewhere(ctx context.Context) error {
 	b := j.before
 	if b != nil && b.klusterlet.DeletionTimestamp != nil {
 		return refused(fmt.Sprintf("the agent of %s is being removed", j.Spoke), "klusterlet/"+b.klusterlet.Name+" is being deleted",
@@ -117,7 +130,7 @@ func (j *join) checkElsewhere() error {
 	if name := b.klusterlet.Spec.ClusterName; name != "" && name != j.Name {
 		return refused(fmt.Sprintf("%s is joined already, as %q", j.Spoke, name), "one agent has one name", fix)
 	}
-	if b.hub != nil && !sameHub(b.hub, j.agent) {
+	if b.hub != nil && !sameHub(b.hub, j.agent) && !b.knownAt(ctx, j.agent) {
 		return refused(fmt.Sprintf("%s is joined already, to another hub", j.Spoke), fmt.Sprintf("its agent uses %s, not %s", b.hub.Server, j.agent.Server), fix)
 	}
 	return nil
@@ -137,16 +150,17 @@ func sameHub(have *kubeconfig.Config, want Endpoint) bool {
 func (j *join) checkName(ctx context.Context) error {
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, j.hub.Client, managedClusters, "", j.Name)
 	if apierrors.IsNotFound(err) {
+		j.unknown = true
 		return nil
 	}
 	if err != nil {
 		return explain("looking for the name on the hub", j.hub, err)
 	}
-	if j.before != nil && j.before.registered && j.before.klusterlet.Spec.ClusterName == j.Name {
-		return nil
-	}
 	if mc.DeletionTimestamp != nil {
 		return refused(fmt.Sprintf("the name %q is not free yet", j.Name), "managedcluster/"+j.Name+" is being deleted on the hub", "wait until it is gone: kubectl get managedcluster "+j.Name+j.hub.flag())
+	}
+	if j.before != nil && j.before.registered && j.before.klusterlet.Spec.ClusterName == j.Name {
+		return nil
 	}
 	if alive(mc) && j.before != nil && j.before.klusterlet.Spec.ClusterName == j.Name && j.Hub != nil {
 		return refused(fmt.Sprintf("the agent of %q has lost its identity, and the hub still counts on it", j.Name), "there is no secret "+clusterv1.SecretHubKubeconfig+" on "+j.Spoke.String(),

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -27,6 +28,9 @@ func (j *join) register(ctx context.Context) error {
 	if !j.Wait && !j.Accept {
 		return nil
 	}
+	if err := j.follow(ctx); err != nil {
+		return err
+	}
 	if err := j.requested(ctx); err != nil {
 		return err
 	}
@@ -40,6 +44,9 @@ func (j *join) register(ctx context.Context) error {
 	}
 	if j.result.State == JoinRequested || !j.Wait {
 		return nil
+	}
+	if err := j.arrived(ctx); err != nil {
+		return err
 	}
 	return j.available(ctx)
 }
@@ -58,7 +65,7 @@ func (j *join) requested(ctx context.Context) error {
 	if err != nil {
 		return explain("reading managedcluster "+j.Name, j.hub, err)
 	}
-	if mc.Spec.HubAcceptsClient && j.before != nil && j.before.registered {
+	if mc.Spec.HubAcceptsClient && j.before != nil && j.before.registered && j.asked == "" {
 		j.result.State = JoinAccepted
 		j.done("ManagedCluster/" + j.Name + " was accepted already")
 		return nil
@@ -82,6 +89,9 @@ func (j *join) awaitRequest(ctx context.Context, mc *clusterv1.ManagedCluster) (
 			return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time)
 		})
 		for _, csr := range items {
+			if j.asked != "" && csr.GetName() != j.asked {
+				continue // of the time before
+			}
 			switch stateOf(csr) {
 			case StatePending:
 				detail = fmt.Sprintf("ManagedCluster/%s, CSR %s", j.Name, csr.GetName())
@@ -119,7 +129,7 @@ func (j *join) accept(ctx context.Context) error {
 	j.step("accepted by you (--accept)")
 	common := *j.common
 	common.Progress, common.Wait = nil, false
-	result, err := Accept(ctx, AcceptOptions{Common: common, Hub: j.Hub, Clusters: []string{j.Name}, Labels: j.Labels})
+	result, err := Accept(ctx, AcceptOptions{Common: common, Hub: j.Hub, Clusters: []string{j.Name}, Labels: j.Labels, own: j.asked})
 	if err != nil {
 		return err
 	}
@@ -235,7 +245,7 @@ func (o *AcceptOptions) awaitRequests(ctx context.Context, r *run) error {
 	for _, name := range o.Clusters {
 		r.step("request of " + name)
 		mc, err := typed.Get[clusterv1.ManagedCluster](ctx, o.Hub.Client, managedClusters, "", name)
-		if err == nil && (mc.Spec.HubAcceptsClient || everJoined(mc)) {
+		if err == nil && certified(mc, r.now()) {
 			r.done("it has a certificate already")
 			continue
 		}
@@ -255,13 +265,37 @@ func (o *AcceptOptions) awaitRequests(ctx context.Context, r *run) error {
 
 // AwaitAvailable waits until accepted clusters are available.
 func AwaitAvailable(ctx context.Context, o AcceptOptions, names []string) error {
+	return o.awaitEach(ctx, names, "available", func(ctx context.Context, r *run, name string) error {
+		return awaitAvailable(ctx, r, o.Hub, name, func(context.Context) *blocker { return nil })
+	})
+}
+
+// AwaitDenied waits until the hub has taken the rights of clusters away.
+func AwaitDenied(ctx context.Context, o AcceptOptions, names []string) error {
+	return o.awaitEach(ctx, names, "denied", func(ctx context.Context, r *run, name string) error {
+		q := await.Query{Client: o.Hub.Client, Resource: managedClusters, Name: name, Clock: r.common.Clock}
+		err := await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+			if len(items) == 0 {
+				return true, nil
+			}
+			c := apimeta.FindStatusCondition(conditionsOf(items[0]), clusterv1.ConditionHubAccepted)
+			// One that never was accepted has no rights to lose.
+			return c == nil || c.Status == metav1.ConditionFalse, nil
+		})
+		return r.timedOut(ctx, err, "the hub to take the rights of "+name+" away", func(context.Context) *blocker {
+			return &blocker{cause: "the hub's controllers have not taken note of the denial", fix: "kubectl ocm hub status" + o.Hub.flag()}
+		})
+	})
+}
+
+// awaitEach waits for one cluster after the other within one deadline.
+func (o *AcceptOptions) awaitEach(ctx context.Context, names []string, what string, wait func(context.Context, *run, string) error) error {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
 	var failures []error
 	for _, name := range names {
-		r.step(name + " available")
-		err := awaitAvailable(ctx, r, o.Hub, name, func(context.Context) *blocker { return nil })
-		if err != nil {
+		r.step(name + " " + what)
+		if err := wait(ctx, r, name); err != nil {
 			failures = append(failures, r.fail(err))
 			continue
 		}

@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,24 @@ type query struct {
 	namespace string
 	labels    string
 	fields    string
+}
+
+// wanted is one of several lists that are read at a time.
+type wanted struct {
+	into *[]unstructured.Unstructured
+	query
+}
+
+// listTogether reads several lists at a time.
+func listTogether(ctx context.Context, c *Cluster, all ...wanted) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, one := range all {
+		group.Go(func() (err error) {
+			*one.into, err = listAll(ctx, c, one.query)
+			return explain("listing "+one.resource.Resource, c, err)
+		})
+	}
+	return group.Wait()
 }
 
 // listLimit bounds one answer. Fleets of some thousand clusters come in one.

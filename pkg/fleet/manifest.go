@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 )
 
 // MaxManifests is the largest sum of the manifests of one work, in bytes of
@@ -88,6 +90,9 @@ func (s Source) objects() ([]*unstructured.Unstructured, error) {
 }
 
 func (s Source) document(document []byte, n int) ([]*unstructured.Unstructured, error) {
+	if err := checkYAML(document); err != nil {
+		return nil, usage(fmt.Sprintf("%s: document %d cannot be read", s.Name, n), oneLine(err.Error()), "correct the file")
+	}
 	var content any
 	if err := yaml.UnmarshalStrict(document, &content); err != nil {
 		return nil, usage(fmt.Sprintf("%s: document %d is no YAML", s.Name, n), oneLine(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), "correct the file")
@@ -102,6 +107,9 @@ func (s Source) document(document []byte, n int) ([]*unstructured.Unstructured, 
 	raw, err := json.Marshal(object)
 	if err != nil {
 		return nil, usage(fmt.Sprintf("%s: document %d cannot be written as JSON", s.Name, n), err.Error(), "correct the file")
+	}
+	if manifest.Depth(raw) > manifest.MaxDepth {
+		return nil, usage(fmt.Sprintf("%s: document %d nests deeper than %d levels", s.Name, n, manifest.MaxDepth), "", "flatten it")
 	}
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(raw); err != nil {
@@ -128,6 +136,9 @@ func flatten(u *unstructured.Unstructured, name string) ([]*unstructured.Unstruc
 
 // checkManifest judges one object.
 func checkManifest(u *unstructured.Unstructured, place, namespace string) error {
+	if err := checkWords(u, place); err != nil {
+		return err
+	}
 	switch {
 	case u.GetAPIVersion() == "" || u.GetKind() == "":
 		return usage(place+" is no Kubernetes object", "apiVersion and kind are needed", "give manifests only")
@@ -146,6 +157,32 @@ func checkManifest(u *unstructured.Unstructured, place, namespace string) error 
 	}
 	if problems := validation.IsDNS1123Subdomain(u.GetNamespace()); u.GetNamespace() != "" && len(problems) > 0 {
 		return usage(fmt.Sprintf("%s: %s %s: %q cannot be a namespace", place, u.GetKind(), u.GetName(), u.GetNamespace()), problems[0], "correct metadata.namespace")
+	}
+	return asAgent(u, place)
+}
+
+// checkWords refuses names that YAML does not read as text.
+func checkWords(u *unstructured.Unstructured, place string) error {
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	for _, field := range []string{"name", "namespace"} {
+		if value := metadata[field]; value != nil {
+			if _, text := value.(string); !text {
+				return usage(fmt.Sprintf("%s: metadata.%s of %s is %v, which is no text", place, field, u.GetKind(), value), "YAML takes n, y, no, yes, on and off for truth values, and digits for numbers", "put the value in quotes")
+			}
+		}
+	}
+	return nil
+}
+
+// asAgent refuses what an agent would.
+func asAgent(u *unstructured.Unstructured, place string) error {
+	raw, err := json.Marshal(u.Object)
+	if err != nil {
+		return usage(place+": "+describe(u)+" cannot be written as JSON", err.Error(), "correct the manifest")
+	}
+	var fault *manifest.Error
+	if _, err := manifest.Decode(raw); errors.As(err, &fault) {
+		return usage(strings.TrimSuffix(fmt.Sprintf("%s: %s: %s", place, describe(u), fault.Field), ": "), fault.Problem, fault.Fix)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 var (
 	managedClusters      = clusterv1.GroupVersion.WithResource("managedclusters")
 	managedClusterSets   = clusterv1beta2.GroupVersion.WithResource("managedclustersets")
+	setBindings          = clusterv1beta2.GroupVersion.WithResource("managedclustersetbindings")
 	manifestWorks        = workv1.GroupVersion.WithResource("manifestworks")
 	appliedManifestWorks = workv1.GroupVersion.WithResource("appliedmanifestworks")
 	clusterManagers      = operatorv1.GroupVersion.WithResource("clustermanagers")
@@ -37,6 +38,7 @@ var (
 	signingRequests  = schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}
 	definitions      = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	selfReviews      = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
+	subjectReviews   = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 	accessReviews    = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 	validatingHooks  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 	mutatingHooks    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,9 +84,33 @@ func checkToken(ctx context.Context, hub *Cluster, onlyReads bool) error {
 func tokenError(hub *Cluster, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return &Error{Message: "the hub at " + hub.Server() + " rejects the token", Cause: "it is wrong, expired or revoked, or belongs to another hub", Fix: newTokenFix, Err: err}
+		return &Error{Message: "the hub at " + hub.Server() + " rejects the token", Cause: whyRejected(hub.Config.BearerToken), Fix: newTokenFix, Err: err}
 	case apierrors.IsForbidden(err):
 		return &Error{Message: "the token may not join clusters to " + hub.Server(), Cause: oneLine(err.Error()), Fix: newTokenFix, Err: err}
 	}
 	return explain("checking the token", hub, err)
+}
+
+// whyRejected tells what can be seen from a token that a hub does not take. What
+// it says of itself is not verified: it is only shown to its owner.
+func whyRejected(token string) string {
+	const unknown = "it is wrong, expired or revoked, or belongs to another hub"
+	claims, err := claimsOf(token)
+	if err != nil {
+		return unknown
+	}
+	var said []string
+	if claims.Expires > 0 {
+		said = append(said, "ends at "+time.Unix(int64(claims.Expires), 0).UTC().Format(time.RFC3339))
+	}
+	if len(claims.Audiences) > 0 {
+		said = append(said, "is for the audience "+strings.Join(claims.Audiences, ", "))
+	}
+	if claims.Issuer != "" {
+		said = append(said, "comes from "+claims.Issuer)
+	}
+	if len(said) == 0 {
+		return unknown
+	}
+	return unknown + "; by its own words it " + oneLine(strings.Join(said, ", "))
 }

@@ -107,7 +107,7 @@ func problems(cm *operatorv1.ClusterManager) []string {
 	for _, c := range cm.Status.Conditions {
 		bad := metav1.ConditionTrue
 		switch c.Type {
-		case operatorv1.ConditionApplied, operatorv1.ConditionValidFeatureGates:
+		case operatorv1.ConditionApplied, operatorv1.ConditionValidFeatureGates, operatorv1.ConditionClusterProfilesKept:
 			bad = metav1.ConditionFalse
 		}
 		if c.Status == bad && c.Type != "MigrationSucceeded" {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
 // Targets say which managed clusters are meant. Nothing given is an error and
@@ -111,23 +113,18 @@ func (t Targets) decided(ctx context.Context, hub *Cluster, set map[string]bool)
 	}
 	_, err := hub.Client.Resource(placements).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && !isNoKind(err) {
-		return &Error{Message: fmt.Sprintf("there is no placement %s on %s", t.Placement, hub), Fix: "kubectl get placements -A" + hub.flag()}
+		return noPlacement(t.Placement, hub)
 	}
 	if err != nil {
 		return explain("reading placement "+t.Placement, hub, err)
 	}
-	items, err := listAll(ctx, hub, query{resource: placementDecisions, namespace: namespace, labels: "cluster.open-cluster-management.io/placement=" + name})
+	items, err := listAll(ctx, hub, query{resource: placementDecisions, namespace: namespace, labels: clusterv1beta1.LabelPlacement + "=" + name})
 	if err != nil {
 		return explain("listing the decisions of placement "+t.Placement, hub, err)
 	}
 	for i := range items {
-		decisions, _, _ := unstructured.NestedSlice(items[i].Object, "status", "decisions")
-		for _, d := range decisions {
-			if m, ok := d.(map[string]any); ok {
-				if cluster, _ := m["clusterName"].(string); cluster != "" {
-					set[cluster] = true
-				}
-			}
+		for _, cluster := range clustersOf(&items[i]) {
+			set[cluster] = true
 		}
 	}
 	return nil

@@ -105,12 +105,17 @@ func Token(ctx context.Context, o TokenOptions) (TokenResult, error) {
 	return result, nil
 }
 
-func (o *TokenOptions) check() error {
-	if o.TTL < MinTokenTTL || o.TTL > MaxTokenTTL {
-		return usage(fmt.Sprintf("a token cannot live for %s", o.TTL), fmt.Sprintf("it lives between %s and %s", MinTokenTTL, MaxTokenTTL), "for example --ttl 1h")
+func (o *TokenOptions) check() error { return CheckToken(o.TTL, o.Cluster) }
+
+// CheckToken tells why there can be no token that lives for ttl and is for a
+// cluster; an empty cluster means any. It asks no server.
+func CheckToken(ttl time.Duration, cluster string) error {
+	if ttl < MinTokenTTL || ttl > MaxTokenTTL {
+		return usage(fmt.Sprintf("a token cannot live for %s", ttl), fmt.Sprintf("it lives for %.0f minutes at least and for %.0f days at most",
+			MinTokenTTL.Minutes(), MaxTokenTTL.Hours()/24), "for example --ttl 1h")
 	}
-	if o.Cluster != "" {
-		return CheckName(o.Cluster)
+	if cluster != "" {
+		return CheckName(cluster)
 	}
 	return nil
 }
@@ -136,6 +141,10 @@ func (o *TokenOptions) serviceAccountToken(ctx context.Context, r *run, result *
 	}
 	if err := o.requestToken(ctx, stored, result); err != nil {
 		_ = o.Hub.Client.Resource(secrets).Namespace(ns).Delete(context.WithoutCancel(ctx), stored.GetName(), metav1.DeleteOptions{})
+		var plain *Error
+		if errors.As(err, &plain) {
+			return err
+		}
 		return explain("requesting a token", o.Hub, err)
 	}
 	result.Items = []Change{{Object: reference(stored), Action: Created}}
@@ -173,8 +182,15 @@ func (o *TokenOptions) requestToken(ctx context.Context, secret *unstructured.Un
 	if err != nil {
 		return err
 	}
+	if id == "" && o.Cluster != "" {
+		return refused("a token for one cluster cannot be made on "+o.Hub.String(), "its API server does not tell which token a request came with, so the hub could not hold the token to the cluster",
+			fmt.Sprintf("kubectl ocm hub token create --cluster %s --use-bootstrap-token%s", o.Cluster, o.Hub.flag()))
+	}
+	result.Expires = ends(answer, result.Expires)
 	change := secret.DeepCopy()
-	change.Object["data"].(map[string]any)[clusterv1.JoinTokenKeyCredentialID] = encode(id)
+	data := change.Object["data"].(map[string]any)
+	data[clusterv1.JoinTokenKeyCredentialID] = encode(id)
+	data[clusterv1.JoinTokenKeyExpiration] = encode(result.Expires.UTC().Format(time.RFC3339))
 	if _, err := o.Hub.Client.Resource(secrets).Namespace(secret.GetNamespace()).Update(ctx, change, metav1.UpdateOptions{FieldManager: FieldManager}); err != nil {
 		return err
 	}
@@ -182,27 +198,62 @@ func (o *TokenOptions) requestToken(ctx context.Context, secret *unstructured.Un
 	return nil
 }
 
-// credentialID reads from a service account token what the API server will call
-// it. Servers before 1.32 do not; then there is none.
-func credentialID(token string) (string, error) {
+// ends is when the API server says that a token ends: it may be set to make none
+// that lives for as long as was asked for, and does not tell otherwise.
+func ends(request *unstructured.Unstructured, wanted metav1.Time) metav1.Time {
+	text, _, _ := unstructured.NestedString(request.Object, "status", "expirationTimestamp")
+	if at, err := time.Parse(time.RFC3339, text); err == nil && at.Before(wanted.Time) {
+		return metav1.NewTime(at.UTC())
+	}
+	return wanted
+}
+
+// claims are what a service account token says of itself.
+type claims struct {
+	ID        string    `json:"jti"`
+	Issuer    string    `json:"iss"`
+	Audiences audiences `json:"aud"`
+	Expires   float64   `json:"exp"`
+}
+
+// audiences of a token: one, or a list.
+type audiences []string
+
+// UnmarshalJSON reads both forms.
+func (a *audiences) UnmarshalJSON(raw []byte) error {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		*a = audiences{one}
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]string)(a))
+}
+
+// claimsOf reads a token without verifying it.
+func claimsOf(token string) (claims, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return "", errors.New("the API server's token is no JWT")
+		return claims{}, errors.New("the API server's token is no JWT")
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
-		return "", errors.New("the API server's token cannot be read")
+		return claims{}, errors.New("the API server's token cannot be read")
 	}
-	var claims struct {
-		ID string `json:"jti"`
+	var out claims
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return claims{}, errors.New("the claims of the API server's token cannot be read")
 	}
-	if err := json.Unmarshal(raw, &claims); err != nil {
-		return "", errors.New("the claims of the API server's token cannot be read")
+	return out, nil
+}
+
+// credentialID reads from a service account token what the API server will call
+// it. Servers before 1.30 do not; then there is none.
+func credentialID(token string) (string, error) {
+	said, err := claimsOf(token)
+	if err != nil || said.ID == "" {
+		return "", err
 	}
-	if claims.ID == "" {
-		return "", nil
-	}
-	return "JTI=" + claims.ID, nil
+	return "JTI=" + said.ID, nil
 }
 
 // bootstrapToken makes a bootstrap token of Kubernetes.

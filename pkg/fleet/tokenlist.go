@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -165,7 +166,12 @@ func RevokeToken(ctx context.Context, o RevokeOptions) ([]Change, error) {
 	}
 	for j := range requests {
 		if csr := &requests[j]; tokens[i].used(csr) && !answered(csr) {
-			if err := answer(ctx, o.Hub, csr, denial("TokenRevoked", "the token that this request was made with was revoked", r.now())); err != nil {
+			err := answer(ctx, o.Hub, csr, denial(clusterv1.ReasonTokenRevoked, fmt.Sprintf("it was sent with join token %s, which was revoked; make one for this cluster on the hub, "+
+				"and join with it: kubectl ocm hub token create", o.ID), r.now()))
+			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+				continue // the hub denies them too, and was faster
+			}
+			if err != nil {
 				return out, explain("denying "+csr.GetName(), o.Hub, err)
 			}
 			out = append(out, Change{Object: reference(csr), Action: Configured})

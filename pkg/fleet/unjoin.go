@@ -33,8 +33,12 @@ type UnjoinOptions struct {
 	Hub *Cluster
 	// KeepWorks leaves what the hub's works applied on the cluster.
 	KeepWorks bool
-	// Force goes on where the agent does not do its part: it takes the agent's
-	// finalizers off the works on the hub, and removes the cluster's namespace
+	// HubOnly says that nothing but the hub's part is asked for: the agent, if
+	// there is one, stays where it is and is waited for.
+	HubOnly bool
+	// Force goes on where the agent does not do its part: it takes the finalizers
+	// that only a living agent lets go off add-ons and works on the hub, in the
+	// order in which they go, and removes the cluster's namespace
 	// there when it holds nothing of anybody else's.
 	Force bool
 	// Confirm is asked before the first write; nil does not ask.
@@ -102,6 +106,9 @@ func Unjoin(ctx context.Context, o UnjoinOptions) (UnjoinResult, error) {
 	u := &unjoin{UnjoinOptions: &o, run: r, result: UnjoinResult{Cluster: o.Name, Action: Unchanged}}
 	if o.Name == "" {
 		return u.result, usage("the name of the cluster is missing", "", "kubectl ocm unjoin NAME --context <its context>")
+	}
+	if o.HubOnly && o.Hub == nil {
+		return u.result, usage("the hub is missing", "", "name its context by --context")
 	}
 	if err := u.look(ctx); err != nil {
 		return u.result, err
@@ -202,7 +209,7 @@ func (u *unjoin) check() error {
 		return refused(fmt.Sprintf("%s applied on %s", areMany(len(names), "work"), u.Spoke), strings.Join(names, ", "),
 			"add --hub-context <hub> to remove them too, or --keep-works to leave their objects where they are")
 	}
-	if u.Spoke == nil && !u.Force {
+	if u.Spoke == nil && !u.Force && !u.HubOnly {
 		return refused("the cluster itself is not named", "its agent cannot remove what works have applied", "name it by --context, or add --force when the cluster no longer exists")
 	}
 	return nil

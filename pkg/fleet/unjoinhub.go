@@ -18,7 +18,6 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -35,8 +34,13 @@ func (u *unjoin) leaveHub(ctx context.Context) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return explain("deleting managedcluster "+u.Name, u.Hub, err)
 	}
-	if u.KeepWorks || (u.Force && !u.agentWorks(ctx)) {
+	if u.KeepWorks {
 		if err := u.releaseWorks(ctx); err != nil {
+			return err
+		}
+	}
+	if u.Force && !u.agentWorks(ctx) {
+		if err := u.releaseAll(ctx); err != nil {
 			return err
 		}
 	}
@@ -70,7 +74,7 @@ func (u *unjoin) awaitLeft(ctx context.Context) error {
 		if err == nil || patient.Err() == nil || ctx.Err() != nil {
 			return err
 		}
-		if err := u.releaseWorks(ctx); err != nil {
+		if err := u.releaseAll(ctx); err != nil {
 			return err
 		}
 	}
@@ -80,7 +84,7 @@ func (u *unjoin) awaitLeft(ctx context.Context) error {
 // agentWorks tells whether the agent can still do its part: the hub hears it,
 // and its pod runs as far as we can look.
 func (u *unjoin) agentWorks(ctx context.Context) bool {
-	return u.agent != nil && alive(u.mc) && u.agentTrouble(ctx) == nil
+	return (u.agent != nil || u.Spoke == nil) && alive(u.mc) && u.agentTrouble(ctx) == nil
 }
 
 // agentTrouble tells why the agent's pod does not run; nil when it does.
@@ -97,37 +101,36 @@ func (u *unjoin) deletionBlocker(ctx context.Context) *blocker {
 	if err != nil {
 		return &blocker{cause: oneLine(err.Error())}
 	}
-	fix := fmt.Sprintf("kubectl ocm unjoin %s%s --hub-context %s --force      when its agent no longer runs", u.Name, u.spokeFlag(), ShellWord(u.Hub.Context))
+	fix := u.forceLine() + "      when its agent no longer runs"
+	if u.Force {
+		fix = ""
+	}
 	if b := u.agentTrouble(ctx); b != nil {
 		return &blocker{cause: "its agent removes what works have applied, and it does not run: " + b.cause, since: b.since, fix: fix}
 	}
 	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDeleting); c != nil {
-		return blockedBy(c, fix)
+		b := blockedBy(c, fix)
+		if held := u.holders(ctx); held != "" {
+			b.cause += "; " + held
+		}
+		return b
 	}
 	return &blocker{cause: "finalizers: " + strings.Join(mc.Finalizers, ", "), fix: fix}
 }
 
-// spokeFlag names the cluster on a command line.
-func (u *unjoin) spokeFlag() string {
-	if u.Spoke == nil {
-		return " --hub-only"
+// forceLine is the command that does it without the agent.
+func (u *unjoin) forceLine() string {
+	switch {
+	case u.HubOnly:
+		return fmt.Sprintf("kubectl ocm cluster remove %s%s --force", u.Name, u.Hub.flag())
+	case u.Spoke == nil:
+		return fmt.Sprintf("kubectl ocm unjoin %s --hub-only%s --force", u.Name, u.hubFlag())
 	}
-	return u.Spoke.flag()
+	return fmt.Sprintf("kubectl ocm unjoin %s%s%s --force", u.Name, u.Spoke.flag(), u.hubFlag())
 }
 
-// releaseWorks takes the agent's finalizer off the works of the cluster, which
-// no agent will take off any more.
-func (u *unjoin) releaseWorks(ctx context.Context) error {
-	for i := range u.works {
-		if err := dropFinalizer(ctx, u.Hub, manifestWorks, &u.works[i], workv1.FinalizerManifestWork); err != nil {
-			return explain("releasing manifestwork "+u.Name+"/"+u.works[i].GetName(), u.Hub, err)
-		}
-	}
-	return nil
-}
-
-// dropFinalizer deletes an object and takes one finalizer off it.
-func dropFinalizer(ctx context.Context, c *Cluster, resource schema.GroupVersionResource, u *unstructured.Unstructured, finalizer string) error {
+// dropFinalizer deletes an object and takes finalizers off it.
+func dropFinalizer(ctx context.Context, c *Cluster, resource schema.GroupVersionResource, u *unstructured.Unstructured, finalizers ...string) error {
 	client := c.Client.Resource(resource).Namespace(u.GetNamespace())
 	if err := remove(ctx, c, u); err != nil {
 		return err
@@ -140,10 +143,10 @@ func dropFinalizer(ctx context.Context, c *Cluster, resource schema.GroupVersion
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(live.GetFinalizers(), finalizer) {
+		kept := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) })
+		if len(kept) == len(live.GetFinalizers()) {
 			return nil
 		}
-		kept := slices.DeleteFunc(live.GetFinalizers(), func(f string) bool { return f == finalizer })
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": kept, "uid": live.GetUID(), "resourceVersion": live.GetResourceVersion()}})
 		if err != nil {
 			return err
@@ -156,63 +159,4 @@ func dropFinalizer(ctx context.Context, c *Cluster, resource schema.GroupVersion
 			return err
 		}
 	}
-}
-
-// ownKinds are the kinds that a cluster's namespace on the hub holds of ours
-// and of Kubernetes' own; anything else in it keeps it.
-var ownKinds = []schema.GroupVersionResource{configMaps, secrets, serviceAccounts, pods, coreServices, deployments, roles, roleBindings, leases, manifestWorks, clusterAddOns, placements}
-
-// removeNamespace deletes the namespace of a cluster on the hub, if it is ours
-// and holds nothing of anybody else's; else it tells what it holds.
-func (u *unjoin) removeNamespace(ctx context.Context) error {
-	ns, err := u.Hub.Client.Resource(namespaces).Get(ctx, u.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return explain("reading namespace "+u.Name, u.Hub, err)
-	}
-	if ns.GetLabels()[clusterv1.LabelClusterName] != u.Name {
-		u.remark("namespace "+u.Name, "stays: it was not made for the cluster")
-		return nil
-	}
-	foreign, err := u.foreignObjects(ctx)
-	if err != nil {
-		return err
-	}
-	if len(foreign) > 0 {
-		u.remark("namespace "+u.Name, "stays: it holds "+strings.Join(foreign, ", "))
-		return nil
-	}
-	if err := remove(ctx, u.Hub, ns); err != nil {
-		return explain("deleting namespace "+u.Name, u.Hub, err)
-	}
-	u.result.Items = append(u.result.Items, Change{Object: reference(ns), Action: Deleted})
-	u.detail("waiting for namespace " + u.Name + " to go")
-	q := await.Query{Client: u.Hub.Client, Resource: namespaces, Name: u.Name, Clock: u.common.Clock}
-	err = await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
-		return len(items) == 0 || items[0].GetUID() != ns.GetUID(), nil
-	})
-	return u.timedOut(ctx, err, "namespace "+u.Name+" to be gone", func(context.Context) *blocker { return nil })
-}
-
-// foreignObjects names what the cluster's namespace holds beside our objects and
-// those that Kubernetes puts into every namespace.
-func (u *unjoin) foreignObjects(ctx context.Context) ([]string, error) {
-	var out []string
-	for _, resource := range ownKinds {
-		items, err := listAll(ctx, u.Hub, query{resource: resource, namespace: u.Name})
-		if err != nil {
-			return nil, explain("listing "+resource.Resource+" of namespace "+u.Name, u.Hub, err)
-		}
-		for i := range items {
-			item := &items[i]
-			ours := item.GetLabels()[clusterv1.LabelClusterName] == u.Name || item.GetDeletionTimestamp() != nil
-			standard := (item.GetKind() == "ConfigMap" && item.GetName() == "kube-root-ca.crt") || (item.GetKind() == "ServiceAccount" && item.GetName() == "default")
-			if !ours && !standard {
-				out = append(out, objectName(item))
-			}
-		}
-	}
-	return out, nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 )
@@ -35,6 +36,24 @@ type WorkOptions struct {
 	Targets Targets
 	// Orphan leaves the objects on the cluster when the work is deleted.
 	Orphan bool
+	// UpdateStrategy is one of UpdateStrategies, for all objects; empty leaves
+	// the default, which is update.
+	UpdateStrategy string
+	// Feedback are values to read back from the objects, each NAME=JSONPATH.
+	Feedback []string
+	// Rollout is all, progressive or per-group, for ApplyWorkSet; empty means
+	// all. MaxConcurrency is how many clusters, or how many percent of them, a
+	// progressive one changes at a time.
+	Rollout, MaxConcurrency string
+	// Prune deletes the work from clusters that are not meant any more, where this
+	// library has sent it. A set needs no such thing: the hub does it.
+	Prune bool
+	// Executor is the ServiceAccount of the cluster with whose rights the objects
+	// are applied, NAMESPACE/NAME; empty for the agent itself.
+	Executor string
+	// Spoke is the one cluster that is meant itself, where it can be asked; nil
+	// otherwise.
+	Spoke *Cluster
 	// Force writes works that belong to somebody else, or deletes works whose
 	// agent does not.
 	Force bool
@@ -79,11 +98,14 @@ func ApplyWork(ctx context.Context, o WorkOptions) (WorkResult, error) {
 	if err := checkWorkName(o.Name); err != nil {
 		return WorkResult{}, err
 	}
+	if err := o.checkSpec(); err != nil {
+		return WorkResult{}, err
+	}
 	names, err := o.Targets.Resolve(ctx, o.Hub)
 	if err != nil {
 		return WorkResult{}, err
 	}
-	return o.each(names, func(name string) (Change, error) {
+	result, err := each(names, func(name string) (Change, error) {
 		u := o.object(name)
 		change, err := o.applyTo(ctx, r, u)
 		if err != nil || !o.Wait || o.reads() {
@@ -91,6 +113,10 @@ func ApplyWork(ctx context.Context, o WorkOptions) (WorkResult, error) {
 		}
 		return change, o.awaitApplied(ctx, r, u)
 	})
+	if err != nil || !o.Prune {
+		return result, err
+	}
+	return o.prune(ctx, r, result)
 }
 
 func checkWorkName(name string) error {
@@ -103,15 +129,7 @@ func checkWorkName(name string) error {
 // object is the work for one cluster.
 func (o *WorkOptions) object(cluster string) *unstructured.Unstructured {
 	u := named(workv1.GroupVersion.WithKind("ManifestWork"), cluster, o.Name)
-	manifests := make([]any, 0, len(o.Manifests))
-	for _, m := range o.Manifests {
-		manifests = append(manifests, m.DeepCopy().Object)
-	}
-	spec := map[string]any{"workload": map[string]any{"manifests": manifests}}
-	if o.Orphan {
-		spec["deleteOption"] = map[string]any{"propagationPolicy": "Orphan"}
-	}
-	u.Object["spec"] = spec
+	u.Object["spec"] = o.spec()
 	return u
 }
 
@@ -126,10 +144,15 @@ func (o *WorkOptions) applyTo(ctx context.Context, r *run, u *unstructured.Unstr
 		}
 	}
 	if live != nil && live.GetDeletionTimestamp() != nil {
-		return Change{}, &Error{Message: describe(u) + " is being deleted", Cause: "finalizers: " + strings.Join(live.GetFinalizers(), ", "), Fix: "wait until it is gone, then run this again"}
+		return Change{}, beingDeleted(live)
 	}
 	change, err := r.applyOne(ctx, o.Hub, u)
 	return change, explain("applying "+describe(u), o.Hub, err)
+}
+
+// beingDeleted is the error for a write to an object that is on its way out.
+func beingDeleted(live *unstructured.Unstructured) error {
+	return &Error{Message: describe(live) + " is being deleted", Cause: "finalizers: " + strings.Join(live.GetFinalizers(), ", "), Fix: "wait until it is gone, then run this again"}
 }
 
 // ownerOf names what a work was made by, "" when a person did.
@@ -138,7 +161,7 @@ func ownerOf(u *unstructured.Unstructured) string {
 	if set := labels["work.open-cluster-management.io/manifestworkreplicaset"]; set != "" {
 		return "replicaset " + strings.Replace(set, ".", "/", 1)
 	}
-	if addon := labels["open-cluster-management.io/addon-name"]; addon != "" {
+	if addon := labels[clusterv1.LabelAddOnName]; addon != "" {
 		return "addon " + addon
 	}
 	for _, ref := range u.GetOwnerReferences() {
@@ -148,14 +171,19 @@ func ownerOf(u *unstructured.Unstructured) string {
 }
 
 // each runs do for every cluster at the same time and collects what happened.
-func (o *WorkOptions) each(names []string, do func(string) (Change, error)) (WorkResult, error) {
+func each(names []string, do func(string) (Change, error)) (WorkResult, error) {
+	return eachOf(names, func(i int) (Change, error) { return do(names[i]) })
+}
+
+// eachOf is each where a cluster may be named more than once.
+func eachOf(names []string, do func(int) (Change, error)) (WorkResult, error) {
 	done := make([]WorkDone, len(names))
 	var group errgroup.Group
 	var mu sync.Mutex
 	group.SetLimit(workParallel)
 	for i, name := range names {
 		group.Go(func() error {
-			change, err := do(name)
+			change, err := do(i)
 			mu.Lock()
 			defer mu.Unlock()
 			done[i] = WorkDone{Cluster: name, Change: change, err: err}

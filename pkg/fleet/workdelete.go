@@ -39,7 +39,7 @@ func DeleteWorks(ctx context.Context, o WorkOptions) (WorkResult, error) {
 	if err != nil {
 		return WorkResult{}, err
 	}
-	return o.each(names, func(name string) (Change, error) { return o.deleteFrom(ctx, r, name) })
+	return each(names, func(name string) (Change, error) { return o.deleteFrom(ctx, r, name) })
 }
 
 func (o *WorkOptions) deleteFrom(ctx context.Context, r *run, cluster string) (Change, error) {
@@ -56,6 +56,7 @@ func (o *WorkOptions) deleteFrom(ctx context.Context, r *run, cluster string) (C
 	}
 	change := Change{Object: u, Action: Deleted, Live: live}
 	if o.reads() {
+		change.Live, _ = maskedBelow(clean(live), nil)
 		return change, nil
 	}
 	if err := o.release(ctx, live); err != nil {
@@ -106,22 +107,54 @@ func (o *WorkOptions) stuck(ctx context.Context, u *unstructured.Unstructured) *
 	if u == nil {
 		return nil
 	}
-	cluster := u.GetNamespace()
+	going := departures{hub: o.Hub}
+	return going.blocker(ctx, u)
+}
+
+// departures explain what keeps works that are being deleted. Each cluster is
+// read once.
+type departures struct {
+	hub      *Cluster
+	clusters map[string]departure
+}
+
+// departure is what the hub knows of the cluster of such a work.
+type departure struct {
+	missing, silent bool
+}
+
+// blocker is what keeps a work; nil for one that is not being deleted.
+func (d *departures) blocker(ctx context.Context, u *unstructured.Unstructured) *blocker {
+	if u.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	cluster, since := u.GetNamespace(), u.GetDeletionTimestamp().Time
 	finalizers := strings.Join(u.GetFinalizers(), ", ")
 	if !slices.Contains(u.GetFinalizers(), workv1.FinalizerManifestWork) {
-		return &blocker{cause: "finalizers of somebody else hold it: " + finalizers}
+		return &blocker{cause: "finalizers of somebody else hold it: " + finalizers, since: since}
 	}
-	since := u.GetDeletionTimestamp().Time
-	force := fmt.Sprintf("kubectl ocm work delete %s -c %s --force%s      leaves its objects on the cluster", o.Name, cluster, o.Hub.flag())
-	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, o.Hub.Client, managedClusters, "", cluster)
-	switch {
-	case apierrors.IsNotFound(err):
+	force := fmt.Sprintf("kubectl ocm work delete %s -c %s --force%s      leaves its objects on the cluster", u.GetName(), cluster, d.hub.flag())
+	switch state := d.of(ctx, cluster); {
+	case state.missing:
 		return &blocker{cause: "the finalizer " + workv1.FinalizerManifestWork + " is held by the agent of " + cluster + ", and there is no such cluster", since: since, fix: force}
-	case err == nil && !alive(mc):
+	case state.silent:
 		return &blocker{cause: "the agent of " + cluster + " removes the objects, and it does not report", since: since, fix: force}
 	}
 	if b := workBlocker(u); b != nil {
 		return b
 	}
 	return &blocker{cause: "the agent of " + cluster + " is still removing the objects (finalizer " + finalizers + ")", since: since, fix: "wait longer: --timeout"}
+}
+
+func (d *departures) of(ctx context.Context, cluster string) departure {
+	if have, ok := d.clusters[cluster]; ok {
+		return have
+	}
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, d.hub.Client, managedClusters, "", cluster)
+	state := departure{missing: apierrors.IsNotFound(err), silent: err == nil && !alive(mc)}
+	if d.clusters == nil {
+		d.clusters = map[string]departure{}
+	}
+	d.clusters[cluster] = state
+	return state
 }

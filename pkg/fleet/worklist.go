@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +21,12 @@ import (
 const (
 	WorkPending      = "Pending"
 	WorkReady        = "Ready"
+	WorkComplete     = "Complete"
 	WorkApplyFailed  = "ApplyFailed"
 	WorkNotAvailable = "NotAvailable"
 	WorkDeleting     = "Deleting"
+	WorkProgressing  = "Progressing"
+	WorkDegraded     = "Degraded"
 )
 
 // WorkListOptions say which works to list.
@@ -58,15 +62,37 @@ type WorkInfo struct {
 	Executor string `json:"executor,omitempty"`
 	// Strategy is the update strategy, when all its objects share one.
 	Strategy string `json:"strategy,omitempty"`
-	// Message is the first thing that is not well.
+	// Message is the first thing that is not well, else what is special.
 	Message string `json:"message,omitempty"`
 }
 
 // ListWorks lists works by cluster and name, with one list of the works and one
-// of the clusters where those are selected.
+// of the clusters where those are selected. What keeps a work that is being
+// deleted is asked of its cluster's object.
 func ListWorks(ctx context.Context, o WorkListOptions) ([]WorkInfo, error) {
 	ctx, cancel, _ := o.begin(ctx)
 	defer cancel()
+	items, err := o.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []WorkInfo
+	going := departures{hub: o.Hub}
+	for _, u := range items {
+		info, err := workInfo(u)
+		if err != nil {
+			return nil, err
+		}
+		if b := going.blocker(ctx, u); b != nil {
+			info.Message = b.cause
+		}
+		out = append(out, info)
+	}
+	return out, nil
+}
+
+// find returns the works that are meant, by cluster and name.
+func (o *WorkListOptions) find(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	var clusters []string
 	if !o.Targets.Empty() && !o.Targets.All {
 		var err error
@@ -87,18 +113,16 @@ func ListWorks(ctx context.Context, o WorkListOptions) ([]WorkInfo, error) {
 			return nil, err
 		}
 	}
-	var out []WorkInfo
+	var out []*unstructured.Unstructured
 	for i := range items {
 		if clusters != nil && !slices.Contains(clusters, items[i].GetNamespace()) || len(o.Names) > 0 && !slices.Contains(o.Names, items[i].GetName()) {
 			continue
 		}
-		info, err := workInfo(&items[i])
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, info)
+		out = append(out, &items[i])
 	}
-	slices.SortFunc(out, func(a, b WorkInfo) int { return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
 	return out, nil
 }
 
@@ -120,12 +144,7 @@ func workInfo(u *unstructured.Unstructured) (WorkInfo, error) {
 	if available != nil && info.Applied == "True" {
 		info.Available = string(available.Status)
 	}
-	for _, m := range w.Status.ResourceStatus.Manifests {
-		if apimeta.IsStatusConditionTrue(m.Conditions, workv1.ConditionApplied) && apimeta.IsStatusConditionTrue(m.Conditions, workv1.ConditionAvailable) {
-			info.Objects.Good++
-		}
-	}
-	info.Objects.Good = min(info.Objects.Good, info.Objects.Total)
+	info.Objects.Good = goodObjects(w, info.Applied != "")
 	if e := w.Spec.Executor; e != nil && e.Subject.ServiceAccount != nil {
 		info.Executor = e.Subject.ServiceAccount.Namespace + "/" + e.Subject.ServiceAccount.Name
 	}
@@ -135,7 +154,41 @@ func workInfo(u *unstructured.Unstructured) (WorkInfo, error) {
 			info.Message = b.cause
 		}
 	}
+	for _, m := range w.Status.ResourceStatus.Manifests {
+		if note := noteOf(m.Conditions); note != "" && info.Message == "" {
+			info.Message = strings.ToLower(m.ResourceMeta.Kind) + "/" + m.ResourceMeta.Name + ": " + note
+		}
+	}
 	return info, nil
+}
+
+// goodObjects counts what is applied and available. Of very many objects an agent
+// that has answered lists those that are not well.
+func goodObjects(w *workv1.ManifestWork, answered bool) int {
+	total, good := len(w.Spec.Workload.Manifests), 0
+	for _, m := range w.Status.ResourceStatus.Manifests {
+		if apimeta.IsStatusConditionTrue(m.Conditions, workv1.ConditionApplied) && apimeta.IsStatusConditionTrue(m.Conditions, workv1.ConditionAvailable) {
+			good++
+		}
+	}
+	if listed := len(w.Status.ResourceStatus.Manifests); answered && listed > 0 {
+		good += max(total-listed, 0)
+	}
+	return min(good, total)
+}
+
+// noteOf is what an agent notes of an object that is applied: something special
+// about how, or how it is kept.
+func noteOf(conditions []metav1.Condition) string {
+	c := apimeta.FindStatusCondition(conditions, workv1.ConditionApplied)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return ""
+	}
+	note, _ := strings.CutPrefix(oneLine(c.Message), workv1.MessageManifestApplied+": ")
+	if note == oneLine(c.Message) {
+		return ""
+	}
+	return note
 }
 
 func workState(w *workv1.ManifestWork, info *WorkInfo) string {
@@ -146,10 +199,23 @@ func workState(w *workv1.ManifestWork, info *WorkInfo) string {
 		return WorkApplyFailed
 	case info.Applied == "":
 		return WorkPending
+	case info.Available == "True" && currentIn(w, workv1.ConditionComplete):
+		return WorkComplete
+	case info.Available == "True" && currentIn(w, workv1.ConditionDegraded):
+		return WorkDegraded
+	case info.Available == "True" && currentIn(w, workv1.ConditionProgressing):
+		return WorkProgressing
 	case info.Available == "True":
 		return WorkReady
 	}
 	return WorkNotAvailable
+}
+
+// currentIn tells whether a condition that rules make is True for the spec as it
+// is now.
+func currentIn(w *workv1.ManifestWork, kind string) bool {
+	c := apimeta.FindStatusCondition(w.Status.Conditions, kind)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= w.Generation
 }
 
 // strategy returns the update strategy of a work's objects.

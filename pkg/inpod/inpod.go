@@ -120,6 +120,11 @@ func Namespace(fallback string) string {
 	return fallback
 }
 
+// Known tells whether the process knows the name of its pod. No other process
+// has that name at the same time: a container that starts again in a pod is the
+// successor of one that has ended.
+func Known() bool { return os.Getenv(EnvName) != "" }
+
 // Name returns the pod's name, or the host's where the variable is not set.
 func Name() string {
 	if n := os.Getenv(EnvName); n != "" {
@@ -131,3 +136,6 @@ func Name() string {
 	}
 	return n
 }
+
+// Named tells whether Name is a pod's: no two processes at a time have it.
+func Named() bool { return os.Getenv(EnvName) != "" }

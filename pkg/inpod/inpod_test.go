@@ -3,10 +3,12 @@
 package inpod
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,14 +42,19 @@ func TestListenAddress(t *testing.T) {
 }
 
 func TestListenUsesThePortMap(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := free.Addr().(*net.TCPAddr).Port
-	require.NoError(t, free.Close())
-	t.Setenv(EnvPorts, "8443:"+strconv.Itoa(port))
-
-	l, err := Listen(t.Context(), 8443)
-	require.NoError(t, err)
+	var l net.Listener
+	port := 0
+	for range 20 { // somebody else may take the port that was free a moment ago
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		port = free.Addr().(*net.TCPAddr).Port
+		require.NoError(t, free.Close())
+		t.Setenv(EnvPorts, "8443:"+strconv.Itoa(port))
+		if l, err = Listen(t.Context(), 8443); !errors.Is(err, syscall.EADDRINUSE) {
+			require.NoError(t, err)
+			break
+		}
+	}
 	t.Cleanup(func() { require.NoError(t, l.Close()) })
 	require.Equal(t, port, l.Addr().(*net.TCPAddr).Port)
 }

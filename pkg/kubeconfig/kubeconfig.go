@@ -27,6 +27,10 @@ const (
 	KeyFile  = "tls.key"
 )
 
+// TokenFile is the secret key of a token, and the relative path that the
+// kubeconfig beside it names (registration.md 11).
+const TokenFile = "token"
+
 // Names inside the kubeconfig that is kept for a hub (registration.md 3.1).
 const (
 	contextName      = "default-context"
@@ -264,13 +268,26 @@ func HubHash(server string) string {
 // credentials as references to tls.crt and tls.key beside it (registration.md
 // 3.1). Unlike other agents' it keeps the TLS server name.
 func (c *Config) Kept() ([]byte, error) {
+	return c.kept(user{CertFile: CertFile, KeyFile: KeyFile})
+}
+
+// KeptToken returns the kubeconfig that is stored for an add-on that has a
+// token: as Kept, with a reference to the token beside it (registration.md 11).
+func (c *Config) KeptToken() ([]byte, error) { return c.kept(user{TokenFile: TokenFile}) }
+
+// Endpoint returns c without credentials.
+func (c *Config) Endpoint() *Config {
+	return &Config{ClusterEntry: c.ClusterEntry, Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, CAData: c.CAData}
+}
+
+func (c *Config) kept(u user) ([]byte, error) {
 	out, err := yaml.Marshal(file{
 		APIVersion: "v1",
 		Kind:       "Config",
 		Clusters: []namedCluster{{Name: c.ClusterEntry, Cluster: cluster{
 			Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, CAData: c.CAData,
 		}}},
-		Users:          []namedUser{{Name: userName, User: user{CertFile: CertFile, KeyFile: KeyFile}}},
+		Users:          []namedUser{{Name: userName, User: u}},
 		Contexts:       []namedContext{{Name: contextName, Context: contextPart{Cluster: c.ClusterEntry, User: userName, Namespace: contextNamespace}}},
 		CurrentContext: contextName,
 	})

@@ -19,7 +19,8 @@ var serverFields = []string{
 
 // Clean leaves out of the object what only a server writes, null creation
 // times of embedded templates, and the namespace of a cluster-scoped object;
-// stringData of a Secret moves into data. It changes u.
+// stringData of a Secret moves into data, and a ClusterRole that is aggregated
+// has no rules of its own. It changes u.
 func Clean(u *unstructured.Unstructured, namespaced bool) error {
 	metadata, _ := u.Object["metadata"].(map[string]any)
 	for _, field := range serverFields {
@@ -34,10 +35,20 @@ func Clean(u *unstructured.Unstructured, namespaced bool) error {
 		}
 	}
 	dropNullTimes(u.Object)
+	if isAggregated(u) {
+		delete(u.Object, "rules")
+	}
 	if IsSecret(u.GetAPIVersion(), u.GetKind()) {
 		return foldStringData(u.Object)
 	}
 	return nil
+}
+
+// isAggregated tells a ClusterRole whose rules the cluster makes of those of
+// other roles; rules in the manifest would be overwritten again and again.
+func isAggregated(u *unstructured.Unstructured) bool {
+	rule, _ := u.Object["aggregationRule"].(map[string]any)
+	return len(rule) > 0 && u.GetKind() == "ClusterRole" && u.GroupVersionKind().Group == "rbac.authorization.k8s.io"
 }
 
 // IsSecret tells the kind whose content never stands in a message.

@@ -53,7 +53,7 @@ func Decode(raw []byte) (*unstructured.Unstructured, error) {
 			Problem: fmt.Sprintf("the manifest has %d bytes, more than the limit of %d", len(raw), MaxBytes),
 			Fix:     "split it",
 		}
-	case depth(raw) > MaxDepth:
+	case Depth(raw) > MaxDepth:
 		return nil, &Error{
 			Problem: fmt.Sprintf("the manifest nests deeper than %d levels", MaxDepth),
 			Fix:     "flatten it",
@@ -73,9 +73,9 @@ func Decode(raw []byte) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// depth is how deep raw nests, without decoding it. Brackets inside strings do
+// Depth is how deep objects and lists nest in raw, without decoding it. Brackets inside strings do
 // not count; text that is not JSON gives some number.
-func depth(raw []byte) int {
+func Depth(raw []byte) int {
 	var level, deepest int
 	var quoted, escaped bool
 	for _, c := range raw {

@@ -5,19 +5,14 @@ package observe
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"sync"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/review"
 )
 
 // How long a decision is remembered, and how many: enough for a few scrapers,
@@ -25,11 +20,6 @@ import (
 const (
 	rememberFor = 10 * time.Second
 	rememberMax = 256
-)
-
-var (
-	tokenReviews         = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}
-	subjectAccessReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 )
 
 // Reviews is the Access that asks the process's own cluster. Its methods are
@@ -92,49 +82,19 @@ func (r *Reviews) remember(q question, err error) {
 
 // review asks the cluster; final is false when it could not answer.
 func (r *Reviews) review(ctx context.Context, token, path string) (err error, final bool) {
-	who := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	who.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("TokenReview"))
-	who, err = ask(ctx, r.client, tokenReviews, who)
-	if err != nil {
-		return fmt.Errorf("reviewing a token: %w", err), false
-	}
-	if !who.Status.Authenticated {
+	user, ok, err := review.Bearer(ctx, r.client, token)
+	switch {
+	case err != nil:
+		return err, false
+	case !ok:
 		return ErrUnauthorized, true
 	}
-	user := who.Status.User
-	may := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: user.Username, UID: user.UID, Groups: user.Groups,
-		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
-	}}
-	for key, values := range user.Extra {
-		if may.Spec.Extra == nil {
-			may.Spec.Extra = map[string]authorizationv1.ExtraValue{}
-		}
-		may.Spec.Extra[key] = authorizationv1.ExtraValue(values)
-	}
-	may.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview"))
-	may, err = ask(ctx, r.client, subjectAccessReviews, may)
-	if err != nil {
-		return fmt.Errorf("reviewing access of %s: %w", user.Username, err), false
-	}
-	if !may.Status.Allowed {
+	allowed, _, err := review.Access(ctx, r.client, &user, review.Right{Path: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"}})
+	switch {
+	case err != nil:
+		return err, false
+	case !allowed:
 		return ErrForbidden, true
 	}
 	return nil, true
-}
-
-// ask creates a review and returns the answer.
-func ask[T any, P interface {
-	*T
-	runtime.Object
-}](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, review P) (P, error) {
-	u, err := typed.ToUnstructured(review)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := client.Resource(resource).Create(ctx, u, metav1.CreateOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return typed.FromUnstructured[T](answer)
 }

@@ -101,23 +101,43 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		}
 		certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return own, nil }
 	}
+	if err := Serve(ctx, l, Serving{Handler: s.Handler(), Certificate: certificate}); err != nil {
+		return fmt.Errorf("serving health and metrics: %w", err)
+	}
+	return nil
+}
+
+// Serving is what Serve needs.
+type Serving struct {
+	Handler http.Handler
+	// Certificate chooses the serving certificate.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Patience is how long an answer may take, its reader included; 0 is without
+	// bound.
+	Patience time.Duration
+}
+
+// Serve answers requests over HTTPS until ctx ends, and closes the listener. What
+// is under way then has a moment to end. It returns nil after an orderly stop.
+func Serve(ctx context.Context, l net.Listener, s Serving) error {
 	server := &http.Server{
-		Handler:           s.Handler(),
+		Handler:           s.Handler,
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
+		WriteTimeout:      s.Patience,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          quiet(),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	secured := tls.NewListener(l, &tls.Config{
-		MinVersion: tls.VersionTLS12, GetCertificate: certificate, NextProtos: []string{"h2", "http/1.1"},
+		MinVersion: tls.VersionTLS12, GetCertificate: s.Certificate, NextProtos: []string{"h2", "http/1.1"},
 	})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(secured) }()
 	select {
 	case err := <-served:
-		return fmt.Errorf("serving health and metrics: %w", err)
+		return err
 	case <-ctx.Done():
 	}
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)

@@ -52,7 +52,7 @@ func serve(t *testing.T, o observe.Options, prepare func(*observe.Server)) (stri
 		cancel()
 		require.NoError(t, <-done)
 	})
-	return "https://" + l.Addr().String(), &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	return "https://" + l.Addr().String(), &http.Client{Transport: transport, Timeout: time.Minute}
 }
 
 func get(t *testing.T, client *http.Client, url, token string) (int, string) {

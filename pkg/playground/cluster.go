@@ -20,8 +20,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
 )
 
-// startTimeout bounds how long a cluster may take to become usable.
-const startTimeout = 2 * time.Minute
+// startTimeout bounds how long a cluster may take to become usable: seconds, and
+// minutes where many are started on a busy machine. A process that ends instead
+// is told of at once.
+const startTimeout = 5 * time.Minute
 
 // Config says which cluster to run and where.
 type Config struct {
@@ -42,6 +44,8 @@ type Config struct {
 	// CertificateSigningRequest. kube-controller-manager backdates by five
 	// minutes. Zero is its default of one year.
 	SigningDuration time.Duration
+	// APIServerArgs are given to kube-apiserver after the playground's own.
+	APIServerArgs []string
 	// Reaper, if set, ends the cluster when this process ends. Unset, the
 	// cluster stays until Stop.
 	Reaper *process.Reaper

@@ -143,7 +143,7 @@ func (c *Cluster) apiserverArgs() []string {
 	if c.hasNode() {
 		args = append(args, c.nodeAPIArgs(c.pki.admin)...)
 	}
-	return args
+	return append(args, c.config.APIServerArgs...)
 }
 
 func (c *Cluster) managerArgs() []string {

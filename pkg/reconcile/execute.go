@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -34,6 +35,7 @@ type Executor struct {
 	name    string
 	clock   clock.PassiveClock
 	applied appliedCache
+	told    func(Target, *unstructured.Unstructured)
 }
 
 // NewExecutor makes the executor of the loop with that dotted name. Objects are
@@ -60,8 +62,14 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 	if err := e.patch(ctx, patch, patch.main(), ""); err != nil {
 		return e.outcome(result, err)
 	}
-	failure := errors.Join(e.applyAll(ctx, p.Apply), e.deleteAll(ctx, p.Delete))
-	if failure != nil && p.OnFailure != nil {
+	failure := e.steps(ctx, p.Steps)
+	switch {
+	case failure == nil:
+		failure = e.objects(ctx, p)
+	case onlyConflicts(failure):
+		return e.outcome(result, failure)
+	}
+	if failure != nil && p.OnFailure != nil && !onlyConflicts(failure) {
 		if err := patch.fail(*p.OnFailure, failure, e.clock.Now()); err != nil {
 			return Result{}, err
 		}
@@ -77,6 +85,22 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 	}
 	e.send(ctx, before, p.Events)
 	return result, nil
+}
+
+// objects applies, patches and deletes the objects of a plan.
+func (e *Executor) objects(ctx context.Context, p Plan) error {
+	limit := 1
+	if p.Unordered {
+		limit = parallel
+	}
+	return errors.Join(
+		each(p.Apply, limit, func(a Apply) error { return e.apply(ctx, a) }),
+		each(p.Patches, parallel, func(s Step) error {
+			_, err := e.patchStep(ctx, s)
+			return stale(s, err)
+		}),
+		each(p.Delete, limit, func(t Target) error { return e.delete(ctx, t) }),
+	)
 }
 
 // outcome turns an error into what the queue shall do.
@@ -95,20 +119,19 @@ func onlyConflicts(err error) bool {
 	return apierrors.IsConflict(err)
 }
 
-func (e *Executor) applyAll(ctx context.Context, objects []Apply) error {
-	var errs []error
-	for _, a := range objects {
-		errs = append(errs, e.apply(ctx, a))
-	}
-	return errors.Join(errs...)
-}
-
 func (e *Executor) apply(ctx context.Context, a Apply) error {
 	u, err := typed.ToUnstructured(a.Object)
 	if err != nil {
 		return err
 	}
 	resource := ResourceOf(u.GroupVersionKind())
+	if a.Create {
+		_, err := e.client.Resource(resource).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: e.Manager()})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("creating %s %s: %w", u.GetKind(), name(u), err)
+		}
+		return nil
+	}
 	intent, err := json.Marshal(u)
 	if err != nil {
 		return fmt.Errorf("encoding %s %s: %w", u.GetKind(), name(u), err)
@@ -122,40 +145,62 @@ func (e *Executor) apply(ctx context.Context, a Apply) error {
 	if err != nil {
 		return fmt.Errorf("applying %s %s: %w", u.GetKind(), name(u), err)
 	}
+	if a.Exact && !reflect.DeepEqual(u.Object["spec"], live.Object["spec"]) {
+		if live, err = e.replaceSpec(ctx, resource, live, u.Object["spec"]); err != nil {
+			return err
+		}
+	}
 	e.applied.remember(key, intent, live.GetResourceVersion())
 	return nil
 }
 
-func (e *Executor) deleteAll(ctx context.Context, targets []Target) error {
-	var errs []error
-	for _, t := range targets {
-		err := Delete(ctx, e.client, t)
-		if err == nil {
-			e.applied.forget(appliedKey{t.Resource, Key{Namespace: t.Namespace, Name: t.Name}})
-		}
-		errs = append(errs, err)
+// replaceSpec writes the whole spec of an object as it was just seen.
+func (e *Executor) replaceSpec(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, spec any) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": live.GetUID()},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
+		{"op": "add", "path": "/spec", "value": spec},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the spec of %s %s: %w", live.GetKind(), name(live), err)
 	}
-	return errors.Join(errs...)
+	out, err := e.client.Resource(resource).Namespace(live.GetNamespace()).
+		Patch(ctx, live.GetName(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: e.Manager()})
+	if err != nil {
+		return nil, fmt.Errorf("replacing the spec of %s %s: %w", live.GetKind(), name(live), err)
+	}
+	return out, nil
+}
+
+func (e *Executor) delete(ctx context.Context, t Target) error {
+	err := Delete(ctx, e.client, t)
+	if err == nil {
+		e.applied.forget(appliedKey{t.Resource, Key{Namespace: t.Namespace, Name: t.Name}})
+	}
+	return err
 }
 
 // Delete removes one object: a live read, then a delete that holds only for the
-// object that was read. An object that is gone, is another one than t.UID, or
-// is being deleted already is success.
+// object that was read, or for the version that t names. An object that is gone,
+// is another one than t.UID, or is being deleted already is success.
 func Delete(ctx context.Context, client dynamic.Interface, t Target) error {
 	api := client.Resource(t.Resource).Namespace(t.Namespace)
-	live, err := api.Get(ctx, t.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s before deleting it: %w", t, err)
-	}
-	uid, version := live.GetUID(), live.GetResourceVersion()
-	if (t.UID != "" && t.UID != uid) || live.GetDeletionTimestamp() != nil {
-		return nil
+	uid, version := t.UID, t.Version
+	if uid == "" || version == "" {
+		live, err := api.Get(ctx, t.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s before deleting it: %w", t, err)
+		}
+		uid, version = live.GetUID(), live.GetResourceVersion()
+		if (t.UID != "" && t.UID != uid) || live.GetDeletionTimestamp() != nil {
+			return nil
+		}
 	}
 	background := metav1.DeletePropagationBackground
-	err = api.Delete(ctx, t.Name, metav1.DeleteOptions{
+	err := api.Delete(ctx, t.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 		PropagationPolicy: &background,
 	})
@@ -222,6 +267,9 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 	if ev.Action == "" {
 		ev.Action = ev.Reason
 	}
+	if ev.Reporter == "" {
+		ev.Reporter = e.Manager()
+	}
 	gvk := regarding.GetObjectKind().GroupVersionKind()
 	now := e.clock.Now()
 	u := &unstructured.Unstructured{Object: map[string]any{
@@ -229,16 +277,15 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 		"kind":       "Event",
 		"metadata": map[string]any{
 			"namespace": namespace,
-			// The name is unique by time, as the field's recorders do it.
-			"name": fmt.Sprintf("%s.%x", regarding.GetName(), now.UnixNano()),
+			"name":      eventName(regarding, ev, now),
 		},
 		"eventTime":           now.UTC().Format(metav1.RFC3339Micro),
 		"type":                ev.Type,
 		"reason":              ev.Reason,
 		"action":              ev.Action,
 		"note":                cut(ev.Message, maxNote),
-		"reportingController": "ocm." + e.name,
-		"reportingInstance":   "ocm." + e.name,
+		"reportingController": ev.Reporter,
+		"reportingInstance":   e.Manager(),
 		"regarding": map[string]any{
 			"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind,
 			// The API server refuses an event whose object is in another
@@ -246,8 +293,26 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 			"namespace": namespace, "name": regarding.GetName(), "uid": string(regarding.GetUID()),
 		},
 	}}
+	if r := ev.Related; r != nil {
+		kind := r.GetObjectKind().GroupVersionKind()
+		u.Object["related"] = map[string]any{
+			"apiVersion": kind.GroupVersion().String(), "kind": kind.Kind, "namespace": r.GetNamespace(), "name": r.GetName(),
+		}
+	}
 	_, err := e.client.Resource(eventsResource).Namespace(namespace).Create(ctx, u, metav1.CreateOptions{})
+	if ev.Once && apierrors.IsAlreadyExists(err) {
+		return nil
+	}
 	return err
+}
+
+// eventName is unique by time, as the field's recorders do it; that of an Event
+// which is told once, by object and reason.
+func eventName(regarding Object, ev Event, now time.Time) string {
+	if ev.Once {
+		return fmt.Sprintf("%s.%x", regarding.GetName(), digestOf(string(regarding.GetUID()), ev.Reason))
+	}
+	return fmt.Sprintf("%s.%x", regarding.GetName(), now.UnixNano())
 }
 
 func cut(s string, limit int) string {

@@ -53,6 +53,10 @@ func (q *Queue) AddAfter(k Key, d time.Duration) { q.keys.AddAfter(k, d) }
 // by the failures of the old one.
 func (q *Queue) Forget(k Key) { q.keys.Forget(k) }
 
+// Close ends a queue whose loop will not run. Loop.Run does so itself when it
+// returns.
+func (q *Queue) Close() { q.keys.ShutDown() }
+
 // Len is how many keys wait for a worker.
 func (q *Queue) Len() int { return q.keys.Len() }
 

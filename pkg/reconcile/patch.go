@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,31 +27,36 @@ type objectPatch struct {
 	version  string
 	gone     bool
 
+	object Object
+	// before and after are nil while nothing differs: most passes change nothing, and
+	// a process that starts makes one for every object that there is.
 	before, after map[string]any
 }
 
 func newObjectPatch(before, after Object) (*objectPatch, error) {
-	if after == nil || reflect.ValueOf(after).IsNil() {
-		after = before
-	}
 	gvk := before.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
 		return nil, fmt.Errorf("reconciling %s: its apiVersion and kind are not set", name(before))
 	}
-	b, err := content(before)
-	if err != nil {
-		return nil, err
-	}
-	a, err := content(after)
-	if err != nil {
-		return nil, err
-	}
-	return &objectPatch{
+	p := &objectPatch{
 		resource: ResourceOf(gvk),
 		key:      Key{Namespace: before.GetNamespace(), Name: before.GetName()},
 		uid:      before.GetUID(), version: before.GetResourceVersion(),
-		before: b, after: a,
-	}, nil
+		object: before,
+	}
+	if after == nil || reflect.ValueOf(after).IsNil() || reflect.DeepEqual(before, after) {
+		return p, nil
+	}
+	return p, p.compare(after)
+}
+
+// compare takes apart the object as it is and as it shall be.
+func (p *objectPatch) compare(after Object) (err error) {
+	if p.before, err = content(p.object); err != nil {
+		return err
+	}
+	p.after, err = content(after)
+	return err
 }
 
 func content(o Object) (map[string]any, error) {
@@ -138,6 +144,11 @@ func (p *objectPatch) metadata(want []string) map[string]any {
 // fail sets the condition that a failed plan asks for.
 func (p *objectPatch) fail(c metav1.Condition, err error, now time.Time) error {
 	c.Message = strings.TrimSpace(c.Message + " " + flat(err))
+	if p.before == nil {
+		if err := p.compare(p.object); err != nil {
+			return err
+		}
+	}
 	var conditions []metav1.Condition
 	status, _ := p.after["status"].(map[string]any)
 	if status == nil {
@@ -149,7 +160,7 @@ func (p *objectPatch) fail(c metav1.Condition, err error, now time.Time) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"conditions": status["conditions"]}, &holder); err != nil {
 		return fmt.Errorf("reading the conditions of %s: %w", p, err)
 	}
-	conditions = holder.Conditions
+	conditions = p.asBefore(holder.Conditions, c.Type)
 	SetCondition(&conditions, c, now)
 	holder.Conditions = conditions
 	m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&holder)
@@ -159,6 +170,25 @@ func (p *objectPatch) fail(c metav1.Condition, err error, now time.Time) error {
 	status["conditions"] = m["conditions"]
 	p.after["status"] = status
 	return nil
+}
+
+// asBefore puts the stored condition of a type in place of the planned one, so that
+// a failure that goes on keeps the time when it began, and is not written again.
+func (p *objectPatch) asBefore(planned []metav1.Condition, kind string) []metav1.Condition {
+	stored := struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}{}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(p.before, &stored) != nil {
+		return planned
+	}
+	was := apimeta.FindStatusCondition(stored.Status.Conditions, kind)
+	is := apimeta.FindStatusCondition(planned, kind)
+	if was != nil && is != nil {
+		*is = *was
+	}
+	return planned
 }
 
 // flat is the message of joined errors on one line.

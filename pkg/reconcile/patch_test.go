@@ -98,6 +98,19 @@ func TestNoObjectInThePlanMeansNoPatch(t *testing.T) {
 	}
 }
 
+func TestAPassThatChangesNothingTakesNothingApart(t *testing.T) {
+	for name, after := range map[string]Object{"nothing is planned": nil, "a typed nil": (*corev1.Service)(nil), "the same is planned": service(nil)} {
+		t.Run(name, func(t *testing.T) {
+			p, err := newObjectPatch(service(nil), after)
+			require.NoError(t, err)
+			require.Nil(t, p.before)
+			require.Empty(t, p.main())
+			require.Empty(t, p.status())
+			require.Empty(t, p.release())
+		})
+	}
+}
+
 func TestAnObjectWithoutKindIsRefused(t *testing.T) {
 	_, err := newObjectPatch(service(func(s *corev1.Service) { s.TypeMeta = metav1.TypeMeta{} }), nil)
 	require.ErrorContains(t, err, "apiVersion and kind are not set")
@@ -112,6 +125,22 @@ func TestAFailureBecomesACondition(t *testing.T) {
 	want := map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
 		"type": "Ready", "status": "False", "reason": "Error", "message": "applying a; applying b", "lastTransitionTime": "2026-01-02T03:04:05Z"}}}}
 	require.Empty(t, cmp.Diff(want, p.status()))
+}
+
+func TestAFailureThatGoesOnIsWrittenOnce(t *testing.T) {
+	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	failed := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Error", Message: "refused"}
+	stored, planned := service(nil), service(nil)
+	SetCondition(&stored.Status.Conditions, failed, began)
+	SetCondition(&planned.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Fine"}, began.Add(time.Hour))
+	failed.Message = ""
+	p, err := newObjectPatch(stored, planned)
+	require.NoError(t, err)
+	require.NoError(t, p.fail(failed, errors.New("refused"), began.Add(time.Hour)))
+	require.Empty(t, p.status())
+	p, err = newObjectPatch(stored, planned)
+	require.NoError(t, err)
+	require.NotEmpty(t, p.status(), "what succeeds is written")
 }
 
 func TestSetCondition(t *testing.T) {

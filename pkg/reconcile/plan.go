@@ -45,6 +45,12 @@ type Apply struct {
 	// object, empty when it is absent or not watched. When both it and the
 	// intent are what the last apply left behind, nothing is sent.
 	LiveVersion string
+	// Create only creates the object: one that is there already, whoever made
+	// it, is left as it is, and that is no error.
+	Create bool
+	// Exact also takes out of the object's spec what others have put beside the
+	// intent, which server-side apply leaves to them.
+	Exact bool
 }
 
 // Target names an object to delete.
@@ -55,6 +61,10 @@ type Target struct {
 	// UID makes sure that only this very object is deleted; empty means
 	// whatever has the name now.
 	UID types.UID
+	// Version, with UID, is the resourceVersion that the decision was made on: an
+	// object that changed since is a conflict and stays. Empty means the version
+	// that a live read finds.
+	Version string
 }
 
 // String names the target for messages: "roles c1/x".
@@ -77,6 +87,15 @@ type Event struct {
 	// Namespace holds the Event; the object's own where empty, or "default"
 	// for cluster-scoped objects.
 	Namespace string
+	// Reporter is the reporting controller, where the API's contract names one;
+	// empty means the loop.
+	Reporter string
+	// Related is another object that it is about, unless nil. Its kind, namespace
+	// and name count.
+	Related Object
+	// Once lets the object have one Event of the reason, however often a plan
+	// tells it: a pass may be repeated before the caches show what the last one did.
+	Once bool
 }
 
 // Plan is what a decision wants done.
@@ -85,8 +104,18 @@ type Plan struct {
 	// what was gathered, or nil to leave it alone. Metadata and spec are sent
 	// in one merge patch, the status in another, each only if it differs.
 	Object Object
+	// Steps are writes that need each other's order. They are made before Apply;
+	// the first that fails ends the plan, but for OnFailure. If that is a conflict,
+	// nothing more is written, and the loop comes again.
+	Steps []Step
 	// Apply lists objects to write, in order.
 	Apply []Apply
+	// Patches are patches of objects that exist, several at a time: each is tried
+	// though another fails. They are sent with Apply. OnStep is not told of them.
+	Patches []Step
+	// Unordered says that no object of Apply needs another, nor one of Delete:
+	// several are on their way at a time.
+	Unordered bool
 	// Delete lists objects that must not exist. It is carried out after Apply.
 	Delete []Target
 	// Events are sent last; a failure to send one is not an error.

@@ -5,6 +5,7 @@ package accept
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -99,13 +100,14 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	wanted := fleet.AcceptOptions{Hub: c, Clusters: o.Clusters, AllPending: o.AllPending, Requesters: o.Requesters, Deny: o.Deny}
+	wanted.Common = o.Common(u, nil)
 	if o.Show {
 		return o.show(ctx, wanted)
 	}
 	u.Note("hub: %s", c)
 	p := u.Progress()
 	defer p.Close()
-	wanted.Common = o.Common(u, p.Step)
+	wanted.Progress = p.Step
 	result, failure := fleet.Accept(ctx, wanted)
 	if failure != nil && len(result.Clusters) == 0 {
 		return failure
@@ -170,6 +172,15 @@ func word(a fleet.Accepted) string {
 	return fmt.Sprintf("%s (%s)", a.Action, a.Message)
 }
 
+// short leaves out, where the table is not wide, what to do about a reason.
+func short(f ui.Format, reason string) string {
+	if f == ui.Wide {
+		return reason
+	}
+	reason, _, _ = strings.Cut(reason, "; ")
+	return reason
+}
+
 // show lists the requests.
 func (o *Options) show(ctx context.Context, wanted fleet.AcceptOptions) error {
 	requests, err := fleet.Requests(ctx, wanted)
@@ -178,7 +189,7 @@ func (o *Options) show(ctx context.Context, wanted fleet.AcceptOptions) error {
 	}
 	u := o.f.UI
 	list := options.Listed{Kind: "RequestList", Items: requests, Empty: "no cluster has asked to be joined",
-		Table: ui.Table{Heads: []string{"CLUSTER", "CSR", "REQUESTER", "IDENTITY", "GROUPS", "AGE", "STATE", "KEY", "REASON"}, Wide: 2}}
+		Table: ui.Table{Heads: []string{"CLUSTER", "CSR", "REQUESTER", "IDENTITY", "GROUPS", "AGE", "STATE", "REASON", "KEY"}, Wide: 1}}
 	for _, q := range requests {
 		groups := "!"
 		if q.Groups {
@@ -186,7 +197,7 @@ func (o *Options) show(ctx context.Context, wanted fleet.AcceptOptions) error {
 		}
 		list.Names = append(list.Names, "certificatesigningrequest.certificates.k8s.io/"+q.Name)
 		list.Table.Rows = append(list.Table.Rows, []string{q.Cluster, q.Name, ui.Dash(q.Requester), ui.Dash(q.Identity), groups,
-			ui.Age(q.Created, u.Streams.Clock.Now()), q.State, ui.Dash(q.Fingerprint), ui.Dash(q.Reason)})
+			ui.Age(q.Created, u.Streams.Clock.Now()), q.State, ui.Dash(short(o.Format, q.Reason)), ui.Dash(q.Fingerprint)})
 	}
 	l := &options.Listing{Output: o.Output}
 	return l.Show(ctx, u, func(context.Context) (options.Listed, error) { return list, nil })

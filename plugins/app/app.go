@@ -8,6 +8,7 @@ import (
 	"flag"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -16,12 +17,15 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/accept"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/check"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/clusterset"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/completion"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/join"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/unjoin"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/version"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/work"
@@ -79,8 +83,8 @@ func tree(f *options.Factory) *cobra.Command {
 	logFlags(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "fleet", Title: "Fleet:"}, &cobra.Group{ID: "use", Title: "Use:"}, &cobra.Group{ID: "other", Title: "Other:"})
 	add(root, "fleet", hub.New(f), join.New(f), accept.New(f), unjoin.New(f))
-	add(root, "use", cluster.New(f), work.New(f))
-	add(root, "other", version.New(f), completion.New(f))
+	add(root, "use", cluster.New(f), clusterset.New(f), placement.New(f), work.New(f))
+	add(root, "other", check.New(f), version.New(f), completion.New(f))
 	root.SetHelpCommandGroupID("other")
 	return root
 }
@@ -127,12 +131,16 @@ func logFlags(flags *pflag.FlagSet) {
 }
 
 // quietLibraries keeps what client libraries log about failures off the
-// terminal, unless -v asks for it: every failure is told by us.
+// terminal, unless -v asks for it: every failure is told by us. It is done once,
+// because libraries may still be at the end of the last command's watches where a
+// process runs several.
 func quietLibraries(flags *pflag.FlagSet) {
 	if !flags.Changed("v") {
-		klog.SetLogger(logr.Discard())
+		quiet.Do(func() { klog.SetLogger(logr.Discard()) })
 	}
 }
+
+var quiet sync.Once
 
 // program returns how the person calls us. kubectl starts its plugins under
 // their own file name, which begins with kubectl-.
@@ -165,8 +173,10 @@ func arguments(args []string) []string {
 // formerly maps command words of the field's older command line to ours.
 var formerly = []struct{ old, now string }{
 	{"init", "hub init"}, {"clean", "hub clean"}, {"get token", "hub token create"}, {"delete token", "hub token revoke"},
-	{"get hub-info", "hub status"}, {"get clusters", "cluster list"}, {"get works", "work list"},
+	{"get hub-info", "hub status"}, {"get klusterlet-info", "check spoke"}, {"get clusters", "cluster list"}, {"get works", "work list"},
 	{"create work", "work apply"}, {"delete work", "work delete"}, {"clusters", "cluster list"},
+	{"get clustersets", "clusterset list"}, {"create clusterset", "clusterset create"}, {"delete clusterset", "clusterset delete"},
+	{"clusterset set", "clusterset add"}, {"get placements", "placement list"}, {"create placement", "placement create"},
 }
 
 // rewrite turns an old spelling of a command into ours and says so.

@@ -22,6 +22,16 @@ var lines = map[string][]string{
 	"hub clean":            {"--context", "hub", "--force", "--yes"},
 	"join":                 {"cluster4", "--context", "spoke", "--hub-context", "hub", "--accept"},
 	"accept":               {"cluster1", "--context", "hub"},
+	"cluster deny":         {"cluster1", "cluster2", "--context", "hub", "--yes"},
+	"cluster remove":       {"cluster3", "--context", "hub", "--yes", "--force"},
+	"clusterset create":    {"test", "--context", "hub"},
+	"clusterset add":       {"prod", "-c", "cluster3", "--context", "hub"},
+	"clusterset drop":      {"prod", "-c", "cluster1", "--context", "hub", "--yes"},
+	"clusterset bind":      {"prod", "-n", "default", "--context", "hub"},
+	"clusterset unbind":    {"eu", "-n", "shop", "--context", "hub", "--yes"},
+	"clusterset delete":    {"eu", "--unbind", "--context", "hub", "--yes"},
+	"placement create":     {"new", "--count", "1", "--context", "hub"},
+	"placement delete":     {"shop/web", "--context", "hub", "--yes"},
 	"unjoin":               {"cluster3", "--context", "spoke", "--hub-context", "hub", "--yes", "--force"},
 	"work apply":           {"hello", "-f", "-", "-c", "cluster1,cluster2", "--context", "hub", "--wait"},
 	"work delete":          {"web", "-c", "cluster1", "--context", "hub", "--yes"},
@@ -83,8 +93,8 @@ func TestNoDryRunWritesAnything(t *testing.T) {
 // TestJSONIsAllThatIsPrinted runs every command with -o json -q: stdout parses,
 // stderr is empty.
 func TestJSONIsAllThatIsPrinted(t *testing.T) {
-	all := map[string][]string{"cluster list": {"--context", "hub"}, "work list": {"--context", "hub"}, "hub status": {"--context", "hub"},
-		"hub token list": {"--context", "hub"}, "accept": {"--show", "--context", "hub"}, "version": {"--context", "hub"}, "hub init": {"--list-images"}}
+	all := map[string][]string{"cluster list": {"--context", "hub"}, "clusterset list": {"--context", "hub"}, "work list": {"--context", "hub"}, "hub status": {"--context", "hub"},
+		"hub token list": {"--context", "hub"}, "accept": {"--show", "--context", "hub"}, "version": {"--context", "hub"}, "hub init": {"--list-images"}, "check": {"--list"}}
 	for path, flags := range lines {
 		if words(path)[0] != "completion" {
 			all[path+" --dry-run"] = flags
@@ -92,6 +102,11 @@ func TestJSONIsAllThatIsPrinted(t *testing.T) {
 	}
 	all["work apply"] = []string{"hello", "-f", "-", "-c", "cluster1", "--context", "hub"}
 	all["hub token"] = lines["hub token"]
+	all["work tree"] = []string{"web", "--context", "hub"}
+	all["placement list"] = []string{"--context", "hub"}
+	all["placement explain"] = []string{"shop/web", "--context", "hub"}
+	all["work wait"] = []string{"web", "-c", "cluster1", "--context", "hub"}
+	all["work list --sets"] = []string{"--context", "hub"}
 	for path, flags := range all {
 		t.Run(path, func(t *testing.T) {
 			got := newScene(t).runIn(manifest, append(append(words(path), flags...), "-o", "json", "-q")...)

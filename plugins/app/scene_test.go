@@ -61,7 +61,7 @@ func (s *scene) runIn(stdin string, words ...string) said {
 	require.NoError(s.t, err)
 	var out, errs bytes.Buffer
 	clk := clocktesting.NewFakeClock(at)
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	code := app.Run(ctx, app.Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs, Clock: clk, Width: s.width,
 		Getenv: func(name string) string { return s.env[name] }}, append([]string{"/krew/bin/kubectl-ocm"}, words...))

@@ -37,8 +37,8 @@ var states = []string{"pending", "pendingaccept", "pendingcsr", "joining", "avai
 
 // New makes the command.
 func New(f *options.Factory) *cobra.Command {
-	cmd := options.Group(&cobra.Command{Use: "cluster", Short: "Show managed clusters"})
-	cmd.AddCommand(newList(f))
+	cmd := options.Group(&cobra.Command{Use: "cluster", Short: "Show, deny and remove managed clusters"})
+	cmd.AddCommand(newList(f), newDeny(f), newRemove(f))
 	return cmd
 }
 

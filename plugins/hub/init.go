@@ -30,6 +30,8 @@ type InitOptions struct {
 	Replicas int32
 	// ListImages prints the images and does nothing.
 	ListImages bool
+	// Bootstrap prints a join command with a bootstrap token in the end.
+	Bootstrap bool
 
 	f *options.Factory
 }
@@ -62,6 +64,8 @@ func newInit(f *options.Factory) *cobra.Command {
 	flags.StringVar(&o.APIServerURL, "apiserver-url", "", "address of this hub for clusters elsewhere, if that of the context is not it")
 	flags.Int32Var(&o.Replicas, "replicas", 0, "hub processes; further ones are hot standbys")
 	flags.BoolVar(&o.ListImages, "list-images", false, "print the images that are run, and do nothing")
+	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "make a bootstrap token and print the command to join with")
+	flags.Lookup("use-bootstrap-token").Hidden = true
 	options.Hidden(flags, "bundle-version", "version")
 	return cmd
 }
@@ -117,7 +121,10 @@ func (o *InitOptions) Run(ctx context.Context) error {
 		return u.Result(o.Format, "InitResult", result, fleet.Names(result.Items))
 	}
 	o.print(u, c, result)
-	return o.Objects(u, result.Items)
+	if err := o.Objects(u, result.Items); err != nil || !o.Bootstrap {
+		return err
+	}
+	return (&TokenOptions{TTL: fleet.DefaultTokenTTL, Bootstrap: true, Change: options.Change{DryRun: "none", Timeout: o.Timeout}, f: o.f}).Run(ctx)
 }
 
 func (o *InitOptions) print(u *ui.UI, c *fleet.Cluster, result fleet.InitResult) {

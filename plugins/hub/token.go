@@ -75,6 +75,9 @@ func (o *TokenOptions) Validate() error {
 	default:
 		return options.Usage(fmt.Sprintf("wrong value %q for --print", o.Print), "use join-command, token, bundle or kubeconfig")
 	}
+	if err := fleet.CheckToken(o.TTL, o.Cluster); err != nil {
+		return err
+	}
 	return o.Check(o.f.UI)
 }
 
@@ -155,7 +158,7 @@ func (o *TokenListOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		tokens, err := fleet.ListTokens(ctx, fleet.TokenListOptions{Hub: c})
+		tokens, err := fleet.ListTokens(ctx, fleet.TokenListOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: c})
 		if err != nil {
 			return options.Listed{}, err
 		}

@@ -134,7 +134,7 @@ func (o *Options) Complete(args []string) error {
 		o.Name = o.Alias
 	}
 	if o.Name == "" {
-		return options.Usage("the name of the cluster is missing", "kubectl ocm join NAME ...")
+		return options.Usage("the name of the cluster is missing", "kubectl ocm join NAME --context <its context> --hub-context <the hub's context>")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
@@ -32,6 +33,14 @@ func newDelete(f *options.Factory) *cobra.Command {
 	o := &DeleteOptions{f: f}
 	cmd := &cobra.Command{
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Take back what was sent", Args: options.Args(1, 1, "the name of the work"),
+		Long: options.Long(`
+		Delete the work NAME from each of the clusters, and with it what it has applied there.
+		The command returns when both are gone; where that does not come about, it tells what
+		holds the work. With --placement alone the set of that name goes with all its works.`),
+		Example: options.Example(`
+		kubectl ocm work delete web -c cluster1 --context hub
+		kubectl ocm work delete web --all --orphan --yes
+		kubectl ocm work delete web --placement apps/everywhere`),
 		ValidArgsFunction: complete.Works(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
@@ -67,6 +76,11 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	p := u.Progress()
 	defer p.Close()
 	wanted := fleet.WorkOptions{Common: o.Common(u, p.Step), Hub: c, Name: o.Name, Targets: o.Targets.Targets, Orphan: o.Orphan, Force: o.Force}
+	if set, err := fleet.FindWorkSet(ctx, wanted); err != nil {
+		return err
+	} else if set != nil {
+		return o.deleteSet(ctx, wanted, set)
+	}
 	if !o.Reads() {
 		found, err := fleet.FindWorks(ctx, wanted)
 		if err != nil {
@@ -87,7 +101,26 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	if failure != nil && len(result.Clusters) == 0 {
 		return failure
 	}
-	if err := show(u, &o.Change, "WorkResult", result, failure); err != nil {
+	if err := o.Clusters(u, "WorkResult", result, failure, line); err != nil {
+		return err
+	}
+	return failure
+}
+
+// deleteSet deletes the set of the name in the placement's namespace, and so its
+// works.
+func (o *DeleteOptions) deleteSet(ctx context.Context, wanted fleet.WorkOptions, set *unstructured.Unstructured) error {
+	if !o.Reads() {
+		targets := []string{"hub: " + wanted.Hub.String(), "set of works " + set.GetNamespace() + "/" + set.GetName() + " and its works on all clusters"}
+		if err := o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+"?", targets); err != nil {
+			return err
+		}
+	}
+	change, failure := fleet.DeleteWorkSet(ctx, wanted, set)
+	if failure != nil && change.Object == nil {
+		return failure
+	}
+	if err := o.Finish(o.f.UI, "WorkSetResult", []fleet.Change{change}); err != nil {
 		return err
 	}
 	return failure

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,25 +23,33 @@ type ListOptions struct {
 	options.Targets
 	// Names keeps works of these names.
 	Names []string
+	// Sets lists sets of works instead.
+	Sets bool
 
 	f *options.Factory
 }
 
 func newList(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
-	cmd := &cobra.Command{
+	cmd := o.command(&cobra.Command{
 		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List works and how they are", Args: options.Args(0, -1, "the name of a work"),
-		ValidArgsFunction: complete.Works(f),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Names = args
-			if err := o.Validate(); err != nil {
-				return err
-			}
-			return o.Run(cmd.Context())
-		},
+	}, o.Run)
+	cmd.Flags().BoolVar(&o.Sets, "sets", false, "list sets of works: those that the hub keeps on what placements select")
+	return cmd
+}
+
+// command gives a command that lists works its flags and what it runs.
+func (o *ListOptions) command(cmd *cobra.Command, run func(context.Context) error) *cobra.Command {
+	cmd.ValidArgsFunction = complete.Works(o.f)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.Names = args
+		if err := o.Validate(); err != nil {
+			return err
+		}
+		return run(cmd.Context())
 	}
 	o.Listing.AddFlags(cmd.Flags())
-	o.Targets.AddListFlags(cmd, words(f))
+	o.Targets.AddListFlags(cmd, words(o.f))
 	cmd.Flags().Lookup("selector").Usage = "works of managed clusters with these labels"
 	return cmd
 }
@@ -48,6 +58,9 @@ func newList(f *options.Factory) *cobra.Command {
 func (o *ListOptions) Validate() error {
 	o.Targets.Selector = o.Listing.Selector
 	o.Targets.All = o.Targets.All || o.Listing.All
+	if o.Sets && !o.Targets.Empty() && !o.Listing.All {
+		return options.Usage("--sets lists sets of works, which belong to no cluster", "leave out -c, -l, --clusterset, --placement and --all; use -n or -A")
+	}
 	if err := o.Targets.Check(false); err != nil {
 		return err
 	}
@@ -61,12 +74,17 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		return err
 	}
 	u := o.f.UI
+	if o.Sets {
+		return o.sets(ctx, c)
+	}
 	return o.Show(ctx, u, func(ctx context.Context) (options.Listed, error) {
 		works, err := fleet.ListWorks(ctx, fleet.WorkListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
 		if err != nil {
 			return options.Listed{}, err
 		}
-		if err := o.missing(c, works); err != nil {
+		if err := o.missing(c, func(name string) bool {
+			return slices.ContainsFunc(works, func(w fleet.WorkInfo) bool { return w.Name == name })
+		}); err != nil {
 			return options.Listed{}, err
 		}
 		out := options.Listed{Kind: "WorkList", Items: works, Empty: "no works", Table: ui.Table{Wide: 4, Heads: []string{"CLUSTER", "NAME", "APPLIED", "AVAILABLE",
@@ -82,11 +100,43 @@ func (o *ListOptions) Run(ctx context.Context) error {
 }
 
 // missing is the error for a name that no work has.
-func (o *ListOptions) missing(hub *fleet.Cluster, works []fleet.WorkInfo) error {
+func (o *ListOptions) missing(hub *fleet.Cluster, found func(string) bool) error {
 	for _, name := range o.Names {
-		if !slices.ContainsFunc(works, func(w fleet.WorkInfo) bool { return w.Name == name }) {
+		if !found(name) {
 			return &fleet.Error{Message: fmt.Sprintf("there is no work %q on the clusters that are meant", name), Fix: "kubectl ocm work list" + options.ContextFlag(hub)}
 		}
 	}
 	return nil
+}
+
+// sets prints the sets of works of the namespace that was given, else all.
+func (o *ListOptions) sets(ctx context.Context, hub *fleet.Cluster) error {
+	u := o.f.UI
+	namespace, named := o.f.Namespace()
+	if !named || o.Listing.All {
+		namespace = ""
+	}
+	return o.Show(ctx, u, func(ctx context.Context) (options.Listed, error) {
+		sets, err := fleet.ListWorkSets(ctx, hub, namespace, o.Names)
+		if err != nil {
+			return options.Listed{}, err
+		}
+		for _, name := range o.Names {
+			if !slices.ContainsFunc(sets, func(s fleet.WorkSetInfo) bool { return s.Name == name }) {
+				return options.Listed{}, &fleet.Error{Message: fmt.Sprintf("there is no set of works %q", name), Fix: "kubectl ocm work list --sets" + options.ContextFlag(hub)}
+			}
+		}
+		out := options.Listed{Kind: "WorkSetList", Items: sets, Empty: "no sets of works", Table: ui.Table{Wide: 2, Heads: []string{"NAMESPACE", "NAME", "PLACEMENT", "CLUSTERS",
+			"APPLIED", "AVAILABLE", "PROGRESSING", "DEGRADED", "UPDATED", "AGE", "STRATEGY", "MESSAGE"}}}
+		for _, s := range sets {
+			out.Names = append(out.Names, "manifestworkreplicaset.work.open-cluster-management.io/"+s.Name)
+			out.Labels = append(out.Labels, s.Labels)
+			row := []string{s.Namespace, s.Name, strings.Join(s.Placements, ",")}
+			for _, n := range []int{s.Clusters, s.Applied, s.Available, s.Progressing, s.Degraded, s.Updated} {
+				row = append(row, strconv.Itoa(n))
+			}
+			out.Table.Rows = append(out.Table.Rows, append(row, ui.Age(s.Created, u.Streams.Clock.Now()), ui.Dash(s.Strategy), ui.Dash(s.Message)))
+		}
+		return out, nil
+	})
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -33,18 +34,20 @@ type fleet struct {
 	home string
 	// before is what each cluster held at the start.
 	before map[string][]string
+	// typed are the command lines of the plugin that were run.
+	typed map[string]bool
 }
 
 // startFleet starts a hub and clusters of the given names.
 func startFleet(t *testing.T, names ...string) *fleet {
 	t.Helper()
 	plugin(t) // before clusters and clocks start
-	options := []nodes.Options{{Name: "hub", Images: []string{image(t, "ocm-hub")}}}
+	options := []nodes.Options{{Name: "hub", Images: []string{image(t, "ocm-hub"), image(t, "ocm-agent")}}}
 	for _, name := range names {
 		options = append(options, nodes.Options{Name: name, Images: []string{image(t, "ocm-agent"), image(t, "webdemo")}})
 	}
 	clusters := nodes.Start(t, options...)
-	f := &fleet{hub: clusters[0], managed: clusters[1:], home: t.TempDir(), before: map[string][]string{}}
+	f := &fleet{hub: clusters[0], managed: clusters[1:], home: t.TempDir(), before: map[string][]string{}, typed: map[string]bool{}}
 	f.kubeconfig = filepath.Join(f.home, "config")
 	require.NoError(t, nodes.WriteKubeconfig(f.kubeconfig, clusters...))
 	for _, c := range clusters {
@@ -66,8 +69,8 @@ type outcome struct {
 // none would: without colours, and with one kubeconfig for all clusters.
 func (f *fleet) run(t *testing.T, arguments ...string) outcome {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), plugin(t), arguments...)
-	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "KUBECONFIG=" + f.kubeconfig}
+	f.typed["kubectl ocm "+strings.TrimSuffix(strings.Join(arguments, " "), " --yes")] = true
+	command := f.command(t, plugin(t), arguments...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := f.hub.Run(command)
@@ -78,6 +81,14 @@ func (f *fleet) run(t *testing.T, arguments ...string) outcome {
 	out := outcome{code: command.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 	t.Logf("$ kubectl ocm %s   (exit %d)\n%s\n%s", strings.Join(arguments, " "), out.code, head(out.stdout), head(out.stderr))
 	return out
+}
+
+// command prepares a program for the person of run.
+func (f *fleet) command(t *testing.T, program string, arguments ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, arguments...)
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.home, "KUBECONFIG=" + f.kubeconfig}
+	return command
 }
 
 // head shortens a text for the log.
@@ -193,6 +204,29 @@ func condition(t *testing.T, c *nodes.Cluster, kind string, arguments ...string)
 		}
 		return out
 	}
+}
+
+// folder is that of a file which a command line names.
+var folder = regexp.MustCompile(` -f \S*/`)
+
+// requireTyped checks that every command line of a guide was typed by the test;
+// files may have lain in another folder.
+func (f *fleet) requireTyped(t *testing.T, guide string, atLeast int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, guide))
+	require.NoError(t, err)
+	typed := map[string]bool{}
+	for line := range f.typed {
+		typed[folder.ReplaceAllString(line, " -f ")] = true
+	}
+	lines := 0
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "kubectl ") {
+			lines++
+			require.True(t, typed[strings.TrimSpace(line)], "the guide has %q, which nothing here types", line)
+		}
+	}
+	require.GreaterOrEqual(t, lines, atLeast)
 }
 
 // page reads the page of the application on a cluster.

@@ -6,10 +6,13 @@ package e2e_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,17 +23,20 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
 // The first steps of the field's guides by kubectl alone: our objects are
 // applied as files, and what the guides type is typed.
 func TestFirstStepsByKubectlAlone(t *testing.T) {
 	f := startFleet(t, "c1")
-	by := &byKubectl{fleet: f, static: filepath.Join(t.TempDir(), "hub.yaml")}
+	by := &byKubectl{fleet: f, whole: t, static: filepath.Join(t.TempDir(), "hub.yaml")}
 	story(t,
 		chapter{"the hub's objects are applied", by.applyHub},
 		chapter{"the agent's objects are applied", by.applyAgent},
 		chapter{"the CSR is approved and the cluster accepted", by.accept},
+		chapter{"the cluster moves into a set of the older API", by.set},
+		chapter{"a claim of the cluster is on the hub", by.claims},
 		chapter{"a ManifestWork runs a pod", by.work},
 		chapter{"accepting needs the right to", by.accessIsGuarded},
 		chapter{"deleting the ManifestWork deletes the pod", by.deleteWork},
@@ -42,8 +48,49 @@ func TestFirstStepsByKubectlAlone(t *testing.T) {
 // byKubectl is the state of TestFirstStepsByKubectlAlone.
 type byKubectl struct {
 	*fleet
+	// whole is the test of all chapters.
+	whole *testing.T
 	// static is the file of what makes a cluster a hub.
 	static string
+	// requests is what "kubectl get csr -w" prints.
+	requests *screen
+}
+
+// screen holds what a program prints while it runs.
+type screen struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// String returns what stands there now.
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// watch runs kubectl until the test ends and shows what it prints.
+func watch(t *testing.T, c *nodes.Cluster, arguments ...string) *screen {
+	t.Helper()
+	s := &screen{}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = c.Follow(ctx, s, arguments...) // it ends by being killed
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+	return s
 }
 
 // file writes objects as YAML to a file that ends with the test.
@@ -72,14 +119,14 @@ func (b *byKubectl) applyHub(t *testing.T) {
 	last := len(all) - 1 // the ClusterManager, after its definition
 	write(t, b.static, all[:last]...)
 	kubectl(t, b.hub, "apply", "--server-side", "-f", b.static)
-	kubectl(t, b.hub, "wait", "--for=condition=Established", "crd/"+hub.CRD, "--timeout=30s")
+	kubectl(t, b.hub, "wait", "--for=condition=Established", "crd/"+hub.CRD, "--timeout=180s")
 	kubectl(t, b.hub, "apply", "--server-side", "-f", file(t, "clustermanager.yaml", all[last]))
-	kubectl(t, b.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=90s")
+	kubectl(t, b.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=180s")
 	eventually(t, func() error {
 		_, err := b.hub.Kubectl(t.Context(), "get", "managedclusterset", "default", "global")
 		return err
 	})
-	kubectl(t, b.hub, "wait", "--for=condition=Applied", "clustermanager/cluster-manager", "--timeout=60s")
+	kubectl(t, b.hub, "wait", "--for=condition=Applied", "clustermanager/cluster-manager", "--timeout=180s")
 }
 
 func (b *byKubectl) applyAgent(t *testing.T) {
@@ -95,11 +142,12 @@ func (b *byKubectl) applyAgent(t *testing.T) {
 		Image: "ghcr.io/kubectl-ocm/ocm-agent:" + version(t), ClusterName: "c1", BootstrapKubeconfig: bootstrap,
 	})
 	require.NoError(t, err)
+	b.requests = watch(b.whole, b.hub, "get", "csr", "-w")
 	c, last := b.managed[0], len(all)-1
 	kubectl(t, c, "apply", "--server-side", "-f", file(t, "agent.yaml", all[:last]...))
-	kubectl(t, c, "wait", "--for=condition=Established", "crd/klusterlets.operator.open-cluster-management.io", "--timeout=30s")
+	kubectl(t, c, "wait", "--for=condition=Established", "crd/klusterlets.operator.open-cluster-management.io", "--timeout=180s")
 	kubectl(t, c, "apply", "--server-side", "-f", file(t, "klusterlet.yaml", all[last]))
-	kubectl(t, c, "-n", agentNamespace, "rollout", "status", agentPods, "--timeout=90s")
+	kubectl(t, c, "-n", agentNamespace, "rollout", "status", agentPods, "--timeout=180s")
 }
 
 func (b *byKubectl) accept(t *testing.T) {
@@ -123,13 +171,41 @@ func (b *byKubectl) accept(t *testing.T) {
 
 	kubectl(t, b.hub, "certificate", "approve", csr)
 	kubectl(t, b.hub, "patch", "managedcluster", "c1", "--type=merge", "-p", `{"spec":{"hubAcceptsClient":true}}`)
-	kubectl(t, b.hub, "wait", "--for=condition=ManagedClusterConditionAvailable", "managedcluster/c1", "--timeout=60s")
+	kubectl(t, b.hub, "wait", "--for=condition=ManagedClusterConditionAvailable", "managedcluster/c1", "--timeout=180s")
 
 	table := kubectl(t, b.hub, "get", "managedcluster", "c1")
 	require.Regexp(t, `^NAME +HUB ACCEPTED +MANAGED CLUSTER URLS +JOINED +AVAILABLE +AGE\n`, table)
 	require.Regexp(t, `\nc1 +true .*True +True `, table)
+	const requester = ` +\S+ +kubernetes.io/kube-apiserver-client +system:serviceaccount:open-cluster-management:agent-registration-bootstrap +<none> +`
+	for _, state := range []string{"Pending", "Approved", "Approved,Issued"} {
+		line := regexp.MustCompile(`(?m)^` + csr + requester + state + `$`)
+		eventually(t, func() error {
+			if !line.MatchString(b.requests.String()) {
+				return fmt.Errorf("no request is %s in\n%s", state, b.requests)
+			}
+			return nil
+		})
+	}
+	require.Regexp(t, `^NAME +AGE +SIGNERNAME +REQUESTOR +REQUESTEDDURATION +CONDITION\n`, b.requests.String())
 	kubectl(t, b.hub, "-n", "c1", "get", "lease", "managed-cluster-lease")
 	kubectl(t, b.managed[0], "-n", agentNamespace, "get", "secret", "hub-kubeconfig-secret")
+}
+
+func (b *byKubectl) set(t *testing.T) {
+	body := "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: ManagedClusterSet\nmetadata:\n  name: prod\n"
+	path := filepath.Join(t.TempDir(), "set.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(body), 0o600))
+	kubectl(t, b.hub, "apply", "-f", path)
+	kubectl(t, b.hub, "wait", "--for=condition=ClusterSetEmpty=true", "managedclusterset/prod", "--timeout=180s")
+	kubectl(t, b.hub, "label", "managedcluster", "c1", "cluster.open-cluster-management.io/clusterset=prod", "--overwrite")
+	kubectl(t, b.hub, "wait", "--for=condition=ClusterSetEmpty=false", "managedclusterset/prod", "--timeout=180s")
+	require.Equal(t, "prod", kubectl(t, b.hub, "get", "managedclustersets.v1beta1.cluster.open-cluster-management.io", "prod", "-o", "jsonpath={.metadata.name}"))
+}
+
+// claims: the claim of the field's page on placement, by which clusters of one
+// cloud are chosen.
+func (b *byKubectl) claims(t *testing.T) {
+	b.claim(t, b.managed[0], "c1", "platform.open-cluster-management.io", "aws")
 }
 
 func (b *byKubectl) work(t *testing.T) {
@@ -155,9 +231,9 @@ spec:
 	path := filepath.Join(t.TempDir(), "work.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(body), 0o600))
 	kubectl(t, b.hub, "apply", "-f", path)
-	kubectl(t, b.hub, "-n", "c1", "wait", "--for=condition=Applied", "manifestwork/mw-01", "--timeout=30s")
-	kubectl(t, b.hub, "-n", "c1", "wait", "--for=condition=Available", "manifestwork/mw-01", "--timeout=30s")
-	kubectl(t, b.managed[0], "wait", "--for=condition=Ready", "pod/hello", "--timeout=60s")
+	kubectl(t, b.hub, "-n", "c1", "wait", "--for=condition=Applied", "manifestwork/mw-01", "--timeout=180s")
+	kubectl(t, b.hub, "-n", "c1", "wait", "--for=condition=Available", "manifestwork/mw-01", "--timeout=180s")
+	kubectl(t, b.managed[0], "wait", "--for=condition=Ready", "pod/hello", "--timeout=180s")
 }
 
 // accessIsGuarded: without the right to accept clusters nobody lets one in,
@@ -179,23 +255,23 @@ func (b *byKubectl) accessIsGuarded(t *testing.T) {
 }
 
 func (b *byKubectl) deleteWork(t *testing.T) {
-	kubectl(t, b.hub, "-n", "c1", "delete", "manifestwork", "mw-01", "--timeout=60s")
-	kubectl(t, b.managed[0], "wait", "--for=delete", "pod/hello", "--timeout=60s")
+	kubectl(t, b.hub, "-n", "c1", "delete", "manifestwork", "mw-01", "--timeout=180s")
+	kubectl(t, b.managed[0], "wait", "--for=delete", "pod/hello", "--timeout=180s")
 }
 
 func (b *byKubectl) deleteKlusterlet(t *testing.T) {
 	c := b.managed[0]
-	kubectl(t, c, "delete", "klusterlet", "klusterlet", "--timeout=60s")
-	kubectl(t, b.hub, "delete", "managedcluster", "c1", "--timeout=60s")
+	kubectl(t, c, "delete", "klusterlet", "klusterlet", "--timeout=180s")
+	kubectl(t, b.hub, "delete", "managedcluster", "c1", "--timeout=180s")
 	b.requireAsBefore(t, c)
 }
 
 // deleteClusterManager takes everything away that the hub process made, and the
 // files take away what was applied from them.
 func (b *byKubectl) deleteClusterManager(t *testing.T) {
-	kubectl(t, b.hub, "delete", "clustermanager", "cluster-manager", "--timeout=60s")
+	kubectl(t, b.hub, "delete", "clustermanager", "cluster-manager", "--timeout=180s")
 	definitions := kubectl(t, b.hub, "get", "crd", "-o", "name")
 	require.Equal(t, "customresourcedefinition.apiextensions.k8s.io/"+hub.CRD, definitions, "the only definition that was applied from a file")
-	kubectl(t, b.hub, "delete", "-f", b.static, "--timeout=60s")
+	kubectl(t, b.hub, "delete", "-f", b.static, "--timeout=180s")
 	b.requireAsBefore(t, b.hub, namespaceOf("c1")...)
 }

@@ -175,7 +175,7 @@ func label(t *testing.T, c *nodes.Cluster, key string) string {
 
 func (l *life) restartHub(t *testing.T) {
 	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "restart", hubPods)
-	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=90s")
+	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=180s")
 	for _, c := range l.managed {
 		l.awaitAvailable(t, c.Name)
 	}
@@ -193,7 +193,7 @@ func (l *life) restartAPIServer(t *testing.T) {
 		return nil
 	})
 	require.NoError(t, l.hub.Restart(t.Context(), nodes.APIServer))
-	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=90s")
+	kubectl(t, l.hub, "-n", hubNamespace, "rollout", "status", hubPods, "--timeout=180s")
 	l.stillDelivers(t, "after-apiserver-death")
 }
 
@@ -229,7 +229,7 @@ func (l *life) stillDelivers(t *testing.T, name string) {
 			_, err := c.Kubectl(t.Context(), "-n", "default", "get", "configmap", name)
 			return err
 		})
-		kubectl(t, l.hub, "-n", c.Name, "delete", "manifestwork", name, "--timeout=60s")
+		kubectl(t, l.hub, "-n", c.Name, "delete", "manifestwork", name, "--timeout=180s")
 		require.Empty(t, uidIn(t, c, "default", "configmap", name), "a deleted work takes its objects along")
 	}
 }
@@ -268,7 +268,7 @@ func (l *life) cut(t *testing.T) {
 		}
 		return nil
 	})
-	kubectl(t, l.hub, "-n", "c2", "delete", "manifestwork", "declared-meanwhile", "--timeout=60s")
+	kubectl(t, l.hub, "-n", "c2", "delete", "manifestwork", "declared-meanwhile", "--timeout=180s")
 	awaitTaints(t, l.hub, "c2", "")
 	kubectl(t, l.hub, "patch", "managedcluster", "c2", "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":60}}`)
 }

@@ -26,7 +26,7 @@ import (
 // Patience of the suite: how long it looks for something that must become so,
 // and how often. It is no budget: what is measured is logged.
 const (
-	patience = 90 * time.Second
+	patience = 3 * time.Minute
 	tick     = 20 * time.Millisecond
 )
 

@@ -28,7 +28,7 @@ func TestClustersRunPods(t *testing.T) {
 	manifests, err := filepath.Abs(filepath.Join(root, "examples/webdemo/manifests.yaml"))
 	require.NoError(t, err)
 	kubectl(t, c1, "apply", "-f", manifests)
-	kubectl(t, c1, "wait", "--for=condition=Available", "deployment/webdemo", "--timeout=90s")
+	kubectl(t, c1, "wait", "--for=condition=Available", "deployment/webdemo", "--timeout=180s")
 	t.Logf("its pod was available %.1f s after that", time.Since(begin).Seconds())
 
 	t.Run("the Service answers through kube-apiserver", func(t *testing.T) {

@@ -50,6 +50,11 @@ func SigningDuration(d time.Duration) Option {
 	return func(c *playground.Config) { c.SigningDuration = d }
 }
 
+// APIServer gives kube-apiserver more arguments.
+func APIServer(args ...string) Option {
+	return func(c *playground.Config) { c.APIServerArgs = append(c.APIServerArgs, args...) }
+}
+
 // ControlPlane starts a cluster without nodes for one test.
 func ControlPlane(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()

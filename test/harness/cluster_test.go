@@ -67,7 +67,7 @@ func TestNothingIsLeftWhenTheTestProcessIsKilled(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Dir(dir))
 		return os.IsNotExist(err)
-	}, 20*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	require.Empty(t, processesOf(t, dir))
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,8 +40,12 @@ type Gate struct {
 	all   sync.WaitGroup
 }
 
-// link is one connection through the gate.
-type link struct{ client, server net.Conn }
+// link is one connection through the gate. What comes through one that is lost
+// is dropped, and neither side hears of the other again.
+type link struct {
+	client, server net.Conn
+	lost           atomic.Bool
+}
 
 func (l *link) close() {
 	_ = l.client.Close()
@@ -92,6 +97,16 @@ func (g *Gate) Cut() {
 	defer g.mu.Unlock()
 	if g.open() {
 		g.flow = make(chan struct{})
+	}
+}
+
+// Lose lets every open connection carry nothing any more, as when the peer lost
+// power: it stays open, and nobody says goodbye. New ones work.
+func (g *Gate) Lose() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for l := range g.links {
+		l.lost.Store(true)
 	}
 }
 
@@ -166,17 +181,23 @@ func (g *Gate) carry(ctx context.Context, client net.Conn) {
 	l.server = server
 	g.mu.Unlock()
 	var both sync.WaitGroup
-	both.Go(func() { g.pass(server, client) })
-	both.Go(func() { g.pass(client, server) })
+	both.Go(func() { g.pass(l, server, client) })
+	both.Go(func() { g.pass(l, client, server) })
 	both.Wait()
 }
 
 // pass copies one direction; what arrives during a cut waits for its end.
-func (g *Gate) pass(to, from net.Conn) {
+func (g *Gate) pass(l *link, to, from net.Conn) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
 		<-g.flowing()
+		switch {
+		case l.lost.Load() && err != nil:
+			return // the other side is not told
+		case l.lost.Load():
+			continue
+		}
 		if n > 0 {
 			if _, err := to.Write(buffer[:n]); err != nil {
 				_ = from.Close()

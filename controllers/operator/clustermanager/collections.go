@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -77,9 +78,9 @@ func NewCollections(client dynamic.Interface, log logr.Logger) *Collections {
 	return c
 }
 
-// subscribe calls f at every change until the returned function is called: a
+// Subscribe calls f at every change until the returned function is called: a
 // leader comes and goes, the collections stay.
-func (c *Collections) subscribe(f func()) (stop func()) {
+func (c *Collections) Subscribe(f func()) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.wake == nil {
@@ -142,7 +143,11 @@ func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
 		secrets := c.secrets[name]
 		secrets.OnChange(func(k reconcile.Key) {
 			s, ok := secrets.Get(k)
-			if !ok {
+			switch {
+			case !ok && dns == PlacementName():
+				book.Drop(dns) // its gate is off
+				return
+			case !ok:
 				// The last one serves on until there is another.
 				return
 			}
@@ -213,6 +218,7 @@ type leading struct {
 	definitions *watch.Collection[found]
 	mutating    *watch.Collection[found]
 	validating  *watch.Collection[found]
+	profiles    *watch.Collection[Profiles]
 	own         *watch.Collection[readiness]
 	split       *watch.Collection[readiness]
 }
@@ -231,6 +237,7 @@ func newLeading(client dynamic.Interface, log logr.Logger) *leading {
 		definitions: watch.New(watch.Options[found]{Client: client, Resource: definitionsResource, LabelSelector: ours, Keep: keepFound, Log: log}),
 		mutating:    watch.New(watch.Options[found]{Client: client, Resource: mutatingResource, LabelSelector: ours, Keep: keepFound, Log: log}),
 		validating:  watch.New(watch.Options[found]{Client: client, Resource: validatingResource, LabelSelector: ours, Keep: keepFound, Log: log}),
+		profiles:    watch.New(watch.Options[Profiles]{Client: client, Resource: definitionsResource, FieldSelector: byName(crd.ClusterProfiles), Keep: keepProfiles, Log: log}),
 		own: watch.New(watch.Options[readiness]{
 			Client: client, Resource: deploymentsResource, Namespace: hub.Namespace, FieldSelector: byName(hub.Name), Keep: keepReadiness, Log: log,
 		}),
@@ -239,13 +246,13 @@ func newLeading(client dynamic.Interface, log logr.Logger) *leading {
 }
 
 func (l *leading) runs() []func(context.Context) error {
-	return []func(context.Context) error{l.signer.Run, l.bundle.Run, l.definitions.Run, l.mutating.Run, l.validating.Run, l.own.Run, l.split.Run}
+	return []func(context.Context) error{l.signer.Run, l.bundle.Run, l.definitions.Run, l.mutating.Run, l.validating.Run, l.profiles.Run, l.own.Run, l.split.Run}
 }
 
 func (l *leading) waits() []func(context.Context) error {
 	return []func(context.Context) error{
 		l.signer.WaitSynced, l.bundle.WaitSynced, l.definitions.WaitSynced, l.mutating.WaitSynced, l.validating.WaitSynced,
-		l.own.WaitSynced, l.split.WaitSynced,
+		l.profiles.WaitSynced, l.own.WaitSynced, l.split.WaitSynced,
 	}
 }
 
@@ -256,6 +263,7 @@ func (l *leading) onChange(f func(reconcile.Key)) {
 	l.definitions.OnChange(f)
 	l.mutating.OnChange(f)
 	l.validating.OnChange(f)
+	l.profiles.OnChange(f)
 	l.own.OnChange(f)
 	l.split.OnChange(f)
 }

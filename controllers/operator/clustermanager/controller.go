@@ -68,6 +68,9 @@ type Config struct {
 	OnServing func(func())
 	// Loops are started and stopped here.
 	Loops Loops
+	// Labels and SyncLabels are those of State.
+	Labels     map[string]string
+	SyncLabels bool
 }
 
 // Controller keeps one hub as its ClusterManager says. It belongs to the
@@ -99,7 +102,7 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	defer cancel()
 	wake := func() { c.queue.Add(reconcile.Key{Name: hub.Name}) }
 	c.leading.onChange(func(reconcile.Key) { wake() })
-	stopManager := collections.subscribe(wake)
+	stopManager := collections.Subscribe(wake)
 	defer stopManager()
 	config.OnServing(wake)
 	config.Loops.OnChange(wake)

@@ -4,6 +4,7 @@ package clustermanager
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -73,6 +74,8 @@ type State struct {
 	Hooks []Hook
 	// Definitions of the hub's APIs, in their order.
 	Definitions []Definition
+	// Profiles is the API of ClusterProfiles; Wanted is set when it is missing.
+	Profiles Profiles
 	// Serving is nil when this process serves admission and conversion.
 	Serving error
 	// Unready tells what keeps Services from leading to this process; empty
@@ -89,6 +92,10 @@ type State struct {
 	// deleted; Removed is true when nothing is left.
 	Remaining string
 	Removed   bool
+	// Labels are those that the process was started with for the objects of
+	// clusters; with SyncLabels the ClusterManager's own are added.
+	Labels     map[string]string
+	SyncLabels bool
 	// Now is the time of the decision.
 	Now time.Time
 }
@@ -105,6 +112,12 @@ type Decision struct {
 func Decide(s State) Decision {
 	cm := s.ClusterManager.DeepCopy()
 	features, unknown, unsupported := parseFeatures(cm.Spec)
+	features.ProfilesServed = s.Profiles.Served
+	features.Labels = s.Labels
+	if s.SyncLabels {
+		features.Labels = synced(cm.Labels)
+		maps.Copy(features.Labels, s.Labels)
+	}
 	d := Decision{Plan: reconcile.Plan{Object: cm}, Features: features}
 	if cm.DeletionTimestamp != nil {
 		return remove(s, d)
@@ -114,6 +127,7 @@ func Decide(s State) Decision {
 	}
 	cm.Status.ObservedGeneration = cm.Generation
 	judgeGates(s, unknown, unsupported)(cm)
+	judgeProfiles(s, cm, features.ClusterProfile)
 	if len(s.Split) > 0 {
 		degrade(s, cm, reasonSplitLayout, fmt.Sprintf("A hub of the split layout runs here (%s); remove its Deployments, then this one takes over", strings.Join(s.Split, ", ")))
 		return d
@@ -132,11 +146,12 @@ func build(s State, d Decision) Decision {
 		d.RequeueAfter = max(s.CertsNext.Sub(s.Now), time.Second)
 	}
 	waiting := ""
-	d.Apply = certificates(s)
+	d.Apply, d.Delete = certificates(s, d.Features), unused(s, d.Features)
 	reason := operatorv1.ReasonHubResourceApplyFailed
 	if s.Stored {
 		reason = operatorv1.ReasonCRDApplyFailed
 		d.Apply = append(d.Apply, definitions(s)...)
+		d.Apply = append(d.Apply, profiles(s, d.Features)...)
 		waiting = notEstablished(s)
 	} else {
 		waiting = "certificates to be stored"
@@ -238,11 +253,9 @@ func functional(s State, cm *operatorv1.ClusterManager, fault error) {
 		Type: operatorv1.ConditionHubRegistrationDegraded, Status: metav1.ConditionFalse,
 		Reason: operatorv1.ReasonRegistrationFunctional, Message: "Registration works",
 	})
-	// Whoever waits for the hub waits for this condition too; its message does
-	// not claim what no loop does.
 	set(cm, s.Now, metav1.Condition{
 		Type: operatorv1.ConditionHubPlacementDegraded, Status: metav1.ConditionFalse,
-		Reason: operatorv1.ReasonPlacementFunctional, Message: "Placements are stored; this version does not choose clusters for them",
+		Reason: operatorv1.ReasonPlacementFunctional, Message: "Placement works",
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,7 +64,7 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		message     string
 		degraded    metav1.ConditionStatus
 	}{
-		"everything works": {func(*State) {}, 5 + 12 + 4, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "as it has to be", "False"},
+		"everything works": {func(*State) {}, 5 + 12 + 7, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "as it has to be", "False"},
 		"certificates come first": {
 			func(s *State) { s.Stored, s.Loops = false, stopped },
 			5, false, operatorv1.ReasonHubResourceApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "certificates", "True",
@@ -82,11 +83,11 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		},
 		"then it is registered": {
 			func(s *State) { s.Hooks[0].Version = ""; s.Loops = stopped },
-			5 + 12 + 4, false, operatorv1.ReasonWebhookApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "registered", "True",
+			5 + 12 + 7, false, operatorv1.ReasonWebhookApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "registered", "True",
 		},
 		"then the loops start": {
 			func(s *State) { s.Loops = stopped },
-			5 + 12 + 4, true, operatorv1.ReasonWebhookApplyFailed, "True", "True", reasonStarting, "not started", "True",
+			5 + 12 + 7, true, operatorv1.ReasonWebhookApplyFailed, "True", "True", reasonStarting, "not started", "True",
 		},
 		"loops that run go on while something is repaired": {
 			func(s *State) { s.Definitions[0].Established = false },
@@ -94,18 +95,18 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		},
 		"APIs of a newer release are left alone": {
 			func(s *State) { s.Definitions[0].Newer = "9.9.9" },
-			5 + 11 + 4, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			5 + 11 + 7, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
 		},
 		"what is there already is not written": {
 			func(s *State) {
 				s.Held[operatorv1.SecretSigner], s.Held[operatorv1.ConfigMapCABundle] = true, true
 				s.Hooks[1].Wanted = nil
 			},
-			3 + 12 + 3, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			3 + 12 + 6, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
 		},
 		"a definition that is known to be right is not written": {
 			func(s *State) { s.Definitions[0].Wanted = nil },
-			5 + 11 + 4, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			5 + 11 + 7, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,39 +186,43 @@ func TestFeatures(t *testing.T) {
 		unknown     []string
 		unsupported []string
 	}{
-		"nothing is asked for": {want: Features{DefaultClusterSet: true, ResourceCleanup: true}},
-		"gates off":            {spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{FeatureGates: off}}},
+		"nothing is asked for": {want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true}},
+		"gates off": {spec: operatorv1.ClusterManagerSpec{
+			RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{FeatureGates: off},
+			AddOnManagerConfiguration: &operatorv1.AddOnManagerConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: gateAddOnManagement, Mode: operatorv1.FeatureGateModeTypeDisable}}},
+		}},
 		"users count only with their gate": {
 			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"u"}}},
-			want: Features{DefaultClusterSet: true, ResourceCleanup: true},
+			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true},
 		},
 		"the driver's identities replace the older field": {
 			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
 				AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval),
 				RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeCSR, CSR: &operatorv1.CSRConfig{AutoApprovedIdentities: []string{"new"}}}},
 			}},
-			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AutoApprove: []string{"new"}},
+			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, AutoApprove: []string{"new"}},
 		},
 		"the older field alone": {
 			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval)}},
-			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AutoApprove: []string{"old"}},
+			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, AutoApprove: []string{"old"}},
 		},
 		"what is not known or not served is named": {
 			spec: operatorv1.ClusterManagerSpec{
 				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
 					FeatureGates: gates("Nonsense", "ClusterImporter"), RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeGRPC}},
 				},
-				WorkConfiguration:         &operatorv1.WorkConfiguration{WorkDriver: "mqtt", FeatureGates: gates(gateReplicaSet, gateNilExecutor, "Other")},
+				WorkConfiguration:         &operatorv1.WorkConfiguration{WorkDriver: "mqtt", FeatureGates: gates(gateReplicaSet, gateNilExecutor, gateCleanUpCompleted, "Other")},
 				AddOnManagerConfiguration: &operatorv1.AddOnManagerConfiguration{FeatureGates: gates("AddonManagement")},
-				PlacementConfiguration:    &operatorv1.PlacementConfiguration{FeatureGates: gates("PlacementDebugServer")},
+				PlacementConfiguration:    &operatorv1.PlacementConfiguration{FeatureGates: gates(gatePlacementDebug, "SIGPlacementDecision")},
 			},
-			want:    Features{DefaultClusterSet: true, ResourceCleanup: true, ManifestWorkReplicaSet: true, NilExecutorValidating: true},
-			unknown: []string{"Nonsense", "Other"}, unsupported: []string{"ClusterImporter", "PlacementDebugServer", "registration driver grpc", "work driver mqtt"},
+			want:    Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, ManifestWorkReplicaSet: true, NilExecutorValidating: true, CleanUpCompletedManifestWork: true, PlacementDebugServer: true},
+			unknown: []string{"Nonsense", "Other"}, unsupported: []string{"ClusterImporter", "SIGPlacementDecision", "registration driver grpc", "work driver mqtt"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, unknown, unsupported := parseFeatures(tc.spec)
 			require.True(t, tc.want.Equal(f), "%+v", f)
+			require.Equal(t, tc.want.PlacementDebugServer, f.PlacementDebugServer)
 			require.Equal(t, tc.unknown, unknown)
 			require.Equal(t, tc.unsupported, unsupported)
 			d := Decide(state(t, func(s *State) { s.ClusterManager.Spec = tc.spec }))
@@ -228,6 +233,37 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
+// The certificate of the debug endpoint of placement is there while its gate is on.
+func TestTheDebugEndpointHasACertificateWhileItIsServed(t *testing.T) {
+	policy := certs.DefaultPolicy()
+	on := Features{PlacementDebugServer: true}
+	set, _, err := policy.Ensure(certs.Set{}, servingNames(on), now)
+	require.NoError(t, err)
+	debug := func(d Decision) (applied, deleted []string) {
+		for _, a := range d.Apply {
+			if a.Object.GetName() == operatorv1.SecretPlacementDebugServingCert {
+				applied = append(applied, a.Object.GetNamespace())
+			}
+		}
+		for _, t := range d.Delete {
+			deleted = append(deleted, t.Namespace+"/"+t.Name)
+		}
+		return applied, deleted
+	}
+	gate := operatorv1.ClusterManagerSpec{PlacementConfiguration: &operatorv1.PlacementConfiguration{
+		FeatureGates: []operatorv1.FeatureGate{{Feature: gatePlacementDebug, Mode: operatorv1.FeatureGateModeTypeEnable}},
+	}}
+	applied, deleted := debug(Decide(state(t, func(s *State) { s.ClusterManager.Spec, s.Certs, s.Held = gate, set, map[string]bool{} })))
+	require.Equal(t, []string{"open-cluster-management-hub"}, applied)
+	require.Empty(t, deleted)
+	applied, deleted = debug(Decide(state(t)))
+	require.Empty(t, applied)
+	require.Empty(t, deleted, "there is none")
+	_, deleted = debug(Decide(state(t, func(s *State) { s.Versions = map[string]string{operatorv1.SecretPlacementDebugServingCert: "1"} })))
+	require.Equal(t, []string{"open-cluster-management-hub/placement-debug-serving-cert"}, deleted)
+	require.True(t, on.Equal(Features{}), "the loops do not start again for it")
+}
+
 func TestReleases(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
@@ -235,4 +271,83 @@ func TestReleases(t *testing.T) {
 	}{{"1.2.4", "v1.2.3", true}, {"1.2.3", "v1.2.3", false}, {"1.2.2", "v1.2.3", false}, {"0.1.0", "v0.0.0-dev", true}, {"rubbish", "v0.1.0", false}, {"0.0.0-dev", "v0.1.0", false}} {
 		require.Equal(t, tc.want, newer(tc.a, tc.b), "%s %s", tc.a, tc.b)
 	}
+}
+
+func TestLabelsForClusters(t *testing.T) {
+	labelled := func(cm *operatorv1.ClusterManager) {
+		cm.Labels = map[string]string{"app": "x", "team": "a", "stage": "prod", "open-cluster-management.io/x": "y", operatorv1.LabelCreatedByClusterManager: "z"}
+	}
+	for name, tc := range map[string]struct {
+		sync bool
+		want map[string]string
+	}{
+		"those of the command line":                       {false, map[string]string{"team": "b"}},
+		"and the ClusterManager's own, where it is asked": {true, map[string]string{"team": "b", "stage": "prod"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := map[string]string{"team": "b"}
+			d := Decide(state(t, func(s *State) { s.ClusterManager, s.Labels, s.SyncLabels = theManager(labelled), given, tc.sync }))
+			require.Equal(t, tc.want, d.Features.Labels)
+			require.Equal(t, map[string]string{"team": "b"}, given)
+			require.False(t, d.Features.Equal(Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true}), "the loops start again with other labels")
+		})
+	}
+}
+
+func TestCheckLabels(t *testing.T) {
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		want   string
+	}{
+		"none":                   {nil, ""},
+		"plain ones":             {map[string]string{"team": "a", "example.com/x": ""}, ""},
+		"a key that is none":     {map[string]string{"a b": "x"}, `label key "a b"`},
+		"a value that is none":   {map[string]string{"a": "x y"}, `value "x y" of label a`},
+		"whose an object is":     {map[string]string{"open-cluster-management.io/cluster-name": "x"}, "choose another key"},
+		"another key of the API": {map[string]string{"cluster.open-cluster-management.io/clusterset": "x"}, "choose another key"},
+		"a key that looks alike": {map[string]string{"my-open-cluster-management.io/x": "y"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := CheckLabels(tc.labels)
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+}
+
+// TestAWebhookThatHangsHoldsNobodyUp: the API server waits for ten seconds at
+// most, and what happens then is decided for each of them.
+func TestAWebhookThatHangsHoldsNobodyUp(t *testing.T) {
+	policies := map[string]admissionregistrationv1.FailurePolicyType{}
+	note := func(name string, seconds *int32, policy *admissionregistrationv1.FailurePolicyType) {
+		require.NotNil(t, seconds, name)
+		require.NotNil(t, policy, name)
+		require.Positive(t, *seconds, name)
+		require.LessOrEqual(t, *seconds, int32(10), name)
+		policies[name] = *policy
+	}
+	for _, h := range hooks {
+		switch o := h.object("cluster-manager", nil).(type) {
+		case *admissionregistrationv1.MutatingWebhookConfiguration:
+			require.Len(t, o.Webhooks, 1)
+			note(o.Name, o.Webhooks[0].TimeoutSeconds, o.Webhooks[0].FailurePolicy)
+		case *admissionregistrationv1.ValidatingWebhookConfiguration:
+			require.Len(t, o.Webhooks, 1)
+			note(o.Name, o.Webhooks[0].TimeoutSeconds, o.Webhooks[0].FailurePolicy)
+		default:
+			t.Fatalf("%s is a %T", h.name, o)
+		}
+	}
+	require.Equal(t, map[string]admissionregistrationv1.FailurePolicyType{
+		"managedclustermutators.admission.cluster.open-cluster-management.io":             admissionregistrationv1.Fail,
+		"managedclustervalidators.admission.cluster.open-cluster-management.io":           admissionregistrationv1.Fail,
+		"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io": admissionregistrationv1.Fail,
+		"managedclustersetvalidators.admission.cluster.open-cluster-management.io":        admissionregistrationv1.Ignore,
+		"manifestworkreplicasetvalidators.admission.work.open-cluster-management.io":      admissionregistrationv1.Fail,
+		"manifestworkvalidators.admission.work.open-cluster-management.io":                admissionregistrationv1.Fail,
+		"placementvalidators.admission.cluster.open-cluster-management.io":                admissionregistrationv1.Ignore,
+	}, policies)
 }

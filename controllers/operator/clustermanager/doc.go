@@ -12,7 +12,7 @@
 // restart the loops, not the process.
 //
 // It owns the Secrets and the ConfigMap of operator.md 1.7, the twelve
-// CustomResourceDefinitions of the hub, the four webhook configurations, and
+// CustomResourceDefinitions of the hub, the six webhook configurations, and
 // the conditions and the finalizer of the ClusterManager. What the installer
 // applies (config/hub) it leaves alone.
 //

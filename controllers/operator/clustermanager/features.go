@@ -3,7 +3,12 @@
 package clustermanager
 
 import (
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
@@ -15,6 +20,10 @@ const (
 	gateAutoApproval      = "ManagedClusterAutoApproval"
 	gateNilExecutor       = "NilExecutorValidating"
 	gateReplicaSet        = "ManifestWorkReplicaSet"
+	gateCleanUpCompleted  = "CleanUpCompletedManifestWork"
+	gateClusterProfile    = "ClusterProfile"
+	gatePlacementDebug    = "PlacementDebugServer"
+	gateAddOnManagement   = "AddonManagement"
 )
 
 // Features are what the ClusterManager asks for.
@@ -27,16 +36,35 @@ type Features struct {
 	NilExecutorValidating bool
 	// ManifestWorkReplicaSet deploys works to placements.
 	ManifestWorkReplicaSet bool
+	// CleanUpCompletedManifestWork deletes complete works whose time to live is
+	// over.
+	CleanUpCompletedManifestWork bool
+	// AddOnManagement installs add-ons and rolls out their configurations.
+	AddOnManagement bool
+	// ClusterProfile keeps a ClusterProfile for each cluster in each namespace
+	// that is bound to a set with it.
+	ClusterProfile bool
+	// ProfilesServed is true when the API of ClusterProfiles is served, whoever
+	// installed it.
+	ProfilesServed bool
+	// PlacementDebugServer tells what placements select, and why, over HTTP. It is
+	// no matter of the loops.
+	PlacementDebugServer bool
 	// AutoApprove lists the users whose clusters need no person; empty unless
 	// the gate ManagedClusterAutoApproval is on.
 	AutoApprove []string
+	// Labels are put on the namespace and the RBAC objects of every cluster,
+	// beside those that say whose they are.
+	Labels map[string]string
 }
 
-// Equal tells whether both ask for the same.
+// Equal tells whether both ask the same of the loops.
 func (f Features) Equal(o Features) bool {
 	return f.DefaultClusterSet == o.DefaultClusterSet && f.ResourceCleanup == o.ResourceCleanup &&
 		f.NilExecutorValidating == o.NilExecutorValidating && f.ManifestWorkReplicaSet == o.ManifestWorkReplicaSet &&
-		slices.Equal(f.AutoApprove, o.AutoApprove)
+		f.CleanUpCompletedManifestWork == o.CleanUpCompletedManifestWork && f.AddOnManagement == o.AddOnManagement &&
+		f.ClusterProfile == o.ClusterProfile && f.ProfilesServed == o.ProfilesServed &&
+		slices.Equal(f.AutoApprove, o.AutoApprove) && maps.Equal(f.Labels, o.Labels)
 }
 
 // gate is one feature gate of a component.
@@ -50,13 +78,13 @@ type gate struct {
 var (
 	registrationGates = map[string]gate{
 		gateDefaultClusterSet: {on: true, supported: true}, gateResourceCleanup: {on: true, supported: true},
-		gateAutoApproval: {supported: true}, "V1beta1CSRAPICompatibility": {}, "ClusterProfile": {}, "ClusterImporter": {}, "NetworkPolicies": {},
+		gateAutoApproval: {supported: true}, "V1beta1CSRAPICompatibility": {}, gateClusterProfile: {supported: true}, "ClusterImporter": {}, "NetworkPolicies": {},
 	}
 	workGates = map[string]gate{
-		gateNilExecutor: {supported: true}, gateReplicaSet: {supported: true}, "CloudEventsDrivers": {}, "CleanUpCompletedManifestWork": {},
+		gateNilExecutor: {supported: true}, gateReplicaSet: {supported: true}, gateCleanUpCompleted: {supported: true}, "CloudEventsDrivers": {},
 	}
-	addonGates     = map[string]gate{"AddonManagement": {on: true, supported: true}}
-	placementGates = map[string]gate{"SIGPlacementDecision": {}, "PlacementDebugServer": {}}
+	addonGates     = map[string]gate{gateAddOnManagement: {on: true, supported: true}}
+	placementGates = map[string]gate{"SIGPlacementDecision": {}, gatePlacementDebug: {supported: true}}
 )
 
 // parseFeatures reads the gates of all components. unknown are names that no
@@ -87,18 +115,22 @@ func parseFeatures(spec operatorv1.ClusterManagerSpec) (f Features, unknown, uns
 	}
 	on := read(registrationGates, registration.FeatureGates)
 	f.DefaultClusterSet, f.ResourceCleanup = on[gateDefaultClusterSet], on[gateResourceCleanup]
+	f.ClusterProfile = on[gateClusterProfile]
 	if on[gateAutoApproval] {
 		f.AutoApprove = approvers(registration)
 	}
 	if spec.WorkConfiguration != nil {
 		on = read(workGates, spec.WorkConfiguration.FeatureGates)
 		f.NilExecutorValidating, f.ManifestWorkReplicaSet = on[gateNilExecutor], on[gateReplicaSet]
+		f.CleanUpCompletedManifestWork = on[gateCleanUpCompleted]
 	}
+	var addons []operatorv1.FeatureGate
 	if spec.AddOnManagerConfiguration != nil {
-		read(addonGates, spec.AddOnManagerConfiguration.FeatureGates)
+		addons = spec.AddOnManagerConfiguration.FeatureGates
 	}
+	f.AddOnManagement = read(addonGates, addons)[gateAddOnManagement]
 	if spec.PlacementConfiguration != nil {
-		read(placementGates, spec.PlacementConfiguration.FeatureGates)
+		f.PlacementDebugServer = read(placementGates, spec.PlacementConfiguration.FeatureGates)[gatePlacementDebug]
 	}
 	unsupported = append(unsupported, drivers(registration, spec.WorkConfiguration)...)
 	slices.Sort(unknown)
@@ -130,4 +162,33 @@ func drivers(registration operatorv1.RegistrationHubConfiguration, work *operato
 		out = append(out, "work driver "+work.WorkDriver)
 	}
 	return out
+}
+
+// labelPrefix begins the label keys that the API keeps to itself.
+const labelPrefix = "open-cluster-management.io"
+
+// synced are the labels of a ClusterManager that its clusters get too
+// (operator.md 2, --enable-sync-labels).
+func synced(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, labels)
+	maps.DeleteFunc(out, func(key, _ string) bool { return key == "app" || strings.HasPrefix(key, labelPrefix) })
+	return out
+}
+
+// CheckLabels refuses labels that cannot be put on the objects of clusters: keys
+// and values that Kubernetes does not take, and keys of the API itself.
+func CheckLabels(labels map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if faults := validation.IsQualifiedName(key); len(faults) > 0 {
+			return fmt.Errorf("label key %q: %s", key, strings.Join(faults, "; "))
+		}
+		if faults := validation.IsValidLabelValue(labels[key]); len(faults) > 0 {
+			return fmt.Errorf("value %q of label %s: %s", labels[key], key, strings.Join(faults, "; "))
+		}
+		if domain, _, _ := strings.Cut(key, "/"); domain == labelPrefix || strings.HasSuffix(domain, "."+labelPrefix) {
+			return fmt.Errorf("label key %q: keys below %s belong to the hub; choose another key", key, labelPrefix)
+		}
+	}
+	return nil
 }

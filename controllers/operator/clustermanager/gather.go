@@ -25,7 +25,7 @@ import (
 // gather reads the state from the collections. When the object is being deleted
 // it also carries the removal on, since what is left is only known by trying.
 func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) (State, error) {
-	s := State{ClusterManager: cm, Now: c.config.Clock.Now(), Versions: map[string]string{}, Held: map[string]bool{}, Loops: c.config.Loops.Err()}
+	s := State{ClusterManager: cm, Now: c.config.Clock.Now(), Versions: map[string]string{}, Held: map[string]bool{}, Loops: c.config.Loops.Err(), Labels: c.config.Labels, SyncLabels: c.config.SyncLabels}
 	if cm.DeletionTimestamp != nil {
 		return s, c.carryOn(ctx, &s)
 	}
@@ -43,6 +43,7 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 		}
 	}
 	slices.Sort(s.Split)
+	s.Profiles, _ = c.leading.profiles.Get(reconcile.Key{Name: crd.ClusterProfiles})
 	return s, c.gatherDefinitions(&s)
 }
 
@@ -72,24 +73,29 @@ func (c *Controller) gatherCertificates(s *State) error {
 	if bundle, ok := c.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle)); ok {
 		have.Bundle, s.Versions[operatorv1.ConfigMapCABundle] = bundle.bundle, bundle.version
 	}
+	features, _, _ := parseFeatures(s.ClusterManager.Spec)
+	names := servingNames(features)
 	for dns, name := range servingSecrets() {
 		if leaf, ok := c.collections.secrets[name].Get(inHub(name)); ok {
-			have.Leaves[dns], s.Versions[name] = leaf.pair, leaf.version
+			s.Versions[name] = leaf.version
+			if slices.Contains(names, dns) {
+				have.Leaves[dns] = leaf.pair
+			}
 		}
 	}
 	// What was made in the last pass is kept until the watch shows it: making
 	// it again would never end.
 	if c.made != nil && !reflect.DeepEqual(have, *c.made) {
-		if _, changed, err := c.config.Policy.Ensure(*c.made, ServingNames(), s.Now); err == nil && len(changed) == 0 && !c.replaced(have) {
+		if _, changed, err := c.config.Policy.Ensure(*c.made, names, s.Now); err == nil && len(changed) == 0 && !c.replaced(have, names) {
 			have = *c.made
 		}
 	}
-	set, changed, err := c.config.Policy.Ensure(have, ServingNames(), s.Now)
+	set, changed, err := c.config.Policy.Ensure(have, names, s.Now)
 	if err != nil {
 		return err
 	}
 	s.Certs, s.CertsNext = set, c.config.Policy.Next(set)
-	s.Stored = c.stored(set, s.Held)
+	s.Stored = c.stored(set, names, s.Held)
 	c.made = &set
 	if len(changed) > 0 {
 		c.log.Info("Certificates are renewed", "parts", []string(changed))
@@ -99,20 +105,22 @@ func (c *Controller) gatherCertificates(s *State) error {
 
 // replaced tells whether somebody else stored another good authority meanwhile:
 // then that one counts.
-func (c *Controller) replaced(have certs.Set) bool {
-	_, changed, err := c.config.Policy.Ensure(have, ServingNames(), c.config.Clock.Now())
+func (c *Controller) replaced(have certs.Set, names []string) bool {
+	_, changed, err := c.config.Policy.Ensure(have, names, c.config.Clock.Now())
 	return err == nil && len(changed) == 0
 }
 
 // stored tells whether the Secrets and the ConfigMap hold exactly this set; held
 // notes those that do, by name.
-func (c *Controller) stored(set certs.Set, held map[string]bool) bool {
+func (c *Controller) stored(set certs.Set, names []string, held map[string]bool) bool {
 	signer, _ := c.leading.signer.Get(inHub(operatorv1.SecretSigner))
 	held[operatorv1.SecretSigner] = reflect.DeepEqual(signer.pair, set.Signer)
 	bundle, _ := c.leading.bundle.Get(inHub(operatorv1.ConfigMapCABundle))
 	held[operatorv1.ConfigMapCABundle] = string(bundle.bundle) == string(set.Bundle)
 	all := held[operatorv1.SecretSigner] && held[operatorv1.ConfigMapCABundle]
-	for dns, name := range servingSecrets() {
+	secrets := servingSecrets()
+	for _, dns := range names {
+		name := secrets[dns]
 		leaf, _ := c.collections.secrets[name].Get(inHub(name))
 		held[name] = reflect.DeepEqual(leaf.pair, set.Leaves[dns])
 		all = all && held[name]

@@ -19,6 +19,7 @@ func servingSecrets() map[string]string {
 		dnsName(operatorv1.ServiceRegistrationWebhook): operatorv1.SecretRegistrationWebhookServingCert,
 		dnsName(operatorv1.ServiceWorkWebhook):         operatorv1.SecretWorkWebhookServingCert,
 		dnsName(operatorv1.ServiceAddOnWebhook):        operatorv1.SecretAddOnWebhookServingCert,
+		PlacementName():                                operatorv1.SecretPlacementDebugServingCert,
 	}
 }
 
@@ -29,6 +30,19 @@ func ServingNames() []string {
 	return []string{
 		dnsName(operatorv1.ServiceRegistrationWebhook), dnsName(operatorv1.ServiceWorkWebhook), dnsName(operatorv1.ServiceAddOnWebhook),
 	}
+}
+
+// PlacementName is the DNS name that the debug endpoint of placements is reached
+// by.
+func PlacementName() string { return dnsName(operatorv1.ServicePlacement) }
+
+// servingNames are all names that the features need a certificate for.
+func servingNames(f Features) []string {
+	names := ServingNames()
+	if f.PlacementDebugServer {
+		names = append(names, PlacementName())
+	}
+	return names
 }
 
 // tlsSecret holds a pair in the hub's namespace.
@@ -52,11 +66,11 @@ func bundleMap(owner string, bundle []byte) *corev1.ConfigMap {
 
 // certificates are the applies that make what is stored what is wanted: the
 // authorities before what they vouch for.
-func certificates(s State) []reconcile.Apply {
+func certificates(s State, f Features) []reconcile.Apply {
 	owner := s.ClusterManager.Name
 	all := []reconcile.Object{tlsSecret(owner, operatorv1.SecretSigner, s.Certs.Signer), bundleMap(owner, s.Certs.Bundle)}
 	secrets := servingSecrets()
-	for _, name := range ServingNames() {
+	for _, name := range servingNames(f) {
 		all = append(all, tlsSecret(owner, secrets[name], s.Certs.Leaves[name]))
 	}
 	var out []reconcile.Apply
@@ -66,4 +80,13 @@ func certificates(s State) []reconcile.Apply {
 		}
 	}
 	return out
+}
+
+// unused are the Secrets of certificates that nothing is served with any more.
+func unused(s State, f Features) []reconcile.Target {
+	name := operatorv1.SecretPlacementDebugServingCert
+	if f.PlacementDebugServer || s.Versions[name] == "" {
+		return nil
+	}
+	return []reconcile.Target{{Resource: secretsResource, Namespace: hub.ComponentNamespace, Name: name}}
 }

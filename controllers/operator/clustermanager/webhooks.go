@@ -19,25 +19,63 @@ type hook struct {
 	name, service, path       string
 	group, version, resources string
 	mutating                  bool
+	// failure is what happens while nobody answers.
+	failure admissionregistrationv1.FailurePolicyType
 }
 
-// hooks are the four of operator.md 1.4.
+// hooks are the four of operator.md 1.4, and one each for sets, sets of works and
+// placements.
+// None of them sees a status, a lease, a certificate request or a deletion: with
+// the hub's process away, clusters go on to report, to renew and to be taken
+// away. What a rule guards decides what happens to the rest meanwhile:
+//
+//   - clusters, mutating: Fail. Automatic acceptance trusts the stamped creator,
+//     and adoption of a namespace the stamped UID.
+//   - clusters, validating: Fail. Nobody may accept a cluster, move it between
+//     sets, or change another agent's while nobody looks.
+//   - bindings: Fail. A binding gives a namespace the clusters of a set.
+//   - works: Fail. A work without its check could run as somebody else.
+//   - sets of works: Fail. The hub makes the works with its own rights, so that
+//     nobody else asks whether their author may use the executor.
+//   - sets: Ignore. The rules catch mistakes early; the loops live with a set
+//     that is malformed, and nothing is protected by it.
+//   - placements: Ignore, for the same reason: one that cannot be followed keeps
+//     its decisions.
 var hooks = []hook{
 	{
 		name: "managedclustermutators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
 		path: webhook.PathMutateCluster, group: clusterv1.GroupName, version: "*", resources: "managedclusters", mutating: true,
+		failure: admissionregistrationv1.Fail,
 	},
 	{
 		name: "managedclustervalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
 		path: webhook.PathValidateCluster, group: clusterv1.GroupName, version: "*", resources: "managedclusters",
+		failure: admissionregistrationv1.Fail,
 	},
 	{
 		name: "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
 		path: webhook.PathValidateBinding, group: clusterv1.GroupName, version: "v1beta2", resources: "managedclustersetbindings",
+		failure: admissionregistrationv1.Fail,
+	},
+	{
+		name: "managedclustersetvalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
+		path: webhook.PathValidateSet, group: clusterv1.GroupName, version: "v1beta2", resources: "managedclustersets",
+		failure: admissionregistrationv1.Ignore,
+	},
+	{
+		name: "placementvalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
+		path: webhook.PathValidatePlacement, group: clusterv1.GroupName, version: "v1beta1", resources: "placements",
+		failure: admissionregistrationv1.Ignore,
 	},
 	{
 		name: "manifestworkvalidators.admission.work.open-cluster-management.io", service: operatorv1.ServiceWorkWebhook,
 		path: webhook.PathValidateWork, group: workv1.GroupName, version: "*", resources: "manifestworks",
+		failure: admissionregistrationv1.Fail,
+	},
+	{
+		name: "manifestworkreplicasetvalidators.admission.work.open-cluster-management.io", service: operatorv1.ServiceWorkWebhook,
+		path: webhook.PathValidateWorkSet, group: workv1.GroupName, version: "v1alpha1", resources: "manifestworkreplicasets",
+		failure: admissionregistrationv1.Fail,
 	},
 }
 
@@ -50,7 +88,7 @@ func inventory(name string) map[string]string {
 
 // object is the configuration, verified by the authorities in the bundle.
 func (h hook) object(owner string, bundle []byte) reconcile.Object {
-	fail, none, timeout := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone, int32(hookTimeout)
+	fail, none, timeout := h.failure, admissionregistrationv1.SideEffectClassNone, int32(hookTimeout)
 	all, port := admissionregistrationv1.AllScopes, int32(hub.WebhookPort)
 	client := admissionregistrationv1.WebhookClientConfig{
 		Service:  &admissionregistrationv1.ServiceReference{Namespace: hub.Namespace, Name: h.service, Path: &h.path, Port: &port},

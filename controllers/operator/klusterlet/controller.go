@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
@@ -54,6 +55,9 @@ type Options struct {
 	Registration Registration
 	// WorkProblem is why works are not carried out; empty while they are.
 	WorkProblem func() string
+	// Hubs is what of the list of hubs does not work, empty while nothing or
+	// without a list; a change comes with a Wake.
+	Hubs func() string
 	// Accepted tells whether the hub grants the agent its rights, as far as it
 	// is known; a change makes the hub be asked again.
 	Accepted func() bool
@@ -69,7 +73,7 @@ type Controller struct {
 	o           Options
 	queue       *reconcile.Queue
 	execute     *reconcile.Executor
-	klusterlets *watch.Collection[*operatorv1.Klusterlet]
+	klusterlets *watch.Collection[seen]
 	definitions []*watch.Collection[Definition]
 
 	bootstrap, hub asker
@@ -83,7 +87,7 @@ func New(o Options) *Controller {
 		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Spoke, LoopName, o.Clock),
 		bootstrap: asker{clock: o.Clock, userAgent: o.UserAgent, brief: true}, hub: asker{clock: o.Clock, userAgent: o.UserAgent},
 	}
-	c.klusterlets = watch.New(watch.Options[*operatorv1.Klusterlet]{
+	c.klusterlets = watch.New(watch.Options[seen]{
 		Client: o.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name=" + o.Name, Log: o.Log, Keep: keepKlusterlet(o.Log),
 	})
 	wake := func(reconcile.Key) { c.Wake() }
@@ -99,14 +103,28 @@ func New(o Options) *Controller {
 	return c
 }
 
-func keepKlusterlet(log logr.Logger) func(*unstructured.Unstructured) (*operatorv1.Klusterlet, bool) {
-	return func(u *unstructured.Unstructured) (*operatorv1.Klusterlet, bool) {
+// seen is what is kept of the Klusterlet. Its definition lets pass what cannot be
+// read, such as a number of hours that no clock counts: problem says so, and the
+// spec is empty then.
+type seen struct {
+	klusterlet *operatorv1.Klusterlet
+	problem    string
+}
+
+func keepKlusterlet(log logr.Logger) func(*unstructured.Unstructured) (seen, bool) {
+	return func(u *unstructured.Unstructured) (seen, bool) {
 		u.SetManagedFields(nil)
 		k, err := typed.FromUnstructured[operatorv1.Klusterlet](u)
-		if err != nil {
-			log.Error(err, "Klusterlet cannot be read and is left out", "klusterlet", u.GetName())
+		if err == nil {
+			return seen{klusterlet: k}, true
 		}
-		return k, err == nil
+		problem := "the spec cannot be read, and what runs is left as it is: " + err.Error()
+		delete(u.Object, "spec")
+		if k, err = typed.FromUnstructured[operatorv1.Klusterlet](u); err != nil {
+			log.Error(err, "Klusterlet cannot be read and is left out", "klusterlet", u.GetName())
+			return seen{}, false
+		}
+		return seen{k, problem}, true
 	}
 }
 
@@ -139,12 +157,15 @@ func (c *Controller) Collections() []interface{ Run(context.Context) error } {
 }
 
 func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	k, ok := c.klusterlets.Get(key)
+	is, ok := c.klusterlets.Get(key)
 	if !ok {
 		c.o.Registration.Configure(nil)
 		return reconcile.Result{}, nil
 	}
-	p := Decide(c.gather(ctx, k))
+	k := is.klusterlet
+	s := c.gather(ctx, k)
+	s.Unreadable = is.problem
+	p := Decide(s)
 	if p.Object == nil {
 		c.o.Registration.Configure(nil)
 		if p.Remove {
@@ -164,7 +185,7 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 	s := State{
 		Now: c.o.Clock.Now(), Klusterlet: k, Wanted: c.o.Definitions, Live: map[string]Definition{},
 		Version: c.o.Version, Namespace: c.o.Namespace, Registration: c.o.Registration.Report(), WorkProblem: c.o.WorkProblem(),
-		Trouble: c.o.Trouble(),
+		Trouble: c.o.Trouble(), Hubs: c.o.Hubs(),
 	}
 	for i, u := range c.o.Definitions {
 		if d, ok := c.definitions[i].Get(reconcile.Key{Name: u.GetName()}); ok {
@@ -187,12 +208,22 @@ func (c *Controller) gatherAccess(ctx context.Context, s *State) {
 	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
 		s.HubSecret = secret.Data
 		kept := credential.ReadKept(secret, true)
-		s.Hub = Access{Problem: kept.Problem}
+		s.Hub = access.Answer{Problem: kept.Problem}
 		if kept.Config != nil && kept.Identity.Cluster != "" && s.Registration.Unusable == "" {
-			s.Hub = c.hub.ask(ctx, string(secret.UID)+secret.ResourceVersion, kept.Config, hubRights(kept.Identity.Cluster))
+			s.Hub = c.hub.ask(ctx, string(secret.UID)+secret.ResourceVersion, kept.Config, access.Hub(kept.Identity.Cluster))
 		}
 	}
-	secret, ok := c.secret(operatorv1.SecretBootstrapHubKubeconfig)
+	c.gatherBootstrap(ctx, s)
+}
+
+// gatherBootstrap reads the bootstrap secret in use, and asks its hub about it
+// if something is wrong with the kept access.
+func (c *Controller) gatherBootstrap(ctx context.Context, s *State) {
+	if s.Registration.Bootstrap == "" {
+		// None of several is in use, and the registration says why.
+		return
+	}
+	secret, ok := c.secret(s.Registration.Bootstrap)
 	if !ok {
 		return
 	}
@@ -202,13 +233,13 @@ func (c *Controller) gatherAccess(ctx context.Context, s *State) {
 	}
 	if s.silent() {
 		// Both kubeconfigs go to one hub while there is a session.
-		s.Bootstrap = Access{Problem: "it goes to the same hub"}
+		s.Bootstrap = access.Answer{Problem: "it goes to the same hub"}
 		return
 	}
-	read := credential.ReadBootstrap(secret, true)
-	s.Bootstrap = Access{Problem: read.Problem}
+	read := credential.ReadBootstrap(secret.Name, secret.Data)
+	s.Bootstrap = access.Answer{Problem: read.Problem}
 	if read.Config != nil {
-		s.Bootstrap = c.bootstrap.ask(ctx, read.Digest, read.Config, bootstrapRights())
+		s.Bootstrap = c.bootstrap.ask(ctx, read.Digest, read.Config, access.Bootstrap())
 	}
 }
 

@@ -3,6 +3,7 @@
 package klusterlet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -41,18 +43,6 @@ const (
 	stopRetry = 100 * time.Millisecond
 )
 
-// Access is what the hub says about a kubeconfig.
-type Access struct {
-	// Problem is why the hub could not be asked, empty when it could.
-	Problem string
-	// Refused tells that the hub does not know the identity, or that it may not
-	// do what Missing lists.
-	Refused bool
-	Missing []string
-}
-
-func (a Access) granted() bool { return a.Problem == "" && !a.Refused }
-
 // Definition is what the cluster has of a definition.
 type Definition struct {
 	// ResourceVersion is empty when the definition is absent.
@@ -67,6 +57,8 @@ type Definition struct {
 type State struct {
 	Now        time.Time
 	Klusterlet *operatorv1.Klusterlet
+	// Unreadable is why its spec cannot be read, empty when it can.
+	Unreadable string
 	// Wanted are the definitions to apply, Live what there is of them by name.
 	Wanted []*unstructured.Unstructured
 	Live   map[string]Definition
@@ -77,9 +69,11 @@ type State struct {
 	// BootstrapSecret and HubSecret are the data of the secrets; nil: absent.
 	BootstrapSecret, HubSecret map[string][]byte
 	// Bootstrap and Hub are what the hub says about them.
-	Bootstrap, Hub Access
+	Bootstrap, Hub access.Answer
 	// Trouble is what of the talk with the hub fails.
 	Trouble agent.Trouble
+	// Hubs is what of a list of hubs does not work.
+	Hubs string
 	// WorkProblem is why works are not carried out, empty while they are.
 	WorkProblem string
 }
@@ -111,6 +105,7 @@ func Decide(s State) Plan {
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
 	asked := read(s.Klusterlet, s.Namespace)
+	asked.invalid = cmp.Or(s.Unreadable, asked.invalid)
 	next.Status.ObservedGeneration = next.Generation
 	s.spec(next, asked)
 	s.running(next)
@@ -194,6 +189,9 @@ func (s State) spec(k *operatorv1.Klusterlet, asked requested) {
 	} else {
 		s.set(k, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied, "Definitions and settings are applied")
 	}
+	if s.Unreadable != "" {
+		return
+	}
 	if len(asked.unknown) > 0 {
 		s.set(k, operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
 			"There are no feature gates with these names: "+strings.Join(asked.unknown, ", "))
@@ -238,8 +236,11 @@ func (s State) connection(k *operatorv1.Klusterlet) time.Duration {
 		parts = append(parts, s.Registration.Message)
 	default:
 	}
+	if s.Registration.Bootstrap != "" {
+		parts = append(parts, s.Hubs)
+	}
 	s.set(k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionTrue, bootstrap+","+hub, sentences(parts))
-	if !s.silent() && (hub == operatorv1.ReasonHubKubeConfigUnauthorized || s.Hub.Problem != "" || !s.Bootstrap.granted()) {
+	if !s.silent() && (hub == operatorv1.ReasonHubKubeConfigUnauthorized || s.Hub.Problem != "" || !s.Bootstrap.Granted()) {
 		return unauthorizedRetry
 	}
 	return 0
@@ -280,16 +281,29 @@ func (s State) hubReason() (reason, message string) {
 	case s.Hub.Problem != "":
 		return operatorv1.ReasonHubKubeConfigError, "The kept access does not work: " + s.Hub.Problem
 	case s.Hub.Refused:
-		return operatorv1.ReasonHubKubeConfigUnauthorized, "The hub does not grant the agent its rights" + list(s.Hub.Missing) + "; it may not have accepted the cluster yet"
+		return operatorv1.ReasonHubKubeConfigUnauthorized, refusal(s.Hub.Missing)
 	}
 	return "", ""
+}
+
+// refusal says what the hub does not grant. An agent that may not even see its
+// own ManagedCluster has nothing at all; a list of all rights would hide why.
+func refusal(missing []string) string {
+	for _, right := range missing {
+		if strings.HasPrefix(right, "get managedclusters.") {
+			return "The hub does not let the agent see its ManagedCluster: the cluster was not accepted yet, or it was removed from the hub (join it again to ask anew)"
+		}
+	}
+	return "The hub does not grant the agent its rights" + list(missing)
 }
 
 // bootstrapReason is the half of the reason that is about the bootstrap secret.
 func (s State) bootstrapReason() (reason, message string) {
 	switch {
+	case s.Registration.Bootstrap == "":
+		return operatorv1.ReasonBootstrapSecretError, cmp.Or(s.Hubs, "A hub is being chosen")
 	case s.BootstrapSecret == nil || len(s.BootstrapSecret[clusterv1.SecretKeyKubeconfig]) == 0:
-		return operatorv1.ReasonBootstrapSecretMissing, "Secret " + clusterv1.SecretBootstrapHubKubeconfig + " with key kubeconfig is missing"
+		return operatorv1.ReasonBootstrapSecretMissing, "Secret " + s.Registration.Bootstrap + " with key kubeconfig is missing"
 	case s.Bootstrap.Problem != "":
 		return operatorv1.ReasonBootstrapSecretError, "The bootstrap kubeconfig does not work: " + s.Bootstrap.Problem
 	case s.Bootstrap.Refused:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -13,9 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
+
+// bootstrap is the secret in use.
+const bootstrap = operatorv1.SecretBootstrapHubKubeconfig
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
@@ -37,7 +42,7 @@ func serving(change ...func(*operatorv1.Klusterlet)) State {
 		Now: now, Klusterlet: k, Version: "v1.2.0", Namespace: operatorv1.NamespaceAgent, Wanted: []*unstructured.Unstructured{definition("works"), definition("claims")},
 		Live: map[string]Definition{
 			"works": {ResourceVersion: "7", Version: "v1.2.0", Established: true}, "claims": {ResourceVersion: "8", Version: "v1.1.0", Established: true}},
-		Registration: credential.Report{Phase: credential.PhaseServing},
+		Registration: credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseServing},
 		HubSecret:    map[string][]byte{"kubeconfig": []byte("k"), "cluster-name": []byte("c1")}, BootstrapSecret: map[string][]byte{"kubeconfig": []byte("k")},
 	}
 }
@@ -67,7 +72,7 @@ func TestServedKlusterlet(t *testing.T) {
 	require.Equal(t, "klusterlet", u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
 	require.Equal(t, "v1.2.0", u.GetAnnotations()[operatorv1.AnnotationVersion])
 	require.False(t, p.Keep)
-	require.Equal(t, &agent.Settings{ClusterName: "c1", AgentName: "uid", Claims: true, HealthPeriod: time.Minute, MaxClaims: 20}, p.Settings)
+	require.Equal(t, &agent.Settings{ClusterName: "c1", AgentName: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20}, p.Settings)
 	require.Zero(t, p.RequeueAfter)
 }
 
@@ -123,7 +128,7 @@ func TestHubConnection(t *testing.T) {
 		"the kept access does not work": {func(s *State) { s.Hub.Problem = "no route" },
 			"BootstrapSecretFunctional,HubKubeConfigError", "no route", 30 * time.Second},
 		"the certificate expired": {func(s *State) {
-			s.Registration = credential.Report{Phase: credential.PhaseConnecting, Unusable: "the certificate expired at noon", Message: "asking"}
+			s.Registration = credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseConnecting, Unusable: "the certificate expired at noon", Message: "asking"}
 		}, "BootstrapSecretFunctional,HubKubeConfigError", "The kept access cannot be used: the certificate expired at noon. asking", 0},
 		"the hub does not answer any more": {func(s *State) {
 			s.Trouble = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-5 * time.Second)}
@@ -132,14 +137,20 @@ func TestHubConnection(t *testing.T) {
 		"the hub refuses the agent": {func(s *State) {
 			s.Trouble = agent.Trouble{Problem: "renewing: Unauthorized", Since: now.Add(-time.Minute), Refused: true}
 		}, "BootstrapSecretFunctional,HubKubeConfigUnauthorized", "The hub refuses the agent since 2026-01-01T11:59:00Z: renewing: Unauthorized", 30 * time.Second},
-		"not accepted yet: asked again": {func(s *State) { s.Hub = Access{Refused: true, Missing: []string{"get leases"}} },
+		"not accepted yet: asked again": {func(s *State) { s.Hub = access.Answer{Refused: true, Missing: []string{"get leases"}} },
 			"BootstrapSecretFunctional,HubKubeConfigUnauthorized", "get leases", 30 * time.Second},
-		"the bootstrap token is refused": {func(s *State) { s.HubSecret, s.Bootstrap = nil, Access{Refused: true, Missing: []string{"x"}} },
+		"the bootstrap token is refused": {func(s *State) { s.HubSecret, s.Bootstrap = nil, access.Answer{Refused: true, Missing: []string{"x"}} },
 			"BootstrapSecretUnauthorized,HubKubeConfigSecretMissing", "refuses the bootstrap kubeconfig: x", 30 * time.Second},
-		"the bootstrap hub is away": {func(s *State) { s.HubSecret, s.Bootstrap = nil, Access{Problem: "timeout"} },
+		"the bootstrap hub is away": {func(s *State) { s.HubSecret, s.Bootstrap = nil, access.Answer{Problem: "timeout"} },
 			"BootstrapSecretError,HubKubeConfigSecretMissing", "timeout", 30 * time.Second},
+		"no hub of several is usable": {func(s *State) {
+			s.HubSecret, s.Registration.Bootstrap, s.Hubs = nil, "", "no hub of the list is usable: hub-1: refused"
+		}, "BootstrapSecretError,HubKubeConfigSecretMissing", "missing. no hub of the list is usable: hub-1: refused", 0},
+		"the hub in use is away and no other is usable": {func(s *State) {
+			s.Trouble, s.Hubs = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-time.Minute)}, "secret hub-1 is still in use"
+		}, "BootstrapSecretFunctional,HubKubeConfigError", "timeout. secret hub-1 is still in use", 0},
 		"what the registration waits for is said": {func(s *State) {
-			s.HubSecret, s.Registration = nil, credential.Report{Phase: credential.PhaseWaiting, Message: "request c1-x waits"}
+			s.HubSecret, s.Registration = nil, credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseWaiting, Message: "request c1-x waits"}
 		}, "BootstrapSecretFunctional,HubKubeConfigSecretMissing", "request c1-x waits", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +171,7 @@ func TestHubConnection(t *testing.T) {
 
 func TestDenialIsAnEventOnce(t *testing.T) {
 	s := serving()
-	s.HubSecret, s.Registration = nil, credential.Report{Phase: credential.PhaseDenied, Message: "denied: no"}
+	s.HubSecret, s.Registration = nil, credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseDenied, Message: "denied: no"}
 	p := Decide(s)
 	require.Len(t, p.Events, 1)
 	require.Equal(t, "CertificateRequestDenied", p.Events[0].Reason)
@@ -188,6 +199,14 @@ func TestRemoval(t *testing.T) {
 	require.False(t, Decide(s).Remove, "it is removed already, or was never ours")
 }
 
+func several(timeout int32, names ...string) operatorv1.BootstrapKubeConfigs {
+	list := &operatorv1.LocalSecretsConfig{HubConnectionTimeoutSeconds: timeout}
+	for _, name := range names {
+		list.KubeConfigSecrets = append(list.KubeConfigSecrets, operatorv1.KubeConfigSecret{Name: name})
+	}
+	return operatorv1.BootstrapKubeConfigs{Type: operatorv1.BootstrapKubeConfigTypeLocalSecrets, LocalSecretsConfig: list}
+}
+
 func TestSpec(t *testing.T) {
 	enable, disable := operatorv1.FeatureGateModeTypeEnable, operatorv1.FeatureGateModeTypeDisable
 	for name, tc := range map[string]struct {
@@ -197,20 +216,31 @@ func TestSpec(t *testing.T) {
 		message    string
 		keep       bool
 	}{
+		"properties are reported where their gate is on": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProperty", Mode: enable}}}
+			},
+			want: func(s *agent.Settings) { s.Properties = true },
+		},
 		"settings are taken over": {
 			change: func(s *operatorv1.KlusterletSpec) {
 				s.Namespace = operatorv1.NamespaceAgent
-				s.WorkConfiguration = &operatorv1.WorkAgentConfiguration{AppliedManifestWorkEvictionGracePeriod: &metav1.Duration{Duration: time.Minute}}
+				s.WorkConfiguration = &operatorv1.WorkAgentConfiguration{
+					AppliedManifestWorkEvictionGracePeriod: &metav1.Duration{Duration: time.Minute},
+					FeatureGates:                           []operatorv1.FeatureGate{{Feature: "RawFeedbackJsonString", Mode: enable}},
+				}
 				s.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
 				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
 					ClientCertExpirationSeconds: 3600, ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/a": "1", "b": "2"},
-					FeatureGates:              []operatorv1.FeatureGate{{Feature: "ClusterClaim", Mode: disable}},
-					ClusterClaimConfiguration: &operatorv1.ClusterClaimConfiguration{MaxCustomClusterClaims: 5, ReservedClusterClaimSuffixes: []string{".x"}}}
+					FeatureGates:                      []operatorv1.FeatureGate{{Feature: "ClusterClaim", Mode: disable}, {Feature: "AddonManagement", Mode: disable}},
+					AddOnKubeClientRegistrationDriver: &operatorv1.AddOnRegistrationDriver{AuthType: "token", Token: &operatorv1.TokenConfig{ExpirationSeconds: 7200}},
+					ClusterClaimConfiguration:         &operatorv1.ClusterClaimConfiguration{MaxCustomClusterClaims: 5, ReservedClusterClaimSuffixes: []string{".x"}}}
 			},
 			want: func(s *agent.Settings) {
 				s.ExternalServerURLs = []agent.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
 				s.CertificateSeconds, s.Annotations = 3600, map[string]string{"agent.open-cluster-management.io/a": "1"}
-				s.EvictionGrace = time.Minute
+				s.EvictionGrace, s.RawFeedback = time.Minute, true
+				s.AddOns, s.AddOnDriver, s.AddOnTokenSeconds = false, "token", 7200
 				s.Claims, s.MaxClaims, s.ReservedSuffixes = false, 5, []string{".x"}
 			},
 		},
@@ -224,20 +254,47 @@ func TestSpec(t *testing.T) {
 			change: func(s *operatorv1.KlusterletSpec) {
 				s.DeployOption.Mode, s.ImagePullSpec, s.Namespace = operatorv1.InstallModeHosted, "example.com/agent:v1", "open-cluster-management-x"
 				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
-					ClientCertExpirationSeconds: 7200, ClusterLabels: map[string]string{"a": "b"},
+					ClientCertExpirationSeconds: 7200, BootstrapKubeConfigs: operatorv1.BootstrapKubeConfigs{Type: operatorv1.BootstrapKubeConfigTypeLocalSecrets},
 					RegistrationDriver: operatorv1.RegistrationDriver{AuthType: "grpc"},
-					FeatureGates:       []operatorv1.FeatureGate{{Feature: "MultipleHubs", Mode: enable}, {Feature: "ClusterProperty", Mode: disable}}}
+					FeatureGates:       []operatorv1.FeatureGate{{Feature: "V1beta1CSRAPICompatibility", Mode: enable}, {Feature: "ClusterProperty", Mode: disable}}}
 			},
 			want:       func(s *agent.Settings) { s.CertificateSeconds = 7200 },
 			conditions: map[string]string{"SpecSupported": "False NotSupported", "ValidFeatureGates": "True FeatureGatesAllValid"},
-			message: "deployOption.mode Hosted, imagePullSpec, namespace (install the agent there), registrationConfiguration.clusterLabels, " +
-				"registrationConfiguration.featureGates MultipleHubs, registrationConfiguration.registrationDriver grpc",
+			message: "deployOption.mode Hosted, imagePullSpec, namespace (install the agent there), registrationConfiguration.bootstrapKubeConfigs (enable the feature gate MultipleHubs), " +
+				"registrationConfiguration.featureGates V1beta1CSRAPICompatibility, registrationConfiguration.registrationDriver grpc",
 		},
 		"an image of the field's repositories means ours": {
 			change: func(s *operatorv1.KlusterletSpec) {
 				s.ImagePullSpec = "quay.io/open-cluster-management/registration-operator:v1"
 			},
 			conditions: map[string]string{"SpecSupported": "True AllFieldsSupported"},
+		},
+		"several hubs and labels": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+					ClusterLabels:        map[string]string{"region": "north"},
+					FeatureGates:         []operatorv1.FeatureGate{{Feature: "MultipleHubs", Mode: enable}},
+					BootstrapKubeConfigs: several(240, "hub-1", "hub-2"),
+				}
+			},
+			want: func(s *agent.Settings) {
+				s.Labels, s.Hubs, s.HubTimeout = map[string]string{"region": "north"}, []string{"hub-1", "hub-2"}, 4*time.Minute
+			},
+			conditions: map[string]string{"SpecSupported": "True AllFieldsSupported", "Applied": "True KlusterletApplied"},
+		},
+		"a list without a timeout has the default": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+					FeatureGates: []operatorv1.FeatureGate{{Feature: "MultipleHubs", Mode: enable}}, BootstrapKubeConfigs: several(0, "hub-1", "hub-2")}
+			},
+			want: func(s *agent.Settings) { s.Hubs, s.HubTimeout = []string{"hub-1", "hub-2"}, 10*time.Minute },
+		},
+		"fewer than two hubs": {
+			change: func(s *operatorv1.KlusterletSpec) {
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+					FeatureGates: []operatorv1.FeatureGate{{Feature: "MultipleHubs", Mode: enable}}, BootstrapKubeConfigs: several(0, "hub-1")}
+			},
+			conditions: map[string]string{"Applied": "False KlusterletApplyFailed"}, keep: true,
 		},
 		"settings that cannot work change nothing": {
 			change: func(s *operatorv1.KlusterletSpec) {
@@ -249,7 +306,7 @@ func TestSpec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Decide(serving(func(k *operatorv1.Klusterlet) { tc.change(&k.Spec) }))
-			want := &agent.Settings{ClusterName: "c1", AgentName: "uid", Claims: true, HealthPeriod: time.Minute, MaxClaims: 20}
+			want := &agent.Settings{ClusterName: "c1", AgentName: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20}
 			if tc.want != nil {
 				tc.want(want)
 			}
@@ -273,4 +330,21 @@ func TestAHubThatIsAwayForAMomentIsNotTold(t *testing.T) {
 	p := Decide(s)
 	require.Equal(t, "False HubConnectionFunctional", conditions(t, p)["HubConnectionDegraded"])
 	require.Equal(t, 3*time.Second, p.RequeueAfter, "it is looked again when it has lasted")
+}
+
+func TestSpecThatCannotBeReadEndsNothing(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "operator.open-cluster-management.io/v1", "kind": "Klusterlet",
+		"metadata": map[string]any{"name": "klusterlet", "generation": int64(2)},
+		// The definition's pattern takes it.
+		"spec": map[string]any{"workConfiguration": map[string]any{"appliedManifestWorkEvictionGracePeriod": "99999999999999999999h"}},
+	}}
+	is, ok := keepKlusterlet(logr.Discard())(u)
+	require.True(t, ok, "what is not kept counts as removed, and ends the registration")
+	s := serving()
+	s.Klusterlet, s.Unreadable = is.klusterlet, is.problem
+	p := Decide(s)
+	require.True(t, p.Keep)
+	require.Equal(t, "False KlusterletApplyFailed", conditions(t, p)["Applied"])
+	require.NotContains(t, conditions(t, p), "SpecSupported", "nobody knows what it asks for")
 }

@@ -6,29 +6,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
-// Feature gates of an agent (operator.md 4).
-const (
-	gateClusterClaim    = "ClusterClaim"
-	gateAddonManagement = "AddonManagement"
-)
-
-// gate is what is known of a feature gate.
-type gate struct{ enabled, served bool }
-
-func registrationGates() map[string]gate {
-	return map[string]gate{
-		gateClusterClaim: {enabled: true, served: true}, gateAddonManagement: {enabled: true, served: true},
-		"ClusterProperty": {}, "V1beta1CSRAPICompatibility": {}, "MultipleHubs": {}, "NetworkPolicies": {},
-	}
-}
-
-func workGates() map[string]gate {
-	return map[string]gate{"ExecutorValidatingCaches": {}, "RawFeedbackJsonString": {}}
+// registrationGates are those of the agent, and one of the operator.
+func registrationGates() map[string]agent.Gate {
+	gates := agent.Gates()
+	gates["NetworkPolicies"] = agent.Gate{}
+	return gates
 }
 
 // requested is what a spec asks of this layout.
@@ -45,7 +34,7 @@ type requested struct {
 // read understands the spec of a Klusterlet whose agent runs in namespace.
 func read(k *operatorv1.Klusterlet, namespace string) requested {
 	r := requested{settings: agent.Settings{
-		ClusterName: k.Spec.ClusterName, AgentName: string(k.UID), Claims: true,
+		ClusterName: k.Spec.ClusterName, AgentName: string(k.UID), Claims: true, AddOns: true,
 		HealthPeriod: agent.DefaultHealthPeriod, MaxClaims: agent.DefaultMaxClaims,
 	}}
 	for _, e := range k.Spec.ExternalServerURLs {
@@ -57,12 +46,13 @@ func read(k *operatorv1.Klusterlet, namespace string) requested {
 		r.readRegistration(c)
 	}
 	if c := k.Spec.WorkConfiguration; c != nil {
-		r.readGates("workConfiguration", workGates(), c.FeatureGates)
+		gates := r.readGates("workConfiguration", agent.WorkGates(), c.FeatureGates)
+		r.settings.RawFeedback = gates[agent.GateRawFeedback].Enabled
 		if grace := c.AppliedManifestWorkEvictionGracePeriod; grace != nil {
 			r.settings.EvictionGrace = grace.Duration
 		}
 	}
-	if err := r.settings.Validate(); err != nil {
+	if err := r.settings.Validate(); err != nil && r.invalid == "" {
 		r.invalid = err.Error()
 	}
 	slices.Sort(r.unknown)
@@ -96,27 +86,53 @@ func (r *requested) readRegistration(c *operatorv1.RegistrationConfiguration) {
 		r.settings.MaxClaims, r.settings.ReservedSuffixes = int(claims.MaxCustomClusterClaims), claims.ReservedClusterClaimSuffixes
 	}
 	gates := r.readGates("registrationConfiguration", registrationGates(), c.FeatureGates)
-	r.settings.Claims = gates[gateClusterClaim].enabled
-	r.refuse(len(c.ClusterLabels) > 0, "registrationConfiguration.clusterLabels")
-	r.refuse(c.BootstrapKubeConfigs.Type == operatorv1.BootstrapKubeConfigTypeLocalSecrets, "registrationConfiguration.bootstrapKubeConfigs")
+	r.settings.Claims, r.settings.Properties = gates[agent.GateClusterClaim].Enabled, gates[agent.GateClusterProperty].Enabled
+	r.settings.AddOns = gates[agent.GateAddonManagement].Enabled
+	r.settings.Labels = c.ClusterLabels
+	r.readHubs(c.BootstrapKubeConfigs, gates[agent.GateMultipleHubs].Enabled)
 	driver := c.RegistrationDriver.AuthType
 	r.refuse(driver != "" && driver != "csr", "registrationConfiguration.registrationDriver "+driver)
-	r.refuse(c.AddOnKubeClientRegistrationDriver != nil && c.AddOnKubeClientRegistrationDriver.AuthType == "token",
-		"registrationConfiguration.addOnKubeClientRegistrationDriver token")
+	if d := c.AddOnKubeClientRegistrationDriver; d != nil {
+		r.settings.AddOnDriver = addonv1alpha1.DriverType(d.AuthType)
+		if d.Token != nil {
+			r.settings.AddOnTokenSeconds = d.Token.ExpirationSeconds
+		}
+	}
+}
+
+// readHubs reads the list of hubs to choose from.
+func (r *requested) readHubs(b operatorv1.BootstrapKubeConfigs, enabled bool) {
+	const field = "registrationConfiguration.bootstrapKubeConfigs"
+	if b.Type != operatorv1.BootstrapKubeConfigTypeLocalSecrets {
+		return
+	}
+	r.refuse(!enabled, field+" (enable the feature gate MultipleHubs)")
+	switch list := b.LocalSecretsConfig; {
+	case !enabled:
+	case list == nil || len(list.KubeConfigSecrets) < 2:
+		r.invalid = field + ".localSecretsConfig.kubeConfigSecrets: name at least two secrets"
+	default:
+		for _, secret := range list.KubeConfigSecrets {
+			r.settings.Hubs = append(r.settings.Hubs, secret.Name)
+		}
+		if r.settings.HubTimeout = time.Duration(list.HubConnectionTimeoutSeconds) * time.Second; r.settings.HubTimeout == 0 {
+			r.settings.HubTimeout = agent.DefaultHubTimeout
+		}
+	}
 }
 
 // readGates switches the known gates, and notes those that do not exist and
 // those that are switched on though nothing serves them.
-func (r *requested) readGates(field string, known map[string]gate, asked []operatorv1.FeatureGate) map[string]gate {
+func (r *requested) readGates(field string, known map[string]agent.Gate, asked []operatorv1.FeatureGate) map[string]agent.Gate {
 	for _, a := range asked {
 		g, ok := known[a.Feature]
 		if !ok {
 			r.unknown = append(r.unknown, a.Feature)
 			continue
 		}
-		g.enabled = a.Mode == operatorv1.FeatureGateModeTypeEnable
+		g.Enabled = a.Mode == operatorv1.FeatureGateModeTypeEnable
 		known[a.Feature] = g
-		r.refuse(g.enabled && !g.served, fmt.Sprintf("%s.featureGates %s", field, a.Feature))
+		r.refuse(g.Enabled && !g.Served, fmt.Sprintf("%s.featureGates %s", field, a.Feature))
 	}
 	return known
 }

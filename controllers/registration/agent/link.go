@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -65,18 +66,20 @@ func NewLink(c *kubeconfig.Config, userAgent string) (*Link, error) {
 			return nil, err
 		}
 	}
-	proxy := http.ProxyFromEnvironment
+	l.transport = &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: l.dialer.DialContext, TLSClientConfig: secured,
+		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: 4,
+		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: silenceTimeout, PingTimeout: answerTimeout},
+	}
 	if c.ProxyURL != "" {
 		u, err := url.Parse(c.ProxyURL)
 		if err != nil {
 			return nil, errors.New("connecting to the hub: proxy-url is no URL")
 		}
-		proxy = http.ProxyURL(u)
-	}
-	l.transport = &http.Transport{
-		Proxy: proxy, DialContext: l.dialer.DialContext, TLSClientConfig: secured,
-		TLSHandshakeTimeout: handshakeTimeout, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: 4,
-		ForceAttemptHTTP2: true, HTTP2: &http.HTTP2Config{SendPingTimeout: silenceTimeout, PingTimeout: answerTimeout},
+		l.transport.Proxy = http.ProxyURL(u)
+		if u.Scheme == "https" {
+			l.transport.DialTLSContext = l.dialProxy(u.Hostname(), secured.RootCAs)
+		}
 	}
 	// The API server's own fairness limits requests; a limiter here would only
 	// hide its answer.
@@ -86,6 +89,27 @@ func NewLink(c *kubeconfig.Config, userAgent string) (*Link, error) {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	return l, nil
+}
+
+// dialProxy connects to a proxy that speaks TLS. It is trusted by the bundle of
+// the kubeconfig, under its own name and not the hub's, and it never sees the
+// agent's certificate.
+func (l *Link) dialProxy(name string, roots *x509.CertPool) func(context.Context, string, string) (net.Conn, error) {
+	secured := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name, RootCAs: roots}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		raw, err := l.dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+		defer cancel()
+		conn := tls.Client(raw, secured)
+		if err := conn.HandshakeContext(ctx); err != nil {
+			_ = raw.Close()
+			return nil, fmt.Errorf("connecting to proxy %s: %w", address, err)
+		}
+		return conn, nil
+	}
 }
 
 // frank is a transport whose timeouts are seen. client-go repeats a watch that
@@ -137,8 +161,13 @@ type Session struct {
 	Link *Link
 	// Identity is who the agent is on this hub.
 	Identity Identity
+	// Endpoint is where the hub is and what it is trusted by, without credentials.
+	Endpoint *kubeconfig.Config
+	// HubID names the hub, wherever it is: another address or authority of the
+	// hub that gave the certificate does not change it.
+	HubID string
 	// HubHash is the hex SHA-256 of the hub's server URL.
 	HubHash string
-	// Settings are those that the session was started with.
+	// Settings are those that the session was started with (Settings.Serving).
 	Settings Settings
 }

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,17 @@ func TestValidate(t *testing.T) {
 		"a negative number of claims":   {func(s *Settings) { s.MaxClaims = -1 }, "negative"},
 		"eleven suffixes":               {func(s *Settings) { s.ReservedSuffixes = strings.Split(strings.Repeat("a,", 11), ",") }, "at most 10"},
 		"an empty suffix":               {func(s *Settings) { s.ReservedSuffixes = []string{""} }, "1 to 64"},
+		"an add-on token below 600":     {func(s *Settings) { s.AddOnTokenSeconds = 599 }, "at least 600"},
+		"a negative add-on token life":  {func(s *Settings) { s.AddOnTokenSeconds = -1 }, "at least 600"},
+		"an unknown add-on driver":      {func(s *Settings) { s.AddOnDriver = "x" }, "csr or token"},
+		"one hub to choose from":        {func(s *Settings) { s.Hubs = []string{"a"} }, "must be 2 to 10"},
+		"eleven hubs":                   {func(s *Settings) { s.Hubs = strings.Split("a,b,c,d,e,f,g,h,i,j,k", ",") }, "must be 2 to 10"},
+		"a hub twice":                   {func(s *Settings) { s.Hubs = []string{"a", "a"} }, "listed twice"},
+		"a hub that is no secret":       {func(s *Settings) { s.Hubs = []string{"a", "B/c"} }, "is not the name of a secret"},
+		"a hub in the agent's secret":   {func(s *Settings) { s.Hubs = []string{"a", "hub-kubeconfig-secret"} }, "its own access"},
+		"a label that is none":          {func(s *Settings) { s.Labels = map[string]string{"a": "no blanks"} }, `cluster label "a"`},
+		"a bootstrap secret of its own": {func(s *Settings) { s.BootstrapSecret = "hub-kubeconfig-pending" }, "its own access"},
+		"no time for a hub":             {func(s *Settings) { s.Hubs = []string{"a", "b"} }, "hub connection timeout"},
 		"a suffix of 65 characters":     {func(s *Settings) { s.ReservedSuffixes = []string{strings.Repeat("a", 65)} }, "1 to 64"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,6 +45,32 @@ func TestValidate(t *testing.T) {
 			tc.change(&s)
 			require.ErrorContains(t, s.Validate(), tc.want)
 		})
+	}
+}
+
+func TestWhatMattersOnlyOnTheWayConcernsNoSession(t *testing.T) {
+	way := map[string]bool{"ExternalServerURLs": true, "Annotations": true, "Labels": true, "BootstrapSecret": true, "Hubs": true, "HubTimeout": true}
+	var s Settings
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
+		field := reflect.ValueOf(&s).Elem().FieldByIndex(f.Index)
+		switch field.Kind() {
+		case reflect.String:
+			field.SetString("x")
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.Int, reflect.Int32, reflect.Int64:
+			field.SetInt(1)
+		case reflect.Slice:
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		case reflect.Map:
+			field.Set(reflect.MakeMap(field.Type()))
+		default:
+			require.Fail(t, "a setting of a kind that this test does not know", f.Name)
+		}
+	}
+	serving := reflect.ValueOf(s.Serving())
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
+		require.Equal(t, way[f.Name], serving.FieldByIndex(f.Index).IsZero(), f.Name)
 	}
 }
 

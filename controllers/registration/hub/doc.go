@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hub gathers the hub's side of registration: one package below it for
-// each control loop (accept, approve, lease, taint, clusterset, gc), and
-// identity, which knows the names that agents come under.
+// each control loop, and membership, which the loops of sets share. Who comes
+// under which name, pkg/identity tells.
 //
 // It holds no code itself; controllers/ocm-hub lists and starts the loops.
 //

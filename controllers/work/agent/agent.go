@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -18,12 +21,16 @@ import (
 
 	workapply "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/apply"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/finalize"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 const (
@@ -57,6 +64,14 @@ type Config struct {
 	// DefaultWorkers. More workers help when API servers are slow to answer and
 	// cost memory for as many works at a time.
 	Workers int
+	// Feedback says which values feedback rules give: the feature gate
+	// RawFeedbackJsonString and how long such a value may be.
+	Feedback feedback.Options
+	// Pulse beats when the hub answers, where somebody has a way to know; nil is
+	// allowed.
+	Pulse *watch.Pulse
+	// Metrics tell how the works do; nil is allowed.
+	Metrics *Metrics
 	// Clock gives the time and the timers.
 	Clock clock.WithTicker
 	// Log is where the agent writes what a person may act on.
@@ -77,6 +92,9 @@ func (c *Config) complete() error {
 	}
 	if c.Grace == 0 {
 		c.Grace = DefaultGrace
+	}
+	if c.Metrics == nil {
+		c.Metrics = &Metrics{}
 	}
 	if c.Workers == 0 {
 		c.Workers = DefaultWorkers
@@ -100,18 +118,24 @@ func Run(ctx context.Context, cfg Config) error {
 
 // agent holds the parts of a running work agent.
 type agent struct {
-	cfg      Config
-	queue    *reconcile.Queue
-	works    *ledger.Works
-	applied  *ledger.Applied
-	tracker  *drift.Tracker
-	apply    *workapply.Controller
+	cfg     Config
+	queue   *reconcile.Queue
+	works   *ledger.Works
+	applied *ledger.Applied
+	tracker *drift.Tracker
+	rights  *executor.Checker
+	apply   *workapply.Controller
+	lag     lag
+	// passes counts what the loop did.
+	passes   atomic.Uint64
 	finalize *finalize.Controller
 	events   *reconcile.Executor
 }
 
 // build makes the parts and joins them; nothing runs yet.
 func build(cfg Config) (*agent, error) {
+	cfg.Spoke = rest.CopyConfig(cfg.Spoke)
+	cfg.Spoke.Wrap(apply.Patient)
 	hub, err := dynamic.NewForConfig(client(cfg.Hub))
 	if err != nil {
 		return nil, fmt.Errorf("making the hub client: %w", err)
@@ -130,19 +154,30 @@ func build(cfg Config) (*agent, error) {
 	}
 	a := &agent{cfg: cfg, queue: reconcile.NewQueue(LoopName), events: reconcile.NewExecutor(hub, LoopName, cfg.Clock)}
 	identity := ledger.Identity{HubHash: cfg.HubHash, AgentID: cfg.AgentID}
-	a.works = ledger.NewWorks(hub, cfg.ClusterName, cfg.Log, func(name string) { a.wake(identity.Name(name)) })
+	a.works = ledger.NewWorks(hub, cfg.ClusterName, cfg.Pulse, cfg.Log, func(name string) {
+		a.noteLag(name)
+		a.wake(identity.Name(name))
+	})
 	a.applied = ledger.NewApplied(spoke, identity, cfg.Log, a.wake)
 	a.tracker = drift.New(drift.Config{
 		Metadata: metadata, Clock: cfg.Clock, Log: cfg.Log,
 		Wake: a.wake, Defined: mapper.Invalidate, OnBlind: a.blind,
 	})
+	if a.rights, err = executor.New(executor.Config{
+		Spoke: client(cfg.Spoke), Metadata: metadata, Wake: a.wake, Clock: cfg.Clock, Log: cfg.Log,
+	}); err != nil {
+		return nil, err
+	}
 	applier := apply.New(spoke, mapper)
 	a.apply = workapply.New(workapply.Config{
 		Works: a.works, Applied: a.applied, Mapper: mapper, Applier: applier,
-		Watcher: a.tracker, Event: a.event, Clock: cfg.Clock,
+		Watcher: a.tracker, Feedback: cfg.Feedback, Rules: rules.New(), Rights: a.rights, Event: a.event, Repaired: func() { cfg.Metrics.repairs.Add(1) }, Clock: cfg.Clock,
 	})
 	a.finalize = finalize.New(finalize.Config{
-		Works: a.works, Applied: a.applied, Applier: applier, Track: a.tracker.Track,
+		Works: a.works, Applied: a.applied, Applier: applier, Rights: a.rights, Track: a.tracker.Track,
+		Event: func(ctx context.Context, name string, event reconcile.Event) {
+			a.event(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cfg.ClusterName, Name: name}}, event)
+		},
 		Grace: cfg.Grace, Clock: cfg.Clock,
 	})
 	return a, nil
@@ -159,10 +194,26 @@ func client(cfg *rest.Config) *rest.Config {
 
 // run holds the watches, and the loop once both sides are known.
 func (a *agent) run(ctx context.Context) error {
+	a.cfg.Metrics.current.Store(a)
+	defer a.cfg.Metrics.current.Store(nil)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.works.Run(ctx) })
 	group.Go(func() error { return a.applied.Run(ctx) })
-	group.Go(func() error { return a.tracker.Run(ctx) })
+	tracked := make(chan struct{})
+	group.Go(func() error {
+		// What is recorded is known before the watches begin, so that each lists once.
+		if a.applied.WaitSynced(ctx) == nil {
+			for _, name := range a.applied.Names() {
+				if applied := a.applied.Get(name); applied != nil {
+					a.tracker.Track(name, workapply.Recorded(applied)) //nolint:contextcheck // watches go on after the call that began them
+				}
+			}
+		}
+		close(tracked)
+		return a.tracker.Run(ctx)
+	})
+	group.Go(func() error { return a.rights.Run(ctx) })
+	group.Go(func() error { return a.giveBack(ctx) })
 	group.Go(func() error {
 		loop := reconcile.Loop{Name: LoopName, Workers: a.cfg.Workers, Reconcile: a.reconcile}
 		if a.works.WaitSynced(ctx) == nil && a.applied.WaitSynced(ctx) == nil {
@@ -170,6 +221,7 @@ func (a *agent) run(ctx context.Context) error {
 				a.wake(name)
 			}
 		}
+		<-tracked
 		// Without both lists ctx has ended, and the loop only closes its queue.
 		return loop.Run(ctx, a.queue)
 	})
@@ -180,6 +232,7 @@ func (a *agent) wake(name string) { a.queue.Add(reconcile.Key{Name: name}) }
 
 // reconcile hands a key to the part that it concerns.
 func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	a.passes.Add(1)
 	name, ours := a.applied.Identity.Work(key.Name)
 	if !ours {
 		return a.finalize.Reconcile(ctx, key.Name)
@@ -187,10 +240,51 @@ func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	applied := a.applied.Get(key.Name)
 	work, there := a.works.Get(name)
 	if there && !work.Deleting && (applied == nil || applied.DeletionTimestamp == nil) {
-		return a.apply.Reconcile(ctx, work)
+		result, err := a.apply.Reconcile(ctx, work)
+		a.noteLag(name)
+		return result, err
 	}
-	a.apply.Forget(name)
+	a.apply.Forget(name) //nolint:contextcheck // watches go on after the call that ended some
+	a.lag.done(name)
 	return a.finalize.Reconcile(ctx, key.Name)
+}
+
+// restEvery is how long the loop has nothing to do before memory is given back.
+const restEvery = 10 * time.Second
+
+// giveBack returns memory to the system after each time that the loop had much
+// to do: what was collected then would stay with the process for minutes.
+func (a *agent) giveBack(ctx context.Context) error {
+	ticker := a.cfg.Clock.NewTicker(restEvery)
+	defer ticker.Stop()
+	var given, last uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+		}
+		now := a.passes.Load()
+		if now == last && now-given >= manyPasses {
+			debug.FreeOSMemory()
+			given = now
+		}
+		last = now
+	}
+}
+
+// manyPasses are worth a collection of the whole heap.
+const manyPasses = 20
+
+// noteLag notes whether the newest generation of a work is carried out.
+func (a *agent) noteLag(name string) {
+	work, there := a.works.Get(name)
+	stands := a.apply.Standing(name)
+	if !there || work.Deleting || (stands.Generation == work.Generation && !stands.Failing) {
+		a.lag.done(name)
+		return
+	}
+	a.lag.note(name, a.cfg.Clock.Now())
 }
 
 // event records an Event beside a work on the hub.
@@ -214,10 +308,21 @@ func (a *agent) blind(name string, resource schema.GroupVersionResource, namespa
 	}
 	ctx, cancel := context.WithTimeout(logr.NewContext(context.Background(), a.cfg.Log), eventTimeout)
 	defer cancel()
-	a.event(ctx, &workv1.ManifestWork{ObjectMeta: metaOf(a.cfg.ClusterName, known)}, reconcile.Event{
+	a.event(ctx, &workv1.ManifestWork{ObjectMeta: metaOf(a.cfg.ClusterName, known)}, unwatched(resource, cause))
+}
+
+// unwatched is the Event on a resource that cannot be watched because of cause.
+func unwatched(resource schema.GroupVersionResource, cause error) reconcile.Event {
+	if apierrors.IsNotFound(cause) {
+		return reconcile.Event{
+			Type: "Warning", Reason: "KindNotServed", Action: "Watch",
+			Message: fmt.Sprintf("%s of version %s is not served by the cluster, so that its objects are looked for once a minute; install its definition", resource.GroupResource(), resource.Version),
+		}
+	}
+	return reconcile.Event{
 		Type: "Warning", Reason: "WatchForbidden", Action: "Watch",
 		Message: fmt.Sprintf("%s may not be listed and watched by the agent, so that changes are found by a look once a minute; grant it list and watch", resource.GroupResource()),
-	})
+	}
 }
 
 // eventTimeout bounds an Event that no pass waits for.

@@ -51,7 +51,7 @@ func nextWatch(client *fake.FakeDynamicClient) chan *watch.FakeWatcher {
 
 func start(t *testing.T, client *fake.FakeDynamicClient, done Done) (<-chan error, context.CancelFunc) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	end := make(chan error, 1)
 	go func() { end <- Objects(ctx, Query{Client: client, Resource: things}, done) }()
 	return end, cancel
@@ -112,13 +112,30 @@ func TestARefusalEndsTheWait(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(Objects(t.Context(), Query{Client: client, Resource: things}, has("a"))))
 }
 
+// expiring is a context whose deadline comes when a test closes done.
+type expiring struct {
+	context.Context
+	done chan struct{}
+}
+
+func (e expiring) Done() <-chan struct{} { return e.done }
+
+func (e expiring) Err() error {
+	select {
+	case <-e.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestTheDeadlineTellsTheLastErrorOfTheServer(t *testing.T) {
 	client := newClient()
+	ctx := expiring{t.Context(), make(chan struct{})}
 	client.PrependReactor("list", "things", func(kubetesting.Action) (bool, runtime.Object, error) {
+		close(ctx.done)
 		return true, nil, apierrors.NewInternalError(errors.New("etcd is away"))
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
 	err := Objects(ctx, Query{Client: client, Resource: things}, has("a"))
 	var expired *Expired
 	require.ErrorAs(t, err, &expired)

@@ -28,7 +28,10 @@ var (
 	hubValidating = []string{
 		"managedclustervalidators.admission.cluster.open-cluster-management.io",
 		"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io",
+		"managedclustersetvalidators.admission.cluster.open-cluster-management.io",
+		"manifestworkreplicasetvalidators.admission.work.open-cluster-management.io",
 		"manifestworkvalidators.admission.work.open-cluster-management.io",
+		"placementvalidators.admission.cluster.open-cluster-management.io",
 	}
 	hubMutating  = []string{"managedclustermutators.admission.cluster.open-cluster-management.io"}
 	hubConverted = []string{
@@ -53,9 +56,15 @@ var (
 	}
 	hubMadeSecrets = []string{
 		operatorv1.SecretRegistrationWebhookServingCert, operatorv1.SecretWorkWebhookServingCert,
-		operatorv1.SecretAddOnWebhookServingCert, operatorv1.SecretSigner,
+		operatorv1.SecretAddOnWebhookServingCert, operatorv1.SecretPlacementDebugServingCert, operatorv1.SecretSigner,
 	}
 )
+
+// HubAdmission names the admission configurations of a hub, which its process
+// makes.
+func HubAdmission() (validating, mutating []string) {
+	return slices.Clone(hubValidating), slices.Clone(hubMutating)
+}
 
 // HubInstances removes, as far as it can go without waiting, admission, so that
 // nothing is refused by a process that ends, conversion, and all ManagedClusters
@@ -72,7 +81,7 @@ func HubInstances(ctx context.Context, client dynamic.Interface, o HubOptions, l
 // APIs, certificates. It returns what it waits for.
 func HubRest(ctx context.Context, client dynamic.Interface) (string, error) {
 	h := &hubRemoval{client: client}
-	return inOrder(ctx, h.rights, h.definitions, h.certificates)
+	return inOrder(ctx, h.rights, h.profiles, h.definitions, h.certificates)
 }
 
 func inOrder(ctx context.Context, steps ...func(context.Context) (string, error)) (string, error) {
@@ -203,6 +212,11 @@ func (h *hubRemoval) rights(ctx context.Context) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// profiles removes what the hub made of a third party's API, which stays.
+func (h *hubRemoval) profiles(ctx context.Context) (string, error) {
+	return "", Profiles(ctx, h.client)
 }
 
 // definitions removes the APIs one after the other, each when the one before is

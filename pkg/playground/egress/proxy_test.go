@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,11 +96,14 @@ func TestAConnectionIsSplicedToWhatStandsBehindTheAddress(t *testing.T) {
 }
 
 func TestWhatCannotBeReachedIsAnsweredWithTheReason(t *testing.T) {
-	var config net.ListenConfig
-	closed, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	// A port that is taken and on which nobody listens stays so.
+	bound, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	require.NoError(t, err)
-	dead := closed.Addr().(*net.TCPAddr).Port
-	require.NoError(t, closed.Close())
+	t.Cleanup(func() { require.NoError(t, syscall.Close(bound)) })
+	require.NoError(t, syscall.Bind(bound, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	name, err := syscall.Getsockname(bound)
+	require.NoError(t, err)
+	dead := name.(*syscall.SockaddrInet4).Port
 	dial := serve(t, func(host string, _ int) (int, error) {
 		if host == "dead" {
 			return dead, nil

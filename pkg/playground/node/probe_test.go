@@ -19,7 +19,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
+
+// answer is how long a probe waits for an answer in these tests, in seconds.
+const answer = 60
 
 // backend is a server whose health a test switches.
 type backend struct {
@@ -76,7 +79,7 @@ func TestOneQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.backend.healthy.Store(tc.healthy)
 			p := prober{container: container, local: tc.backend.local}
-			err := p.ask(t.Context(), &corev1.Probe{ProbeHandler: tc.handler})
+			err := p.ask(t.Context(), &corev1.Probe{ProbeHandler: tc.handler, TimeoutSeconds: answer})
 			if tc.err == "" {
 				require.NoError(t, err)
 			} else {
@@ -138,7 +141,7 @@ func (p *probing) until(step time.Duration, wanted func(health) bool) time.Durat
 }
 
 func TestReadinessIsFoundEagerlyAndLostByThreshold(t *testing.T) {
-	p := probe(t, newBackend(t, false), &corev1.Container{ReadinessProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), PeriodSeconds: 10, FailureThreshold: 2}})
+	p := probe(t, newBackend(t, false), &corev1.Container{ReadinessProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), TimeoutSeconds: answer, PeriodSeconds: 10, FailureThreshold: 2}})
 	require.True(t, p.known().started)
 	require.False(t, p.known().ready)
 	require.Eventually(t, func() bool { return p.asked.Load() > 0 }, patience, time.Millisecond)
@@ -158,7 +161,7 @@ func TestAContainerWithoutProbesIsReady(t *testing.T) {
 func TestLivenessCountsFailuresInARow(t *testing.T) {
 	b := newBackend(t, false)
 	b.healthy.Store(true)
-	p := probe(t, b, &corev1.Container{LivenessProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), PeriodSeconds: 10}})
+	p := probe(t, b, &corev1.Container{LivenessProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), TimeoutSeconds: answer, PeriodSeconds: 10}})
 	require.True(t, p.known().ready)
 	require.Eventually(t, func() bool {
 		p.clock.Step(time.Second)
@@ -174,8 +177,8 @@ func TestLivenessCountsFailuresInARow(t *testing.T) {
 
 func TestLivenessBeginsWhenStartupIsOver(t *testing.T) {
 	p := probe(t, newBackend(t, false), &corev1.Container{
-		StartupProbe:  &corev1.Probe{ProbeHandler: healthz("HTTP"), PeriodSeconds: 10, FailureThreshold: 30},
-		LivenessProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), PeriodSeconds: 1, FailureThreshold: 1},
+		StartupProbe:  &corev1.Probe{ProbeHandler: healthz("HTTP"), TimeoutSeconds: answer, PeriodSeconds: 10, FailureThreshold: 30},
+		LivenessProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), TimeoutSeconds: answer, PeriodSeconds: 1, FailureThreshold: 1},
 	})
 	require.False(t, p.known().started)
 	require.False(t, p.known().ready)
@@ -191,7 +194,7 @@ func TestLivenessBeginsWhenStartupIsOver(t *testing.T) {
 }
 
 func TestAStartThatTakesTooLongIsUnhealthy(t *testing.T) {
-	p := probe(t, newBackend(t, false), &corev1.Container{StartupProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), PeriodSeconds: 2, FailureThreshold: 3}})
+	p := probe(t, newBackend(t, false), &corev1.Container{StartupProbe: &corev1.Probe{ProbeHandler: healthz("HTTP"), TimeoutSeconds: answer, PeriodSeconds: 2, FailureThreshold: 3}})
 	took := p.until(eager, func(h health) bool { return h.unhealthy != "" })
 	require.InDelta(t, 6, took.Seconds(), 0.5)
 	require.False(t, p.known().started)

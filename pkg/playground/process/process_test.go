@@ -23,7 +23,7 @@ const (
 	victimVariable = "TEST_VICTIM"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(reaperVariable) != "" {

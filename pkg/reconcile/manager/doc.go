@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manager drives the control loops of ocm-hub: it keeps one informer a
-// kind for the whole process in a cache of controller-runtime, tells the loops'
-// queues what changed, and runs the loops.
+// Package manager drives the control loops of ocm-hub: it keeps one watch a kind
+// for the whole process, tells the loops' queues what changed, and runs the loops.
+// Kinds of which there are many, and of which metadata is enough or little is
+// kept, are packed, one string an object; all others are in a cache of
+// controller-runtime.
 //
 // What it keeps of objects is trimmed on the way in: managedFields and the
 // configuration that kubectl apply leaves behind are dropped; of kinds that are

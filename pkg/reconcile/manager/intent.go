@@ -45,31 +45,41 @@ func SoleManager(fields []metav1.ManagedFieldsEntry, owner string) bool {
 // Sight remembers the version of objects when this process saw them first. An
 // object of that version is as its stamp says; one that changed since has to be
 // applied again, because a field that somebody removed leaves no trace in the
-// metadata. The zero value is ready. Its methods are safe for concurrent use.
+// metadata. It keeps hashes, about 40 bytes an object. The zero value is ready.
+// Its methods are safe for concurrent use.
 type Sight struct {
 	mu    sync.Mutex
-	first map[string]string
+	first map[[16]byte][8]byte
+}
+
+func hashed(object, version string) (key [16]byte, value [8]byte) {
+	a, b := sha256.Sum256([]byte(object)), sha256.Sum256([]byte(version))
+	copy(key[:], a[:])
+	copy(value[:], b[:])
+	return key, value
 }
 
 // Unchanged tells whether the object has the version that was seen first; the
 // first sight is now, if there was none.
 func (s *Sight) Unchanged(object, version string) bool {
+	key, value := hashed(object, version)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.first == nil {
-		s.first = map[string]string{}
+		s.first = map[[16]byte][8]byte{}
 	}
-	first, seen := s.first[object]
+	first, seen := s.first[key]
 	if !seen {
-		s.first[object] = version
+		s.first[key] = value
 		return true
 	}
-	return first == version
+	return first == value
 }
 
 // Forget drops an object that is gone.
 func (s *Sight) Forget(object string) {
+	key, _ := hashed(object, "")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.first, object)
+	delete(s.first, key)
 }

@@ -31,13 +31,23 @@ func Trim(in any) (any, error) {
 	return in, nil
 }
 
+// trimmed are the managedFields of an object that went through TrimMetadata: none,
+// but not nil, as they are of an object that somebody took them from.
+var trimmed = []metav1.ManagedFieldsEntry{}
+
 // TrimMetadata keeps, of the annotations, only those named, and marks objects
-// that not owner alone manages. The zero owner marks none.
+// that not owner alone manages, or that do not tell: anybody who may write an
+// object may take its managedFields away. The zero owner marks none. What was
+// trimmed before is left as it is.
 func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		o, err := apimeta.Accessor(in)
 		if err != nil {
 			return in, nil //nolint:nilerr // a tombstone passes as it is
+		}
+		fields := o.GetManagedFields()
+		if fields != nil && len(fields) == 0 {
+			return in, nil
 		}
 		var kept map[string]string
 		keep := func(key, value string) {
@@ -51,11 +61,11 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 				keep(key, value)
 			}
 		}
-		if owner != "" && !SoleManager(o.GetManagedFields(), owner) {
+		if owner != "" && (len(fields) == 0 || !SoleManager(fields, owner)) {
 			keep(SharedAnnotation, "true")
 		}
 		o.SetAnnotations(kept)
-		o.SetManagedFields(nil)
+		o.SetManagedFields(trimmed)
 		return in, nil
 	}
 }

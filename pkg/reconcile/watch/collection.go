@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -54,6 +55,13 @@ type Options[T any] struct {
 	// Keep makes of an object what is stored; false leaves the object out. It
 	// must not hold on to the object it is given, or its memory stays.
 	Keep func(*unstructured.Unstructured) (T, bool)
+	// Same, unless nil, tells whether an object that came again is stored as
+	// before; nobody is told of it then. It is for objects that change often in
+	// what is not kept.
+	Same func(before, now T) bool
+	// Pulse is of the API server that Client leads to, where somebody has one:
+	// a watch that waits after a failure is tried again when it beats.
+	Pulse *Pulse
 	// Log reports what the reflector cannot do; the zero value is silent.
 	Log logr.Logger
 }
@@ -70,6 +78,8 @@ type Collection[T any] struct {
 	err    error
 	once   sync.Once
 	synced chan struct{}
+	// asking counts the requests that are under way.
+	asking atomic.Int32
 }
 
 // New makes a Collection; it is empty until Run has synced it.
@@ -145,12 +155,36 @@ func (c *Collection[T]) setErr(err error) {
 // client-go's back-off between 0.8 and 60 seconds; Err tells why it has to. Only
 // the first list is tried again sooner, when it is forbidden or not found: a
 // collection is often read as soon as somebody gave the right to.
+//
+// After a failure a beat of Options.Pulse ends the wait.
 func (c *Collection[T]) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		one, cancel := context.WithCancel(ctx)
+		forget := c.o.Pulse.feel(func() {
+			if c.waits() {
+				cancel()
+			}
+		})
+		c.reflect(one)
+		forget()
+		cancel()
+	}
+	return nil
+}
+
+// waits tells whether the collection sits out a pause because the API server
+// was away. One that answered with a refusal would do so again.
+func (c *Collection[T]) waits() bool {
+	err := c.Err()
+	refused := apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsTooManyRequests(err)
+	return err != nil && !refused && c.asking.Load() == 0
+}
+
+func (c *Collection[T]) reflect(ctx context.Context) {
 	r := cache.NewReflectorWithOptions(c.listWatch(), &unstructured.Unstructured{}, (*store[T])(c),
 		cache.ReflectorOptions{Name: c.o.Resource.Resource, TypeDescription: c.o.Resource.String()})
 	r.WatchListPageSize = pageSize
 	r.RunWithContext(ctx)
-	return nil
 }
 
 // listWatch reads through the dynamic client and notes what fails.
@@ -163,6 +197,8 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 	first := true
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			c.asking.Add(1)
+			defer c.asking.Add(-1)
 			tries := wait.Backoff{Steps: 1}
 			if first {
 				first, tries = false, arrival
@@ -178,6 +214,8 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			c.asking.Add(1)
+			defer c.asking.Add(-1)
 			w, err := api.Watch(ctx, selected(o))
 			if err == nil && reflect.TypeOf(w) == unanswered {
 				w, err = nil, errUnanswered
@@ -244,7 +282,7 @@ func (s *store[T]) reduce(obj any) (*kept[T], error) {
 	case *kept[T]:
 		return o, nil
 	case *unstructured.Unstructured:
-		k := &kept[T]{key: keyOf(o)}
+		k := &kept[T]{key: s.keyOf(o)}
 		k.item, k.keep = s.o.Keep(o)
 		return k, nil
 	}
@@ -263,7 +301,7 @@ func (s *store[T]) Delete(obj any) error {
 	if !ok {
 		return fmt.Errorf("removing %T: not an object of the API", obj)
 	}
-	s.drop(keyOf(u))
+	s.drop(s.keyOf(u))
 	return nil
 }
 
@@ -319,9 +357,12 @@ func (s *store[T]) store(k *kept[T]) {
 		return
 	}
 	s.mu.Lock()
+	before, had := s.items[k.key]
 	s.items[k.key] = k.item
 	s.mu.Unlock()
-	s.tell(k.key)
+	if !had || s.o.Same == nil || !s.o.Same(before, k.item) {
+		s.tell(k.key)
+	}
 }
 
 // drop removes the key and tells of it, if it was stored.
@@ -341,6 +382,11 @@ func (s *store[T]) tell(k reconcile.Key) {
 	}
 }
 
-func keyOf(u *unstructured.Unstructured) reconcile.Key {
-	return reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
+// keyOf is the key of an object. All keys of one namespace share its name.
+func (s *store[T]) keyOf(u *unstructured.Unstructured) reconcile.Key {
+	key := reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
+	if key.Namespace == s.o.Namespace {
+		key.Namespace = s.o.Namespace
+	}
+	return key
 }

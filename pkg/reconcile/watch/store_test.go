@@ -42,3 +42,23 @@ func TestTheFirstListIsHeldReduced(t *testing.T) {
 	require.Equal(t, []string{"3"}, c.List())
 	require.Equal(t, []string{"ours", "plain", "plain", "ours"}, told, "what is gone is told of, what is foreign is not")
 }
+
+func TestWhatIsStoredAsBeforeIsNotTold(t *testing.T) {
+	told := 0
+	c := New(Options[string]{
+		Keep: func(u *unstructured.Unstructured) (string, bool) {
+			v, _, _ := unstructured.NestedString(u.Object, "value")
+			return v, true
+		},
+		Same: func(before, now string) bool { return before == now },
+	})
+	c.OnChange(func(reconcile.Key) { told++ })
+	s := (*store[string])(c)
+	require.NoError(t, s.Add(object("a", "1")))
+	require.NoError(t, s.Update(object("a", "1")))
+	require.NoError(t, s.Replace([]any{object("a", "1")}, "2"))
+	require.Equal(t, 1, told)
+	require.NoError(t, s.Update(object("a", "2")))
+	require.NoError(t, s.Delete(object("a", "2")))
+	require.Equal(t, 3, told)
+}

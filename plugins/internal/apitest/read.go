@@ -107,7 +107,11 @@ func (s *Server) watch(w http.ResponseWriter, q *http.Request, prefix string, wa
 }
 
 func answer(w http.ResponseWriter, code int, value any) {
-	w.Header().Set("Content-Type", "application/json")
+	answerAs(w, "application/json", code, value)
+}
+
+func answerAs(w http.ResponseWriter, media string, code int, value any) {
+	w.Header().Set("Content-Type", media)
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(value)
 }

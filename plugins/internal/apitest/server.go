@@ -137,6 +137,9 @@ func (s *Server) serve(w http.ResponseWriter, q *http.Request) {
 	case "/apis/certificates.k8s.io/v1", "/apis/cluster.open-cluster-management.io/v1":
 		s.discovery(w, q)
 		return
+	case "/api", "/apis":
+		s.kinds(w, q.URL.Path)
+		return
 	}
 	r, ok := parse(q.URL.Path)
 	if !ok {
@@ -178,7 +181,7 @@ func (s *Server) change(w http.ResponseWriter, q *http.Request, r request) {
 	r.dry = q.URL.Query().Get("dryRun") != ""
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !r.dry && !strings.Contains(r.collection, "selfsubject") {
+	if !r.dry && !strings.Contains(r.collection, "subjectaccessreviews") && !strings.Contains(r.collection, "selfsubject") {
 		s.changes = append(s.changes, q.Method+" "+q.URL.Path)
 	}
 	if q.Method == http.MethodDelete {
@@ -214,6 +217,11 @@ func (s *Server) write(w http.ResponseWriter, method string, r request, fields m
 	live := s.objects[r.key()]
 	u := &unstructured.Unstructured{Object: fields}
 	switch {
+	case method == http.MethodPost && strings.Contains(r.collection, "/subjectaccessreviews"):
+		verb, _, _ := unstructured.NestedString(fields, "spec", "resourceAttributes", "verb")
+		fields["status"] = map[string]any{"allowed": verb == "get"}
+		answer(w, http.StatusCreated, fields)
+		return
 	case method == http.MethodPost && (strings.Contains(r.collection, "selfsubject") || r.subresource == "token"):
 		fields["status"] = map[string]any{"allowed": true, "userInfo": map[string]any{"username": "admin"}, "token": "e30.eyJqdGkiOiIxIn0.e30"}
 		answer(w, http.StatusCreated, fields)

@@ -38,6 +38,25 @@ func Works(f *options.Factory) Func { return remote(f, fleet.WorkNames) }
 // Sets offers cluster sets.
 func Sets(f *options.Factory) Func { return remote(f, fleet.SetNames) }
 
+// Placements offers placements: those of the namespace that -n names by name,
+// else all as NAMESPACE/NAME.
+func Placements(f *options.Factory) Func {
+	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
+		namespace, named := f.Namespace()
+		if !named {
+			namespace = ""
+		}
+		return fleet.PlacementNames(ctx, hub, namespace)
+	})
+}
+
+// AllPlacements offers the placements of all namespaces as NAMESPACE/NAME.
+func AllPlacements(f *options.Factory) Func {
+	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
+		return fleet.PlacementNames(ctx, hub, "")
+	})
+}
+
 // Tokens offers ids of join tokens.
 func Tokens(f *options.Factory) Func { return remote(f, fleet.TokenIDs) }
 

@@ -85,13 +85,17 @@ type Parts struct {
 	Diff, Wait, Yes bool
 	// WaitDefault is the default of --wait.
 	WaitDefault bool
+	// Compares leaves --dry-run out: the command changes nothing anyway.
+	Compares bool
 }
 
 // AddFlags adds the flags.
 func (c *Change) AddFlags(flags *pflag.FlagSet, parts Parts) {
 	c.Output.AddFlags(flags)
-	flags.StringVar(&c.DryRun, "dry-run", "none", "none; client: print what would be sent; server: let the API server judge it")
-	flags.Lookup("dry-run").NoOptDefVal = "client"
+	if c.DryRun = "none"; !parts.Compares {
+		flags.StringVar(&c.DryRun, "dry-run", "none", "none; client: print what would be sent; server: let the API server judge it")
+		flags.Lookup("dry-run").NoOptDefVal = "client"
+	}
 	if parts.Diff {
 		flags.BoolVar(&c.Diff, "diff", false, "print the difference to what is there and change nothing; exit 0 same, 1 different, 2 error")
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
@@ -34,6 +35,9 @@ func (c *Change) Preview(u *ui.UI, kind string, value any, changes []fleet.Chang
 	}
 	for _, change := range changes {
 		u.Note("%s %s (%s dry run)", change.Name(), change.Action, c.DryRun)
+	}
+	if left := slices.DeleteFunc(slices.Clone(changes), func(c fleet.Change) bool { return c.Action == fleet.Deleted }); len(left) > 0 {
+		changes = left // what is printed beside deletions can still be applied
 	}
 	return true, u.Documents(fleet.Documents(changes))
 }
@@ -77,7 +81,7 @@ func (c *Change) showDiff(u *ui.UI, changes []fleet.Change) error {
 			after = ""
 		}
 		if before != after {
-			sides = append(sides, side{fileName(change.Object), before, after})
+			sides = append(sides, side{fileName(change), before, after})
 		}
 	}
 	if len(sides) == 0 {
@@ -106,8 +110,11 @@ func text(u *unstructured.Unstructured) (string, error) {
 	return string(raw), nil
 }
 
-func fileName(u *unstructured.Unstructured) string {
-	parts := []string{u.GetKind(), u.GetNamespace(), u.GetName()}
+func fileName(c fleet.Change) string {
+	parts := []string{c.Object.GetKind(), c.Object.GetNamespace(), c.Object.GetName()}
+	if c.On != "" {
+		parts = append([]string{c.On}, parts...)
+	}
 	return strings.NewReplacer("/", "_", ":", "_").Replace(strings.Join(parts, "."))
 }
 

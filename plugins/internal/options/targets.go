@@ -16,8 +16,8 @@ type Targets struct {
 
 // Words complete the values of the target flags.
 type Words struct {
-	// Clusters and Sets complete names.
-	Clusters, Sets cobra.CompletionFunc
+	// Clusters and Sets complete names, Placements NAMESPACE/NAME.
+	Clusters, Sets, Placements cobra.CompletionFunc
 }
 
 // AddFlags adds the flags.
@@ -25,25 +25,24 @@ func (t *Targets) AddFlags(cmd *cobra.Command, words Words) {
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
 	flags.StringVarP(&t.Selector, "selector", "l", "", "managed clusters with these labels")
-	t.more(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("cluster", words.Clusters)
-	_ = cmd.RegisterFlagCompletionFunc("clusterset", words.Sets)
+	t.more(cmd, words)
 }
 
 // AddListFlags adds the flags to a listing, which has -l already.
 func (t *Targets) AddListFlags(cmd *cobra.Command, words Words) {
 	cmd.Flags().StringSliceVarP(&t.Clusters, "cluster", "c", nil, "names of managed clusters")
-	t.more(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("cluster", words.Clusters)
-	_ = cmd.RegisterFlagCompletionFunc("clusterset", words.Sets)
+	t.more(cmd, words)
 }
 
-func (t *Targets) more(cmd *cobra.Command) {
+func (t *Targets) more(cmd *cobra.Command, words Words) {
 	flags := cmd.Flags()
 	flags.StringVar(&t.Set, "clusterset", "", "members of this cluster set")
 	flags.StringVar(&t.Placement, "placement", "", "clusters that this Placement has selected now, NAMESPACE/NAME")
 	flags.BoolVar(&t.All, "all", false, "all managed clusters")
 	Hidden(flags, "clusters", "cluster")
+	for flag, complete := range map[string]cobra.CompletionFunc{"cluster": words.Clusters, "clusterset": words.Sets, "placement": words.Placements} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, complete)
+	}
 }
 
 // Check tells what is wrong with the flags. need says that nothing given is an

@@ -4,6 +4,7 @@ package ui
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,17 @@ func Age(at metav1.Time, now time.Time) string {
 		return "-"
 	}
 	return duration.HumanDuration(now.Sub(at.Time))
+}
+
+// hash is a digest that begins a name, as it does for records of works.
+var hash = regexp.MustCompile(`^([0-9a-f]{12})[0-9a-f]{52}-`)
+
+// Abridge shortens a digest at the beginning of a name, for tables.
+func (u *UI) Abridge(name string) string {
+	if u.Streams.utf8() {
+		return hash.ReplaceAllString(name, "$1…-")
+	}
+	return hash.ReplaceAllString(name, "$1..-")
 }
 
 // Many counts things: "1 work", "2 works".

@@ -58,7 +58,7 @@ func ToneOf(word string) Tone {
 		return Good
 	case "pendingaccept", "pendingcsr", "joining", "pending", "applying", "progressing", "deleting":
 		return Pending
-	case "notavailable", "false", "denied", "applyfailed", "untrusted", "failed", "expired", "!", "unavailable":
+	case "notavailable", "degraded", "false", "denied", "applyfailed", "untrusted", "failed", "expired", "!", "unavailable":
 		return Bad
 	case "unknown", "-":
 		return Dim
@@ -76,6 +76,22 @@ func (u *UI) symbol(state fleet.StepState) string {
 	return ascii[state]
 }
 
+// Mark returns the coloured mark of a state, for a result on stdout.
+func (u *UI) Mark(state fleet.StepState) string {
+	return paint(u.coloured(u.Streams.Out), stepTone(state), u.symbol(state))
+}
+
 func stepTone(state fleet.StepState) Tone {
 	return map[fleet.StepState]Tone{fleet.Done: Good, fleet.Warned: Pending, fleet.Broken: Bad, fleet.Skipped: Dim}[state]
+}
+
+// Branch leads to a child in a tree that is shown in a column.
+func (u *UI) Branch(last bool) string {
+	switch {
+	case !u.Streams.utf8():
+		return "- "
+	case last:
+		return "└─ "
+	}
+	return "├─ "
 }

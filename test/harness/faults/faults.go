@@ -1,90 +1,257 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults makes a client fail where a test wants it to: after its n-th
-// write, as if the process had been killed there. A scenario that is run once
-// for every n, and then once more without a fault, shows that no crash between
-// two writes leaves anything behind or does anything twice.
+// Package faults stands between a process and its API servers: it notes what
+// is sent, makes requests fail, and ends the process after its n-th write, as
+// if it had been killed there. A scenario that is run once for every n, and
+// then once more without a fault, shows that no crash between two writes leaves
+// anything behind or does anything twice.
 package faults
 
 import (
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/client-go/rest"
 )
 
-// ErrStopped is what every request fails with once the process counts as dead.
-var ErrStopped = errors.New("the process was stopped by the test")
+var (
+	// ErrStopped is what every request fails with once the process counts as dead.
+	ErrStopped = errors.New("the process was stopped by the test")
+	// ErrCut is what requests to a side fail with that was cut off.
+	ErrCut = errors.New("the line is cut")
+)
 
-// Writes counts the requests of a client that change something, and can stop
-// the client after some of them.
-type Writes struct {
-	limit int
-	dead  chan struct{}
-
-	mu   sync.Mutex
-	done []string
+// Process is all that one process sends, to however many API servers. The zero
+// value lets everything through. It may be used by many goroutines.
+type Process struct {
+	mu sync.Mutex
+	// sent are the requests since Take, done the writes that reached a server.
+	sent, done []string
+	// under counts the requests that are not answered yet.
+	under int
+	// fault is asked before each request, answer after it.
+	fault  func(side string, r *http.Request) error
+	answer func(side string, r *http.Request) *http.Response
+	// left is after how many writes it dies; died is closed then. A nil channel
+	// is a process that does not die.
+	left int
+	died chan struct{}
 }
 
-// Count returns a copy of c whose writes are counted, and the counter.
-func Count(c *rest.Config) (*rest.Config, *Writes) { return StopAfter(c, -1) }
+// Count returns a copy of c whose requests are counted, and the counter.
+func Count(c *rest.Config) (*rest.Config, *Process) {
+	p := &Process{}
+	return p.On(c, ""), p
+}
 
-// StopAfter returns a copy of c that works until its n-th write has reached the
-// server, and fails every request from then on; n = 0 lets no write through and
-// a negative n never stops.
-func StopAfter(c *rest.Config, n int) (*rest.Config, *Writes) {
-	w := &Writes{limit: n, dead: make(chan struct{})}
+// StopAfter returns a copy of c of a process that dies after n writes; see
+// DieAfter.
+func StopAfter(c *rest.Config, n int) (*rest.Config, *Process) {
+	p := &Process{}
+	p.DieAfter(n)
+	return p.On(c, ""), p
+}
+
+// On returns a copy of c by which the process reaches one API server, which is
+// called side in what is noted.
+func (p *Process) On(c *rest.Config, side string) *rest.Config {
 	out := rest.CopyConfig(c)
-	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next, w} })
-	return out, w
+	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return &transport{next, side, p} })
+	return out
 }
 
-// Stopped is closed when the limit is reached.
-func (w *Writes) Stopped() <-chan struct{} { return w.dead }
-
-// Seen are the writes that reached the server so far, as "METHOD path".
-func (w *Writes) Seen() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]string(nil), w.done...)
+// DieAfter lets the process die by its n-th write from now on: that write
+// reaches the server, its answer reaches nobody, and every request after it
+// fails with ErrStopped. Zero is death at once. Events do not count. The channel
+// is closed at its death.
+func (p *Process) DieAfter(n int) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.died = n, make(chan struct{})
+	if n == 0 {
+		close(p.died)
+	}
+	return p.died
 }
 
-// admit tells whether the request may go on, and notes it if it is a write.
-func (w *Writes) admit(r *http.Request) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.limit >= 0 && len(w.done) >= w.limit {
-		w.stop()
+// Revive lets everything through again.
+func (p *Process) Revive() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.died = nil
+}
+
+// Died is closed when the process is dead; nil if it cannot die.
+func (p *Process) Died() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.died
+}
+
+// Dead tells whether the process is dead.
+func (p *Process) Dead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dead()
+}
+
+func (p *Process) dead() bool {
+	select {
+	case <-p.died:
+		return true
+	default:
 		return false
 	}
-	switch r.Method {
-	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
-		w.done = append(w.done, r.Method+" "+r.URL.Path)
-	}
-	return true
 }
 
-func (w *Writes) stop() {
-	select {
-	case <-w.dead:
-	default:
-		close(w.dead)
+// Fail sets what is asked before each request: an error is returned instead of
+// an answer. Nil lets everything through.
+func (p *Process) Fail(fault func(side string, r *http.Request) error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault = fault
+}
+
+// Answer sets what is answered in place of the API server; nil from it lets the
+// request through, and so does a nil function.
+func (p *Process) Answer(answer func(side string, r *http.Request) *http.Response) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = answer
+}
+
+// Cut makes every request to one side fail from now on.
+func (p *Process) Cut(side string) {
+	p.Fail(func(to string, _ *http.Request) error {
+		if to == side {
+			return ErrCut
+		}
+		return nil
+	})
+}
+
+// Take returns the requests since the last call, as "side METHOD path", whether
+// they reached a server or not.
+func (p *Process) Take() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.sent
+	p.sent = nil
+	return out
+}
+
+// Seen are the writes that reached a server so far, in the form of Take.
+func (p *Process) Seen() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.done)
+}
+
+// Busy tells whether a request is under way. A watch counts until its answer
+// begins.
+func (p *Process) Busy() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.under > 0
+}
+
+// answered notes that a request is no longer under way.
+func (p *Process) answered() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.under--
+}
+
+// admit notes a request and tells whether it may go on, or what is answered in
+// its place.
+func (p *Process) admit(side string, r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	p.sent = append(p.sent, form(side, r))
+	p.under++
+	fault, answer := p.fault, p.answer
+	p.mu.Unlock()
+	if fault != nil {
+		if err := fault(side, r); err != nil {
+			return nil, err
+		}
 	}
+	if answer != nil {
+		return answer(side, r), nil
+	}
+	return nil, nil
+}
+
+func form(side string, r *http.Request) string {
+	return strings.TrimSpace(side + " " + r.Method + " " + r.URL.Path)
+}
+
+// isWrite tells requests that change something.
+func isWrite(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+		return true
+	}
+	return false
 }
 
 type transport struct {
-	next   http.RoundTripper
-	writes *Writes
+	next    http.RoundTripper
+	side    string
+	process *Process
 }
 
-// RoundTrip passes the request on, or fails it when the process counts as dead.
+// RoundTrip passes the request on, unless a fault or the death of the process
+// forbids it.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !t.writes.admit(r) {
-		if r.Body != nil {
-			_ = r.Body.Close()
-		}
-		return nil, ErrStopped
+	defer t.process.answered()
+	answer, err := t.process.admit(t.side, r)
+	if err != nil {
+		return nil, errors.Join(err, closeBody(r))
 	}
+	if answer != nil {
+		return answer, closeBody(r)
+	}
+	if !isWrite(r) {
+		if t.process.Dead() {
+			return nil, ErrStopped
+		}
+		return t.next.RoundTrip(r)
+	}
+	return t.write(r)
+}
+
+// write sends a write. Nothing may overtake the last one, so it is sent under
+// the lock.
+func (t *transport) write(r *http.Request) (*http.Response, error) {
+	p := t.process
+	p.mu.Lock()
+	if p.dead() {
+		p.mu.Unlock()
+		return nil, errors.Join(ErrStopped, closeBody(r))
+	}
+	p.done = append(p.done, form(t.side, r))
+	if p.died != nil && !strings.HasSuffix(r.URL.Path, "/events") {
+		p.left--
+		if p.left == 0 {
+			defer p.mu.Unlock()
+			defer close(p.died)
+			response, err := t.next.RoundTrip(r)
+			if err != nil {
+				return nil, errors.Join(ErrStopped, err)
+			}
+			return nil, errors.Join(ErrStopped, response.Body.Close())
+		}
+	}
+	p.mu.Unlock()
 	return t.next.RoundTrip(r)
+}
+
+func closeBody(r *http.Request) error {
+	if r.Body == nil {
+		return nil
+	}
+	return r.Body.Close()
 }

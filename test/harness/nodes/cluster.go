@@ -63,6 +63,15 @@ func Components() []Component {
 	return []Component{Etcd, APIServer, ControllerManager, Scheduler, Containerd, Kubelet, Proxy}
 }
 
+// Way is how kube-apiserver is reached and trusted.
+type Way struct {
+	// Server is its URL on the fabric.
+	Server string
+	// CA is the certificate authority in PEM, and CAFile a file with it.
+	CA     []byte
+	CAFile string
+}
+
 // Cluster is a running cluster with one node.
 type Cluster struct {
 	// Name is that of the options.
@@ -73,6 +82,9 @@ type Cluster struct {
 	Server string
 	// CA is the certificate authority in PEM.
 	CA []byte
+	// Elsewhere is a second way to the same kube-apiserver: another address on the
+	// fabric, and a certificate of another authority, as a new load balancer has.
+	Elsewhere Way
 	// Kubeconfig is the path of the administrator's kubeconfig file. Its server
 	// is reachable from inside only; see Exec.
 	Kubeconfig string

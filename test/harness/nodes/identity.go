@@ -35,6 +35,9 @@ func (c *Cluster) writeIdentities() error {
 	if _, err := authority.SigningKey("service-account"); err != nil {
 		return err
 	}
+	if err := c.writeElsewhere(); err != nil {
+		return err
+	}
 	// Aggregated APIs are asked in other users' names by a front proxy; without
 	// its authority every program complains all the time.
 	if _, err := pki.Open(c.pki("front-proxy"), "front-proxy-ca-"+c.Name, time.Now()); err != nil {

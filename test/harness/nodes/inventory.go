@@ -136,12 +136,23 @@ func lookAtMounts(found Inventory) error {
 	return lines.Err()
 }
 
+// lookAtCgroups finds the groups below the root of each hierarchy, and further
+// down those of a fabric: what the machine itself runs makes groups in its own.
 func lookAtCgroups(found Inventory) error {
-	return filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() {
+	const root = "/sys/fs/cgroup"
+	top := 1 // one hierarchy
+	if _, err := os.Stat(root + "/cgroup.controllers"); err != nil {
+		top = 2 // one for each controller
+	}
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.IsDir() {
+			return nil //nolint:nilerr // what goes away meanwhile is no matter
+		}
+		depth := strings.Count(strings.TrimPrefix(path, root), "/")
+		if depth <= top || strings.Contains(path, folderPrefix) {
 			found.add("cgroup", path)
 		}
-		return nil // what goes away meanwhile is no matter
+		return nil
 	})
 }
 

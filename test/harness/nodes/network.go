@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -25,7 +26,8 @@ func (c *Cluster) plug(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = c.cell.ip(ctx, "link set lo up", fmt.Sprintf("addr add %s/24 dev eth0", c.Address), "link set eth0 up", "route add default dev eth0")
+	err = c.cell.ip(ctx, "link set lo up", fmt.Sprintf("addr add %s/24 dev eth0", c.Address),
+		fmt.Sprintf("addr add %s/24 dev eth0", c.secondAddress()), "link set eth0 up", "route add default dev eth0")
 	if err != nil {
 		return err
 	}
@@ -62,22 +64,33 @@ func (c *Cluster) Heal(ctx context.Context) error {
 func (c *Cluster) Run(command *exec.Cmd) error { return c.cell.run(command) }
 
 // Exec runs a program in the cluster's network with KUBECONFIG set to the
-// administrator's file and discovery cached with the cluster, and returns its standard output. The error of a program
-// that failed holds its exit code and its standard error.
+// administrator's file and discovery cached with the cluster, and returns its
+// standard output. The error of a program that failed holds its exit code and
+// its standard error.
 func (c *Cluster) Exec(ctx context.Context, argv ...string) (string, error) {
-	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "KUBECACHEDIR="+c.file("cache"))
 	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	if err := c.Run(command); err != nil {
+	if err := c.execute(ctx, &stdout, &stderr, argv); err != nil {
 		return stdout.String(), fmt.Errorf("running %s on %s: %w\n%s", strings.Join(argv, " "), c.Name, err, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return stdout.String(), nil
 }
 
+func (c *Cluster) execute(ctx context.Context, stdout, stderr io.Writer, argv []string) error {
+	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig, "KUBECACHEDIR="+c.file("cache"))
+	command.Stdout, command.Stderr = stdout, stderr
+	return c.Run(command)
+}
+
 // Kubectl runs kubectl as the cluster's administrator; see Exec.
 func (c *Cluster) Kubectl(ctx context.Context, arguments ...string) (string, error) {
 	return c.Exec(ctx, append([]string{c.fabric.binaries.Kubectl}, arguments...)...)
+}
+
+// Follow runs kubectl as Kubectl does, and writes what it prints to out as it
+// comes, until it ends or ctx does.
+func (c *Cluster) Follow(ctx context.Context, out io.Writer, arguments ...string) error {
+	return c.execute(ctx, out, io.Discard, append([]string{c.fabric.binaries.Kubectl}, arguments...))
 }
 
 // Load imports an OCI archive into the node, under the name that it carries.

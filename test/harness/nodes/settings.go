@@ -133,6 +133,7 @@ func (c *Cluster) apiserverArguments() []string {
 		"--service-cluster-ip-range=" + c.serviceRange(),
 		"--tls-cert-file=" + c.pki("kube-apiserver.crt"),
 		"--tls-private-key-file=" + c.pki("kube-apiserver.key"),
+		"--tls-sni-cert-key=" + c.pki("elsewhere/kube-apiserver.crt") + "," + c.pki("elsewhere/kube-apiserver.key") + ":" + c.secondAddress(),
 		"--client-ca-file=" + c.pki("ca.crt"),
 		"--requestheader-client-ca-file=" + c.pki("front-proxy/ca.crt"),
 		"--requestheader-allowed-names=front-proxy-client",

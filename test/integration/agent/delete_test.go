@@ -3,9 +3,6 @@
 package agent_test
 
 import (
-	"errors"
-	"net/http"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 var appliedWorks = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "appliedmanifestworks"}
@@ -51,16 +49,16 @@ func (s *spoke) awaitGone(t *testing.T) {
 			t.Logf("left: %v", left)
 		}
 	}()
-	require.Eventually(t, func() bool { left = s.leftovers(t); return len(left) == 0 }, wait, 50*time.Millisecond)
+	await(t, func() bool { left = s.leftovers(t); return len(left) == 0 })
 }
 
 // appliedWork makes an AppliedManifestWork as the agent of that id holds it.
 func (s *spoke) appliedWork(t *testing.T, name, agentID string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		_, err := s.client.Resource(appliedWorks).List(t.Context(), metav1.ListOptions{})
 		return err == nil
-	}, wait, tick)
+	})
 	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "work.open-cluster-management.io/v1", "kind": "AppliedManifestWork",
 		"metadata": map[string]any{"name": name, "finalizers": []any{"cluster.open-cluster-management.io/applied-manifest-work-cleanup"}},
@@ -112,35 +110,14 @@ func TestDeadAgentIsRemovedFromOutside(t *testing.T) {
 	require.NoError(t, teardown.Agent(t.Context(), s.client, teardown.AgentOptions{}), "a second time changes nothing")
 }
 
-var errCrash = errors.New("the process was killed")
-
-// crash lets so many writes through and fails all requests after them, as a
-// process that is killed sends none.
-type crash struct {
-	next http.RoundTripper
-	left atomic.Int64
-}
-
-func (c *crash) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.left.Load() < 0 {
-		return nil, errCrash
-	}
-	if r.Method != http.MethodGet && c.left.Add(-1) < 0 {
-		return nil, errCrash
-	}
-	return c.next.RoundTrip(r)
-}
-
-func crashing(t *testing.T, cfg *rest.Config, writes int) (dynamic.Interface, *crash) {
+// mortal is a client of a process that dies by its n-th write, and the process.
+func mortal(t *testing.T, cfg *rest.Config, writes int) (dynamic.Interface, *faults.Process) {
 	t.Helper()
-	c := &crash{}
-	c.left.Store(int64(writes))
-	cfg = rest.CopyConfig(cfg)
+	cfg, process := faults.StopAfter(cfg, writes)
 	cfg.QPS = -1
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { c.next = next; return c })
 	client, err := dynamic.NewForConfig(cfg)
 	require.NoError(t, err)
-	return client, c
+	return client, process
 }
 
 // prepareRemoval installs an agent as it is before its Klusterlet is removed.
@@ -164,14 +141,14 @@ func TestRemovalFromOutsideSurvivesAKillAfterEachWrite(t *testing.T) {
 	s := newSpoke(t)
 	for writes := 0; ; writes++ {
 		s.prepareRemoval(t)
-		client, c := crashing(t, s.Config, writes)
+		client, _ := mortal(t, s.Config, writes)
 		err := teardown.Agent(t.Context(), client, teardown.AgentOptions{})
 		if err == nil {
 			require.Empty(t, s.leftovers(t))
-			t.Logf("%d writes", writes-int(c.left.Load()))
+			t.Logf("%d writes", writes-1)
 			return
 		}
-		require.ErrorIs(t, err, errCrash, "after %d writes", writes)
+		require.ErrorIs(t, err, faults.ErrStopped, "after %d writes", writes)
 		require.NoError(t, teardown.Agent(t.Context(), s.client, teardown.AgentOptions{}), "after %d writes", writes)
 		require.Empty(t, s.leftovers(t))
 	}
@@ -186,15 +163,16 @@ func TestRemovalByTheAgentSurvivesAKillAfterEachWrite(t *testing.T) {
 		k := s.klusterlet(t)
 		// The agent has nothing but its own rights.
 		cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
-		client, _ := crashing(t, cfg, writes)
+		client, _ := mortal(t, cfg, writes)
 		err := teardown.AgentItself(t.Context(), client, k, operatorv1.NamespaceAgent)
 		if err == nil {
 			s.awaitGone(t)
-			t.Logf("%d writes", writes)
+			t.Logf("%d writes", writes-1)
 			return
 		}
-		require.ErrorIs(t, err, errCrash, "after %d writes", writes)
-		again, _ := crashing(t, cfg, 1000)
+		require.ErrorIs(t, err, faults.ErrStopped, "after %d writes", writes)
+		again, err := dynamic.NewForConfig(cfg)
+		require.NoError(t, err)
 		require.NoError(t, teardown.AgentItself(t.Context(), again, k, operatorv1.NamespaceAgent), "after %d writes", writes)
 		s.awaitGone(t)
 		_, err = s.client.Resource(klusterlets).Get(t.Context(), "klusterlet", metav1.GetOptions{})

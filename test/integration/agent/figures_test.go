@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
@@ -51,27 +50,14 @@ func TestResidentMemory(t *testing.T) {
 			for i := range 10 {
 				h.deliver(t, cluster, fmt.Sprintf("work-%d", i))
 			}
-			require.Eventually(t, func() bool { return h.applied(t, cluster) == 10 }, wait, 50*time.Millisecond)
+			await(t, func() bool { return h.applied(t, cluster) == 10 })
 			rested := time.Now().Add(idle)
-			require.Eventually(t, func() bool { return time.Now().After(rested) }, 2*idle, time.Second)
+			await(t, func() bool { return time.Now().After(rested) }, "a minute does not pass")
 			got := a.resident(t)
 			t.Logf("%s with 10 works: %d KiB resident, budget %d KiB", name, got, tc.budget)
 			require.LessOrEqual(t, got, tc.budget)
 		})
 	}
-}
-
-// deliver makes a ManifestWork of two objects.
-func (h *hub) deliver(t *testing.T, cluster, name string) {
-	t.Helper()
-	manifest := func(suffix string) map[string]any {
-		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name + suffix},
-			"data": map[string]any{"a": "b"}}
-	}
-	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
-		"metadata": map[string]any{"namespace": cluster, "name": name},
-		"spec":     map[string]any{"workload": map[string]any{"manifests": []any{manifest("-1"), manifest("-2")}}}}})
 }
 
 // applied counts the works of a cluster that are applied.

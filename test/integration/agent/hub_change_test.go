@@ -76,6 +76,41 @@ func TestMovedHubIsJoinedInProcess(t *testing.T) {
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "HubConnectionFunctional", "")
 }
 
+func TestHubAtAnotherAddressKnowsTheCertificate(t *testing.T) {
+	h, s := newAddonHub(t), newSpoke(t)
+	elsewhere := h.Gate(t)
+	s.install(t, config.Options{ClusterName: "address", BootstrapKubeconfig: h.bootstrap(t)})
+	s.start(t)
+	h.join(t, "address")
+	before := s.secret(t.Context(), "hub-kubeconfig-secret")
+	h.enable(t, "address", "web", kubeClient())
+	h.grant(t, "address", "web")
+	given := s.awaitSecret(t, addonSpace, "web-hub-kubeconfig")
+
+	// A token that is worth nothing: the certificate is enough.
+	raw, err := (&kubeconfig.Config{ClusterEntry: "hub", Server: elsewhere.Server, CAData: h.Config.CAData}).WithToken("worthless")
+	require.NoError(t, err)
+	s.setBootstrap(t, raw)
+	await(t, func() bool {
+		kept, err := kubeconfig.ParseSecret(s.secret(t.Context(), "hub-kubeconfig-secret"))
+		return err == nil && kept.Server == elsewhere.Server
+	})
+	after := s.secret(t.Context(), "hub-kubeconfig-secret")
+	require.Equal(t, string(before["tls.crt"]), string(after["tls.crt"]))
+	h.condition(t, "address", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
+	h.awaitCondition(t, "address", clusterv1.ConditionAvailable, metav1.ConditionTrue)
+	// Nor does an add-on need another credential: it is told the address.
+	var moved map[string][]byte
+	await(t, func() bool {
+		moved = s.secretIn(t.Context(), addonSpace, "web-hub-kubeconfig")
+		c, err := kubeconfig.ParseSecret(moved)
+		return err == nil && c.Server == elsewhere.Server
+	})
+	require.Equal(t, string(given["tls.crt"]), string(moved["tls.crt"]))
+	require.Equal(t, "system:open-cluster-management:cluster:address:addon:web:agent:web", whoami(t, moved))
+	require.Len(t, h.requestsOf(t, "address"), 2, "nobody has to approve anything")
+}
+
 func TestRebuiltHubIsToldByTheNameOfItsEntry(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
 	s.install(t, config.Options{ClusterName: "rebuilt", BootstrapKubeconfig: h.bootstrap(t)})
@@ -89,10 +124,10 @@ func TestRebuiltHubIsToldByTheNameOfItsEntry(t *testing.T) {
 	s.setBootstrap(t, raw)
 	second := h.awaitRequest(t, "rebuilt", first)
 	h.approve(t, second.GetName())
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		kept, err := kubeconfig.ParseSecret(s.secret(t.Context(), "hub-kubeconfig-secret"))
 		return err == nil && kept.ClusterEntry == "hub-v2"
-	}, wait, tick)
+	})
 	h.condition(t, "rebuilt", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
 	h.awaitCondition(t, "rebuilt", clusterv1.ConditionAvailable, metav1.ConditionTrue)
 }

@@ -27,10 +27,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// wait is how long a test waits for what should take a second; the machines that
-// run tests are slow and shared.
-const wait, tick = 60 * time.Second, 20 * time.Millisecond
-
 var (
 	namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -46,14 +42,22 @@ type hub struct {
 	client dynamic.Interface
 }
 
-// signing is how long client certificates of the test hubs live: the shortest
-// that leaves room for a renewal (kube-controller-manager backdates them).
-const signing = 150 * time.Second
-
-// newHub gives the hub that all tests share; their clusters differ in name.
+// newHub gives the hub that all tests share; their clusters differ in name. Its
+// certificates outlive every test, however slow the machine is.
 func newHub(t *testing.T) *hub {
 	t.Helper()
-	return prepareHub(t, harness.Shared(t, "hub", harness.SigningDuration(signing)))
+	return prepareHub(t, harness.Shared(t, "hub"))
+}
+
+// signing is how long client certificates of a brief hub live: the shortest that
+// leaves room for a renewal (kube-controller-manager backdates them).
+const signing = 150 * time.Second
+
+// newBriefHub gives the hub that all tests of renewals share. An agent asks it
+// for another certificate after 38 to 60 s, which other tests must not meet.
+func newBriefHub(t *testing.T) *hub {
+	t.Helper()
+	return prepareHub(t, harness.Shared(t, "brief-hub", harness.SigningDuration(signing)))
 }
 
 var prepared sync.Map
@@ -70,10 +74,10 @@ func prepareHub(t *testing.T, c *harness.Cluster) *hub {
 			apply(t, h.client, u)
 		}
 		for _, gvr := range []schema.GroupVersionResource{clusters, works} {
-			require.Eventually(t, func() bool {
+			await(t, func() bool {
 				_, err := h.client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
 				return err == nil
-			}, wait, 20*time.Millisecond)
+			})
 		}
 		h.role(t, clusterv1.RoleBootstrap,
 			rule("", "configmaps", "", "get"),
@@ -155,6 +159,22 @@ func (h *hub) accept(t *testing.T, name string) {
 // acceptWithout accepts and leaves out the RoleBinding with that suffix.
 func (h *hub) acceptWithout(t *testing.T, name, leaveOut string) {
 	t.Helper()
+	h.empower(t, name, leaveOut)
+	h.admit(t, name)
+}
+
+// admit says that the cluster is accepted.
+func (h *hub) admit(t *testing.T, name string) {
+	t.Helper()
+	h.change(t, name, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = true })
+	h.condition(t, name, clusterv1.ConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted)
+}
+
+// empower makes the namespace of a cluster and gives its agent its rights, but
+// for the RoleBinding with that suffix.
+func (h *hub) empower(t *testing.T, name, leaveOut string) {
+	t.Helper()
+	h.Claim(t, name)
 	group := rbacv1.Subject{Kind: "Group", Name: clusterv1.UserPrefix + name}
 	role := clusterv1.RolePrefixManagedCluster + name
 	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
@@ -176,8 +196,6 @@ func (h *hub) acceptWithout(t *testing.T, name, leaveOut string) {
 		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
 		"metadata": map[string]any{"namespace": name, "name": clusterv1.LeaseName},
 		"spec":     map[string]any{"holderIdentity": clusterv1.LeaseName}}})
-	h.change(t, name, func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = true })
-	h.condition(t, name, clusterv1.ConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted)
 }
 
 // change updates the spec of a cluster.
@@ -195,22 +213,20 @@ func (h *hub) condition(t *testing.T, name, kind string, status metav1.Condition
 
 func (h *hub) write(t *testing.T, name string, f func(*clusterv1.ManagedCluster), subresource ...string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		c, err := typed.Get[clusterv1.ManagedCluster](t.Context(), h.client, clusters, "", name)
 		require.NoError(t, err)
 		f(c)
 		_, err = h.client.Resource(clusters).Update(t.Context(), object(t, c), metav1.UpdateOptions{}, subresource...)
-		if apierrors.IsConflict(err) {
-			return false
-		}
-		require.NoError(t, err)
-		return true
-	}, wait, 5*time.Millisecond)
+		return settled(t, err)
+	})
 }
 
 // cluster reads a ManagedCluster; nil when it is not there.
 func (h *hub) cluster(ctx context.Context, name string) *clusterv1.ManagedCluster {
-	c, err := typed.Get[clusterv1.ManagedCluster](ctx, h.client, clusters, "", name)
+	c, err := read(ctx, func() (*clusterv1.ManagedCluster, error) {
+		return typed.Get[clusterv1.ManagedCluster](ctx, h.client, clusters, "", name)
+	})
 	if err != nil {
 		return nil
 	}
@@ -220,7 +236,9 @@ func (h *hub) cluster(ctx context.Context, name string) *clusterv1.ManagedCluste
 // requestsOf lists the certificate requests of a cluster, the oldest first.
 func (h *hub) requestsOf(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	found, err := h.client.Resource(requests).List(t.Context(), metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName + "=" + name})
+	found, err := read(t.Context(), func() (*unstructured.UnstructuredList, error) {
+		return h.client.Resource(requests).List(t.Context(), metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName + "=" + name})
+	})
 	require.NoError(t, err)
 	out := make([]*unstructured.Unstructured, 0, len(found.Items))
 	for i := range found.Items {
@@ -232,8 +250,9 @@ func (h *hub) requestsOf(t *testing.T, name string) []*unstructured.Unstructured
 // awaitRequest waits for a request of the cluster that is none of known.
 func (h *hub) awaitRequest(t *testing.T, name string, known ...string) *unstructured.Unstructured {
 	t.Helper()
+	h.Claim(t, name)
 	var found *unstructured.Unstructured
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		for _, u := range h.requestsOf(t, name) {
 			isKnown := false
 			for _, k := range known {
@@ -245,20 +264,33 @@ func (h *hub) awaitRequest(t *testing.T, name string, known ...string) *unstruct
 			}
 		}
 		return false
-	}, wait, 10*time.Millisecond, "no certificate request of %s", name)
+	}, "no certificate request of %s", name)
 	return found
 }
 
 // decide approves or denies a request.
 func (h *hub) decide(t *testing.T, name, verdict, message string) {
 	t.Helper()
-	live, err := h.client.Resource(requests).Get(t.Context(), name, metav1.GetOptions{})
+	await(t, func() bool {
+		live, err := h.client.Resource(requests).Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{map[string]any{
+			"type": verdict, "status": "True", "reason": "ByTheTest", "message": message,
+		}}, "status", "conditions"))
+		_, err = h.client.Resource(requests).Update(t.Context(), live, metav1.UpdateOptions{}, "approval")
+		return settled(t, err)
+	})
+}
+
+// settled tells whether a write was done; one that somebody else came before is
+// to be repeated.
+func settled(t *testing.T, err error) bool {
+	t.Helper()
+	if apierrors.IsConflict(err) {
+		return false
+	}
 	require.NoError(t, err)
-	require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{map[string]any{
-		"type": verdict, "status": "True", "reason": "ByTheTest", "message": message,
-	}}, "status", "conditions"))
-	_, err = h.client.Resource(requests).Update(t.Context(), live, metav1.UpdateOptions{}, "approval")
-	require.NoError(t, err)
+	return true
 }
 
 func (h *hub) approve(t *testing.T, name string) {
@@ -281,10 +313,10 @@ func parsed(t *testing.T, u *unstructured.Unstructured) *x509.CertificateRequest
 func (h *hub) awaitCondition(t *testing.T, name, kind string, status metav1.ConditionStatus) *clusterv1.ManagedCluster {
 	t.Helper()
 	var c *clusterv1.ManagedCluster
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		c = h.cluster(t.Context(), name)
 		return c != nil && apimeta.IsStatusConditionPresentAndEqual(c.Status.Conditions, kind, status)
-	}, wait, 10*time.Millisecond, "%s of %s is not %s", kind, name, status)
+	}, "%s of %s is not %s", kind, name, status)
 	return c
 }
 
@@ -302,4 +334,17 @@ func object(t *testing.T, o runtime.Object) *unstructured.Unstructured {
 	u, err := typed.ToUnstructured(o)
 	require.NoError(t, err)
 	return u
+}
+
+// deliver makes a ManifestWork of two objects.
+func (h *hub) deliver(t *testing.T, cluster, name string) {
+	t.Helper()
+	manifest := func(suffix string) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name + suffix},
+			"data": map[string]any{"a": "b"}}
+	}
+	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+		"metadata": map[string]any{"namespace": cluster, "name": name},
+		"spec":     map[string]any{"workload": map[string]any{"manifests": []any{manifest("-1"), manifest("-2")}}}}})
 }

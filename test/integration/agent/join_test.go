@@ -24,7 +24,7 @@ func TestJoinToAvailable(t *testing.T) {
 	s.install(t, config.Options{ClusterName: "join", BootstrapKubeconfig: h.bootstrap(t), Spec: operatorv1.KlusterletSpec{
 		ExternalServerURLs: []operatorv1.ServerURL{{URL: "https://spoke.example.com:6443"}},
 		RegistrationConfiguration: &operatorv1.RegistrationConfiguration{ClusterAnnotations: map[string]string{
-			"agent.open-cluster-management.io/team": "blue", "other/key": "dropped"}},
+			"agent.open-cluster-management.io/team": "blue", "other/key": "dropped"}, ClusterLabels: map[string]string{"region": "north"}},
 	}})
 	started := time.Now()
 	a := s.start(t)
@@ -37,6 +37,7 @@ func TestJoinToAvailable(t *testing.T) {
 	require.NotNil(t, c)
 	require.False(t, c.Spec.HubAcceptsClient)
 	require.Equal(t, map[string]string{"agent.open-cluster-management.io/team": "blue"}, c.Annotations)
+	require.Equal(t, "north", c.Labels["region"])
 	require.Equal(t, []clusterv1.ClientConfig{{URL: "https://spoke.example.com:6443", CABundle: s.Config.CAData}}, c.Spec.ManagedClusterClientConfigs)
 
 	// Name and key of the request are kept, and nothing else is asked for.
@@ -57,17 +58,17 @@ func TestJoinToAvailable(t *testing.T) {
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "HubConnectionFunctional", "")
 	s.awaitKlusterlet(t, "Applied", "KlusterletApplied", "")
 	s.awaitKlusterlet(t, "SpecSupported", "AllFieldsSupported", "")
-	require.Eventually(t, func() bool { return s.secret(t.Context(), "hub-kubeconfig-pending") == nil }, wait, 10*time.Millisecond)
-	require.Eventually(t, func() bool {
+	await(t, func() bool { return s.secret(t.Context(), "hub-kubeconfig-pending") == nil })
+	await(t, func() bool {
 		c := h.cluster(t.Context(), "join")
 		return c.Status.Version.Kubernetes == "v1.36.3" && apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1.ConditionClusterCertificateRotated)
-	}, wait, 10*time.Millisecond)
-	require.Eventually(t, func() bool {
+	})
+	await(t, func() bool {
 		u, err := h.client.Resource(leases).Namespace("join").Get(t.Context(), clusterv1.LeaseName, metav1.GetOptions{})
 		require.NoError(t, err)
 		_, renewed, _ := unstructured.NestedString(u.Object, "spec", "renewTime")
 		return renewed
-	}, wait, 10*time.Millisecond)
+	})
 	require.Len(t, h.requestsOf(t, "join"), 1)
 	t.Logf("resident: %d KiB", a.resident(t))
 	require.Equal(t, 0, a.stop())

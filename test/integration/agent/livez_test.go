@@ -3,11 +3,14 @@
 package agent_test
 
 import (
+	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
@@ -27,6 +31,37 @@ type front struct {
 	url  string
 	ca   []byte
 	sick atomic.Bool
+	// livez, unless 0, is the code that /livez is answered with; healthz is left.
+	livez atomic.Int64
+	// once is how many times /livez is still answered with 500.
+	once atomic.Int64
+
+	mu sync.Mutex
+	// asked counts the requests by path.
+	asked map[string]int
+}
+
+// answered tells whether the front answered a question itself.
+func (f *front) answered(w http.ResponseWriter, path string) bool {
+	f.mu.Lock()
+	f.asked[path]++
+	f.mu.Unlock()
+	switch {
+	case f.sick.Load() && (path == "/livez" || path == "/healthz"), path == "/livez" && f.once.Add(-1) >= 0:
+		http.Error(w, "[-]etcd failed: reason withheld", http.StatusInternalServerError)
+	case f.livez.Load() != 0 && path == "/livez":
+		http.Error(w, "not for you", int(f.livez.Load()))
+	default:
+		return false
+	}
+	return true
+}
+
+// requests are how often each path was asked for so far.
+func (f *front) requests() map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.asked)
 }
 
 func newFront(t *testing.T, s *spoke) *front {
@@ -37,13 +72,11 @@ func newFront(t *testing.T, s *spoke) *front {
 	passOn.FlushInterval = -1
 	passOn.Transport, err = rest.TransportFor(rest.AnonymousClientConfig(s.Config))
 	require.NoError(t, err)
-	f := &front{}
+	f := &front{asked: map[string]int{}}
 	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f.sick.Load() && (r.URL.Path == "/livez" || r.URL.Path == "/healthz") {
-			http.Error(w, "[-]etcd failed: reason withheld", http.StatusInternalServerError)
-			return
+		if !f.answered(w, r.URL.Path) {
+			passOn.ServeHTTP(w, r)
 		}
-		passOn.ServeHTTP(w, r)
 	}))
 	web.EnableHTTP2 = true
 	web.StartTLS()
@@ -75,11 +108,24 @@ func TestClusterWhoseAPIServerIsSickIsUnavailableAfterTwentySeconds(t *testing.T
 	told := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable)
 	require.Equal(t, clusterv1.ReasonManagedClusterKubeAPIServerUnavailable, told.Reason)
 	require.Equal(t, "The kube-apiserver is not ok, status code: 500, [-]etcd failed: reason withheld", told.Message)
-	require.Eventually(t, func() bool { return h.told(t, "sick", "Unavailable") }, wait, tick)
+	await(t, func() bool { return h.told(t, "sick", "Unavailable") })
 
 	s.front.sick.Store(false)
 	c = h.awaitCondition(t, "sick", clusterv1.ConditionAvailable, metav1.ConditionTrue)
 	require.Equal(t, clusterv1.ReasonManagedClusterAvailable, apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable).Reason)
+}
+
+// awaitReport waits until the agent has reported all that there is to say of a
+// cluster with so many processors; after that it writes when something changes.
+func (h *hub) awaitReport(t *testing.T, cluster, cpu string) {
+	t.Helper()
+	await(t, func() bool {
+		s := h.cluster(t.Context(), cluster).Status
+		all, free := s.Capacity["cpu"], s.Allocatable["cpu"]
+		return s.Version.Kubernetes != "" && all.String() == cpu && free.String() == cpu &&
+			apimeta.IsStatusConditionTrue(s.Conditions, clusterv1.ConditionAvailable) &&
+			apimeta.IsStatusConditionTrue(s.Conditions, clusterv1.ConditionClusterCertificateRotated)
+	}, "the report of %s is not complete", cluster)
 }
 
 // told tells whether there is an Event with that reason about the cluster.
@@ -93,4 +139,97 @@ func (h *hub) told(t *testing.T, cluster, reason string) bool {
 		}
 	}
 	return false
+}
+
+func TestHealthIsReadWhereItIsServed(t *testing.T) {
+	h, s := newHub(t), newSpoke(t)
+	s.front = newFront(t, s)
+	s.front.livez.Store(http.StatusNotFound)
+	s.install(t, config.Options{ClusterName: "fallback", BootstrapKubeconfig: h.bootstrap(t)})
+	s.node(t, "n1", "2", false)
+	s.start(t, "agent", "--spoke-cluster-name=fallback", "--cluster-healthcheck-period=1s")
+	h.join(t, "fallback") // by /healthz
+	looks := func(path string, more int) {
+		t.Helper()
+		before := s.front.requests()[path]
+		await(t, func() bool { return s.front.requests()[path] >= before+more })
+	}
+	available := func() bool {
+		return apimeta.IsStatusConditionTrue(h.cluster(t.Context(), "fallback").Status.Conditions, clusterv1.ConditionAvailable)
+	}
+	s.front.livez.Store(http.StatusForbidden)
+	looks("/healthz", 2)
+	require.True(t, available(), "403 asks /healthz too")
+	s.front.livez.Store(0)
+
+	// One answer of 500 is no news, and neither is what happens meanwhile.
+	h.awaitReport(t, "fallback", "2")
+	version := h.cluster(t.Context(), "fallback").ResourceVersion
+	s.front.once.Store(1)
+	looks("/livez", 3)
+	require.True(t, available())
+	require.Equal(t, version, h.cluster(t.Context(), "fallback").ResourceVersion)
+}
+
+func TestAHeartbeatOfANodeCausesNoRequest(t *testing.T) {
+	h, s := newHub(t), newSpoke(t)
+	s.front = newFront(t, s)
+	s.install(t, config.Options{ClusterName: "beats", BootstrapKubeconfig: h.bootstrap(t)})
+	s.node(t, "n1", "2", false)
+	s.start(t)
+	h.join(t, "beats")
+	cpu := func() string {
+		q := h.cluster(t.Context(), "beats").Status.Capacity["cpu"]
+		return q.String()
+	}
+	h.awaitReport(t, "beats", "2")
+	begun := time.Now()
+	health, version := s.front.requests(), h.cluster(t.Context(), "beats").ResourceVersion
+	for i := range 100 {
+		body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
+			"type": "Ready", "status": "True", "lastHeartbeatTime": time.Unix(int64(1e9+i), 0).UTC().Format(time.RFC3339)}}}})
+		require.NoError(t, err)
+		_, err = s.client.Resource(nodes).Patch(t.Context(), "n1", types.MergePatchType, body, metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+	}
+	// What comes after the heartbeats is seen, so they were.
+	s.node(t, "n2", "1", false)
+	await(t, func() bool { return cpu() == "3" })
+	now, minutes := s.front.requests(), int(time.Since(begun)/time.Minute)+1
+	for _, path := range []string{"/livez", "/version", "/api/v1/nodes"} {
+		require.LessOrEqual(t, now[path]-health[path], minutes, "%s: only what each minute brings", path)
+	}
+	after := h.cluster(t.Context(), "beats")
+	require.NotEqual(t, version, after.ResourceVersion)
+
+	// A resource that goes with its node goes from the sum; what others wrote stays.
+	_, err := s.client.Resource(nodes).Patch(t.Context(), "n2", types.MergePatchType,
+		[]byte(`{"status":{"capacity":{"example.com/fpga":"4"}}}`), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	has := func(name clusterv1.ResourceName) bool {
+		_, ok := h.cluster(t.Context(), "beats").Status.Capacity[name]
+		return ok
+	}
+	await(t, func() bool { return has("example.com/fpga") })
+	_, err = h.client.Resource(clusters).Patch(t.Context(), "beats", types.MergePatchType,
+		[]byte(`{"status":{"capacity":{"core_worker":"7"}}}`), metav1.PatchOptions{FieldManager: "billing"}, "status")
+	require.NoError(t, err)
+	require.NoError(t, s.client.Resource(nodes).Delete(t.Context(), "n2", metav1.DeleteOptions{}))
+	await(t, func() bool { return !has("example.com/fpga") && cpu() == "2" })
+	require.True(t, has("core_worker"))
+}
+
+func TestAClusterWithAWrongClockIsReportedAllTheSame(t *testing.T) {
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "skewed", BootstrapKubeconfig: h.bootstrap(t)})
+	s.start(t)
+	h.join(t, "skewed")
+	h.condition(t, "skewed", clusterv1.ConditionClockSynced, metav1.ConditionFalse, clusterv1.ReasonManagedClusterClockOutOfSync)
+	s.node(t, "n1", "7", false)
+	await(t, func() bool {
+		q := h.cluster(t.Context(), "skewed").Status.Capacity["cpu"]
+		return q.String() == "7"
+	})
+	h.condition(t, "skewed", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
+	h.awaitCondition(t, "skewed", clusterv1.ConditionAvailable, metav1.ConditionTrue)
 }

@@ -32,12 +32,12 @@ func TestInstalledAgentRunsAsAPod(t *testing.T) {
 	s.install(t, config.Options{ClusterName: "pod", BootstrapKubeconfig: h.bootstrap(t)})
 	h.join(t, "pod")
 	t.Logf("installation started to available %s", time.Since(started).Round(time.Millisecond))
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		u, err := s.client.Resource(deployments).Namespace(operatorv1.NamespaceAgent).Get(t.Context(), config.Deployment, metav1.GetOptions{})
 		require.NoError(t, err)
 		n, _, _ := unstructured.NestedInt64(u.Object, "status", "readyReplicas")
 		return n == 1
-	}, wait, 50*time.Millisecond, "the probes pass")
+	}, "the probes pass")
 	require.True(t, apimeta.IsStatusConditionTrue(h.cluster(t.Context(), "pod").Status.Conditions, clusterv1.ConditionJoined))
 	deleted := time.Now()
 	require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "klusterlet", metav1.DeleteOptions{}))

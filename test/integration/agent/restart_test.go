@@ -48,10 +48,10 @@ func TestAgentWithoutNameKeepsTheOneItMadeUp(t *testing.T) {
 	s.install(t, config.Options{ClusterName: "unused", BootstrapKubeconfig: h.bootstrap(t)})
 	a := s.start(t, "agent")
 	var first map[string][]byte
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		first = s.secret(t.Context(), "hub-kubeconfig-pending")
 		return len(first["cluster-name"]) > 0 && h.cluster(t.Context(), string(first["cluster-name"])) != nil
-	}, wait, 10*time.Millisecond)
+	})
 	name := string(first["cluster-name"])
 	require.Len(t, name, 36)
 	require.Len(t, string(first["agent-name"]), 5)

@@ -6,16 +6,17 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -90,10 +91,10 @@ func (s *spoke) install(t *testing.T, o config.Options) {
 	require.NoError(t, err)
 	for _, u := range objects {
 		if u.GetKind() == "Klusterlet" {
-			require.Eventually(t, func() bool {
+			await(t, func() bool {
 				_, err := s.client.Resource(klusterlets).List(t.Context(), metav1.ListOptions{})
 				return err == nil
-			}, wait, 10*time.Millisecond)
+			})
 		}
 		apply(t, s.client, u)
 	}
@@ -192,29 +193,33 @@ func (a *agent) resident(t *testing.T) int {
 	return 0
 }
 
+// Ports for agents lie below the range from which Linux and macOS give ports to
+// outgoing connections: between here and the agent's own bind nobody gets one of
+// them by chance.
+const firstPort, lastPort = 20000, 31999
+
+// ports are those that agents of this test process have been given.
+var ports sync.Map
+
 func freePort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	for range lastPort - firstPort {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		if _, taken := ports.LoadOrStore(port, true); taken {
+			continue
+		}
+		if l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	require.Fail(t, "no port is free")
+	return 0
 }
 
 // secret reads a secret of the agent's namespace; nil when it is not there.
 func (s *spoke) secret(ctx context.Context, name string) map[string][]byte {
-	u, err := s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil
-	}
-	out := map[string][]byte{}
-	encoded, _, _ := unstructured.NestedStringMap(u.Object, "data")
-	for key, value := range encoded {
-		raw, err := base64.StdEncoding.DecodeString(value)
-		if err == nil {
-			out[key] = raw
-		}
-	}
-	return out
+	return s.secretIn(ctx, operatorv1.NamespaceAgent, name)
 }
 
 // setBootstrap replaces the bootstrap kubeconfig.
@@ -228,7 +233,9 @@ func (s *spoke) setBootstrap(t *testing.T, raw []byte) {
 
 func (s *spoke) klusterlet(t *testing.T) *operatorv1.Klusterlet {
 	t.Helper()
-	k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "klusterlet")
+	k, err := read(t.Context(), func() (*operatorv1.Klusterlet, error) {
+		return typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "klusterlet")
+	})
 	require.NoError(t, err)
 	return k
 }
@@ -238,10 +245,10 @@ func (s *spoke) klusterlet(t *testing.T) *operatorv1.Klusterlet {
 func (s *spoke) awaitKlusterlet(t *testing.T, kind, reason, message string) {
 	t.Helper()
 	var last *metav1.Condition
-	require.Eventually(t, func() bool {
+	await(t, func() bool {
 		last = apimeta.FindStatusCondition(s.klusterlet(t).Status.Conditions, kind)
 		return last != nil && last.Reason == reason && strings.Contains(last.Message, message)
-	}, wait, 20*time.Millisecond, "%s with %s %q", kind, reason, message)
+	}, "%s is not there with %s %q but is %+v", kind, reason, message, func() any { return last })
 }
 
 func data(t *testing.T, u *unstructured.Unstructured, path ...string) []byte {

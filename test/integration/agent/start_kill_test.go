@@ -10,9 +10,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
@@ -20,6 +23,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
 	registration "github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
@@ -49,7 +53,7 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 	})
 	operator = klusterlet.New(klusterlet.Options{
 		Spoke: client, Name: "klusterlet", Namespace: operatorv1.NamespaceAgent, Definitions: definitions, Version: "v0.1.0", UserAgent: "test",
-		Secrets: list, Registration: l.registration, WorkProblem: func() string { return "" }, Accepted: func() bool { return false },
+		Secrets: list, Registration: l.registration, WorkProblem: func() string { return "" }, Hubs: func() string { return "" }, Accepted: func() bool { return false },
 		Trouble: func() registration.Trouble { return registration.Trouble{} },
 		Clock:   clock.RealClock{}, Log: logr.Discard(),
 	})
@@ -68,27 +72,76 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 }
 
 // reset makes the spoke as it is right after an installation, and the hub as if
-// it had never heard of the cluster.
+// it had never heard of the cluster. A write of the loops that ended may still
+// arrive: it gets in the way once at most.
 func reset(t *testing.T, h *hub, s *spoke, name string) {
 	t.Helper()
-	drop := metav1.DeleteOptions{}
-	k := s.klusterlet(t)
-	k.Finalizers, k.Status = nil, operatorv1.KlusterletStatus{}
-	_, err := s.client.Resource(klusterlets).Update(t.Context(), object(t, k), metav1.UpdateOptions{})
-	require.NoError(t, err)
 	for _, secret := range []string{"hub-kubeconfig-secret", "hub-kubeconfig-pending"} {
-		_ = s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Delete(t.Context(), secret, drop)
+		remove(t, s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent), secret)
 	}
 	for _, u := range h.requestsOf(t, name) {
-		require.NoError(t, h.client.Resource(requests).Delete(t.Context(), u.GetName(), drop))
+		remove(t, h.client.Resource(requests), u.GetName())
 	}
-	_ = h.client.Resource(clusters).Delete(t.Context(), name, drop)
+	remove(t, h.client.Resource(clusters), name)
 	for _, definition := range []string{"appliedmanifestworks.work.open-cluster-management.io", "clusterclaims.cluster.open-cluster-management.io"} {
-		_ = s.client.Resource(definitions).Delete(t.Context(), definition, drop)
-		require.Eventually(t, func() bool {
-			_, err := s.client.Resource(definitions).Get(t.Context(), definition, metav1.GetOptions{})
-			return err != nil
-		}, wait, tick)
+		remove(t, s.client.Resource(definitions), definition)
+	}
+	for _, subresource := range [][]string{{"status"}, nil} {
+		await(t, func() bool {
+			k := s.klusterlet(t)
+			k.Finalizers, k.Status = nil, operatorv1.KlusterletStatus{}
+			_, err := s.client.Resource(klusterlets).Update(t.Context(), object(t, k), metav1.UpdateOptions{}, subresource...)
+			return settled(t, err)
+		})
+	}
+}
+
+// remove deletes an object, if it is there, and waits until it is gone.
+func remove(t *testing.T, api dynamic.ResourceInterface, name string) {
+	t.Helper()
+	await(t, func() bool {
+		err := api.Delete(t.Context(), name, metav1.DeleteOptions{})
+		require.True(t, err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err), "%v", err)
+		return apierrors.IsNotFound(err)
+	}, "%s stays", name)
+}
+
+// approveAll approves what the cluster asks for until ctx ends. What does not work
+// is done at the next look; a request that nobody approves is seen by the test.
+func (h *hub) approveAll(ctx context.Context, name string) {
+	for ctx.Err() == nil {
+		list, err := h.client.Resource(requests).List(ctx, metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName + "=" + name})
+		for i := range itemsOf(list, err) {
+			u := &list.Items[i]
+			if _, decided, _ := unstructured.NestedSlice(u.Object, "status", "conditions"); decided {
+				continue
+			}
+			approved := []any{map[string]any{"type": "Approved", "status": "True", "reason": "ByTheTest", "message": "welcome"}}
+			if unstructured.SetNestedSlice(u.Object, approved, "status", "conditions") == nil {
+				_, _ = h.client.Resource(requests).Update(ctx, u, metav1.UpdateOptions{}, "approval")
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(tick):
+		}
+	}
+}
+
+func itemsOf(list *unstructured.UnstructuredList, err error) []unstructured.Unstructured {
+	if err != nil {
+		return nil
+	}
+	return list.Items
+}
+
+// started tells whether the loops of a life have got as far as a session.
+func (l *lifetime) started() bool {
+	select {
+	case <-l.serving:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -99,56 +152,48 @@ func TestStartSurvivesAKillAfterEachWrite(t *testing.T) {
 	t.Parallel()
 	h, s := newHub(t), newSpoke(t)
 	const name = "startkill"
+	h.Claim(t, name)
 	s.install(t, config.Options{ClusterName: name, BootstrapKubeconfig: h.bootstrap(t)})
 	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
-	approver := func(stop <-chan struct{}) {
-		for {
-			for _, u := range h.requestsOf(t, name) {
-				if _, decided := u.Object["status"].(map[string]any)["conditions"]; !decided {
-					h.approve(t, u.GetName())
-				}
-			}
-			select {
-			case <-stop:
-				return
-			case <-time.After(tick):
-			}
-		}
-	}
 	for writes := 0; ; writes++ {
 		reset(t, h, s, name)
-		stop, stopped := make(chan struct{}), make(chan struct{})
-		go func() { defer close(stopped); approver(stop) }()
-		client, c := crashing(t, cfg, writes)
-		first := live(t, client)
-		finished := false
-		require.Eventually(t, func() bool {
-			select {
-			case <-first.serving:
-				finished = s.secret(t.Context(), "hub-kubeconfig-pending") == nil
-			default:
-			}
-			return finished || c.left.Load() < 0
-		}, wait, tick, "after %d writes", writes)
-		first.stop()
-
-		whole, _ := crashing(t, cfg, 1<<30)
-		second := live(t, whole)
-		<-second.serving
-		require.Eventually(t, func() bool {
-			k := s.klusterlet(t)
-			return s.secret(t.Context(), "hub-kubeconfig-pending") == nil && len(k.Finalizers) == 1 &&
-				apimeta.IsStatusConditionTrue(k.Status.Conditions, operatorv1.ConditionApplied)
-		}, wait, tick, "after %d writes", writes)
-		second.stop()
-		close(stop)
-		<-stopped
-		require.Len(t, h.requestsOf(t, name), 1, "after %d writes", writes)
-		require.NotNil(t, h.cluster(t.Context(), name))
-		checkKept(t, h, s, name, string(s.klusterlet(t).UID))
-		if finished {
+		if startOnce(t, h, s, cfg, writes) {
 			t.Logf("%d writes", writes)
 			return
 		}
 	}
+}
+
+// startOnce takes a cluster through both lives, the first of which ends after so
+// many writes; true when it needed no more.
+func startOnce(t *testing.T, h *hub, s *spoke, cfg *rest.Config, writes int) (finished bool) {
+	t.Helper()
+	const name = "startkill"
+	ctx, cancel := context.WithCancel(t.Context())
+	var approver sync.WaitGroup
+	approver.Go(func() { h.approveAll(ctx, name) })
+	defer func() { cancel(); approver.Wait() }()
+
+	client, process := mortal(t, cfg, writes)
+	first := live(t, client)
+	await(t, func() bool {
+		finished = first.started() && s.secret(t.Context(), "hub-kubeconfig-pending") == nil
+		return finished || process.Dead()
+	}, "after %d writes: neither served nor ended", writes)
+	first.stop()
+
+	whole, err := dynamic.NewForConfig(cfg)
+	require.NoError(t, err)
+	second := live(t, whole)
+	await(t, second.started, "after %d writes: not served, %v", writes, func() any { return second.registration.Report() })
+	await(t, func() bool {
+		k := s.klusterlet(t)
+		return s.secret(t.Context(), "hub-kubeconfig-pending") == nil && len(k.Finalizers) == 1 &&
+			apimeta.IsStatusConditionTrue(k.Status.Conditions, operatorv1.ConditionApplied)
+	}, "after %d writes: not settled, %v", writes, func() any { return second.registration.Report() })
+	second.stop()
+	require.Len(t, h.requestsOf(t, name), 1, "after %d writes", writes)
+	require.NotNil(t, h.cluster(t.Context(), name))
+	checkKept(t, h, s, name, string(s.klusterlet(t).UID))
+	return finished
 }

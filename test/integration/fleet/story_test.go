@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,8 +40,23 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Contains(t, joined.out, "cluster1 joined hub hub")
 	t.Logf("join to Available: %s", time.Since(start))
 	require.Contains(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s").out, "unchanged")
+	elsewhere := hub.Gate(t).Server
+	repointed := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--hub-apiserver", elsewhere, "--timeout", "90s")
+	require.Zero(t, repointed.code)
+	require.Contains(t, repointed.err, "it uses "+elsewhere+" with the certificate that it has")
 	require.Contains(t, run(t, "accept", "cluster1", "--context", "hub").out, "unchanged")
 	require.Contains(t, run(t, "cluster", "list", "--context", "hub", "-l", "env=prod").out, "Available")
+	sets(t)
+	whole := run(t, "check", "--context", "hub")
+	require.Zero(t, whole.code)
+	require.Contains(t, whole.out, "1 of 1 available")
+	require.Contains(t, whole.out, "12 kinds are served")
+	both := run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub")
+	require.Zero(t, both.code)
+	for _, line := range []string{"klusterlet-agent 1/1 ready", "klusterlet/klusterlet of cluster cluster1 is well", "certificate of system:open-cluster-management:cluster1:",
+		"the hub answers at " + elsewhere, "cluster cluster1\n  ✓ available"} {
+		require.Contains(t, both.out, line)
+	}
 	require.Equal(t, 6, run(t, "hub", "clean", "--context", "hub", "--yes").code, "a cluster is attached")
 
 	applied := runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
@@ -62,6 +78,40 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	delete(after, "namespaces/cluster1")
 	require.Equal(t, before, after)
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
+}
+
+// sets groups the cluster, lets a namespace use the group, and takes it all back.
+func sets(t *testing.T) {
+	t.Helper()
+	for _, step := range []struct {
+		words string
+		code  int
+		want  string
+	}{
+		{"create prod", 0, "prod created"},
+		{"create prod", 0, "prod unchanged"},
+		{"create eu --selector env=prod,tier!=test", 0, "eu created"},
+		{"add prod -c cluster1", 0, "managedcluster/cluster1 put into prod"},
+		{"add prod -c cluster1", 0, "unchanged"},
+		{"create other", 0, "other created"},
+		{"add other -c cluster1", 6, ""},
+		{"bind prod -n default", 0, "prod created in default"},
+		{"bind prod -n nosuch", 1, ""},
+		{"delete prod --yes", 6, ""},
+		{"drop prod --all --yes", 0, "managedcluster/cluster1 taken out of prod"},
+		{"delete prod --yes", 6, ""},
+		{"add other -c cluster1 --move --yes", 0, "put into other"},
+		{"unbind prod -n default", 0, "prod deleted in default"},
+		{"delete prod --yes", 0, "prod deleted"},
+	} {
+		got := run(t, strings.Fields("clusterset "+step.words+" --context hub")...)
+		require.Equal(t, step.code, got.code, step.words)
+		require.Contains(t, got.out, step.want, step.words)
+	}
+	listed := run(t, "clusterset", "list", "--context", "hub").out
+	require.Regexp(t, `eu +env=prod,tier notin \(test\) +1 +1 +-`, listed)
+	require.Regexp(t, `other +clusterset=other +1 +1 +-`, listed)
+	require.Regexp(t, `global +<all> +1 +1 +-`, listed)
 }
 
 // inventory names the objects by which an installation shows.

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -84,4 +86,44 @@ func TestATokenIsOnlyMadeWhereItCanBeUsed(t *testing.T) {
 	require.Zero(t, run(t, "accept", "boot", "--context", "hub").code)
 	require.Equal(t, "Approved", answer(t, hub.Dynamic(t), csr))
 	require.Contains(t, run(t, "hub", "token", "list", "--context", "hub").out, "bootstrap")
+}
+
+// TestATokenThatIsNotTakenIsExplained: the wrong audience, a revoked token, and
+// what the hub said to a request with the token of another cluster.
+func TestATokenThatIsNotTakenIsExplained(t *testing.T) {
+	hub, spoke := harness.Shared(t, "hub"), harness.Shared(t, "spoke")
+	kubeconfig(t, hub, spoke)
+	client := asHub(t, hub)
+	made := newToken(t, "--context", "hub", "--cluster", "tokens")
+	request := object("authentication.k8s.io/v1", "TokenRequest", "open-cluster-management", "agent-registration-bootstrap", map[string]any{
+		"spec": map[string]any{"audiences": []any{"vault"}, "expirationSeconds": int64(600)}})
+	answered, err := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace("open-cluster-management").
+		Create(t.Context(), request, metav1.CreateOptions{}, "token")
+	require.NoError(t, err)
+	vault, _, _ := unstructured.NestedString(answered.Object, "status", "token")
+	join := func(token string) said {
+		return run(t, "join", "tokens", "--context", "spoke", "--hub-apiserver", made.Server, "--hub-token", token, "--hub-ca-hash", made.CAHash)
+	}
+	got := join(vault)
+	require.NotZero(t, got.code)
+	require.Contains(t, got.err, "is for the audience vault")
+	require.NotContains(t, got.err, vault)
+
+	// The hub's answer to a request is shown beside it.
+	csr := ask(t, bearer(hub, made.Token), "others", "agent")
+	live, err := client.Resource(requests).Get(t.Context(), csr, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{map[string]any{
+		"type": "Denied", "status": "True", "reason": "TokenForAnotherCluster", "message": "it was sent with join token x, which is for cluster tokens only"}}, "status", "conditions"))
+	_, err = client.Resource(requests).Update(t.Context(), live, metav1.UpdateOptions{}, "approval")
+	require.NoError(t, err)
+	require.Contains(t, run(t, "accept", "--show", "--context", "hub").out, "TokenForAnotherCluster: it was sent with join token x")
+
+	require.Zero(t, run(t, "hub", "token", "revoke", made.ID, "--context", "hub", "--yes").code)
+	require.Eventually(t, func() bool { return apierrors.IsUnauthorized(worksOn(t, hub, made.Token)) }, 30*time.Second, 200*time.Millisecond)
+	got = join(made.Token)
+	require.NotZero(t, got.code)
+	require.Contains(t, got.err, "expired or revoked")
+	require.NotContains(t, got.err, made.Token)
+	require.False(t, written(t, spoke))
 }

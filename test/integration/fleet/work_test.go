@@ -4,16 +4,22 @@ package fleet
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
+	library "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -116,4 +122,111 @@ func TestClustersAreListedByOneLookAtTheHub(t *testing.T) {
 	require.Contains(t, pending.out, "managedcluster.cluster.open-cluster-management.io/asking")
 	require.NotContains(t, pending.out, "/up")
 	require.Equal(t, 1, run(t, "cluster", "list", "nope", "--context", "hub").code)
+}
+
+// TestAPlacementBecomesASet leaves it to the hub to send a work to what a
+// placement selects, and takes it back.
+func TestAPlacementBecomesASet(t *testing.T) {
+	hub := harness.Shared(t, "hub")
+	kubeconfig(t, hub)
+	client := asHub(t, hub)
+	placements := schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
+	_, err := client.Resource(placements).Namespace("default").Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", "everywhere",
+		map[string]any{"spec": map[string]any{}}), metav1.CreateOptions{})
+	require.NoError(t, err)
+	apply := func(words ...string) said {
+		return runWith(t, configMap, append([]string{"work", "apply", "fan", "-f", "-", "--context", "hub", "--placement", "default/everywhere"}, words...)...)
+	}
+	const set = "manifestworkreplicaset.work.open-cluster-management.io/fan "
+	for i, words := range [][]string{
+		{}, {"--rollout", "all"}, {"--rollout", "progressive", "--max-concurrency", "25%"}, {"--rollout", "progressive", "--max-concurrency", "2"}, {"--rollout", "per-group"},
+		{"--update-strategy", "ssa", "--feedback", "text=.data.text"},
+	} {
+		got := apply(words...)
+		require.Zero(t, got.code, got.err)
+		if i == 0 {
+			require.Equal(t, set+"created\n", got.out)
+		}
+		require.Equal(t, set+"unchanged\n", apply(words...).out, words)
+	}
+	listed := run(t, "work", "list", "--sets", "fan", "-n", "default", "--context", "hub", "-o", "wide")
+	require.Zero(t, listed.code, listed.err)
+	require.Regexp(t, `(?m)^default +fan +everywhere +0 `, listed.out)
+	require.Equal(t, 4, apply("--wait", "--timeout", "1s").code, "no loop runs here")
+	gone := run(t, "work", "delete", "fan", "--placement", "default/everywhere", "--context", "hub", "--yes")
+	require.Zero(t, gone.code, gone.err)
+	require.Equal(t, set+"deleted\n", gone.out)
+}
+
+// meanwhile lets somebody else write just before the first change of ours is
+// sent.
+type meanwhile struct {
+	http.RoundTripper
+	once sync.Once
+	act  func()
+}
+
+func (m *meanwhile) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method == http.MethodPatch {
+		m.once.Do(m.act)
+	}
+	return m.RoundTripper.RoundTrip(q)
+}
+
+// Two people who write a set at once both get what they asked for, or one of
+// them is told: no placement that the other has added or begun with is lost.
+func TestTwoPeopleWriteASetAtOnce(t *testing.T) {
+	hub := harness.Shared(t, "hub")
+	kubeconfig(t, hub)
+	client := asHub(t, hub)
+	sets := schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1alpha1", Resource: "manifestworkreplicasets"}
+	placements := schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
+	for _, name := range []string{"first", "second"} {
+		_, err := client.Resource(placements).Namespace("default").Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", name,
+			map[string]any{"spec": map[string]any{}}), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	manifests, err := library.ReadManifests([]library.Source{{Name: "greeting.yaml", Data: []byte(configMap)}}, "")
+	require.NoError(t, err)
+	apply := func(name, placement, rollout string, act func()) (library.Change, error) {
+		config := rest.CopyConfig(hub.Config)
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &meanwhile{RoundTripper: next, act: act} })
+		c, err := library.Connect(config, "hub")
+		require.NoError(t, err)
+		return library.ApplyWorkSet(t.Context(), library.WorkOptions{Hub: c, Name: name, Manifests: manifests, Rollout: rollout,
+			Targets: library.Targets{Placement: "default/" + placement}})
+	}
+	nothing := func() {}
+	refs := func(name string) []any {
+		live, err := client.Resource(sets).Namespace("default").Get(t.Context(), name, metav1.GetOptions{})
+		require.NoError(t, err)
+		list, _, err := unstructured.NestedSlice(live.Object, "spec", "placementRefs")
+		require.NoError(t, err)
+		return list
+	}
+
+	_, err = apply("both", "first", "", nothing)
+	require.NoError(t, err)
+	change, err := apply("both", "first", "per-group", func() {
+		_, err := client.Resource(sets).Namespace("default").Patch(t.Context(), "both", types.JSONPatchType,
+			[]byte(`[{"op": "add", "path": "/spec/placementRefs/-", "value": {"name": "second"}}]`), metav1.PatchOptions{})
+		require.NoError(t, err)
+	})
+	require.NoError(t, err)
+	require.Equal(t, library.Configured, change.Action)
+	var names, rollouts []any
+	for _, ref := range refs("both") {
+		strategy, _ := ref.(map[string]any)["rolloutStrategy"].(map[string]any)
+		names, rollouts = append(names, ref.(map[string]any)["name"]), append(rollouts, strategy["type"])
+	}
+	require.Equal(t, []any{"first", "second"}, names)
+	require.Equal(t, "ProgressivePerGroup", rollouts[0])
+
+	_, err = apply("race", "second", "", func() {
+		_, err := apply("race", "first", "", nothing)
+		require.NoError(t, err)
+	})
+	require.ErrorContains(t, err, "is not for placement default/second")
+	require.Len(t, refs("race"), 1)
+	require.Equal(t, "first", refs("race")[0].(map[string]any)["name"])
 }

@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,13 +48,6 @@ func joinSet(set string) rbacv1.PolicyRule {
 	rule := joinAny
 	rule.ResourceNames = []string{set}
 	return rule
-}
-
-// settled waits until RBAC that was just made counts.
-func settled(t testing.TB, try func() error) {
-	t.Helper()
-	var err error
-	require.True(t, eventually(func() bool { err = try(); return err == nil }), "%v", err)
 }
 
 func TestReservedNamesAreRefusedAtCreation(t *testing.T) {
@@ -132,23 +128,20 @@ func TestATerminatingNamespaceIsWaitedFor(t *testing.T) {
 	s := sharedHub(t)
 	ctx := context.Background()
 	_, err := s.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{Name: "ending", Labels: map[string]string{clusterv1.LabelClusterName: "ending"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "ending-space", Labels: map[string]string{clusterv1.LabelClusterName: "ending-space"}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = s.kube.CoreV1().ConfigMaps("ending").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}, metav1.CreateOptions{})
+	_, err = s.kube.CoreV1().ConfigMaps("ending-space").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(ctx, "ending", metav1.DeleteOptions{}))
-	require.NoError(t, create(s.dyn, cluster("ending")))
-	err = patch(s.dyn, "ending", `{"spec":{"hubAcceptsClient":true}}`)
+	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(ctx, "ending-space", metav1.DeleteOptions{}))
+	require.NoError(t, create(s.dyn, cluster("ending-space")))
+	err = patch(s.dyn, "ending-space", `{"spec":{"hubAcceptsClient":true}}`)
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, "terminating")
-	held, err := s.kube.CoreV1().ConfigMaps("ending").Get(ctx, "held", metav1.GetOptions{})
+	_, err = s.kube.CoreV1().ConfigMaps("ending-space").Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	held.Finalizers = nil
-	_, err = s.kube.CoreV1().ConfigMaps("ending").Update(ctx, held, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	settled(t, func() error { return patch(s.dyn, "ending", `{"spec":{"hubAcceptsClient":true}}`) })
-	s.await(t, "ending", "is accepted", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
+	settled(t, func() error { return patch(s.dyn, "ending-space", `{"spec":{"hubAcceptsClient":true}}`) })
+	s.await(t, "ending-space", "is accepted", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
 }
 
 func TestAnAgentChangesOnlyWhatIsItsOwn(t *testing.T) {
@@ -239,23 +232,65 @@ func (s *scene) exempt(t testing.TB, f func()) {
 	require.NoError(t, s.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 	f()
 	s.scale(t, 1)
-	require.True(t, eventually(func() bool {
+	soon(t, func() bool {
 		list, err := s.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().List(ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) == 1
-	}), "the hub makes its admission again")
+	}, "the hub makes its admission again")
 	s.awaitHub(t)
 }
 
-// scale changes the number of hub processes and waits for it.
+// scale changes the number of hub processes and waits for it: that so many work,
+// and that Services lead to these and to no other.
 func (s *scene) scale(t testing.TB, replicas int32) {
 	t.Helper()
 	ctx := context.Background()
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	_, err := s.kube.AppsV1().Deployments(hub.Namespace).Patch(ctx, hub.Name, types.MergePatchType, body, metav1.PatchOptions{})
 	require.NoError(t, err)
-	require.True(t, eventually(func() bool {
+	var ready []string
+	var routed map[string][]string
+	soon(t, func() bool {
 		pods, err := s.kube.CoreV1().Pods(hub.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=" + hub.Name})
 		d, also := s.kube.AppsV1().Deployments(hub.Namespace).Get(ctx, hub.Name, metav1.GetOptions{})
-		return err == nil && also == nil && len(pods.Items) == int(replicas) && d.Status.AvailableReplicas == replicas
-	}), "the hub has %d processes", replicas)
+		if err != nil || also != nil {
+			return false
+		}
+		ready = nil
+		for i := range pods.Items {
+			if p := &pods.Items[i]; p.DeletionTimestamp == nil && podReady(p) {
+				ready = append(ready, p.Status.PodIP)
+			}
+		}
+		slices.Sort(ready)
+		routed = s.routed(t)
+		return len(pods.Items) == int(replicas) && len(ready) == int(replicas) && d.Status.AvailableReplicas == replicas && d.Status.ObservedGeneration >= d.Generation &&
+			!slices.ContainsFunc(slices.Collect(maps.Values(routed)), func(to []string) bool { return !slices.Equal(to, ready) })
+	}, "the hub has no %d processes that are asked: ready %v, routed %v", replicas, &ready, &routed)
+}
+
+func podReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// routed are the addresses, sorted, to which each Service of the hub leads.
+func (s *scene) routed(t testing.TB) map[string][]string {
+	t.Helper()
+	list, err := s.kube.DiscoveryV1().EndpointSlices(hub.Namespace).List(context.Background(), metav1.ListOptions{})
+	require.NoError(t, err)
+	out := map[string][]string{}
+	for _, slice := range list.Items {
+		service := slice.Labels[discoveryv1.LabelServiceName]
+		out[service] = append(out[service], []string{}...)
+		for _, e := range slice.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				out[service] = append(out[service], e.Addresses...)
+			}
+		}
+	}
+	for _, to := range out {
+		slices.Sort(to)
+	}
+	return out
 }

@@ -3,6 +3,7 @@
 package hub_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func TestAddOnsAreServedInBothVersions(t *testing.T) {
 	}
 	object := func(version, kind string, spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "metrics"}, "spec": spec,
+			"apiVersion": group + "/" + version, "kind": kind, "metadata": map[string]any{"name": "converted"}, "spec": spec,
 		}}
 	}
 
@@ -31,26 +32,26 @@ func TestAddOnsAreServedInBothVersions(t *testing.T) {
 	young := s.dyn.Resource(in("v1beta1", "managedclusteraddons")).Namespace("converted")
 	_, err = old.Create(t.Context(), object("v1alpha1", "ManagedClusterAddOn", map[string]any{"installNamespace": "monitoring"}), metav1.CreateOptions{})
 	require.NoError(t, err)
-	got, err := young.Get(t.Context(), "metrics", metav1.GetOptions{})
+	got, err := young.Get(t.Context(), "converted", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "monitoring", got.GetAnnotations()[installNamespace])
 	got.SetAnnotations(map[string]string{installNamespace: "elsewhere"})
 	_, err = young.Update(t.Context(), got, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	got, err = old.Get(t.Context(), "metrics", metav1.GetOptions{})
+	got, err = old.Get(t.Context(), "converted", metav1.GetOptions{})
 	require.NoError(t, err)
 	where, _, err := unstructured.NestedString(got.Object, "spec", "installNamespace")
 	require.NoError(t, err)
 	require.Equal(t, "elsewhere", where)
 
 	defaults := []any{map[string]any{"group": group, "resource": "addondeploymentconfigs", "name": "small", "namespace": "converted"}}
-	_, err = s.dyn.Resource(in("v1beta1", "clustermanagementaddons")).
-		Create(t.Context(), object("v1beta1", "ClusterManagementAddOn", map[string]any{"defaultConfigs": defaults}), metav1.CreateOptions{})
+	kinds := s.dyn.Resource(in("v1beta1", "clustermanagementaddons"))
+	_, err = kinds.Create(t.Context(), object("v1beta1", "ClusterManagementAddOn", map[string]any{"defaultConfigs": defaults}), metav1.CreateOptions{})
 	require.NoError(t, err)
-	list, err := s.dyn.Resource(in("v1alpha1", "clustermanagementaddons")).List(t.Context(), metav1.ListOptions{})
+	t.Cleanup(func() { require.NoError(t, kinds.Delete(context.Background(), "converted", metav1.DeleteOptions{})) })
+	got, err = s.dyn.Resource(in("v1alpha1", "clustermanagementaddons")).Get(t.Context(), "converted", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Len(t, list.Items, 1)
-	supported, _, err := unstructured.NestedSlice(list.Items[0].Object, "spec", "supportedConfigs")
+	supported, _, err := unstructured.NestedSlice(got.Object, "spec", "supportedConfigs")
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"name": "small", "namespace": "converted"}, supported[0].(map[string]any)["defaultConfig"])
 }

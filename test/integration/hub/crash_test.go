@@ -54,7 +54,12 @@ func (s *switched) turn(on bool) {
 
 func (s *switched) Run(clustermanager.Features) { s.turn(true) }
 func (s *switched) Stop()                       { s.turn(false) }
-func (s *switched) OnChange(f func())           { s.f = f }
+func (s *switched) OnChange(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.f = f
+}
+
 func (s *switched) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,13 +127,14 @@ func (s *scene) absent(t *testing.T) bool {
 // TestTheOperatorMayDieAfterEveryWrite lets each life of the operator make one
 // write and then die: at the start, and at the end.
 func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
+	t.Parallel()
 	s, config := processless(t)
 	const enough = 200
 	lives := 0
 	for ; !s.complete(t); lives++ {
 		require.Less(t, lives, enough, "the start does not converge")
-		mortal, writes := faults.StopAfter(config, 1)
-		life(t, mortal, writes.Stopped(), func() bool { return s.complete(t) })
+		mortal, process := faults.StopAfter(config, 1)
+		life(t, mortal, process.Died(), func() bool { return s.complete(t) })
 	}
 	t.Logf("the hub was complete after %d lives of one write", lives)
 	require.Greater(t, lives, 20)
@@ -147,8 +153,8 @@ func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 	lives = 0
 	for ; !s.absent(t); lives++ {
 		require.Less(t, lives, enough, "the end does not converge")
-		mortal, writes := faults.StopAfter(config, 1)
-		life(t, mortal, writes.Stopped(), func() bool { return s.absent(t) })
+		mortal, process := faults.StopAfter(config, 1)
+		life(t, mortal, process.Died(), func() bool { return s.absent(t) })
 	}
 	t.Logf("the hub was gone after %d lives of one write", lives)
 	s.leftovers(t, []string{hub.CRD})
@@ -157,6 +163,7 @@ func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 // TestARemovalWithoutTheProcessMayDieAfterEveryWrite removes a hub whose process
 // is gone, with a cluster on it, by a plugin that is killed again and again.
 func TestARemovalWithoutTheProcessMayDieAfterEveryWrite(t *testing.T) {
+	t.Parallel()
 	s, config := processless(t)
 	life(t, config, nil, func() bool { return s.complete(t) })
 	hooks := s.kube.AdmissionregistrationV1()
@@ -183,12 +190,11 @@ func TestARemovalWithoutTheProcessMayDieAfterEveryWrite(t *testing.T) {
 	lives, finished := 0, false
 	for ; !finished; lives++ {
 		require.Less(t, lives, 200, "the removal does not converge")
-		mortal, writes := faults.StopAfter(s.Config, 1)
+		mortal, _ := faults.StopAfter(s.Config, 1)
 		client, err := dynamic.NewForConfig(mortal)
 		require.NoError(t, err)
 		err = teardown.Hub(t.Context(), client, teardown.HubOptions{Force: true})
 		finished = err == nil
-		_ = writes
 	}
 	t.Logf("the hub was gone after %d lives of one write", lives)
 	s.gone(t)

@@ -63,12 +63,12 @@ func rss(t testing.TB, pid int) int {
 }
 
 func TestTheWholeLifeOfAHub(t *testing.T) {
+	t.Parallel()
 	s := ownHub(t)
 	for _, name := range []string{"c1", "c2"} {
-		a := s.register(t, name, "a")
-		a.renew(t, name, 0)
-		a.report(t, name, metav1.ConditionTrue)
-		s.await(t, name, "has no taint", func(mc *clusterv1.ManagedCluster) bool { return len(mc.Spec.Taints) == 0 })
+		s.joined(t, s.register(t, name, "a"), name)
+		// Nobody renews from here on, however long the rest takes.
+		require.NoError(t, patch(s.dyn, name, `{"spec":{"leaseDurationSeconds":3600}}`))
 	}
 	t.Logf("resident memory with 2 clusters: %d KiB", rss(t, hubPID(t, s)))
 
@@ -106,7 +106,7 @@ func (s *scene) testRepair(t *testing.T) {
 		return err == nil
 	}))
 	s.awaitHub(t)
-	require.NoError(t, create(s.dyn, cluster("admitted")), "admission works after it")
+	settled(t, func() error { return create(s.dyn, cluster("admitted")) }) // admission works after it
 	require.NoError(t, s.dyn.Resource(clusters).Delete(ctx, "admitted", metav1.DeleteOptions{}))
 }
 
@@ -121,12 +121,13 @@ func (s *scene) testGates(t *testing.T) {
 		"featureGates":[{"feature":"ManagedClusterAutoApproval","mode":"Enable"},{"feature":"NoSuchGate","mode":"Enable"}]}}}`)
 	require.True(t, eventually(func() bool {
 		cm, err := typed.Get[operatorv1.ClusterManager](ctx, s.dyn, managers, "", hub.Name)
+		require.NoError(t, err)
 		c := apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionValidFeatureGates)
-		return err == nil && c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "NoSuchGate")
+		return c != nil && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "NoSuchGate")
 	}))
-	dyn, kube := s.bootstrap(t)
-	require.NoError(t, create(dyn, cluster("auto")))
-	csr, key := agentRequest(t, kube, "auto", "a")
+	token := s.joinToken(t, "auto", false)
+	settled(t, func() error { return create(token.dyn, cluster("auto")) })
+	csr, key := agentRequest(t, token.kube, "auto", "a")
 	s.issued(t, csr.Name, key)
 	s.await(t, "auto", "is accepted by itself", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
 	require.NoError(t, create(s.dyn, cluster("by-hand")))
@@ -176,11 +177,22 @@ func (s *scene) testMetrics(t *testing.T) {
 		return code == http.StatusOK && strings.Contains(body, `ocm_clusters{state="available"} 2`)
 	}), "%s", body)
 	require.Contains(t, body, `ocm_cluster_lease_age_seconds_count 2`)
+	require.Contains(t, body, `ocm_manifestworks{state="deleting"} 0`)
+	require.Contains(t, body, `ocm_manifestwork_deletion_age_seconds 0`)
+	require.Contains(t, body, `ocm_manifestworkreplicaset_clusters{state="selected"} 0`)
 	require.Contains(t, body, `ocm_cluster_certificate_expiry_timestamp_seconds `)
 	require.Contains(t, body, `ocm_serving_certificate_expiry_timestamp_seconds{name="cluster-manager-work-webhook.open-cluster-management.svc"}`)
 	require.Contains(t, body, `workqueue_adds_total{name="cluster.accept"}`)
 	require.Contains(t, body, `rest_client_requests_total{`)
 	require.NotContains(t, body, token)
+
+	s.work(t, "default", "held", -1)
+	require.NoError(t, s.dyn.Resource(works).Namespace("default").Delete(ctx, "held", metav1.DeleteOptions{}))
+	require.True(t, eventually(func() bool {
+		_, body = s.scrape(t, token)
+		return strings.Contains(body, `ocm_manifestworks{state="deleting"} 1`) && !strings.Contains(body, "ocm_manifestwork_deletion_age_seconds 0\n")
+	}), "%s", body)
+	s.letGo(t, works, "default", "held")
 }
 
 // scrape reads the metrics of the hub's process as the bearer of a token.
@@ -316,7 +328,7 @@ func (s *scene) leftovers(t *testing.T, want []string) {
 }
 
 func (s *scene) testClean(t *testing.T) {
-	require.NoError(t, teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Progress: func(line string) { t.Log(line) }}))
+	require.NoError(t, teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Patience: time.Minute, Progress: func(line string) { t.Log(line) }}))
 	s.gone(t)
 }
 
@@ -334,25 +346,29 @@ func (s *scene) gone(t *testing.T) {
 	require.Empty(t, roles.Items)
 }
 
+// countOfSet is the write of how many clusters a set has.
+const countOfSet = "PATCH managedclustersets/status"
+
 func TestRegisteringAClusterCostsFewWrites(t *testing.T) {
+	t.Parallel()
 	s := ownHub(t)
-	first := s.register(t, "first", "a")
-	first.renew(t, "first", 0)
-	first.report(t, "first", metav1.ConditionTrue)
-	s.await(t, "first", "has no taint", func(mc *clusterv1.ManagedCluster) bool { return len(mc.Spec.Taints) == 0 })
-	before := s.writes(t)
-	{
-		second := s.register(t, "second", "a")
-		second.renew(t, "second", 0)
-		second.report(t, "second", metav1.ConditionTrue)
-		s.await(t, "second", "has no taint", func(mc *clusterv1.ManagedCluster) bool { return len(mc.Spec.Taints) == 0 })
-		s.await(t, "second", "is held", func(mc *clusterv1.ManagedCluster) bool { return mc.Annotations[clusterv1.AnnotationAgentName] != "" })
-	}
+	// Each is counted to its end: what is written late for the one is none of the other's.
+	all := func() string { return fmt.Sprint(s.writes(t)) }
+	s.joined(t, s.register(t, "first", "a"), "first")
+	rests(t, all, time.Second)
+	before, began := s.writes(t), time.Now()
+	s.joined(t, s.register(t, "second", "a"), "second")
+	rests(t, all, time.Second)
 	total := 0
 	for what, n := range s.writes(t) {
 		if n -= before[what]; n > 0 {
-			total += n
 			t.Logf("%d %s", n, what)
+			if what == countOfSet {
+				// However many clusters come.
+				require.LessOrEqual(t, n, 2*(1+int(time.Since(began)/(10*time.Second))), "two sets are counted, each once in ten seconds")
+				continue
+			}
+			total += n
 		}
 	}
 	t.Logf("%d writes to register a cluster", total)

@@ -5,6 +5,7 @@ package hub_test
 import (
 	"context"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,21 +27,28 @@ var (
 
 const agentFinalizer = "example.com/agent"
 
-// work creates a ManifestWork that an agent holds.
-func (s *scene) work(t testing.TB, namespace, name string, priority int) {
+// work creates a ManifestWork that an agent holds, by a finalizer of its own
+// unless others are named.
+func (s *scene) work(t testing.TB, namespace, name string, priority int, finalizers ...string) {
 	t.Helper()
+	if len(finalizers) == 0 {
+		finalizers = []string{agentFinalizer}
+	}
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": workv1.GroupVersion.String(), "kind": "ManifestWork",
-		"metadata": map[string]any{"namespace": namespace, "name": name, "finalizers": []any{agentFinalizer}},
+		"metadata": map[string]any{"namespace": namespace, "name": name},
 		"spec": map[string]any{"workload": map[string]any{"manifests": []any{
 			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name}},
 		}}},
 	}}
+	u.SetFinalizers(finalizers)
 	if priority >= 0 {
 		u.SetAnnotations(map[string]string{clusterv1.AnnotationCleanupPriority: strconv.Itoa(priority)})
 	}
-	_, err := s.dyn.Resource(works).Namespace(namespace).Create(context.Background(), u, metav1.CreateOptions{})
-	require.NoError(t, err)
+	reached(t, func() error {
+		_, err := s.dyn.Resource(works).Namespace(namespace).Create(context.Background(), u, metav1.CreateOptions{})
+		return err
+	})
 }
 
 // letGo takes the agent's finalizer off.
@@ -99,28 +107,40 @@ func TestADeniedClusterKeepsOnlyTheRightToSeeItself(t *testing.T) {
 	require.True(t, eventually(func() bool { return s.hasBinding("denied", ":work") && s.hasBinding("denied", ":registration") }))
 }
 
+// remains tells whether a cluster that goes says that this is left of it.
+func remains(message string) func(*clusterv1.ManagedCluster) bool {
+	return func(mc *clusterv1.ManagedCluster) bool {
+		return conditionIs(clusterv1.ConditionDeleting, metav1.ConditionFalse, clusterv1.ReasonResourceRemaining)(mc) &&
+			strings.Contains(findCondition(mc, clusterv1.ConditionDeleting).Message, message)
+	}
+}
+
 func TestADeletedClusterGoesInOrder(t *testing.T) {
 	s := sharedHub(t)
 	s.register(t, "leaving", "a")
 	s.work(t, "leaving", "first", -1)
 	s.work(t, "leaving", "second", 20)
 	s.work(t, "leaving", "third", 100)
-	_, err := s.dyn.Resource(addons).Namespace("leaving").Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn",
-		"metadata": map[string]any{"namespace": "leaving", "name": "addon", "finalizers": []any{agentFinalizer}}, "spec": map[string]any{},
-	}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	s.addon(t, "leaving", "addon", agentFinalizer)
 	require.NoError(t, s.dyn.Resource(clusters).Delete(context.Background(), "leaving", metav1.DeleteOptions{}))
 
-	s.await(t, "leaving", "tells what remains", conditionIs(clusterv1.ConditionDeleting, metav1.ConditionFalse, clusterv1.ReasonResourceRemaining))
-	require.True(t, eventually(func() bool { return !s.hasRole(clusterv1.RolePrefixManagedCluster + "leaving") }))
-	require.True(t, s.hasBinding("leaving", ":work"))
+	s.await(t, "leaving", "tells what remains", remains("1 managedclusteraddons are left, 1 of them wait"))
+	require.True(t, eventually(func() bool {
+		going, _ := s.deleting(t, addons, "leaving")
+		return len(going) == 1
+	}))
+	require.True(t, s.hasRole(clusterv1.RolePrefixManagedCluster+"leaving"), "the agent works on while its add-ons go")
 	going, _ := s.deleting(t, addons, "leaving")
 	require.Equal(t, []string{"addon"}, going)
 	going, all := s.deleting(t, works, "leaving")
 	require.Empty(t, going)
 	require.Len(t, all, 3)
 	s.letGo(t, addons, "leaving", "addon")
+	require.True(t, eventually(func() bool { return !s.hasRole(clusterv1.RolePrefixManagedCluster + "leaving") }))
+	require.True(t, s.hasBinding("leaving", ":work"))
+	binding, err := s.kube.RbacV1().RoleBindings("leaving").Get(t.Context(), clusterv1.RolePrefixManagedCluster+"leaving:work", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"cluster.open-cluster-management.io/manifest-work-cleanup"}, binding.Finalizers, "the agent keeps its rights until its works are gone")
 	for _, name := range []string{"first", "second", "third"} {
 		require.True(t, eventually(func() bool {
 			going, _ := s.deleting(t, works, "leaving")
@@ -135,6 +155,7 @@ func TestADeletedClusterGoesInOrder(t *testing.T) {
 }
 
 func TestAStrippedClusterIsStillCleanedUp(t *testing.T) {
+	t.Parallel()
 	s := sharedHub(t)
 	s.register(t, "stripped", "a")
 	s.work(t, "stripped", "w", -1)
@@ -149,15 +170,22 @@ func TestAStrippedClusterIsStillCleanedUp(t *testing.T) {
 		return len(going) == 1
 	}))
 	require.True(t, eventually(func() bool { return !s.hasRole(clusterv1.RolePrefixManagedCluster + "stripped") }))
-	s.letGo(t, works, "stripped", "w")
-	require.True(t, eventually(func() bool { return !s.hasBinding("stripped", ":work") && !s.hasBinding("stripped", ":registration") }))
 
-	// Somebody prepares the next cluster of that name.
+	// Somebody prepares the next cluster of that name, while something of this one
+	// is left still.
 	s.work(t, "stripped", "next", -1)
-	require.Never(t, func() bool {
+	s.letGo(t, works, "stripped", "w")
+	soon(t, func() bool {
+		_, all := s.deleting(t, works, "stripped")
+		return len(all) == 1
+	}, "what the cluster left goes")
+	never(t, func() bool {
 		going, _ := s.deleting(t, works, "stripped")
 		return len(going) > 0
-	}, 2*time.Second, tick)
+	}, 2*time.Second, "and nothing else")
+	s.letGo(t, works, "stripped", "next")
+	require.NoError(t, s.dyn.Resource(works).Namespace("stripped").Delete(context.Background(), "next", metav1.DeleteOptions{}))
+	require.True(t, eventually(func() bool { return !s.hasBinding("stripped", ":work") && !s.hasBinding("stripped", ":registration") }))
 }
 
 func TestDriftOfRightsIsRepaired(t *testing.T) {
@@ -165,10 +193,7 @@ func TestDriftOfRightsIsRepaired(t *testing.T) {
 	s.register(t, "drift", "a")
 	ctx := context.Background()
 	name := clusterv1.RolePrefixManagedCluster + "drift"
-	role, err := s.kube.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
-	require.NoError(t, err)
-	role.Rules = nil
-	_, err = s.kube.RbacV1().ClusterRoles().Update(ctx, role, metav1.UpdateOptions{})
+	_, err := s.kube.RbacV1().ClusterRoles().Patch(ctx, name, types.MergePatchType, []byte(`{"rules":null}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 	require.True(t, eventually(func() bool {
 		role, err := s.kube.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})

@@ -11,22 +11,28 @@ import (
 	"crypto/x509/pkix"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -37,10 +43,8 @@ import (
 )
 
 const (
-	patience = 30 * time.Second
-	tick     = 20 * time.Millisecond
-	image    = "ghcr.io/kubectl-ocm/ocm-hub"
-	tag      = "v0.0.0-test"
+	image = "ghcr.io/kubectl-ocm/ocm-hub"
+	tag   = "v0.0.0-test"
 )
 
 var (
@@ -96,10 +100,10 @@ func (s *scene) install(t testing.TB) {
 	require.NoError(t, err)
 	for _, u := range objects {
 		resource := s.dyn.Resource(reconcile.ResourceOf(u.GroupVersionKind())).Namespace(u.GetNamespace())
-		require.Eventually(t, func() bool {
+		soon(t, func() bool {
 			_, err = resource.Apply(context.Background(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
 			return err == nil
-		}, patience, tick, "%s %s: %v", u.GetKind(), u.GetName(), err)
+		}, "%s %s: %v", u.GetKind(), u.GetName(), &err)
 	}
 }
 
@@ -108,7 +112,7 @@ func (s *scene) awaitHub(t testing.TB) {
 	t.Helper()
 	defer s.logs(t)
 	var last *operatorv1.ClusterManager
-	require.Eventually(t, func() bool {
+	soon(t, func() bool {
 		cm, err := typed.Get[operatorv1.ClusterManager](context.Background(), s.dyn, managers, "", hub.Name)
 		if err != nil {
 			return false
@@ -117,7 +121,31 @@ func (s *scene) awaitHub(t testing.TB) {
 		c := cm.Status.Conditions
 		return apimeta.IsStatusConditionTrue(c, operatorv1.ConditionApplied) && apimeta.IsStatusConditionFalse(c, operatorv1.ConditionProgressing) &&
 			apimeta.IsStatusConditionFalse(c, operatorv1.ConditionHubRegistrationDegraded)
-	}, patience, tick, "the hub is not complete: %+v", &last)
+	}, "the hub is not complete: %+v", &last)
+	s.awaitAdmission(t)
+}
+
+// awaitAdmission waits until each kind is asked about: what the ClusterManager
+// says may be of the process before, and the API server learns of a webhook, and
+// of where it is, some time after the hub made it.
+func (s *scene) awaitAdmission(t testing.TB) {
+	t.Helper()
+	for resource, refused := range map[schema.GroupVersionResource]string{
+		clusters:    `{"kind":"ManagedCluster","metadata":{"name":"kube-asked"}}`,
+		sets:        `{"kind":"ManagedClusterSet","metadata":{"name":"` + strings.Repeat("s", 64) + `"},"spec":{}}`,
+		bindings:    `{"kind":"ManagedClusterSetBinding","metadata":{"name":"asked","namespace":"default"},"spec":{"clusterSet":"other"}}`,
+		works:       `{"kind":"ManifestWork","metadata":{"name":"asked","namespace":"default"},"spec":{"workload":{"manifests":[]}}}`,
+		replicaSets: `{"kind":"ManifestWorkReplicaSet","metadata":{"name":"asked","namespace":"default"},"spec":{"placementRefs":[{"name":"p"}],"manifestWorkTemplate":{"workload":{"manifests":[]}}}}`,
+	} {
+		u := &unstructured.Unstructured{}
+		require.NoError(t, u.UnmarshalJSON([]byte(refused)))
+		u.SetAPIVersion(resource.GroupVersion().String())
+		var err error
+		soon(t, func() bool {
+			_, err = s.dyn.Resource(resource).Namespace(u.GetNamespace()).Create(context.Background(), u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return apierrors.IsBadRequest(err)
+		}, "admission of %s does not answer: %v", resource.Resource, &err)
+	}
 }
 
 // logs shows the pod's log when the test has failed.
@@ -138,7 +166,11 @@ func (s *scene) logs(t testing.TB) {
 // bootstrap is a client with a bootstrap token.
 func (s *scene) bootstrap(t testing.TB) (dynamic.Interface, kubernetes.Interface) {
 	t.Helper()
-	return clients(t, s.As(t, hub.Namespace, hub.BootstrapServiceAccount))
+	dyn, kube := clients(t, s.As(t, hub.Namespace, hub.BootstrapServiceAccount))
+	soon(t, func() bool {
+		return may(t, kube, authorizationv1.ResourceAttributes{Verb: "create", Group: clusterv1.GroupName, Resource: "managedclusters"})
+	}, "the rights of the bootstrap account do not count")
+	return dyn, kube
 }
 
 func clients(t testing.TB, c *rest.Config) (dynamic.Interface, kubernetes.Interface) {
@@ -195,6 +227,7 @@ func (s *scene) accept(t testing.TB, name string, accept bool) {
 // await waits until the ManagedCluster is as wanted; it is nil when it is gone.
 func (s *scene) await(t testing.TB, name, what string, ok func(*clusterv1.ManagedCluster) bool) *clusterv1.ManagedCluster {
 	t.Helper()
+	s.Claim(t, name)
 	var last *clusterv1.ManagedCluster
 	if !eventually(func() bool {
 		last = s.get(t, name)
@@ -206,18 +239,6 @@ func (s *scene) await(t testing.TB, name, what string, ok func(*clusterv1.Manage
 		t.FailNow()
 	}
 	return last
-}
-
-// eventually polls for patience.
-func eventually(ok func() bool) bool {
-	deadline := time.Now().Add(patience)
-	for time.Now().Before(deadline) {
-		if ok() {
-			return true
-		}
-		<-time.After(tick)
-	}
-	return false
 }
 
 func conditionIs(kind string, status metav1.ConditionStatus, reason string) func(*clusterv1.ManagedCluster) bool {
@@ -257,25 +278,34 @@ func agentRequest(t testing.TB, kube kubernetes.Interface, name, agent string) (
 // approve approves a request as the administrator.
 func (s *scene) approve(t testing.TB, name string) {
 	t.Helper()
+	s.answer(t, name, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Reason: "Test"})
+}
+
+// answer adds a condition to a request as the administrator.
+func (s *scene) answer(t testing.TB, name string, c certificatesv1.CertificateSigningRequestCondition) {
+	t.Helper()
+	c.Status = corev1.ConditionTrue
 	api := s.kube.CertificatesV1().CertificateSigningRequests()
-	csr, err := api.Get(context.Background(), name, metav1.GetOptions{})
-	require.NoError(t, err)
-	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test",
-	})
-	_, err = api.UpdateApproval(context.Background(), name, csr, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		csr, err := api.Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		csr.Status.Conditions = append(csr.Status.Conditions, c)
+		_, err = api.UpdateApproval(context.Background(), name, csr, metav1.UpdateOptions{})
+		return err
+	}))
 }
 
 // issued waits for the certificate of a request and returns a client with it.
 func (s *scene) issued(t testing.TB, name string, key *ecdsa.PrivateKey) (dynamic.Interface, kubernetes.Interface) {
 	t.Helper()
 	var csr *certificatesv1.CertificateSigningRequest
-	require.Eventually(t, func() bool {
+	soon(t, func() bool {
 		var err error
 		csr, err = s.kube.CertificatesV1().CertificateSigningRequests().Get(context.Background(), name, metav1.GetOptions{})
 		return err == nil && len(csr.Status.Certificate) > 0
-	}, patience, tick)
+	})
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	require.NoError(t, err)
 	config := rest.AnonymousClientConfig(s.Config)
@@ -304,21 +334,54 @@ type agent struct {
 // register makes a cluster known, approves and accepts it.
 func (s *scene) register(t testing.TB, name, agentName string) *agent {
 	t.Helper()
-	dyn, kube := s.bootstrap(t)
+	s.Claim(t, name)
+	dyn, _ := s.bootstrap(t)
 	settled(t, func() error { return create(dyn, cluster(name)) })
+	return s.admit(t, name, agentName)
+}
+
+// admit approves and accepts a cluster that is known.
+func (s *scene) admit(t testing.TB, name, agentName string) *agent {
+	t.Helper()
+	_, kube := s.bootstrap(t)
 	csr, key := agentRequest(t, kube, name, agentName)
 	s.approve(t, csr.Name)
 	s.accept(t, name, true)
 	a := &agent{}
 	a.dyn, a.kube = s.issued(t, csr.Name, key)
 	s.await(t, name, "is accepted", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted))
+	a.entitled(t, name)
 	return a
+}
+
+// entitled waits until the API server knows the rights of an agent that was
+// accepted, each by one of its objects, and the agent has its lease.
+func (a *agent) entitled(t testing.TB, name string) {
+	t.Helper()
+	ctx := context.Background()
+	settled(t, func() error {
+		_, cluster := a.dyn.Resource(clusters).Get(ctx, name, metav1.GetOptions{})
+		_, lease := a.kube.CoordinationV1().Leases(name).Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
+		_, work := a.dyn.Resource(works).Namespace(name).List(ctx, metav1.ListOptions{Limit: 1})
+		return errors.Join(cluster, lease, work)
+	})
+}
+
+// joined is an agent that has renewed and reported, when the hub has taken note
+// of all of it: it writes to that cluster no more.
+func (s *scene) joined(t testing.TB, a *agent, name string) *clusterv1.ManagedCluster {
+	t.Helper()
+	a.renew(t, name, 0)
+	a.report(t, name, metav1.ConditionTrue)
+	return s.await(t, name, "is at rest", func(mc *clusterv1.ManagedCluster) bool {
+		return tainted()(mc) && mc.Annotations[clusterv1.AnnotationAgentName] != "" && findCondition(mc, clusterv1.ConditionClockSynced) != nil
+	})
 }
 
 // report sets Joined and Available as an agent does.
 func (a *agent) report(t testing.TB, name string, available metav1.ConditionStatus) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	soon(t, func() bool {
 		mc, err := typed.Get[clusterv1.ManagedCluster](context.Background(), a.dyn, clusters, "", name)
 		if err != nil {
 			return false
@@ -330,13 +393,13 @@ func (a *agent) report(t testing.TB, name string, available metav1.ConditionStat
 			"metadata": map[string]any{"resourceVersion": mc.ResourceVersion}, "status": map[string]any{"conditions": mc.Status.Conditions},
 		})
 		return err == nil && patch(a.dyn, name, string(body), "status") == nil
-	}, patience, tick)
+	})
 }
 
 // renew renews the lease as an agent does, with a clock that is off by skew.
 func (a *agent) renew(t testing.TB, name string, skew time.Duration) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	soon(t, func() bool {
 		lease, err := a.kube.CoordinationV1().Leases(name).Get(context.Background(), clusterv1.LeaseName, metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -345,7 +408,7 @@ func (a *agent) renew(t testing.TB, name string, skew time.Duration) {
 		lease.Spec.RenewTime = &now
 		_, err = a.kube.CoordinationV1().Leases(name).Update(context.Background(), lease, metav1.UpdateOptions{})
 		return err == nil
-	}, patience, tick)
+	})
 }
 
 func TestMain(m *testing.M) { os.Exit(m.Run()) }
@@ -361,4 +424,24 @@ func findCondition(mc *clusterv1.ManagedCluster, kind string) *metav1.Condition 
 
 func namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+// deny denies a request as the administrator; kubectl gives both words, other
+// tools neither.
+func (s *scene) deny(t testing.TB, name, reason, message string) {
+	t.Helper()
+	s.answer(t, name, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateDenied, Reason: reason, Message: message})
+}
+
+// allowRequests lets a user send certificate requests.
+func (s *scene) allowRequests(t testing.TB, user string) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}}}}
+	made, err := s.kube.RbacV1().ClusterRoles().Create(context.Background(), role, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = s.kube.RbacV1().ClusterRoleBindings().Create(context.Background(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: made.Name},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: made.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}}, metav1.CreateOptions{})
+	require.NoError(t, err)
 }

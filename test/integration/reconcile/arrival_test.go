@@ -3,13 +3,18 @@
 package reconcile
 
 import (
+	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -17,6 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // outcomes keeps what a collection tells of its requests.
@@ -34,42 +40,83 @@ func (o *outcomes) add(err error) {
 	}
 }
 
-func (o *outcomes) last() error {
+// at is the n-th outcome, counted from zero.
+func (o *outcomes) at(n int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.all) == 0 {
-		return nil
-	}
-	return o.all[len(o.all)-1]
+	return o.all[n]
 }
 
+// attempts counts the requests of a client, and calls a function before the
+// second list.
+type attempts struct {
+	next          http.RoundTripper
+	lists, rounds atomic.Int32
+	second        func()
+}
+
+// RoundTrip counts the request and sends it. A reflector begins each round with
+// the request for a stream of all objects, and lists where it cannot have it.
+func (a *attempts) RoundTrip(r *http.Request) (*http.Response, error) {
+	switch q := r.URL.Query(); {
+	case q.Get("sendInitialEvents") != "":
+		a.rounds.Add(1)
+	case q.Get("watch") == "" && a.lists.Add(1) == 2:
+		a.second()
+	}
+	return a.next.RoundTrip(r)
+}
+
+// TestACollectionIsReadAsSoonAsTheRightToArrives gives the right between the
+// first list, which is refused, and the second. That there is a second one within
+// the reflector's first round shows that its back-off, 0.8 s and more, is not
+// waited for.
 func TestACollectionIsReadAsSoonAsTheRightToArrives(t *testing.T) {
 	s := newScene(t)
-	client, err := dynamic.NewForConfig(harness.Shared(t, "hub").As(t, s.namespace, "reader"))
+	config := harness.Shared(t, "hub").As(t, s.namespace, "reader")
+	a := &attempts{second: func() { s.letRead(t, "reader") }}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { a.next = next; return a })
+	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	c := watch.New(watch.Options[string]{Client: client, Resource: configMaps, Namespace: s.namespace, Keep: value})
 	o := &outcomes{first: make(chan struct{})}
 	c.OnOutcome(o.add)
 	run(t, c)
 	<-o.first
-	require.ErrorContains(t, o.last(), "is forbidden")
-	began := time.Now()
+	require.ErrorContains(t, o.at(0), "is forbidden")
+	require.NoError(t, c.WaitSynced(t.Context()))
+	require.NoError(t, c.Err())
+	require.EqualValues(t, 1, a.rounds.Load())
+	require.EqualValues(t, 2, a.lists.Load())
+}
+
+// letRead gives an account the right to read ConfigMaps, and waits until the API
+// server knows it.
+func (s *scene) letRead(t *testing.T, account string) {
+	t.Helper()
+	user := "system:serviceaccount:" + s.namespace + ":" + account
 	for gvr, u := range map[string]runtime.Object{
-		"roles": &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}, ObjectMeta: metav1.ObjectMeta{Name: "reader"},
+		"roles": &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}, ObjectMeta: metav1.ObjectMeta{Name: account},
 			Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}}},
-		"rolebindings": &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"}, ObjectMeta: metav1.ObjectMeta{Name: "reader"},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"}, Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: s.namespace, Name: "reader"}}},
+		"rolebindings": &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"}, ObjectMeta: metav1.ObjectMeta{Name: account},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}},
 	} {
 		made, err := typed.ToUnstructured(u)
-		require.NoError(t, err)
+		assert.NoError(t, err)
 		_, err = s.client.Resource(schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: gvr}).Namespace(s.namespace).Create(t.Context(), made, metav1.CreateOptions{})
-		require.NoError(t, err)
+		assert.NoError(t, err)
 	}
-	require.NoError(t, c.WaitSynced(t.Context()))
-	took := time.Since(began)
-	t.Logf("right given to list complete: %s", took.Round(time.Millisecond))
-	require.Less(t, took, 700*time.Millisecond, "the reflector's own back-off begins with 800 ms")
-	require.NoError(t, c.Err())
+	review := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
+	assert.Eventually(t, func() bool {
+		answer, err := s.client.Resource(review).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+			"spec": map[string]any{"user": user, "resourceAttributes": map[string]any{"verb": "list", "resource": "configmaps", "namespace": s.namespace}}}}, metav1.CreateOptions{})
+		allowed := err == nil
+		if allowed {
+			allowed, _, _ = unstructured.NestedBool(answer.Object, "status", "allowed")
+		}
+		return allowed
+	}, patience, 10*time.Millisecond)
 }
 
 func TestACollectionWhoseWatchIsNotAnsweredSaysSo(t *testing.T) {
@@ -86,7 +133,72 @@ func TestACollectionWhoseWatchIsNotAnsweredSaysSo(t *testing.T) {
 	gate.Cut()
 	run(t, c)
 	<-o.first
-	require.Error(t, o.last(), "a watch that is not answered is no success")
+	require.Error(t, o.at(0), "a watch that is not answered is no success")
 	gate.Heal()
 	require.NoError(t, c.WaitSynced(t.Context()))
+}
+
+// TestABeatEndsThePauseOfACollection compares with what happens without a beat: the
+// least of a pause doubles with each failure, from 0.8 s on.
+func TestABeatEndsThePauseOfACollection(t *testing.T) {
+	s := newScene(t)
+	config, line := faults.Count(harness.Shared(t, "hub").Config)
+	client, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	pulse := &watch.Pulse{}
+	c := watch.New(watch.Options[string]{Client: client, Resource: configMaps, Namespace: s.namespace, Keep: value, Pulse: pulse})
+	healthy := watch.New(watch.Options[string]{Client: s.client, Resource: configMaps, Namespace: s.namespace, Keep: value, Pulse: pulse})
+	calm := &outcomes{first: make(chan struct{})}
+	healthy.OnOutcome(calm.add)
+	line.Cut("")
+	// The times at which rounds failed; one may hold more than one request.
+	var mu sync.Mutex
+	var rounds []time.Time
+	c.OnOutcome(func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); err != nil && (len(rounds) == 0 || now.Sub(rounds[len(rounds)-1]) > pauseBetweenRequests) {
+			rounds = append(rounds, now)
+		}
+	})
+	failed := func() []time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(rounds)
+	}
+	run(t, c)
+	run(t, healthy)
+	require.NoError(t, healthy.WaitSynced(t.Context()))
+	require.Eventually(t, func() bool { return len(failed()) >= 4 }, patience, 10*time.Millisecond)
+	require.Error(t, c.Err())
+	before := calm.count()
+	line.Fail(nil)
+	require.Eventually(t, func() bool {
+		pulse.Beat() // one that comes during a request is of no use
+		select {
+		case <-c.Synced():
+			return true
+		default:
+			return false
+		}
+	}, patience, 10*time.Millisecond)
+	at := failed()
+	last := len(at) - 1
+	pause, waited := at[last].Sub(at[last-1]), time.Since(at[last])
+	t.Logf("the last pause was %s, with a beat it was %s", pause.Round(time.Millisecond), waited.Round(time.Millisecond))
+	require.Less(t, waited, fourthPause)
+	require.LessOrEqual(t, calm.count(), before+1, "a collection that is well does nothing at a beat")
+}
+
+// fourthPause is the least that a collection waits after four failures.
+const fourthPause = 8 * 800 * time.Millisecond
+
+// pauseBetweenRequests is less than the shortest pause between two rounds, which
+// is 0.8 s, and more than lies between the requests of one.
+const pauseBetweenRequests = 500 * time.Millisecond
+
+func (o *outcomes) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.all)
 }

@@ -37,7 +37,7 @@ var (
 type scene struct {
 	client    dynamic.Interface
 	executor  *reconcile.Executor
-	writes    *faults.Writes
+	writes    *faults.Process
 	namespace string
 	service   *corev1.Service
 }
@@ -129,6 +129,24 @@ func TestAnEventMayTellOfAnObjectThatIsInNoNamespace(t *testing.T) {
 	require.Equal(t, s.namespace, name)
 }
 
+func TestAnEventThatIsToldOnceIsThereOnce(t *testing.T) {
+	s := newScene(t)
+	for _, e := range []reconcile.Event{
+		{Reason: "Gone", Once: true}, {Reason: "Gone", Once: true}, {Reason: "Other", Once: true}, {Reason: "Again"}, {Reason: "Again"},
+	} {
+		e.Type, e.Message = corev1.EventTypeNormal, "m"
+		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Events: []reconcile.Event{e}})
+		require.NoError(t, err)
+	}
+	list, err := s.client.Resource(events).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	told := map[string]int{}
+	for _, e := range list.Items {
+		told[e.Object["reason"].(string)]++
+	}
+	require.Equal(t, map[string]int{"Gone": 1, "Other": 1, "Again": 2}, told)
+}
+
 func TestAPassThatChangesNothingSendsNothing(t *testing.T) {
 	s := newScene(t)
 	plan := func(version string) reconcile.Plan {
@@ -209,6 +227,49 @@ func TestDeleteTakesOnlyTheObjectThatWasMeant(t *testing.T) {
 	require.NoError(t, reconcile.Delete(t.Context(), s.client, target))
 	_, err = s.client.Resource(configMaps).Namespace(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))
+}
+
+func TestDeleteHoldsForTheVersionThatWasJudged(t *testing.T) {
+	s := newScene(t)
+	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: s.configMap("a", "1")}}})
+	require.NoError(t, err)
+	judged, err := s.client.Resource(configMaps).Namespace(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	require.NoError(t, err)
+	edited, err := s.client.Resource(configMaps).Namespace(s.namespace).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"k":"2"}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	target := reconcile.Target{Resource: configMaps, Namespace: s.namespace, Name: "a", UID: judged.GetUID(), Version: judged.GetResourceVersion()}
+	require.True(t, apierrors.IsConflict(reconcile.Delete(t.Context(), s.client, target)))
+	result, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Delete: []reconcile.Target{target}})
+	require.NoError(t, err)
+	require.NotZero(t, result.RequeueAfter, "it is judged again soon")
+	target.Version = edited.GetResourceVersion()
+	require.NoError(t, reconcile.Delete(t.Context(), s.client, target))
+	_, err = s.client.Resource(configMaps).Namespace(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err))
+	require.NoError(t, reconcile.Delete(t.Context(), s.client, target), "one that is gone is success")
+}
+
+func TestAnExactSpecHoldsNothingOfOthers(t *testing.T) {
+	s := newScene(t)
+	wanted := func() *corev1.Service {
+		return &corev1.Service{TypeMeta: kind("Service"), ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "exact"},
+			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "one.example"}}
+	}
+	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: wanted()}}})
+	require.NoError(t, err)
+	theirs := func() bool {
+		live, err := typed.Get[corev1.Service](t.Context(), s.client, services, s.namespace, "exact")
+		require.NoError(t, err)
+		return live.Spec.Selector["app"] == "theirs"
+	}
+	_, err = s.client.Resource(services).Namespace(s.namespace).Patch(t.Context(), "exact", types.MergePatchType, []byte(`{"spec":{"selector":{"app":"theirs"}}}`), metav1.PatchOptions{FieldManager: "other"})
+	require.NoError(t, err)
+	_, err = s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: wanted()}}})
+	require.NoError(t, err)
+	require.True(t, theirs(), "an apply leaves the fields of others")
+	_, err = s.executor.Execute(t.Context(), s.service, reconcile.Plan{Unordered: true, Apply: []reconcile.Apply{{Object: wanted(), Exact: true}, {Object: s.configMap("beside", "1")}}})
+	require.NoError(t, err)
+	require.False(t, theirs(), "an exact one does not")
 }
 
 func TestAPlanConvergesAfterACrashBehindAnyWrite(t *testing.T) {

@@ -3,7 +3,6 @@
 package work
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,178 +10,263 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// crash is one run of a story: the agent dies after its nth write, something
-// changes while it is away, and a new agent has to finish.
+// crash is one run of a story: the agent dies after its nth write, and a new
+// agent has to finish. Works and objects carry the run's name as prefix.
 type crash struct {
 	*scene
 	name string
+	// born are the identities of the objects when the story began.
+	born map[string]types.UID
 }
 
-func (c *crash) object(suffix string) string { return c.name + "-" + suffix }
+func (c *crash) full(suffix string) string { return c.name + "-" + suffix }
 
-// set makes the work declare the objects with a value each: "a=1".
+// set are manifests of objects with a value each: "a=1".
 func (c *crash) set(objects ...string) []string {
 	var out []string
 	for _, o := range objects {
 		suffix, value, _ := strings.Cut(o, "=")
-		out = append(out, configMap(c.object(suffix), "v", value))
+		out = append(out, configMap(c.full(suffix), "v", value))
 	}
 	return out
 }
 
-// converged checks the end of a run: exactly the wanted objects are there, each
-// recorded once with its identity, and nothing else of the work.
-func (c *crash) converged(want ...string) {
-	c.t.Helper()
-	c.eventually(func() bool { return c.difference(want) == "" }, "the run did not converge")
-	if len(want) > 0 {
-		c.ready(c.name)
-	} else {
-		c.gone(c.name)
-	}
-	require.Empty(c.t, c.difference(want))
+// declare makes a work of such objects, redeclare gives it others.
+func (c *crash) declare(work string, objects []string, changes ...change) {
+	c.create(c.full(work), c.set(objects...), changes...)
 }
 
-// difference says how the cluster differs from what is wanted.
-func (c *crash) difference(want []string) string {
-	var have []string
-	identities := map[string]string{}
+func (c *crash) redeclare(work string, objects []string, changes ...change) {
+	c.update(c.full(work), append([]change{c.manifests(c.set(objects...)...)}, changes...)...)
+}
+
+// foreign makes an object that somebody else has on the cluster.
+func (c *crash) foreign(object string) {
+	apply(c.t, c.spoke, configMaps, c.namespace, strings.ReplaceAll(c.set(object)[0], "NS", c.namespace))
+}
+
+// by gives all objects of a work that strategy and no other.
+func (c *crash) by(u workv1.UpdateStrategy) change {
+	return func(w *workv1.ManifestWork) {
+		w.Spec.ManifestConfigs = nil
+		strategy(c.full("*"), u)(w)
+	}
+}
+
+// spared is the delete option that leaves one object behind.
+func (c *crash) spared(suffix string) change {
+	return orphan(workv1.OrphaningRule{Resource: "configmaps", Namespace: c.namespace, Name: c.full(suffix)})
+}
+
+// picture is all that there is of the run: each object with its value and the
+// works that own it, each work's record, and each work. Objects that were there
+// before and have another identity now are marked, and so are identities that
+// are recorded wrongly.
+func (c *crash) picture() []string {
+	var out []string
+	of := map[types.UID]string{}
+	live := map[string]types.UID{}
+	records := c.records()
+	for _, r := range records {
+		suffix := strings.TrimPrefix(r.Spec.ManifestWorkName, c.name+"-")
+		if r.Spec.HubHash != c.config.HubHash {
+			suffix += "@old"
+		}
+		of[r.UID] = suffix
+	}
 	for _, o := range c.list(c.spoke, configMaps, c.namespace) {
-		if suffix, ours := strings.CutPrefix(o.GetName(), c.name+"-"); ours {
-			have = append(have, suffix+"="+c.data(o.GetName(), "v"))
-			identities[o.GetName()] = string(o.GetUID())
+		suffix, ours := strings.CutPrefix(o.GetName(), c.name+"-")
+		if !ours {
+			continue
 		}
-	}
-	slices.Sort(have)
-	if !slices.Equal(have, want) {
-		return fmt.Sprintf("objects are %v, want %v", have, want)
-	}
-	applied := c.applied(c.name)
-	if applied == nil {
-		if len(want) > 0 {
-			return "there is no AppliedManifestWork"
+		live[o.GetName()] = o.GetUID()
+		value, _, _ := unstructured.NestedString(o.Object, "data", "v")
+		line := suffix + "=" + value + " of " + owners(o.GetOwnerReferences(), of)
+		if born, ok := c.born[o.GetName()]; ok && born != o.GetUID() {
+			line += ", made anew"
 		}
-		return ""
+		out = append(out, line)
 	}
-	if len(applied.Status.AppliedResources) != len(want) {
-		return fmt.Sprintf("recorded are %v", applied.Status.AppliedResources)
-	}
-	for _, r := range applied.Status.AppliedResources {
-		if identities[r.Name] != string(r.UID) {
-			return fmt.Sprintf("%s is recorded as %s and is %s", r.Name, r.UID, identities[r.Name])
-		}
-	}
-	return ""
-}
-
-func TestACrashAfterAnyWriteLeavesNoOrphanAndNoDoubleEffect(t *testing.T) {
-	type story struct {
-		// before brings the work to the state in which the story begins.
-		before []string
-		// during is what happens while the mortal agent runs.
-		during func(*crash)
-	}
-	start := []string{"a=1", "b=1"}
-	stories := map[string]story{
-		"create": {nil, func(c *crash) { c.create(c.name, c.set(start...)) }},
-		"update": {start, func(c *crash) { c.update(c.name, c.manifests(c.set("a=2", "c=1")...)) }},
-		"delete": {start, func(c *crash) { c.remove(c.name) }},
-		"repair": {start, func(c *crash) {
-			require.NoError(c.t, c.spoke.Resource(configMaps).Namespace(c.namespace).Delete(context.Background(), c.object("b"), metav1.DeleteOptions{}))
-		}},
-	}
-	afterwards := map[string]struct {
-		change func(*crash)
-		want   []string
-	}{
-		"nothing": {func(*crash) {}, nil},
-		"less":    {func(c *crash) { c.update(c.name, c.manifests(c.set("a=3")...)) }, []string{"a=3"}},
-		"deleted": {func(c *crash) { c.remove(c.name) }, []string{}},
-		"recreated": {func(c *crash) {
-			stop := c.start()
-			c.remove(c.name)
-			c.gone(c.name)
-			stop()
-			c.create(c.name, c.set("b=4"))
-		}, []string{"b=4"}},
-	}
-	wants := map[string][]string{"create": start, "update": {"a=2", "c=1"}, "delete": {}, "repair": start}
-
-	s := newScene(t)
-	s.config.Log = logr.Discard()
-	for story, st := range stories {
-		for after, af := range afterwards {
-			if story == "delete" && after != "nothing" {
-				continue
-			}
-			want := af.want
-			if after == "nothing" {
-				want = wants[story]
-			}
-			for n := 1; ; n++ {
-				c := &crash{scene: s, name: fmt.Sprintf("%s-%s-%d", story, after, n)}
-				died := c.mortalRun(st.before, st.during, n)
-				af.change(c)
-				stop := c.start()
-				c.converged(want...)
-				c.end()
-				stop()
-				if !died {
-					require.Greater(t, n, 2, "the story %s has too few writes to be one", story)
-					t.Logf("story %s, then %s: %d writes", story, after, n-1)
-					break
-				}
+	for _, r := range records {
+		line := "record " + of[r.UID] + ":"
+		for _, have := range r.Status.AppliedResources {
+			line += " " + strings.TrimPrefix(have.Name, c.name+"-")
+			if live[have.Name] != have.UID {
+				line += "(wrong)"
 			}
 		}
+		out = append(out, line)
 	}
-}
-
-// end removes the work, so that the next run counts no writes of this one.
-func (c *crash) end() {
 	for _, w := range c.list(c.hub, works, c.cluster) {
-		c.remove(w.GetName())
-		c.gone(w.GetName())
+		if suffix, ours := strings.CutPrefix(w.GetName(), c.name+"-"); ours {
+			work, err := typed.FromUnstructured[workv1.ManifestWork](&w)
+			require.NoError(c.t, err)
+			out = append(out, "work "+suffix+stateOf(work))
+		}
 	}
+	slices.Sort(out)
+	return out
 }
 
-// mortalRun lets an agent live the story until its nth write; false means that
-// the story ended before.
-func (c *crash) mortalRun(before []string, during func(*crash), n int) bool {
-	var stop func()
-	if before != nil {
-		stop = c.start()
-		c.create(c.name, c.set(before...))
-		c.converged(before...)
+// records are the AppliedManifestWorks of the run, under every address of the hub.
+func (c *crash) records() []*workv1.AppliedManifestWork {
+	var out []*workv1.AppliedManifestWork
+	for _, u := range c.list(c.spoke, applieds, "") {
+		r, err := typed.FromUnstructured[workv1.AppliedManifestWork](&u)
+		require.NoError(c.t, err)
+		if r.Spec.AgentID == c.config.AgentID && strings.HasPrefix(r.Spec.ManifestWorkName, c.name+"-") {
+			out = append(out, r)
+		}
 	}
-	crashed := c.sent.dieAfter(n)
+	return out
+}
+
+// owners are the works that an object goes with.
+func owners(references []metav1.OwnerReference, of map[types.UID]string) string {
+	var out []string
+	for _, r := range references {
+		name := of[r.UID]
+		if name == "" {
+			name = "a work that is gone"
+		}
+		out = append(out, name)
+	}
+	if len(out) == 0 {
+		return "nobody"
+	}
+	slices.Sort(out)
+	return strings.Join(out, "+")
+}
+
+// stateOf says how a work is.
+func stateOf(w *workv1.ManifestWork) string {
+	for _, kind := range []string{workv1.ConditionApplied, workv1.ConditionAvailable} {
+		c := apimeta.FindStatusCondition(w.Status.Conditions, kind)
+		if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != w.Generation || w.DeletionTimestamp != nil {
+			return " is not ready"
+		}
+	}
+	return " is ready"
+}
+
+// becomes waits until the run looks like that.
+func (c *crash) becomes(want []string) {
+	c.t.Helper()
+	var have []string
+	c.eventually(func() bool { have = c.picture(); return slices.Equal(want, have) },
+		"the run %s did not converge (-want +have):\n%s", c.name, differs{want, &have})
+}
+
+// differs prints a difference when it is asked for, not before.
+type differs struct {
+	want []string
+	have *[]string
+}
+
+// String is the difference.
+func (d differs) String() string { return cmp.Diff(d.want, *d.have) }
+
+// end removes everything of the run, so that the next counts no writes of this
+// one.
+func (c *crash) end() {
+	c.t.Helper()
+	for _, w := range c.list(c.hub, works, c.cluster) {
+		if strings.HasPrefix(w.GetName(), c.name+"-") {
+			c.remove(w.GetName())
+			c.gone(w.GetName())
+		}
+	}
+	for _, o := range c.list(c.spoke, configMaps, c.namespace) {
+		if strings.HasPrefix(o.GetName(), c.name+"-") {
+			drop(c.t, c.spoke, configMaps, &o)
+		}
+	}
+	c.eventually(func() bool { return len(c.records()) == 0 }, "a record of run %s is left", c.name)
+}
+
+// mortalRun lets an agent live a story until its nth write; false means that the
+// story ended before.
+func (c *crash) mortalRun(st story, n int) (died bool) {
+	c.t.Helper()
+	var stop func()
+	if st.before != nil {
+		stop = c.start()
+		st.before(c)
+		c.becomes(st.start)
+	}
+	c.born = map[string]types.UID{}
+	for _, o := range c.list(c.spoke, configMaps, c.namespace) {
+		c.born[o.GetName()] = o.GetUID()
+	}
+	if st.before != nil && st.away {
+		stop()
+		stop = nil
+	}
+	if stop == nil && st.away {
+		st.during(c)
+	}
+	c.sent.DieAfter(n)
 	if stop == nil {
 		stop = c.start()
 	}
-	during(c)
-	defer c.sent.revive()
-	defer stop()
-	return c.atRestOr(crashed)
+	if !st.away {
+		st.during(c)
+	}
+	c.livesOn(st.end())
+	stop()
+	died = c.sent.Dead()
+	c.sent.Revive()
+	return died
 }
 
-// atRestOr waits until the agent died, or has sent nothing for a while.
-func (c *crash) atRestOr(crashed <-chan struct{}) bool {
-	const quiet = 700 * time.Millisecond
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	last := time.Now()
-	for time.Since(last) < quiet {
-		select {
-		case <-crashed:
-			return true
-		case <-ticker.C:
-			if len(c.sent.take()) > 0 {
-				last = time.Now()
-			}
+// livesOn waits until the agent died, or the run looks like that and the agent
+// rests.
+func (c *crash) livesOn(want []string) {
+	c.t.Helper()
+	var quiet time.Duration
+	c.eventually(func() bool {
+		if quiet += lookEvery; len(c.sent.Take()) > 0 || c.sent.Busy() {
+			quiet = 0
+		}
+		return c.sent.Dead() || (quiet > 700*millisecond && slices.Equal(want, c.picture()))
+	}, "the run %s has no end: %s", c.name, pictured{c})
+}
+
+// pictured prints the picture of a run when it is asked for, not before.
+type pictured struct{ *crash }
+
+// String is the picture.
+func (p pictured) String() string { return strings.Join(p.picture(), "; ") }
+
+// tell runs a story with a death after each of its writes, and then to its end.
+func tell(t *testing.T, name string, st story) {
+	s := newScene(t)
+	s.config.Log, s.config.Grace = logr.Discard(), st.grace
+	for n := 1; ; n++ {
+		c := &crash{scene: s, name: fmt.Sprintf("run-%d", n)}
+		died := c.mortalRun(st, n)
+		if st.after != nil {
+			st.after(c)
+		}
+		stop := c.start()
+		c.becomes(st.want)
+		c.end()
+		stop()
+		if !died {
+			require.Greater(t, n, st.atLeast, "the story has too few writes to be one")
+			t.Logf("%s: %d writes", name, n-1)
+			return
 		}
 	}
-	return false
 }

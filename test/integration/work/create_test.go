@@ -3,6 +3,7 @@
 package work
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -56,12 +57,14 @@ func TestDeliveringAWorkTakesThreeWritesOnTheHub(t *testing.T) {
 	s.start()
 	s.create("warm", []string{configMap("warm", "a", "b")})
 	s.ready("warm")
-	s.sent.take()
+	s.sealed("warm") // the last write of a work comes after its status
+	s.rests()
 	s.create("web", []string{configMap("one", "a", "b"), configMap("two", "a", "b")})
 	s.ready("web")
-	sent := s.sent.take()
+	s.sealed("web")
+	sent := s.untilRest(calm)
 	require.Len(t, writes(sent, "hub"), 2, "the create was ours, finalizer and status are the agent's: %v", sent)
-	require.Len(t, writes(sent, "spoke"), 2+3, "a write each object, the AppliedManifestWork, its record before and after: %v", sent)
+	require.Len(t, writes(sent, "spoke"), 2+4, "a write each object, the AppliedManifestWork, its record before and after, the digest: %v", sent)
 }
 
 func TestAnUpdateReplacesAndPrunes(t *testing.T) {
@@ -76,11 +79,13 @@ func TestAnUpdateReplacesAndPrunes(t *testing.T) {
 	require.Empty(t, s.data("two", "a"), "a key that the manifest dropped must go")
 	require.Equal(t, "1", s.data("four", "a"))
 	require.Len(t, work.Status.ResourceStatus.Manifests, 2)
-	var names []string
-	for _, r := range s.applied("web").Status.AppliedResources {
-		names = append(names, r.Name)
-	}
-	require.Equal(t, []string{"four", "two"}, names)
+	s.eventually(func() bool {
+		var names []string
+		for _, r := range s.applied("web").Status.AppliedResources {
+			names = append(names, r.Name)
+		}
+		return slices.Equal([]string{"four", "two"}, names)
+	}, "what was dropped is still recorded")
 }
 
 func TestOneFailingManifestHarmsNoOther(t *testing.T) {
@@ -123,14 +128,19 @@ func TestAWorkMayBeDeletedBeforeItWasApplied(t *testing.T) {
 	require.Equal(t, "-", s.data("one", "a"))
 }
 
+// nextSecond waits until a transition now has a later time than that of c: times
+// in a status are whole seconds.
+func (s *scene) nextSecond(c metav1.Condition) {
+	s.t.Helper()
+	s.eventually(func() bool { return time.Since(c.LastTransitionTime.Time) > 1100*millisecond }, "time stands still")
+}
+
 func TestANewGenerationMovesTheTransitionTimeOfApplied(t *testing.T) {
 	s := newScene(t)
 	s.start()
 	s.create("web", []string{configMap("one", "a", "1")})
 	before := s.ready("web")
-	require.Eventually(t, func() bool {
-		return time.Since(condition(before, 0, "Applied").LastTransitionTime.Time) > 1100*time.Millisecond
-	}, soon, 50*time.Millisecond)
+	s.nextSecond(condition(before, 0, "Applied"))
 	s.update("web", s.manifests(configMap("one", "a", "2")))
 	after := s.ready("web")
 	require.True(t, condition(after, 0, "Applied").LastTransitionTime.After(condition(before, 0, "Applied").LastTransitionTime.Time))
@@ -170,9 +180,7 @@ func TestConditionsStayWithTheirObjectsWhenManifestsChangePlaces(t *testing.T) {
 	s.create("web", []string{first, role, bound, deployment})
 	before := s.ready("web")
 	require.NotNil(t, s.get(deployments, "web"))
-	require.Eventually(t, func() bool {
-		return time.Since(condition(before, 0, "Available").LastTransitionTime.Time) > 1100*time.Millisecond
-	}, soon, 50*time.Millisecond)
+	s.nextSecond(condition(before, 0, "Available"))
 	s.update("web", s.manifests(deployment, second, bound, role))
 	after := s.ready("web")
 	require.Equal(t, condition(before, 3, "Available").LastTransitionTime, condition(after, 0, "Available").LastTransitionTime, "the Deployment kept its condition")

@@ -3,16 +3,16 @@
 package work
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-)
-
-const (
-	second      = time.Second
-	millisecond = time.Millisecond
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // forget removes a work from the hub as if it had never been there.
@@ -25,17 +25,31 @@ func (s *scene) forget(name string) {
 	}
 }
 
+// poke wakes the agent for a work: timers do not follow a clock that is set
+// forward.
+func (s *scene) poke(name string) {
+	s.t.Helper()
+	_, err := s.spoke.Resource(applieds).Patch(context.Background(), s.applied(name).Name, types.MergePatchType,
+		fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/poke":%q}}}`, s.clock.Now().String()), metav1.PatchOptions{FieldManager: "somebody"})
+	require.NoError(s.t, err)
+}
+
 func TestAWorkThatTheHubForgotIsEvictedAfterTheGrace(t *testing.T) {
 	s := newScene(t)
-	s.config.Grace = 2 * second
+	s.config.Grace = time.Hour
 	stop := s.start()
 	s.create("web", []string{configMap("one", "a", "1")})
 	s.ready("web")
 	stop()
 	s.forget("web")
+	s.clock.hold()
 	s.start()
-	s.eventually(func() bool { a := s.applied("web"); return a != nil && a.Status.EvictionStartTime != nil }, "not stamped")
-	require.Equal(t, "1", s.data("one", "a"), "nothing goes before the grace is over")
+	s.eventually(func() bool { return s.applied("web").Status.EvictionStartTime != nil }, "not stamped")
+	s.clock.forward(59 * time.Minute)
+	s.poke("web")
+	s.never(func() bool { return s.data("one", "a") != "1" }, second, "something goes before the grace is over")
+	s.clock.forward(2 * time.Minute)
+	s.poke("web")
 	s.eventually(func() bool { return s.applied("web") == nil }, "not evicted")
 	require.Equal(t, "-", s.data("one", "a"))
 }
@@ -71,6 +85,49 @@ func TestAGraceOfAHundredYearsNeverEvicts(t *testing.T) {
 	require.Nil(t, s.applied("web").Status.EvictionStartTime)
 }
 
+func TestWorksThatVanishTogetherAreKeptUntilThatIsConfirmed(t *testing.T) {
+	const many = 6
+	s := newScene(t)
+	s.config.Grace = time.Hour
+	stop := s.start()
+	name := func(i int) string { return fmt.Sprint("web-", i) }
+	for i := range many {
+		s.create(name(i), []string{configMap(name(i), "a", "1")})
+	}
+	for i := range many {
+		s.ready(name(i))
+	}
+	stop()
+	for i := range many {
+		s.forget(name(i))
+	}
+	s.clock.hold()
+	s.start()
+	for i := range many {
+		s.eventually(func() bool { return s.applied(name(i)).Status.EvictionStartTime != nil }, "%s is not stamped", name(i))
+	}
+	s.clock.forward(2 * time.Hour)
+	for i := range many {
+		s.poke(name(i))
+	}
+	s.eventually(func() bool { return len(s.events("EvictionHeld")) > 0 }, "it is not said")
+	s.never(func() bool {
+		for i := range many {
+			if s.applied(name(i)) == nil || s.data(name(i), "a") != "1" {
+				return true
+			}
+		}
+		return false
+	}, 3*second, "objects are removed without confirmation")
+
+	applied := s.applied(name(0))
+	require.NoError(t, s.spoke.Resource(applieds).Delete(context.Background(), applied.Name, metav1.DeleteOptions{}))
+	s.eventually(func() bool { return s.applied(name(0)) == nil && s.data(name(0), "a") == "-" }, "the confirmed one does not go")
+	s.create(name(1), []string{configMap(name(1), "a", "1")})
+	s.ready(name(1))
+	require.Nil(t, s.applied(name(1)).Status.EvictionStartTime)
+}
+
 func TestANewHubAddressMovesTheOwnerOver(t *testing.T) {
 	for name, tc := range map[string]struct {
 		sameAgent  bool
@@ -81,7 +138,6 @@ func TestANewHubAddressMovesTheOwnerOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
-			s.config.Grace = second
 			stop := s.start()
 			s.create("web", []string{configMap("one", "a", "1")})
 			s.ready("web")
@@ -100,16 +156,12 @@ func TestANewHubAddressMovesTheOwnerOver(t *testing.T) {
 				}
 			})
 			s.start()
-			s.eventually(func() bool {
-				a := s.applied("web")
-				return a != nil && len(a.Status.AppliedResources) == 1 && len(s.get(configMaps, "one").GetOwnerReferences()) == 2
-			}, "the new hub's work does not own the object")
-			if tc.sameAgent {
-				s.eventually(func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) == 1 }, "the old one still owns it")
-			} else {
-				require.Never(t, func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) != 2 }, 2*second, 100*millisecond)
+			owned := func() bool {
+				a, owners := s.applied("web"), s.get(configMaps, "one").GetOwnerReferences()
+				return a != nil && len(owners) == tc.wantOwners && slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == a.UID })
 			}
-			require.Len(t, s.get(configMaps, "one").GetOwnerReferences(), tc.wantOwners)
+			s.eventually(owned, "the new hub's work does not own the object as it should")
+			s.never(func() bool { return !owned() }, 2*second, "the owners do not stay")
 			require.Equal(t, uid, s.get(configMaps, "one").GetUID())
 		})
 	}

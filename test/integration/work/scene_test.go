@@ -7,14 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
@@ -27,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	agentconfig "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
@@ -37,10 +34,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
-
-// soon is how long a test waits for what has to happen.
-const soon = 20 * time.Second
 
 var (
 	works               = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
@@ -65,8 +60,9 @@ type scene struct {
 	hub, spoke         dynamic.Interface
 	// config is that of the agent; hubHash and agentID are the scene's own.
 	config workagent.Config
-	// sent counts what the agent sends.
-	sent *counter
+	// sent counts what the agent sends, clock is its clock.
+	sent  *faults.Process
+	clock *hands
 }
 
 var (
@@ -85,7 +81,7 @@ func newScene(t testing.TB) *scene {
 	id := hex.EncodeToString(sum[:])
 	s := &scene{
 		t: t, cluster: "c-" + id[:8], namespace: "ns-" + id[:8],
-		hub: hub.Dynamic(t), spoke: spoke.Dynamic(t), sent: &counter{},
+		hub: hub.Dynamic(t), spoke: spoke.Dynamic(t), sent: &faults.Process{}, clock: &hands{},
 	}
 	apply(t, s.hub, namespaces, "", fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, s.cluster))
 	apply(t, s.spoke, namespaces, "", fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, s.namespace))
@@ -100,11 +96,18 @@ func newScene(t testing.TB) *scene {
 	}
 	spokeConfig := spoke.As(t, "open-cluster-management-agent", agentconfig.ServiceAccount)
 	s.config = workagent.Config{
-		Hub: s.sent.on(hubConfig, "hub"), Spoke: s.sent.on(spokeConfig, "spoke"),
-		ClusterName: s.cluster, HubHash: id, AgentID: "agent-" + id[:8], Clock: clock.RealClock{}, Log: log(t),
+		Hub: s.sent.On(hubConfig, "hub"), Spoke: s.sent.On(spokeConfig, "spoke"),
+		ClusterName: s.cluster, HubHash: id, AgentID: "agent-" + id[:8], Clock: s.clock, Log: log(t),
 	}
 	t.Cleanup(s.clean)
 	return s
+}
+
+// in is the same scene for a part of its test.
+func (s *scene) in(t testing.TB) *scene {
+	out := *s
+	out.t = t
+	return &out
 }
 
 // log writes the agent's log into the test's.
@@ -137,11 +140,14 @@ func prepare(t testing.TB, hub, spoke *harness.Cluster) {
 			applyObject(t, spoke.Dynamic(t), reconcile.ResourceOf(o.GroupVersionKind()), o)
 		}
 	}
+	// The authorizer learns of them later; an agent that it refuses pauses.
+	hold(t, spoke.Dynamic(t), agentUser, "", `[{"apiGroups":["work.open-cluster-management.io"],"resources":["appliedmanifestworks"],"verbs":["list","watch","create","patch"]},
+		{"apiGroups":[""],"resources":["configmaps"],"verbs":["list","watch","patch","delete"]}]`)
 }
 
 func install(t testing.TB, client dynamic.Interface, definition *unstructured.Unstructured) {
 	applyObject(t, client, definitions, definition)
-	require.Eventually(t, func() bool {
+	wait(t, func() bool {
 		live, err := client.Resource(definitions).Get(context.Background(), definition.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return false
@@ -153,7 +159,7 @@ func install(t testing.TB, client dynamic.Interface, definition *unstructured.Un
 			}
 		}
 		return false
-	}, soon, 20*time.Millisecond)
+	}, "definition %s is not served", definition.GetName())
 }
 
 // clean removes what the scene left on both sides, without an agent.
@@ -227,7 +233,7 @@ func (s *scene) create(name string, manifests []string, changes ...change) *work
 func (s *scene) update(name string, changes ...change) *workv1.ManifestWork {
 	s.t.Helper()
 	var out *workv1.ManifestWork
-	require.Eventually(s.t, func() bool {
+	s.eventually(func() bool {
 		work := s.work(name)
 		for _, c := range changes {
 			c(work)
@@ -242,7 +248,7 @@ func (s *scene) update(name string, changes ...change) *workv1.ManifestWork {
 		out, err = typed.FromUnstructured[workv1.ManifestWork](live)
 		require.NoError(s.t, err)
 		return true
-	}, soon, 10*time.Millisecond)
+	}, "work %s is written by others all the time", name)
 	return out
 }
 
@@ -316,11 +322,6 @@ func (s *scene) data(name, key string) string {
 	return v
 }
 
-func (s *scene) eventually(condition func() bool, message string, args ...any) {
-	s.t.Helper()
-	require.Eventually(s.t, condition, soon, 5*time.Millisecond, append([]any{message}, args...)...)
-}
-
 // patch edits an object of the managed cluster as somebody else.
 func (s *scene) patch(gvr schema.GroupVersionResource, name, body string) *unstructured.Unstructured {
 	s.t.Helper()
@@ -333,11 +334,11 @@ func (s *scene) patch(gvr schema.GroupVersionResource, name, body string) *unstr
 func (s *scene) settled(name, kind string, want metav1.ConditionStatus) *workv1.ManifestWork {
 	s.t.Helper()
 	var work *workv1.ManifestWork
-	require.Eventually(s.t, func() bool {
+	s.eventually(func() bool {
 		work = s.work(name)
 		c := apimeta.FindStatusCondition(work.Status.Conditions, kind)
 		return c != nil && c.Status == want && c.ObservedGeneration == work.Generation
-	}, soon, 5*time.Millisecond, "%s of work %s is not %s: %s", kind, name, want, dump(&work))
+	}, "%s of work %s is not %s: %s", kind, name, want, dump(&work))
 	return work
 }
 
@@ -360,6 +361,12 @@ func (d dumper) String() string {
 	}
 	raw, _ := json.MarshalIndent((*d.work).Status, "", " ")
 	return string(raw)
+}
+
+// events are those on the hub of one reason.
+func (s *scene) events(reason string) []unstructured.Unstructured {
+	s.t.Helper()
+	return slices.DeleteFunc(s.list(s.hub, events, s.cluster), func(e unstructured.Unstructured) bool { return e.Object["reason"] != reason })
 }
 
 // condition is a condition of one manifest.
@@ -393,85 +400,6 @@ func applyObject(t testing.TB, client dynamic.Interface, gvr schema.GroupVersion
 	_, err := client.Resource(gvr).Namespace(u.GetNamespace()).
 		Apply(context.Background(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
 	require.NoError(t, err)
-}
-
-// counter notes the requests of an agent and can make them fail.
-type counter struct {
-	mu       sync.Mutex
-	requests []string
-	// fault is asked before each request; an error is returned instead.
-	fault func(side string, r *http.Request) error
-	// writesLeft is after how many writes the agent dies, none at zero; crashed is
-	// closed then, and nothing more gets through.
-	writesLeft int
-	crashed    chan struct{}
-}
-
-type counted struct {
-	next http.RoundTripper
-	side string
-	c    *counter
-}
-
-func (c *counter) on(cfg *rest.Config, side string) *rest.Config {
-	out := rest.CopyConfig(cfg)
-	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return counted{next, side, c} })
-	return out
-}
-
-// RoundTrip counts the request.
-func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.c.mu.Lock()
-	c.c.requests = append(c.c.requests, c.side+" "+r.Method+" "+r.URL.Path)
-	fault := c.c.fault
-	c.c.mu.Unlock()
-	if fault != nil {
-		if err := fault(c.side, r); err != nil {
-			return nil, err
-		}
-	}
-	return c.c.mortal(r, c.next)
-}
-
-// mortal sends a request; when it is the last write before the crash, it reaches
-// the server and its answer reaches nobody.
-func (c *counter) mortal(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	write := r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/events")
-	c.mu.Lock()
-	last := false
-	if c.crashed != nil {
-		select {
-		case <-c.crashed:
-			c.mu.Unlock()
-			return nil, errCut
-		default:
-		}
-		if write {
-			c.writesLeft--
-			last = c.writesLeft == 0
-		}
-	}
-	if last {
-		// Nothing may overtake the last write.
-		defer c.mu.Unlock()
-		defer close(c.crashed)
-	} else {
-		c.mu.Unlock()
-	}
-	response, err := next.RoundTrip(r)
-	if !last || err != nil {
-		return response, err
-	}
-	return nil, errors.Join(errCut, response.Body.Close())
-}
-
-// take returns the requests since the last call.
-func (c *counter) take() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := c.requests
-	c.requests = nil
-	return out
 }
 
 // writes are those that change something, Events apart.

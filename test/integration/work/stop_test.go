@@ -27,12 +27,18 @@ func TestAStoppedAgentLeavesNothingRunning(t *testing.T) {
 	s.create("web", []string{configMap("one", "a", "1")})
 	s.ready("web")
 	stop()
-	require.NoError(t, goleak.Find(append(connections, running)...))
+	s.nothingRuns(append(connections, running)...)
 
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.NoError(t, workagent.Run(ended, s.config))
-	require.NoError(t, goleak.Find(append(connections, running)...))
+	s.nothingRuns(append(connections, running)...)
+}
+
+// nothingRuns waits until there are no goroutines but those.
+func (s *scene) nothingRuns(but ...goleak.Option) {
+	s.t.Helper()
+	s.eventually(func() bool { return goleak.Find(but...) == nil }, "an agent that has ended leaves goroutines")
 }
 
 func TestAnAgentThatIsNotToldEnoughSaysSo(t *testing.T) {

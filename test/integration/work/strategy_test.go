@@ -119,7 +119,7 @@ func TestCreateOnlyNeverChangesContent(t *testing.T) {
 	s.update("web", s.manifests(configMap("one", "a", "2"), configMap("theirs", "a", "2")))
 	s.ready("web")
 	s.patch(configMaps, "one", `{"data":{"a":"3"}}`)
-	require.Never(t, func() bool { return s.data("one", "a") != "3" || s.data("theirs", "a") != "0" }, second, 50*millisecond)
+	s.never(func() bool { return s.data("one", "a") != "3" || s.data("theirs", "a") != "0" }, second, "its content is changed")
 	s.remove("web")
 	s.gone("web")
 	require.Equal(t, "-", s.data("one", "a"))
@@ -167,8 +167,8 @@ func TestServerSideApplySaysWhoHoldsAField(t *testing.T) {
 	s.settled("web", "Available", metav1.ConditionTrue)
 	require.Equal(t, "AppliedManifestFailed", condition(work, 0, "Applied").Reason)
 	require.Contains(t, condition(work, 0, "Applied").Message, `Apply failed with 1 conflict: conflict with "test": .data.a`)
-	s.sent.take()
-	require.Never(t, func() bool { return len(writes(s.sent.take(), "spoke")) > 0 }, second, 100*millisecond, "a conflict is not tried again before the object changes")
+	s.rests()
+	s.never(func() bool { return len(writes(s.sent.Take(), "spoke")) > 0 }, second, "a conflict is not tried again before the object changes")
 
 	s.update("web", s.manifests(configMap("one", "b", "ours")))
 	s.ready("web")
@@ -176,6 +176,22 @@ func TestServerSideApplySaysWhoHoldsAField(t *testing.T) {
 	s.update("web", s.manifests(configMap("one", "a", "ours", "b", "ours")), func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs[0].UpdateStrategy.ServerSideApply.Force = true
 	})
+	s.ready("web")
+	require.Equal(t, "ours", s.data("one", "a"))
+}
+
+func TestAConflictOverAnObjectThatTheWatchPassedOverComesToRest(t *testing.T) {
+	s := newScene(t)
+	apply(t, s.spoke, configMaps, s.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"},"data":{"a":"theirs"}}`)
+	s.start()
+	s.create("watches", []string{configMap("two", "a", "1")})
+	s.ready("watches")
+	s.rests()
+	s.create("web", []string{configMap("one", "a", "ours")}, strategy("one", serverSide("", false)))
+	s.settled("web", "Applied", metav1.ConditionFalse)
+	s.rests()
+	s.never(func() bool { return len(s.sent.Take()) > 0 }, 3*second, "the object counts as gone")
+	apply(t, s.spoke, configMaps, s.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one"}}`)
 	s.ready("web")
 	require.Equal(t, "ours", s.data("one", "a"))
 }
@@ -201,36 +217,28 @@ func TestTwoManagersShareAnObject(t *testing.T) {
 	s.eventually(func() bool {
 		return s.data("one", "a") == "1" && s.data("one", "b") == "2" && len(s.get(configMaps, "one").GetOwnerReferences()) == 2
 	}, "the works do not share it")
+	for _, option := range []struct {
+		policy workv1.DeletePropagationPolicyType
+		owners int
+	}{{workv1.DeletePropagationPolicyTypeOrphan, 1}, {workv1.DeletePropagationPolicyTypeForeground, 2}} {
+		s.update("first", policy(option.policy))
+		s.eventually(func() bool { return len(s.get(configMaps, "one").GetOwnerReferences()) == option.owners }, "the owners do not follow %s", option.policy)
+	}
 	s.remove("first")
 	s.gone("first")
 	require.Len(t, s.get(configMaps, "one").GetOwnerReferences(), 1)
 	require.Equal(t, "2", s.data("one", "b"))
 }
 
-func TestWhatTheAgentCannotDoIsSaid(t *testing.T) {
+func TestFeedbackOfAKindWithoutAnyIsSaid(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	s.create("manager", []string{configMap("one", "a", "1")}, func(w *workv1.ManifestWork) {
-		w.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-			Type: "ServiceAccount", ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "default", Name: "default"},
-		}}
-	})
-	work := s.settled("manager", "Applied", metav1.ConditionFalse)
-	require.Contains(t, condition(work, 0, "Applied").Message, "spec.executor is not supported by this version of the agent")
-	require.Equal(t, "-", s.data("one", "a"), "nothing is applied with more rights than the work may have")
-
-	s.create("ignore", []string{configMap("two", "a", "1")}, strategy("*", serverSide("", true,
-		workv1.IgnoreField{Condition: workv1.IgnoreFieldsConditionOnSpokePresent, JSONPointers: []string{"/data/a"}})))
-	work = s.settled("ignore", "Applied", metav1.ConditionFalse)
-	require.Equal(t, "AppliedManifestSSAIgnoreFieldError", condition(work, 0, "Applied").Reason)
-	require.Contains(t, condition(work, 0, "Applied").Message, "Failed to process ignoreFields: ")
-
 	s.create("feedback", []string{configMap("three", "a", "1")}, func(w *workv1.ManifestWork) {
 		w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
 			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: "*", Name: "*"},
 			FeedbackRules:      []workv1.FeedbackRule{{Type: workv1.FeedbackRuleTypeWellKnownStatus}},
 		}}
 	})
-	work = s.ready("feedback")
+	work := s.ready("feedback")
 	require.Equal(t, metav1.ConditionFalse, condition(work, 0, "StatusFeedbackSynced").Status)
 }

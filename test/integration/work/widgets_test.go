@@ -36,7 +36,6 @@ func definitionsOf(kind string) schema.GroupVersionResource {
 // grantWidgets gives the agent rights on a group the way a user does: by a role
 // with the aggregation label.
 func grantWidgets(s *scene) {
-	apply(s.t, s.spoke, clusterRoles, "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",
-		"metadata":{"name":"widgets-for-works","labels":{"open-cluster-management.io/aggregate-to-work":"true"}},
-		"rules":[{"apiGroups":["example.com"],"resources":["*"],"verbs":["*"]}]}`)
+	s.t.Helper()
+	s.aggregate("widgets-for-works", `[{"apiGroups":["example.com"],"resources":["*"],"verbs":["*"]}]`)
 }

@@ -9,18 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 )
 
 // idle is how long the fleet rests before its memory is read; patience bounds a
@@ -34,38 +30,33 @@ const (
 const object = `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {a: "1"}}`
 
 func TestAFleetStaysWithinItsBudgets(t *testing.T) {
-	raw, err := os.ReadFile("../fleet.yaml")
-	require.NoError(t, err)
-	var budgets struct {
-		Join  metav1.Duration   `json:"joinToAvailable"`
-		Hub   resource.Quantity `json:"hubResident"`
-		Agent resource.Quantity `json:"agentResident"`
-	}
-	require.NoError(t, yaml.UnmarshalStrict(raw, &budgets))
-
+	b := budget.Open(t, "../fleet.yaml")
 	programs := map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": harness.Program(t, "controllers/ocm-agent")}
 	clusters := []*harness.Cluster{harness.WithNode(t, "hub", programs), harness.WithNode(t, "c1", programs), harness.WithNode(t, "c2", programs)}
 	ocm := plugin(t, clusters)
 	t.Logf("hub init: %s", ocm("", "hub", "init", "--context", "hub"))
-	var slowest time.Duration
-	for _, name := range []string{"c1", "c2"} {
-		slowest = max(slowest, ocm("", "join", name, "--context", name, "--hub-context", "hub", "--accept"))
+	ocm("", "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept")
+	put := budget.LeasePuts(t, clusters[0].Config) / budget.Renewals
+	var joins []time.Duration
+	for i := range budget.Repetitions {
+		if i > 0 {
+			ocm("", "unjoin", "c2", "--context", "c2", "--hub-context", "hub", "--yes")
+		}
+		joins = append(joins, ocm("", "join", "c2", "--context", "c2", "--hub-context", "hub", "--accept"))
 	}
+	b.Time("joinToAvailable", joins, put)
 	for i := range 10 {
 		name := fmt.Sprintf("work-%d", i)
 		ocm(fmt.Sprintf(object, name), "work", "apply", name, "-f", "-", "-c", "c1", "--context", "hub", "--wait")
 	}
 	<-time.After(idle)
 
-	hub, agents := resident(t, programs["ocm-hub"]), resident(t, programs["ocm-agent"])
+	hub, agents := budget.Processes(t, programs["ocm-hub"]), budget.Processes(t, programs["ocm-agent"])
 	require.Len(t, hub, 1)
 	require.Len(t, agents, 2)
-	agent := max(agents[0], agents[1])
-	t.Logf("join to Available %s (limit %s), hub %.1f MiB (limit %s), agent %.1f MiB (limit %s)", slowest, budgets.Join.Duration,
-		mebibytes(hub[0]), budgets.Hub.String(), mebibytes(agent), budgets.Agent.String())
-	require.LessOrEqual(t, slowest, budgets.Join.Duration)
-	require.LessOrEqual(t, hub[0], budgets.Hub.Value())
-	require.LessOrEqual(t, agent, budgets.Agent.Value())
+	b.Memory("hubResident", budget.Resident(t, hub[0]))
+	b.Memory("agentResident", max(budget.Resident(t, agents[0]), budget.Resident(t, agents[1])))
+	b.Complete()
 }
 
 // plugin builds the plugin and returns a function that runs one of its commands
@@ -87,28 +78,3 @@ func plugin(t *testing.T, clusters []*harness.Cluster) func(in string, args ...s
 		return time.Since(began)
 	}
 }
-
-var vmRSS = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
-
-// resident is the memory of each process of a program, in bytes.
-func resident(t *testing.T, program string) []int64 {
-	t.Helper()
-	links, err := filepath.Glob("/proc/[0-9]*/exe")
-	require.NoError(t, err)
-	var out []int64
-	for _, link := range links {
-		if target, err := os.Readlink(link); err != nil || target != program {
-			continue
-		}
-		status, err := os.ReadFile(filepath.Join(filepath.Dir(link), "status"))
-		require.NoError(t, err)
-		found := vmRSS.FindSubmatch(status)
-		require.NotNil(t, found)
-		kib, err := strconv.ParseInt(string(found[1]), 10, 64)
-		require.NoError(t, err)
-		out = append(out, kib<<10)
-	}
-	return out
-}
-
-func mebibytes(b int64) float64 { return float64(b) / (1 << 20) }

@@ -8,43 +8,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 )
 
 // rounds is how many times each program is started.
 const rounds = 21
 
-// budget is one line of the budget file.
-type budget struct {
-	Limit metav1.Duration `json:"limit"`
-	Ratio float64         `json:"ratio"`
-}
-
 func TestThePluginStartsWithinItsBudget(t *testing.T) {
-	raw, err := os.ReadFile("../plugin.yaml")
-	require.NoError(t, err)
-	var budgets struct {
-		Start budget `json:"start"`
-	}
-	require.NoError(t, yaml.UnmarshalStrict(raw, &budgets))
+	b := budget.Open(t, "../plugin.yaml")
 	binaries, err := harness.Binaries(t.Context())
 	require.NoError(t, err)
 
-	calibration := start(t, binaries.Kubectl, "version", "--client")
-	median := start(t, build(t), "version", "--client")
-	t.Logf("start %s (limit %s), kubectl %s (ratio %.2f of %.2f)", median, budgets.Start.Limit.Duration,
-		calibration, float64(median)/float64(calibration), budgets.Start.Ratio)
-	if median > budgets.Start.Limit.Duration || float64(median) > budgets.Start.Ratio*float64(calibration) {
-		t.Errorf("start is over its budget")
-	}
+	kubectl := budget.Median(start(t, binaries.Kubectl, "version", "--client"))
+	b.Time("start", start(t, build(t), "version", "--client"), kubectl)
+	b.Complete()
 }
 
 // build compiles the plugin as it is released.
@@ -59,9 +42,9 @@ func build(t *testing.T) string {
 	return out
 }
 
-// start is the median time of a program from its start to its end, after one
-// run that warms it.
-func start(t *testing.T, program string, args ...string) time.Duration {
+// start is how long a program takes from its start to its end, after one run
+// that warms it.
+func start(t *testing.T, program string, args ...string) []time.Duration {
 	t.Helper()
 	home := t.TempDir()
 	var times []time.Duration
@@ -74,6 +57,5 @@ func start(t *testing.T, program string, args ...string) time.Duration {
 			times = append(times, time.Since(began))
 		}
 	}
-	slices.Sort(times)
-	return times[len(times)/2]
+	return times
 }

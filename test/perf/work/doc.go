@@ -6,6 +6,7 @@
 //
 //	go test -tags perf -v ./test/perf/work
 //
-// It prints each figure beside a calibration of the same run. Memory is measured
-// on the whole agent process elsewhere.
+// It prints each figure beside a calibration of the same run. With 1,000 works
+// of ten manifests, and beside 20,000 objects of others, it measures ocm-agent as
+// a process, against test/perf/work-scale.yaml.
 package work

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -22,10 +23,8 @@ import (
 // LoopName is the id of this loop.
 const LoopName = "registration.credential"
 
-// behind is how soon a pass is repeated whose caches were behind.
-const behind = 20 * time.Millisecond
-
-// Options of a Controller. Everything but Labels and OnReport is required.
+// Options of a Controller. Everything but Labels, OnReport and Choose is
+// required; Choose only where settings list several hubs.
 type Options struct {
 	// Spoke is the cluster that holds the secrets.
 	Spoke dynamic.Interface
@@ -44,6 +43,9 @@ type Options struct {
 	Serve func(context.Context, agent.Session)
 	// OnReport is called after Report changed; it must not block.
 	OnReport func()
+	// Choose tells which bootstrap secret is used where the settings list
+	// several, and why none while it is empty. A change comes with a Wake.
+	Choose func() (secret, problem string)
 }
 
 // Report is where the agent stands.
@@ -54,6 +56,9 @@ type Report struct {
 	// Unusable is why there is a hub kubeconfig and it is not used, empty when
 	// there is none or it is.
 	Unusable string
+	// Bootstrap is the name of the bootstrap secret that is used; empty while
+	// none of several is.
+	Bootstrap string
 	// Identity is who the agent is or asks to be.
 	Identity agent.Identity
 	// Expires is the end of the certificate in use, zero without one.
@@ -67,7 +72,7 @@ type Report struct {
 type Controller struct {
 	o       Options
 	queue   *reconcile.Queue
-	request *watcher
+	request *request.Watcher
 
 	mu       sync.Mutex
 	settings *agent.Settings
@@ -80,6 +85,11 @@ type Controller struct {
 	session   *session
 	joined    joined
 	keptAt    time.Time
+	tried     tried
+	// asked is the request that was created.
+	asked request.Asked
+	// behind counts the passes in a row whose cache was behind.
+	behind int
 }
 
 // joined is when the ManagedCluster was last seen, and by which kubeconfig.
@@ -91,11 +101,10 @@ type joined struct {
 // New prepares the loop. It waits for Configure before it registers anything.
 func New(o Options) *Controller {
 	c := &Controller{o: o, queue: reconcile.NewQueue(LoopName), report: Report{Phase: PhaseStopped}}
-	c.request = &watcher{onChange: c.wake}
 	o.Secrets.OnChange(func(reconcile.Key) {
 		// New content is a new intent: failures of the old do not hold it back.
 		c.queue.Forget(c.key())
-		c.wake()
+		c.Wake()
 	})
 	return c
 }
@@ -104,7 +113,8 @@ func (c *Controller) key() reconcile.Key {
 	return reconcile.Key{Namespace: c.o.Namespace, Name: clusterv1.SecretHubKubeconfig}
 }
 
-func (c *Controller) wake() { c.queue.Add(c.key()) }
+// Wake brings a pass, when what Options.Choose tells has changed.
+func (c *Controller) Wake() { c.queue.Add(c.key()) }
 
 // Configure starts the registration with these settings, or changes them. Nil
 // ends sessions and requests; Report then shows PhaseStopped.
@@ -114,11 +124,12 @@ func (c *Controller) Configure(s *agent.Settings) {
 	c.settings = s
 	c.mu.Unlock()
 	if !same {
-		c.wake()
+		c.Wake()
 	}
 }
 
-func (c *Controller) current() agent.Settings {
+// Settings are those of Configure, zero when it was told to stop.
+func (c *Controller) Settings() agent.Settings {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.settings == nil {
@@ -143,10 +154,11 @@ func (c *Controller) Report() Report {
 // Run works until ctx ends, and ends the session before it returns.
 func (c *Controller) Run(ctx context.Context) error {
 	if err := c.o.Secrets.WaitSynced(ctx); err != nil {
+		c.queue.Close()
 		return err
 	}
-	c.request.log = logr.FromContextOrDiscard(ctx)
-	c.wake()
+	c.request = request.NewWatcher(c.Wake, logr.FromContextOrDiscard(ctx))
+	c.Wake()
 	err := reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
 	c.release()
 	return err
@@ -161,11 +173,11 @@ func (c *Controller) reconcile(ctx context.Context, _ reconcile.Key) (reconcile.
 	}
 	s, err := c.gather(ctx)
 	if err != nil {
-		c.tell(ctx, Report{Phase: PhaseConnecting, Message: err.Error(), Identity: s.Identity})
+		c.tell(ctx, Report{Phase: PhaseConnecting, Message: err.Error(), Bootstrap: s.Bootstrap.Secret, Identity: s.Identity})
 		return reconcile.Result{}, err
 	}
 	p := Decide(s)
-	r := Report{Phase: p.Phase, Message: p.Message, Identity: s.Identity, Renewal: p.Renewal}
+	r := Report{Phase: p.Phase, Message: p.Message, Bootstrap: s.Bootstrap.Secret, Identity: s.Identity, Renewal: p.Renewal}
 	switch {
 	case p.Own:
 		r.Expires = s.Kept.Expires
@@ -175,8 +187,10 @@ func (c *Controller) reconcile(ctx context.Context, _ reconcile.Key) (reconcile.
 	err = c.execute(ctx, s, p)
 	switch {
 	case err == nil:
+		c.behind = 0
 	case raced(p.Step, err):
-		return reconcile.Result{RequeueAfter: behind}, nil
+		c.behind++
+		return reconcile.Result{RequeueAfter: request.Behind(c.behind)}, nil
 	case errors.Is(err, errThrottled):
 		r.failed(PhaseThrottled, err)
 		c.tell(ctx, r)
@@ -187,7 +201,7 @@ func (c *Controller) reconcile(ctx context.Context, _ reconcile.Key) (reconcile.
 		return reconcile.Result{}, err
 	}
 	c.tell(ctx, r)
-	if p.Step == StepJoin {
+	if p.Step == StepJoin || p.Step == StepTry {
 		// Nothing on this cluster changed that would bring the next step.
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	}

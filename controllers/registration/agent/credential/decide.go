@@ -3,26 +3,20 @@
 package credential
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 )
 
 // Times of the state machine.
 const (
-	// settle is how long a certificate is left alone after it was issued, and
-	// how long a request may be unknown to the hub before it is begun anew.
-	settle = 10 * time.Second
-	// recheck is how soon a hub that does not answer is reported on again.
-	recheck = 2 * time.Second
-	// firstRetry and lastRetry bound the time after which a denied request is
-	// repeated.
-	firstRetry, lastRetry = 30 * time.Second, time.Hour
-	// renewFrom and renewSpread are the part of a certificate's life after
-	// which it is renewed: 75 to 80 % (registration.md 3.4).
-	renewFrom, renewSpread = 0.75, 0.05
+	// clockEvery is how often the clock is compared with a certificate: timers do
+	// not notice that it was set, or that the machine slept.
+	clockEvery = 5 * time.Minute
 )
 
 // Phase is where an agent stands with its hub.
@@ -61,6 +55,8 @@ const (
 	StepAsk
 	// StepKeep keeps the issued certificate.
 	StepKeep
+	// StepTry shows the kept certificate to a hub that may have moved.
+	StepTry
 	// StepRewrite brings the kept kubeconfig in line with the bootstrap one.
 	StepRewrite
 	// StepPostpone notes that the request was denied.
@@ -70,18 +66,7 @@ const (
 )
 
 // Request is what the hub shows of the pending request.
-type Request struct {
-	// Known is false until the hub has answered; Problem then says why.
-	Known   bool
-	Problem string
-	// Found tells whether the request exists.
-	Found bool
-	// Denied tells that it was denied or could not be signed, Message why.
-	Denied  bool
-	Message string
-	// Certificate is what was issued, as PEM.
-	Certificate []byte
-}
+type Request = request.Answer
 
 // State is what a decision is made on.
 type State struct {
@@ -91,8 +76,13 @@ type State struct {
 	Kept      Kept
 	Pending   Pending
 	Request   Request
+	// Trial is what a hub that may have moved said to the kept certificate.
+	Trial Trial
 	// JoinDue tells that it is time to look whether the ManagedCluster exists.
 	JoinDue bool
+	// Asked is when this process created the pending request; zero when it did
+	// not.
+	Asked time.Time
 	// KeptAt is when this process kept the certificate; zero: before it started.
 	KeptAt time.Time
 }
@@ -125,6 +115,17 @@ func Decide(s State) Plan {
 	}
 	if problem != "" && s.Bootstrap.Config == nil {
 		return Plan{Phase: PhaseNoBootstrap, Message: s.Bootstrap.Problem}
+	}
+	if s.fulfilled() {
+		// Its answer is kept, and of no use any more: the next one begins anew.
+		p := Plan{Step: StepForget, Own: problem == "", Phase: PhaseConnecting, Message: problem}
+		if p.Own {
+			p.Phase, p.Message = PhaseServing, "certificate valid until "+stamp(s.Kept.Expires)
+		}
+		return p
+	}
+	if p, ok := s.transfer(); ok {
+		return p
 	}
 	if wait := s.settling(); wait > 0 {
 		return Plan{Phase: PhaseConnecting, Message: problem, RequeueAfter: wait}
@@ -167,7 +168,7 @@ func (s State) settling() time.Duration {
 		(s.Bootstrap.Config != nil && s.Kept.Config.Difference(s.Bootstrap.Config) != "") {
 		return 0
 	}
-	return s.KeptAt.Add(settle).Sub(s.Now)
+	return s.KeptAt.Add(request.Settle).Sub(s.Now)
 }
 
 // serving is the plan while the access is valid and fresh.
@@ -179,23 +180,19 @@ func (s State) serving() Plan {
 	case s.Pending.Secret != nil:
 		p.Step = StepForget
 	default:
-		p.RequeueAfter = s.renewAt().Sub(s.Now)
+		p.RequeueAfter = min(s.renewAt().Sub(s.Now), clockEvery)
+	}
+	if from := s.Kept.Leaf.NotBefore; s.Now.Before(from) {
+		// It is the hub's clock that counts, so the certificate is used.
+		p.Message = fmt.Sprintf("the certificate is valid from %s on, which this clock has not reached: compare the clocks of cluster and hub", stamp(from))
 	}
 	return p
 }
 
-// renewAt is when the kept certificate is renewed. Which moment between 75 and
-// 80 % of its life it is follows from its serial number, so that agents spread
-// and a restart changes nothing.
+// renewAt is when the kept certificate is renewed.
 func (s State) renewAt() time.Time {
-	cert := s.Kept.Leaf
-	last := 0.0
-	if raw := cert.SerialNumber.Bytes(); len(raw) > 0 {
-		last = float64(raw[len(raw)-1]) / 255
-	}
-	life := s.Kept.Expires.Sub(cert.NotBefore)
-	at := cert.NotBefore.Add(time.Duration(float64(life) * (renewFrom + renewSpread*last)))
-	if soonest := s.KeptAt.Add(settle); !s.KeptAt.IsZero() && at.Before(soonest) {
+	at := request.RenewAt(s.Kept.Leaf, s.Kept.Expires)
+	if soonest := s.KeptAt.Add(request.Settle); !s.KeptAt.IsZero() && at.Before(soonest) {
 		return soonest
 	}
 	return at
@@ -212,6 +209,11 @@ func (s State) target() *kubeconfig.Config {
 // current tells whether what is pending is for the hub and identity of now.
 func (s State) current() bool {
 	return s.Pending.Secret != nil && s.Pending.Hub == s.target().ID() && s.Pending.Identity == s.Identity
+}
+
+// fulfilled tells whether the certificate of what is pending is the kept one.
+func (s State) fulfilled() bool {
+	return s.Pending.Secret != nil && s.Kept.Config != nil && len(s.Pending.Key) > 0 && bytes.Equal(s.Kept.Config.KeyData, s.Pending.Key)
 }
 
 // request is the plan on the way to a new certificate.
@@ -236,11 +238,13 @@ func (s State) request() Plan {
 // once when somebody brought another bootstrap kubeconfig.
 func (s State) postponed(p Plan) Plan {
 	wait := s.Pending.RetryAfter.Sub(s.Now)
+	// What is longer than any pause is left by a clock that was set back.
+	longest := request.RetryDelay(s.Pending.Attempt)
 	switch {
 	case s.Bootstrap.Digest != s.Pending.Bootstrap:
 		p.Step, p.Attempt, p.Message = StepBegin, 0, "the bootstrap kubeconfig changed: asking again"
-	case wait <= 0:
-		p.Step, p.Message = StepBegin, "asking again after a denied request"
+	case wait <= 0 || wait > longest:
+		p.Step, p.Reason, p.Message = StepBegin, s.Pending.Reason, "asking again after a denied request: "+s.Pending.Reason
 	default:
 		p.Phase, p.RequeueAfter = PhaseDenied, wait
 		p.Message = fmt.Sprintf("the hub denied the certificate request: %s; attempt %d follows at %s",
@@ -251,40 +255,37 @@ func (s State) postponed(p Plan) Plan {
 
 // answer is the plan by what the hub shows of the request.
 func (s State) answer(p Plan) Plan {
-	r := s.Request
-	switch {
-	case !r.Known:
-		p.RequeueAfter, p.Message = recheck, "waiting for an answer of the hub"
-		if r.Problem != "" {
-			p.Message = r.Problem
+	j := s.Request.Judge(s.Pending.Request, s.Now, s.Asked)
+	p.Message, p.RequeueAfter = j.Message, j.After
+	switch j.Verdict {
+	case request.Unclear:
+		if !s.Request.Known && s.Request.Problem == "" && s.Pending.Reason != "" {
+			p.Message = "asking again after a denied request: " + s.Pending.Reason
 		}
-	case !r.Found && s.Now.Sub(s.Pending.Created) > settle:
-		p.Step, p.Message = StepBegin, "the hub does not know the certificate request any more: asking again"
-	case !r.Found:
-		p.Step, p.Message = StepAsk, "asking for a certificate"
-	case r.Denied:
-		p.Step, p.Phase, p.Attempt, p.Reason = StepPostpone, PhaseDenied, s.Pending.Attempt+1, r.Message
-		p.Message = fmt.Sprintf("the hub denied certificate request %s: %s", s.Pending.Request, r.Message)
-	case len(r.Certificate) == 0:
+	case request.Lost:
+		p.Step = StepBegin
+	case request.Unsent:
+		p.Step = StepAsk
+	case request.Refused:
+		return s.denied(p, j.Message)
+	case request.Open:
 		// The ManagedCluster is looked for again now and then.
 		p.Phase, p.RequeueAfter = PhaseWaiting, joinEvery
-		p.Message = fmt.Sprintf("certificate request %s waits for approval on the hub", s.Pending.Request)
-	default:
-		p.Step, p.Message = StepKeep, "keeping the issued certificate"
-		if err := issued(r.Certificate, s.Pending.Key, s.Identity); err != nil {
-			p.Step, p.Message = StepBegin, err.Error()
+	case request.Signed:
+		p.Step = StepKeep
+		if err := issued(s.Request.Certificate, s.Pending.Key, s.Identity); err != nil {
+			// Asked at once, a hub that gives what is of no use would be asked without
+			// end.
+			return s.denied(p, err.Error())
 		}
 	}
 	return p
 }
 
-// retryDelay is how long the next attempt waits after so many denials.
-func retryDelay(attempt int) time.Duration {
-	d := firstRetry
-	for ; attempt > 1 && d < lastRetry; attempt-- {
-		d *= 2
-	}
-	return min(d, lastRetry)
+func (s State) denied(p Plan, reason string) Plan {
+	p.Step, p.Phase, p.Attempt, p.Reason = StepPostpone, PhaseDenied, s.Pending.Attempt+1, reason
+	p.Message = fmt.Sprintf("the hub denied certificate request %s: %s", s.Pending.Request, reason)
+	return p
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 )
 
@@ -26,7 +27,7 @@ var (
 
 func key(t *testing.T) []byte {
 	t.Helper()
-	k, err := newKey()
+	k, err := request.NewKey()
 	require.NoError(t, err)
 	return k
 }
@@ -34,7 +35,7 @@ func key(t *testing.T) []byte {
 // sign issues a certificate for the key, valid from and until so long from now.
 func sign(t *testing.T, keyPEM []byte, id agent.Identity, from, until time.Duration) []byte {
 	t.Helper()
-	k, err := readKey(keyPEM)
+	k, err := request.ReadKey(keyPEM)
 	require.NoError(t, err)
 	return certify(t, k, &x509.Certificate{
 		SerialNumber: big.NewInt(256), NotBefore: now.Add(from), NotAfter: now.Add(until),
@@ -83,8 +84,14 @@ func fresh(t *testing.T) *world {
 
 // ask puts a pending request into the state.
 func (w *world) ask() *world {
-	w.Pending = Pending{Secret: &Secret{Name: "pending"}, Request: "c1-abcde", Key: w.key, Identity: me, Hub: hubConfig().ID(), Bootstrap: "d", Created: now}
+	w.Pending = Pending{Secret: &Secret{Name: "pending"}, Pending: request.Pending{Request: "c1-abcde", Key: w.key}, Identity: me, Hub: hubConfig().ID(), Bootstrap: "d"}
 	w.Request = Request{Known: true, Found: true}
+	return w
+}
+
+// to makes the bootstrap kubeconfig name another address.
+func (w *world) to(server string) *world {
+	w.Bootstrap.Config.Server = server
 	return w
 }
 
@@ -100,49 +107,78 @@ func TestDecide(t *testing.T) {
 		text  string
 	}{
 		// On the way in.
-		"no bootstrap secret: nothing can be done": {fresh(t).with(func(s *State) { s.Bootstrap = ReadBootstrap(Secret{}, false) }),
+		"no bootstrap secret: nothing can be done": {fresh(t).with(func(s *State) { s.Bootstrap = ReadBootstrap("b", nil) }),
 			Plan{Phase: PhaseNoBootstrap}, "is missing"},
 		"a bootstrap secret that is refused": {fresh(t).with(func(s *State) {
-			s.Bootstrap = ReadBootstrap(Secret{Data: map[string][]byte{"kubeconfig": []byte("x: y")}}, true)
+			s.Bootstrap = ReadBootstrap("b", map[string][]byte{"kubeconfig": []byte("x: y")})
 		}), Plan{Phase: PhaseNoBootstrap}, "current-context"},
 		"never asked: key and name are kept first":    {fresh(t), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
 		"kept for another hub: begun anew":            {fresh(t).ask().with(func(s *State) { s.Pending.Hub = "x" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
 		"kept for another name: begun anew":           {fresh(t).ask().with(func(s *State) { s.Pending.Identity = other }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
 		"kept without a key: begun anew":              {fresh(t).ask().with(func(s *State) { s.Pending.Key = nil }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
 		"the ManagedCluster comes before the request": {fresh(t).ask().with(func(s *State) { s.JoinDue = true }), Plan{Step: StepJoin, Phase: PhaseConnecting}, "ManagedCluster"},
-		"the hub has not answered":                    {fresh(t).ask().with(func(s *State) { s.Request = Request{} }), Plan{Phase: PhaseConnecting, RequeueAfter: recheck}, "waiting"},
-		"the hub does not answer":                     {fresh(t).ask().with(func(s *State) { s.Request = Request{Problem: "refused"} }), Plan{Phase: PhaseConnecting, RequeueAfter: recheck}, "refused"},
+		"the hub has not answered":                    {fresh(t).ask().with(func(s *State) { s.Request = Request{} }), Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck}, "waiting"},
+		"the hub does not answer":                     {fresh(t).ask().with(func(s *State) { s.Request = Request{Problem: "refused"} }), Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck}, "refused"},
 		"the request does not exist yet":              {fresh(t).ask().with(func(s *State) { s.Request.Found = false }), Plan{Step: StepAsk, Phase: PhaseConnecting}, "asking"},
-		"the request vanished: begun anew":            {fresh(t).ask().with(func(s *State) { s.Request.Found, s.Pending.Created = false, now.Add(-time.Minute) }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "any more"},
-		"the request is not answered":                 {fresh(t).ask(), Plan{Phase: PhaseWaiting, RequeueAfter: joinEvery}, "c1-abcde waits"},
-		"the request is denied":                       {fresh(t).ask().with(func(s *State) { s.Request.Denied, s.Request.Message, s.Pending.Attempt = true, "no", 2 }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 3, Reason: "no"}, "denied certificate request c1-abcde: no"},
+		"the request that was made is not shown: not made again at once": {fresh(t).ask().with(func(s *State) {
+			s.Request.Found, s.Asked = false, now.Add(-4*time.Second)
+		}), Plan{Phase: PhaseConnecting, RequeueAfter: 7 * time.Second}, "to show"},
+		"a request of a time to come, which is gone: begun anew": {fresh(t).ask().with(func(s *State) {
+			s.Request.Found, s.Asked = false, now.Add(time.Hour)
+		}), Plan{Step: StepBegin, Phase: PhaseConnecting}, "any more"},
+		"the request vanished: begun anew": {fresh(t).ask().with(func(s *State) { s.Request.Found, s.Asked = false, now.Add(-time.Minute) }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "any more"},
+		"the request is not answered":      {fresh(t).ask(), Plan{Phase: PhaseWaiting, RequeueAfter: joinEvery}, "c1-abcde waits"},
+		"the request is denied":            {fresh(t).ask().with(func(s *State) { s.Request.Denied, s.Request.Message, s.Pending.Attempt = true, "no", 2 }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 3, Reason: "no"}, "denied certificate request c1-abcde: no"},
 		"a denied request waits": {fresh(t).ask().with(func(s *State) {
-			s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now.Add(time.Minute), 1, "no"
-		}), Plan{Phase: PhaseDenied, Attempt: 1, RequeueAfter: time.Minute}, "no; attempt 2 follows at 2026-01-01T12:01:00Z"},
+			s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now.Add(time.Minute), 2, "no"
+		}), Plan{Phase: PhaseDenied, Attempt: 2, RequeueAfter: time.Minute}, "no; attempt 3 follows at 2026-01-01T12:01:00Z"},
 		"a denied request is repeated": {fresh(t).ask().with(func(s *State) { s.Pending.RetryAfter, s.Pending.Attempt = now, 1 }), Plan{Step: StepBegin, Phase: PhaseConnecting, Attempt: 1}, "again"},
 		"new bootstrap data does not wait": {fresh(t).ask().with(func(s *State) {
 			s.Pending.RetryAfter, s.Pending.Attempt, s.Bootstrap.Digest = now.Add(time.Hour), 5, "e"
 		}), Plan{Step: StepBegin, Phase: PhaseConnecting}, "changed"},
-		"the certificate is issued":                         {issuedFor(t, me, func(w *world) []byte { return w.key }), Plan{Step: StepKeep, Phase: PhaseConnecting}, "keeping"},
-		"a certificate for another name is not kept":        {issuedFor(t, other, func(w *world) []byte { return w.key }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "not for"},
-		"a certificate for another key is not kept":         {issuedFor(t, me, func(*world) []byte { return key(t) }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "another key"},
-		"something that is no certificate is not kept":      {fresh(t).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "is missing"},
-		"an expired certificate was just kept: a pause":     {joinedFor(t, 2*time.Hour).with(func(s *State) { s.KeptAt = now.Add(-4 * time.Second) }), Plan{Phase: PhaseConnecting, RequeueAfter: 6 * time.Second}, "expired"},
-		"another hub right after joining: no pause":         {joinedFor(t, time.Minute).with(func(s *State) { s.KeptAt = now; s.Bootstrap.Config.Server = "https://hub2" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
-		"an expired certificate: back to bootstrap":         {joinedFor(t, 2*time.Hour), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"expired, and the bootstrap secret is gone":         {joinedFor(t, 2*time.Hour).with(func(s *State) { s.Bootstrap = Bootstrap{Problem: "missing"} }), Plan{Phase: PhaseNoBootstrap}, "missing"},
-		"the hub moved: back to bootstrap":                  {joinedFor(t, time.Minute).with(func(s *State) { s.Bootstrap.Config.ClusterEntry = "new" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"another identity: back to bootstrap":               {joinedFor(t, time.Minute).with(func(s *State) { s.Identity = other }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"the names in the secret lie about the certificate": {lying(t), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"a denied request is repeated, and why it was denied is not forgotten": {fresh(t).ask().with(func(s *State) {
+			s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now, 1, "the token was revoked"
+		}), Plan{Step: StepBegin, Phase: PhaseConnecting, Attempt: 1, Reason: "the token was revoked"}, "the token was revoked"},
+		"asked again after a denial, and the hub has not answered": {fresh(t).ask().with(func(s *State) {
+			s.Request, s.Pending.Attempt, s.Pending.Reason = Request{}, 1, "the token was revoked"
+		}), Plan{Phase: PhaseConnecting, Attempt: 1, RequeueAfter: request.Recheck}, "after a denied request: the token was revoked"},
+		"the hub does not let the request be read any more": {fresh(t).ask().with(func(s *State) { s.Request.Problem = "Unauthorized" }),
+			Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck}, "not known: Unauthorized"},
+		"the clock was set back after a denial: no pause of days": {fresh(t).ask().with(func(s *State) {
+			s.Pending.RetryAfter, s.Pending.Attempt = now.Add(24*time.Hour), 1
+		}), Plan{Step: StepBegin, Phase: PhaseConnecting, Attempt: 1}, "again"},
+		"the certificate is issued": {issuedFor(t, me, func(w *world) []byte { return w.key }), Plan{Step: StepKeep, Phase: PhaseConnecting}, "keeping"},
+		"a certificate for another name is not kept": {issuedFor(t, other, func(w *world) []byte { return w.key }), Plan{
+			Step: StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: `the certificate is for "system:open-cluster-management:c1:a2", not for "system:open-cluster-management:c1:a1"`,
+		}, "not for"},
+		"a certificate for another key is not kept":     {issuedFor(t, me, func(*world) []byte { return key(t) }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: "the issued certificate is for another key"}, "another key"},
+		"something that is no certificate is not kept":  {fresh(t).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: "the issued certificate: is missing"}, "is missing"},
+		"an expired certificate was just kept: a pause": {joinedFor(t, 2*time.Hour).with(func(s *State) { s.KeptAt = now.Add(-4 * time.Second) }), Plan{Phase: PhaseConnecting, RequeueAfter: 6 * time.Second}, "expired"},
+		"an expired certificate was kept: its request is done with": {joinedFor(t, 2*time.Hour).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }),
+			Plan{Step: StepForget, Phase: PhaseConnecting}, "expired"},
+		"a renewal is due, and the request before it is done with": {joinedFor(t, 46*time.Minute).ask(), Plan{Own: true, Step: StepForget, Phase: PhaseServing}, "valid until"},
+		"another hub right after joining: no pause":                {joinedFor(t, time.Minute).to("https://hub2").with(func(s *State) { s.KeptAt, s.Trial = now, Trial{Known: true} }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
+		"the hub may have moved: the certificate is tried":         {joinedFor(t, time.Minute).to("https://hub2"), Plan{Step: StepTry, Phase: PhaseConnecting}, "the hub is at https://hub2 now"},
+		"the hub moved and knows the certificate":                  {joinedFor(t, time.Minute).to("https://hub2").with(func(s *State) { s.Trial = Trial{Known: true, Taken: true} }), Plan{Step: StepRewrite, Phase: PhaseConnecting}, "knows the kept certificate"},
+		"the hub has another authority: it is tried":               {joinedFor(t, time.Minute).with(func(s *State) { s.Bootstrap.Config.CAData = []byte("x") }), Plan{Step: StepTry, Phase: PhaseConnecting}, "trying"},
+		"the hub moved, the certificate expired: not tried":        {joinedFor(t, 2*time.Hour).to("https://hub2"), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
+		"an expired certificate: back to bootstrap":                {joinedFor(t, 2*time.Hour), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"expired, and the bootstrap secret is gone":                {joinedFor(t, 2*time.Hour).with(func(s *State) { s.Bootstrap = Bootstrap{Problem: "missing"} }), Plan{Phase: PhaseNoBootstrap}, "missing"},
+		"another hub by its entry: back to bootstrap":              {joinedFor(t, time.Minute).with(func(s *State) { s.Bootstrap.Config.ClusterEntry = "new" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"another identity: back to bootstrap":                      {joinedFor(t, time.Minute).with(func(s *State) { s.Identity = other }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		"the names in the secret lie about the certificate":        {lying(t), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
 
 		// Inside.
-		"joined: nothing to do until the renewal":     {joinedFor(t, 15*time.Minute), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 30 * time.Minute}, "valid until"},
-		"joined without a bootstrap secret":           {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap = Bootstrap{} }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 30 * time.Minute}, "valid until"},
+		"joined: nothing to do until the renewal": {joinedFor(t, 15*time.Minute), Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery}, "valid until"},
+		"joined, and the renewal is near":         {joinedFor(t, 44*time.Minute), Plan{Own: true, Phase: PhaseServing, RequeueAfter: time.Minute}, "valid until"},
+		"the certificate begins in the future: it is used, and the clocks are told to differ": {joinedFor(t, -10*time.Minute),
+			Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery}, "valid from 2026-01-01T12:10:00Z on, which this clock has not reached"},
+		"joined without a bootstrap secret":           {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap = Bootstrap{} }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery}, "valid until"},
 		"joined: what was pending is removed":         {joinedFor(t, 15*time.Minute).ask(), Plan{Own: true, Step: StepForget, Phase: PhaseServing}, "valid until"},
 		"joined: another TLS server name is taken on": {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap.Config.TLSServerName = "n" }), Plan{Own: true, Step: StepRewrite, Phase: PhaseServing}, "valid until"},
 		"renewal begins under the own identity":       {joinedFor(t, 46*time.Minute), Plan{Own: true, Step: StepBegin, Phase: PhaseServing, Renewal: PhaseConnecting, RequeueAfter: 14 * time.Minute}, "renewing"},
-		"renewal needs no ManagedCluster":             {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.JoinDue = true }), Plan{Own: true, Phase: PhaseServing, Renewal: PhaseWaiting, RequeueAfter: 14 * time.Minute}, "waits"},
-		"a denied renewal takes nothing away":         {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.Request.Denied = true }), Plan{Own: true, Step: StepPostpone, Phase: PhaseServing, Renewal: PhaseDenied, Attempt: 1, RequeueAfter: 14 * time.Minute}, "denied"},
+		"renewal needs no ManagedCluster":             {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.JoinDue, s.Pending.Key = true, key(t) }), Plan{Own: true, Phase: PhaseServing, Renewal: PhaseWaiting, RequeueAfter: 14 * time.Minute}, "waits"},
+		"a denied renewal takes nothing away":         {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.Request.Denied, s.Pending.Key = true, key(t) }), Plan{Own: true, Step: StepPostpone, Phase: PhaseServing, Renewal: PhaseDenied, Attempt: 1, RequeueAfter: 14 * time.Minute}, "denied"},
 		"a short certificate rests after its issue":   {joinedFor(t, 46*time.Minute).with(func(s *State) { s.KeptAt = now.Add(-time.Second) }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 9 * time.Second}, "valid until"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,12 +204,12 @@ func lying(t *testing.T) *world {
 }
 
 func TestRenewalIsBetween75And80PercentAndStable(t *testing.T) {
-	k, err := readKey(key(t))
+	k, err := request.ReadKey(key(t))
 	require.NoError(t, err)
 	seen := map[time.Duration]bool{}
 	for serial := range 256 {
 		leaf := &x509.Certificate{SerialNumber: big.NewInt(int64(serial) + 512), NotBefore: now, NotAfter: now.Add(100 * time.Hour)}
-		chain, err := readChain(certify(t, k, leaf))
+		chain, err := request.ReadChain(certify(t, k, leaf))
 		require.NoError(t, err)
 		s := State{Kept: Kept{Leaf: chain[0], Expires: chain[0].NotAfter}}
 		after := s.renewAt().Sub(now)
@@ -185,14 +221,8 @@ func TestRenewalIsBetween75And80PercentAndStable(t *testing.T) {
 	require.Greater(t, len(seen), 200)
 }
 
-func TestRetryDelayDoublesToAnHour(t *testing.T) {
-	for attempt, want := range map[int]time.Duration{0: 30 * time.Second, 1: 30 * time.Second, 2: time.Minute, 3: 2 * time.Minute, 7: 32 * time.Minute, 8: time.Hour, 1000: time.Hour} {
-		require.Equal(t, want, retryDelay(attempt), attempt)
-	}
-}
-
 func TestGroupsOfACertificateAreCompared(t *testing.T) {
-	k, err := readKey(key(t))
+	k, err := request.ReadKey(key(t))
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {
 		subject pkix.Name
@@ -206,9 +236,24 @@ func TestGroupsOfACertificateAreCompared(t *testing.T) {
 		"a longer name":    {pkix.Name{CommonName: me.CommonName() + "x", Organization: me.Organizations()}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain, err := readChain(certify(t, k, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: tc.subject, NotAfter: now}))
+			chain, err := request.ReadChain(certify(t, k, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: tc.subject, NotAfter: now}))
 			require.NoError(t, err)
 			require.Equal(t, tc.fits, fits(chain[0], me) == "")
 		})
 	}
+}
+
+// TestTheClockJumpsAndComesBack takes one certificate through a clock that is
+// set forward beyond its end and back again.
+func TestTheClockJumpsAndComesBack(t *testing.T) {
+	w := joinedFor(t, 15*time.Minute)
+	require.True(t, Decide(w.State).Own)
+	w.Now = now.Add(48 * time.Hour)
+	p := Decide(w.State)
+	require.Equal(t, StepBegin, p.Step, "by this clock it has expired: asked with the bootstrap identity")
+	require.False(t, p.Own)
+	w.ask().Now = now
+	p = Decide(w.State)
+	require.True(t, p.Own, "what is kept is valid as before")
+	require.Equal(t, StepForget, p.Step)
 }

@@ -19,7 +19,10 @@
 // pkg/reconcile cannot hold, so the package has its own executor; every write
 // is fenced by uid and resourceVersion all the same. While the access is valid
 // it keeps a session running (Options.Serve); a renewed certificate is
-// exchanged inside the session, another hub or identity starts a new one.
+// exchanged inside the session, another hub or identity starts a new one. When
+// the bootstrap secret names another address or authority, the kept certificate
+// is shown there first: a hub that only moved knows it, and nobody has to
+// approve another one.
 //
 // It never approves anything and knows nothing of acceptance. Contract:
 // registration.md 3.

@@ -5,6 +5,7 @@ package credential
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,15 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 const (
-	// maxRequests is how many requests of one cluster a hub may hold before no
-	// further one is made (registration.md 3.4).
-	maxRequests = 10
-	// throttleDelay is how soon their number is looked at again.
+	// throttleDelay is how soon the number of requests is looked at again.
 	throttleDelay = time.Minute
 	// joinEvery is how long the ManagedCluster is believed to exist while
 	// access is waited for; up to as much again is added at random.
@@ -44,9 +43,14 @@ func (c *Controller) execute(ctx context.Context, s State, p Plan) error {
 	case StepJoin:
 		return c.join(ctx, s)
 	case StepAsk:
-		return c.ask(ctx, s, p)
+		if err := c.ask(ctx, s, p); err != nil {
+			return err
+		}
+		c.asked = request.Asked{Name: s.Pending.Request, At: c.o.Clock.Now()}
 	case StepKeep:
 		return c.keep(ctx, s)
+	case StepTry:
+		return c.try(ctx, s)
 	case StepRewrite:
 		return c.rewrite(ctx, s)
 	case StepPostpone:
@@ -60,15 +64,15 @@ func (c *Controller) execute(ctx context.Context, s State, p Plan) error {
 
 // begin keeps key and name of a request that does not exist yet.
 func (c *Controller) begin(ctx context.Context, s State, p Plan) error {
-	key, err := newKey()
+	key, err := request.NewKey()
 	if err != nil {
 		return err
 	}
 	next := Pending{
-		Request: s.Identity.Cluster + "-" + randomName(suffixLength), Key: key, Identity: s.Identity,
-		Hub: s.target().ID(), Bootstrap: s.Bootstrap.Digest, Created: s.Now, Attempt: p.Attempt,
+		Pending:  request.Pending{Request: request.NewName(s.Identity.Cluster + "-"), Key: key, Attempt: p.Attempt, Reason: p.Reason},
+		Identity: s.Identity, Hub: s.target().ID(), Bootstrap: s.Bootstrap.Digest,
 	}
-	return c.write(ctx, clusterv1.SecretHubKubeconfigPending, s.Pending.Secret, next.data(), true)
+	return c.write(ctx, draft{name: clusterv1.SecretHubKubeconfigPending, seen: s.Pending.Secret, data: next.data(), all: true})
 }
 
 // join creates the ManagedCluster unless it is there (registration.md 3.3).
@@ -86,10 +90,10 @@ func (c *Controller) join(ctx context.Context, s State) error {
 }
 
 func (c *Controller) createCluster(ctx context.Context, hub dynamic.ResourceInterface, name string) error {
-	settings := c.current()
+	settings := c.Settings()
 	cluster := &clusterv1.ManagedCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: settings.Annotations},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: settings.Labels, Annotations: settings.Annotations},
 	}
 	for _, e := range settings.ExternalServerURLs {
 		bundle := e.CABundle
@@ -114,31 +118,15 @@ func (c *Controller) createCluster(ctx context.Context, hub dynamic.ResourceInte
 
 // ask creates the request whose name and key are kept already.
 func (c *Controller) ask(ctx context.Context, s State, p Plan) error {
-	hub := c.link(p.Own).Client.Resource(requestsResource)
-	others, err := hub.List(ctx, metav1.ListOptions{LabelSelector: requestLabels(s.Identity), Limit: maxRequests})
-	if err != nil {
-		return fmt.Errorf("counting certificate requests of %s: %w", s.Identity.Cluster, err)
-	}
-	if len(others.Items) >= maxRequests {
+	err := wanted(s.Pending, c.Settings().CertificateSeconds).Create(ctx, c.link(p.Own).Client, requestLabels(s.Identity))
+	switch {
+	case errors.Is(err, request.ErrThrottled):
 		return errThrottled
+	case errors.Is(err, request.ErrTaken):
+		p.Attempt, p.Reason = p.Attempt+1, err.Error()
+		return c.postpone(ctx, s, p)
 	}
-	u, err := signingRequest(s.Pending, c.current().CertificateSeconds)
-	if err != nil {
-		return err
-	}
-	_, err = hub.Create(ctx, u, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		// Ours, from before a restart, or somebody else's of the same name.
-		live, err := hub.Get(ctx, s.Pending.Request, metav1.GetOptions{})
-		if err != nil || samePublicKey(live, s.Pending.Key) {
-			return err
-		}
-		return c.begin(ctx, s, p)
-	}
-	if err != nil {
-		return fmt.Errorf("creating certificate request %s: %w", s.Pending.Request, err)
-	}
-	return nil
+	return err
 }
 
 // keep writes the issued certificate with all that belongs to it, at once.
@@ -147,13 +135,18 @@ func (c *Controller) keep(ctx context.Context, s State) error {
 	if err != nil {
 		return err
 	}
-	err = c.write(ctx, clusterv1.SecretHubKubeconfig, s.Kept.Secret, map[string][]byte{
+	hub := s.target().ID()
+	if s.unusable() == "" {
+		// A renewal: it is the hub that it was.
+		hub = s.Kept.HubID()
+	}
+	err = c.write(ctx, draft{name: clusterv1.SecretHubKubeconfig, seen: s.Kept.Secret, hub: hub, data: map[string][]byte{
 		clusterv1.SecretKeyKubeconfig:  text,
 		clusterv1.SecretKeyTLSCert:     s.Request.Certificate,
 		clusterv1.SecretKeyTLSKey:      s.Pending.Key,
 		clusterv1.SecretKeyClusterName: []byte(s.Identity.Cluster),
 		clusterv1.SecretKeyAgentName:   []byte(s.Identity.Agent),
-	}, false)
+	}})
 	if err != nil {
 		return err
 	}
@@ -166,15 +159,16 @@ func (c *Controller) rewrite(ctx context.Context, s State) error {
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, clusterv1.SecretHubKubeconfig, s.Kept.Secret, map[string][]byte{clusterv1.SecretKeyKubeconfig: text}, false)
+	return c.write(ctx, draft{name: clusterv1.SecretHubKubeconfig, seen: s.Kept.Secret, hub: s.Kept.HubID(),
+		data: map[string][]byte{clusterv1.SecretKeyKubeconfig: text}})
 }
 
 // postpone notes the denial, and forgets the key that nobody will sign.
 func (c *Controller) postpone(ctx context.Context, s State, p Plan) error {
 	next := s.Pending
 	next.Request, next.Key, next.Attempt, next.Reason = "", nil, p.Attempt, p.Reason
-	next.RetryAfter = s.Now.Add(retryDelay(p.Attempt))
-	return c.write(ctx, clusterv1.SecretHubKubeconfigPending, s.Pending.Secret, next.data(), true)
+	next.RetryAfter = s.Now.Add(request.RetryDelay(p.Attempt))
+	return c.write(ctx, draft{name: clusterv1.SecretHubKubeconfigPending, seen: s.Pending.Secret, data: next.data(), all: true})
 }
 
 func (c *Controller) forget(ctx context.Context, p Pending) error {
@@ -190,34 +184,58 @@ func (c *Controller) secrets() dynamic.ResourceInterface {
 	return c.o.Spoke.Resource(secretsResource).Namespace(c.o.Namespace)
 }
 
-// write creates the secret, or replaces the one that was seen: all its content
-// or only the given keys. Another writer in between is a conflict.
-func (c *Controller) write(ctx context.Context, name string, seen *Secret, data map[string][]byte, all bool) error {
+// draft is what a secret is to be: data is all its content, or some keys of it.
+// Hub is what it notes of its hub; empty leaves that as it is.
+type draft struct {
+	name string
+	seen *Secret
+	data map[string][]byte
+	all  bool
+	hub  string
+}
+
+// write creates the secret, or replaces the one that was seen. Another writer in
+// between is a conflict.
+func (c *Controller) write(ctx context.Context, d draft) error {
 	content := map[string]any{}
-	if seen != nil && !all {
-		for key, value := range seen.Data {
+	if d.seen != nil && !d.all {
+		for key, value := range d.seen.Data {
 			content[key] = base64.StdEncoding.EncodeToString(value)
 		}
 	}
-	for key, value := range data {
+	for key, value := range d.data {
 		content[key] = base64.StdEncoding.EncodeToString(value)
 	}
-	if seen == nil {
+	if d.seen == nil {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": content}}
-		u.SetName(name)
+		u.SetName(d.name)
 		u.SetNamespace(c.o.Namespace)
 		u.SetLabels(c.o.Labels)
+		noteHub(u, d.hub)
 		if _, err := c.secrets().Create(ctx, u, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating secret %s: %w", name, err)
+			return fmt.Errorf("creating secret %s: %w", d.name, err)
 		}
 		return nil
 	}
-	return c.replace(ctx, seen, content)
+	return c.replace(ctx, d.seen, content, d.hub)
+}
+
+// noteHub puts the name of the hub on a secret, unless it is empty.
+func noteHub(u *unstructured.Unstructured, hub string) {
+	if hub == "" {
+		return
+	}
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[clusterv1.AnnotationHubID] = hub
+	u.SetAnnotations(annotations)
 }
 
 // replace puts the content into the secret that was seen; its labels and
 // whatever else people set stay.
-func (c *Controller) replace(ctx context.Context, seen *Secret, content map[string]any) error {
+func (c *Controller) replace(ctx context.Context, seen *Secret, content map[string]any, hub string) error {
 	live, err := c.secrets().Get(ctx, seen.Name, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("reading secret %s: %w", seen.Name, err)
@@ -225,6 +243,7 @@ func (c *Controller) replace(ctx context.Context, seen *Secret, content map[stri
 	live.SetUID(seen.UID)
 	live.SetResourceVersion(seen.ResourceVersion)
 	live.Object["data"] = content
+	noteHub(live, hub)
 	if _, err := c.secrets().Update(ctx, live, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("writing secret %s: %w", seen.Name, err)
 	}
@@ -233,7 +252,7 @@ func (c *Controller) replace(ctx context.Context, seen *Secret, content map[stri
 
 // raced tells whether a write to a secret failed because the cache was behind.
 func raced(step Step, err error) bool {
-	if step == StepJoin || step == StepAsk {
+	if step == StepJoin || step == StepAsk || step == StepTry {
 		return false
 	}
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -24,11 +25,14 @@ const nameLength = 5
 func (c *Controller) gather(ctx context.Context) (State, error) {
 	s := State{
 		Now: c.o.Clock.Now(), KeptAt: c.keptAt,
-		Bootstrap: ReadBootstrap(c.secret(clusterv1.SecretBootstrapHubKubeconfig)),
+		Bootstrap: c.readBootstrap(),
 		Kept:      ReadKept(c.secret(clusterv1.SecretHubKubeconfig)),
 		Pending:   readPending(c.secret(clusterv1.SecretHubKubeconfigPending)),
 	}
-	s.Identity = c.identity(s)
+	s.Identity, s.Asked = c.identity(s), c.asked.When(s.Pending.Request)
+	if s.moved() && c.tried.attempt == s.attempt() {
+		s.Trial = c.tried.trial
+	}
 	own := s.unusable() == ""
 	if err := c.connect(ctx, s, own); err != nil {
 		return s, err
@@ -36,22 +40,45 @@ func (c *Controller) gather(ctx context.Context) (State, error) {
 	s.JoinDue = !own && (c.joined.by != s.Bootstrap.Digest || !s.Now.Before(c.joined.at.Add(joinEvery+spread(s.Identity.Cluster))))
 	link := c.link(own)
 	if link == nil || (own && s.Now.Before(s.renewAt())) || s.JoinDue || !s.current() {
-		c.request.close()
+		c.request.Close()
 		return s, nil
 	}
-	s.Request = c.request.look(ctx, link.Client, s.Pending.Request)
+	s.Request = c.request.Look(ctx, link.Client, s.Pending.Request)
 	return s, nil
+}
+
+// readBootstrap reads the bootstrap secret that the settings name, or the one
+// that was chosen of several.
+func (c *Controller) readBootstrap() Bootstrap {
+	settings := c.Settings()
+	name := settings.BootstrapSecret
+	switch {
+	case len(settings.Hubs) > 0 && c.o.Choose != nil:
+		chosen, problem := c.o.Choose()
+		if chosen == "" {
+			return Bootstrap{Problem: problem}
+		}
+		name = chosen
+	case name == "":
+		name = clusterv1.SecretBootstrapHubKubeconfig
+	}
+	secret, _ := c.secret(name)
+	return ReadBootstrap(name, secret.Data)
 }
 
 func (c *Controller) secret(name string) (Secret, bool) {
 	return c.o.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: name})
 }
 
-// identity is who the agent is: as told, else as it was, else made up once.
+// identity is who the agent is: as told, else as it was, else made up once. A
+// process stays who it is when its secret is deleted or garbled.
 func (c *Controller) identity(s State) agent.Identity {
-	settings := c.current()
+	settings, kept, pending := c.Settings(), s.Kept.Identity.Known(), s.Pending.Identity.Known()
+	if c.session != nil {
+		c.made = c.session.Identity
+	}
 	if c.made.Cluster == "" {
-		c.made = agent.Identity{Cluster: string(uuid.NewUUID()), Agent: randomName(nameLength)}
+		c.made = agent.Identity{Cluster: string(uuid.NewUUID()), Agent: request.RandomName(nameLength)}
 	}
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -62,8 +89,8 @@ func (c *Controller) identity(s State) agent.Identity {
 		return ""
 	}
 	return agent.Identity{
-		Cluster: first(settings.ClusterName, s.Kept.Identity.Cluster, s.Pending.Identity.Cluster, c.made.Cluster),
-		Agent:   first(settings.AgentName, s.Kept.Identity.Agent, s.Pending.Identity.Agent, c.made.Agent),
+		Cluster: first(settings.ClusterName, kept.Cluster, pending.Cluster, c.made.Cluster),
+		Agent:   first(settings.AgentName, kept.Agent, pending.Agent, c.made.Agent),
 	}
 }
 
@@ -107,7 +134,7 @@ func (c *Controller) closeBootstrap() {
 	if c.bootstrap == nil {
 		return
 	}
-	c.request.close()
+	c.request.Close()
 	c.bootstrap.Close()
 	c.bootstrap, c.digest = nil, ""
 }
@@ -120,12 +147,12 @@ type session struct {
 }
 
 // serve keeps one session running: the same one as long as hub, identity and
-// settings are, with the newest certificate.
+// the settings that concern it are, with the newest certificate.
 func (c *Controller) serve(ctx context.Context, s State) error {
-	settings, k := c.current(), s.Kept.Config
+	settings, k := c.Settings(), s.Kept.Config
 	if old := c.session; old != nil {
 		same := old.config.Difference(k) == "" && old.config.TLSServerName == k.TLSServerName &&
-			old.Identity == s.Identity && reflect.DeepEqual(old.Settings, settings)
+			old.Identity == s.Identity && reflect.DeepEqual(old.Settings, settings.Serving())
 		switch {
 		case !same:
 			c.endSession()
@@ -144,7 +171,7 @@ func (c *Controller) serve(ctx context.Context, s State) error {
 		return err
 	}
 	c.session = &session{config: k, Session: agent.Session{
-		Link: link, Identity: s.Identity, HubHash: kubeconfig.HubHash(k.Server), Settings: settings,
+		Link: link, Identity: s.Identity, Endpoint: k.Endpoint(), HubID: s.Kept.HubID(), HubHash: kubeconfig.HubHash(k.Server), Settings: settings.Serving(),
 	}}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -165,14 +192,14 @@ func (c *Controller) endSession() {
 	if c.session == nil {
 		return
 	}
-	c.request.close()
+	c.request.Close()
 	c.session.end()
 	c.session = nil
 }
 
 // release ends everything that talks to the hub.
 func (c *Controller) release() {
-	c.request.close()
+	c.request.Close()
 	c.endSession()
 	c.closeBootstrap()
 }

@@ -3,15 +3,11 @@
 package credential
 
 import (
-	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -28,16 +25,11 @@ import (
 
 var secretsResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// Keys of the pending secret, beside cluster-name, agent-name and tls.key. They
-// are this agent's own; no other program reads them.
+// Keys of the pending secret, beside cluster-name, agent-name and those of
+// request.Pending. They are this agent's own; no other program reads them.
 const (
-	pendingRequest   = "csr-name"
 	pendingHub       = "hub"
 	pendingBootstrap = "bootstrap"
-	pendingCreated   = "created"
-	pendingAttempt   = "attempt"
-	pendingRetry     = "retry-after"
-	pendingReason    = "reason"
 )
 
 // Secret is what is remembered of one of the three secrets.
@@ -46,38 +38,42 @@ type Secret struct {
 	Name            string
 	UID             types.UID
 	ResourceVersion string
+	// Hub is the annotation that names the hub of a kept access.
+	Hub string
 	// Data is the decoded content.
 	Data map[string][]byte
 }
 
-// NewSecrets makes the collection of the three secrets in an agent's
-// namespace. Its owner runs it; other secrets of the namespace are dropped.
+// NewSecrets makes the collection of the secrets that matter in an agent's
+// namespace: those of its own access, and of any other the kubeconfig, because
+// the settings may name any as a bootstrap secret. Its owner runs it.
 func NewSecrets(client dynamic.Interface, namespace string, log logr.Logger) *watch.Collection[Secret] {
-	wanted := []string{clusterv1.SecretBootstrapHubKubeconfig, clusterv1.SecretHubKubeconfig, clusterv1.SecretHubKubeconfigPending}
+	own := []string{clusterv1.SecretHubKubeconfig, clusterv1.SecretHubKubeconfigPending}
 	return watch.New(watch.Options[Secret]{
 		Client: client, Resource: secretsResource, Namespace: namespace, Log: log,
 		Keep: func(u *unstructured.Unstructured) (Secret, bool) {
-			if !slices.Contains(wanted, u.GetName()) {
+			if slices.Contains(own, u.GetName()) {
+				return readSecret(u), true
+			}
+			text, found, _ := unstructured.NestedString(u.Object, "data", clusterv1.SecretKeyKubeconfig)
+			if !found {
 				return Secret{}, false
 			}
+			u.Object["data"] = map[string]any{clusterv1.SecretKeyKubeconfig: text}
 			return readSecret(u), true
 		},
 	})
 }
 
 func readSecret(u *unstructured.Unstructured) Secret {
-	s := Secret{Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Data: map[string][]byte{}}
-	encoded, _, _ := unstructured.NestedStringMap(u.Object, "data")
-	for key, value := range encoded {
-		if raw, err := base64.StdEncoding.DecodeString(value); err == nil {
-			s.Data[key] = raw
-		}
-	}
-	return s
+	return Secret{Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+		Hub: u.GetAnnotations()[clusterv1.AnnotationHubID], Data: request.SecretData(u)}
 }
 
 // Bootstrap is what the bootstrap secret says.
 type Bootstrap struct {
+	// Secret is its name; empty when none of several is used.
+	Secret string
 	// Present tells whether there is a secret with a kubeconfig in it.
 	Present bool
 	// Config is the parsed kubeconfig, nil when there is none or it is refused.
@@ -88,16 +84,17 @@ type Bootstrap struct {
 	Digest string
 }
 
-// ReadBootstrap understands the bootstrap secret; ok false means there is none.
-func ReadBootstrap(s Secret, ok bool) Bootstrap {
-	raw := s.Data[clusterv1.SecretKeyKubeconfig]
-	if !ok || len(raw) == 0 {
-		return Bootstrap{Problem: "secret " + clusterv1.SecretBootstrapHubKubeconfig + " with key kubeconfig is missing"}
+// ReadBootstrap understands the bootstrap secret of that name by its content;
+// nil means there is none.
+func ReadBootstrap(name string, data map[string][]byte) Bootstrap {
+	raw := data[clusterv1.SecretKeyKubeconfig]
+	if len(raw) == 0 {
+		return Bootstrap{Secret: name, Problem: "secret " + name + " with key kubeconfig is missing"}
 	}
-	b := Bootstrap{Present: true, Digest: kubeconfig.HubHash(string(raw))}
+	b := Bootstrap{Secret: name, Present: true, Digest: kubeconfig.HubHash(string(raw))}
 	c, err := kubeconfig.Parse(raw)
 	if err != nil {
-		b.Problem = "secret " + clusterv1.SecretBootstrapHubKubeconfig + ": " + err.Error()
+		b.Problem = "secret " + name + ": " + err.Error()
 		return b
 	}
 	b.Config = c
@@ -120,6 +117,15 @@ type Kept struct {
 	Problem string
 }
 
+// HubID names the hub that gave the certificate: as noted, or by the kept
+// kubeconfig where nothing was noted. It must not be called without a Config.
+func (k Kept) HubID() string {
+	if k.Secret.Hub != "" {
+		return k.Secret.Hub
+	}
+	return k.Config.ID()
+}
+
 // ReadKept understands the hub secret; ok false means there is none.
 func ReadKept(s Secret, ok bool) Kept {
 	if !ok {
@@ -133,7 +139,7 @@ func ReadKept(s Secret, ok bool) Kept {
 		k.Problem = err.Error()
 		return k
 	}
-	chain, err := readChain(c.CertData)
+	chain, err := request.ReadChain(c.CertData)
 	if err != nil {
 		k.Problem = "the kept certificate: " + err.Error()
 		return k
@@ -142,12 +148,7 @@ func ReadKept(s Secret, ok bool) Kept {
 		k.Problem = "the kept certificate and key do not belong together"
 		return k
 	}
-	k.Config, k.Leaf, k.Expires = c, chain[0], chain[0].NotAfter
-	for _, cert := range chain {
-		if cert.NotAfter.Before(k.Expires) {
-			k.Expires = cert.NotAfter
-		}
-	}
+	k.Config, k.Leaf, k.Expires = c, chain[0], request.Expires(chain)
 	return k
 }
 
@@ -156,77 +157,35 @@ func ReadKept(s Secret, ok bool) Kept {
 type Pending struct {
 	// Secret is what was read; nil when nothing is pending.
 	Secret *Secret
-	// Request is the name of the request; empty while RetryAfter is waited for.
-	Request string
-	// Key is the private key as PEM.
-	Key []byte
+	request.Pending
 	// Identity and Hub are what the request is for (kubeconfig.Config.ID).
 	Identity agent.Identity
 	Hub      string
 	// Bootstrap is the digest of the bootstrap kubeconfig at that time.
 	Bootstrap string
-	// Created is when the request was begun.
-	Created time.Time
-	// Attempt counts the requests that were denied in a row.
-	Attempt int
-	// RetryAfter is when a denied request may be repeated; else zero. Reason is
-	// what the hub said.
-	RetryAfter time.Time
-	Reason     string
 }
+
+// PendingHub identifies the hub that the pending secret is for, as
+// kubeconfig.Config.ID does; empty when nothing is pending.
+func PendingHub(s Secret) string { return string(s.Data[pendingHub]) }
 
 func readPending(s Secret, ok bool) Pending {
 	if !ok {
 		return Pending{}
 	}
-	p := Pending{
-		Secret: &s, Request: string(s.Data[pendingRequest]), Key: s.Data[clusterv1.SecretKeyTLSKey],
+	return Pending{
+		Secret: &s, Pending: request.ReadPending(s.Data),
 		Identity: agent.Identity{Cluster: string(s.Data[clusterv1.SecretKeyClusterName]), Agent: string(s.Data[clusterv1.SecretKeyAgentName])},
 		Hub:      string(s.Data[pendingHub]), Bootstrap: string(s.Data[pendingBootstrap]),
-		Reason: string(s.Data[pendingReason]),
 	}
-	// Content that cannot be read counts as absent; the request is begun anew.
-	p.Created, _ = time.Parse(time.RFC3339, string(s.Data[pendingCreated]))
-	p.RetryAfter, _ = time.Parse(time.RFC3339, string(s.Data[pendingRetry]))
-	p.Attempt, _ = strconv.Atoi(string(s.Data[pendingAttempt]))
-	return p
 }
 
 // data is what the pending secret holds.
 func (p Pending) data() map[string][]byte {
-	d := map[string][]byte{
-		clusterv1.SecretKeyClusterName: []byte(p.Identity.Cluster), clusterv1.SecretKeyAgentName: []byte(p.Identity.Agent),
-		pendingHub: []byte(p.Hub), pendingBootstrap: []byte(p.Bootstrap), pendingAttempt: []byte(strconv.Itoa(p.Attempt)),
-	}
-	if p.Request != "" {
-		d[pendingRequest], d[clusterv1.SecretKeyTLSKey] = []byte(p.Request), p.Key
-		d[pendingCreated] = []byte(p.Created.UTC().Format(time.RFC3339))
-	}
-	if !p.RetryAfter.IsZero() {
-		d[pendingRetry] = []byte(p.RetryAfter.UTC().Format(time.RFC3339))
-		d[pendingReason] = []byte(p.Reason)
-	}
+	d := p.Data()
+	d[clusterv1.SecretKeyClusterName], d[clusterv1.SecretKeyAgentName] = []byte(p.Identity.Cluster), []byte(p.Identity.Agent)
+	d[pendingHub], d[pendingBootstrap] = []byte(p.Hub), []byte(p.Bootstrap)
 	return d
-}
-
-// readChain parses PEM certificates, at least one, the leaf first.
-func readChain(raw []byte) ([]*x509.Certificate, error) {
-	var chain []*x509.Certificate
-	for rest := raw; ; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			break
-		}
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if block.Type != "CERTIFICATE" || err != nil {
-			return nil, errors.New("is not readable")
-		}
-		chain = append(chain, cert)
-	}
-	if len(chain) == 0 {
-		return nil, errors.New("is missing")
-	}
-	return chain, nil
 }
 
 // fits tells why a certificate is not one for this identity; empty means it is.
@@ -246,31 +205,12 @@ func fits(leaf *x509.Certificate, id agent.Identity) string {
 
 // issued checks a certificate that the hub gave for the pending key.
 func issued(certificate, key []byte, id agent.Identity) error {
-	chain, err := readChain(certificate)
-	if err != nil {
-		return fmt.Errorf("the issued certificate: %w", err)
-	}
-	private, err := readKey(key)
+	chain, err := request.Issued(certificate, key)
 	if err != nil {
 		return err
-	}
-	if public, ok := chain[0].PublicKey.(*ecdsa.PublicKey); !ok || !public.Equal(private.Public()) {
-		return errors.New("the issued certificate is for another key")
 	}
 	if problem := fits(chain[0], id); problem != "" {
 		return errors.New(problem)
 	}
 	return nil
-}
-
-func readKey(raw []byte) (*ecdsa.PrivateKey, error) {
-	block, _ := pem.Decode(raw)
-	if block == nil {
-		return nil, errors.New("the pending key is not readable")
-	}
-	key, err := x509.ParseECPrivateKey(block.Bytes)
-	if err != nil {
-		return nil, errors.New("the pending key is not readable")
-	}
-	return key, nil
 }

@@ -3,20 +3,21 @@
 package credential
 
 import (
-	"encoding/base64"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 )
 
 func TestPendingSurvivesItsSecret(t *testing.T) {
 	for name, want := range map[string]Pending{
-		"a request":     {Request: "c1-abcde", Key: []byte("k"), Identity: me, Hub: "h", Bootstrap: "b", Created: now},
-		"a denied one":  {Identity: me, Hub: "h", Bootstrap: "b", Attempt: 3, RetryAfter: now.Add(time.Minute), Reason: "no"},
-		"a second time": {Request: "c1-abcde", Key: []byte("k"), Identity: me, Hub: "h", Bootstrap: "b", Created: now, Attempt: 2},
+		"a request":     {Pending: request.Pending{Request: "c1-abcde", Key: []byte("k")}, Identity: me, Hub: "h", Bootstrap: "b"},
+		"a denied one":  {Pending: request.Pending{Attempt: 3, RetryAfter: now.Add(time.Minute), Reason: "no"}, Identity: me, Hub: "h", Bootstrap: "b"},
+		"a second time": {Pending: request.Pending{Request: "c1-abcde", Key: []byte("k"), Attempt: 2}, Identity: me, Hub: "h", Bootstrap: "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Secret{Name: "hub-kubeconfig-pending", Data: want.data()}
@@ -69,41 +70,14 @@ func TestEarliestEndOfTheChainCounts(t *testing.T) {
 	require.Equal(t, me.CommonName(), kept.Leaf.Subject.CommonName)
 }
 
-func TestRequestOnTheHub(t *testing.T) {
-	condition := func(kind, reason, message string) map[string]any {
-		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message}
-	}
-	for name, tc := range map[string]struct {
-		status map[string]any
-		want   Request
-	}{
-		"new":      {nil, Request{Known: true, Found: true}},
-		"approved": {map[string]any{"conditions": []any{condition("Approved", "R", "m")}}, Request{Known: true, Found: true}},
-		"denied":   {map[string]any{"conditions": []any{condition("Denied", "R", "m")}}, Request{Known: true, Found: true, Denied: true, Message: "R: m"}},
-		"failed":   {map[string]any{"conditions": []any{condition("Failed", "R", "m")}}, Request{Known: true, Found: true, Denied: true, Message: "R: m"}},
-		"issued": {map[string]any{"certificate": base64.StdEncoding.EncodeToString([]byte("pem"))},
-			Request{Known: true, Found: true, Certificate: []byte("pem")}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			u := &unstructured.Unstructured{Object: map[string]any{}}
-			if tc.status != nil {
-				u.Object["status"] = tc.status
-			}
-			got, ok := readRequest(u)
-			require.True(t, ok)
-			require.Empty(t, cmp.Diff(tc.want, got))
-		})
-	}
-}
-
 func TestOwnRequestIsKnownByItsKey(t *testing.T) {
-	p := Pending{Request: "c1-abcde", Key: key(t), Identity: me}
-	u, err := signingRequest(p, 7200)
+	p := Pending{Pending: request.Pending{Request: "c1-abcde", Key: key(t)}, Identity: me}
+	u, err := wanted(p, 7200).Build()
 	require.NoError(t, err)
-	require.True(t, samePublicKey(u, p.Key))
-	require.False(t, samePublicKey(u, key(t)))
-	require.False(t, samePublicKey(&unstructured.Unstructured{Object: map[string]any{}}, p.Key))
-	require.False(t, samePublicKey(u, []byte("x")))
+	require.True(t, request.SameKey(u, p.Key))
+	require.False(t, request.SameKey(u, key(t)))
+	require.False(t, request.SameKey(&unstructured.Unstructured{Object: map[string]any{}}, p.Key))
+	require.False(t, request.SameKey(u, []byte("x")))
 	seconds, _, _ := unstructured.NestedInt64(u.Object, "spec", "expirationSeconds")
 	require.Equal(t, int64(7200), seconds)
 }

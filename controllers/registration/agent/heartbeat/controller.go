@@ -4,10 +4,10 @@ package heartbeat
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,6 +54,8 @@ type Controller struct {
 	lease    *unstructured.Unstructured
 	jitter   float64
 	duration int32
+	// failures counts the renewals that failed in a row.
+	failures int
 }
 
 // New prepares the loop.
@@ -88,8 +90,12 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		c.o.Outcome(err)
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("renewing lease %s/%s: %w", c.o.Cluster, clusterv1.LeaseName, err)
+		if c.failures++; c.failures == 1 {
+			logr.FromContextOrDiscard(ctx).Error(err, "Lease could not be renewed and will be tried again", "cluster", c.o.Cluster)
+		}
+		return reconcile.Result{RequeueAfter: retry(c.failures, c.o.Random())}, nil
 	}
+	c.failures = 0
 	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 }
 

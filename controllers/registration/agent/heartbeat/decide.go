@@ -15,6 +15,10 @@ const (
 	defaultDuration = time.Minute
 	// stretch is how much longer than the duration a renewal may wait.
 	stretch = 0.25
+	// firstRetry and lastRetry bound the wait after a renewal that failed, before
+	// the jitter. It grows no further, because the hub is noticed by it when it
+	// comes back; an attempt costs it one handshake.
+	firstRetry, lastRetry = time.Second, 16 * time.Second
 )
 
 // State is what a decision is made on.
@@ -51,4 +55,15 @@ func Decide(s State) Plan {
 		return Plan{RequeueAfter: wait}
 	}
 	return Plan{Renew: true, RequeueAfter: period}
+}
+
+// retry is how long the next attempt waits after so many failures in a row:
+// 1 to 16 s, by up to a quarter less or more, so that the agents of a hub that
+// comes back do not all arrive at once. Random is a number of 0 to 1.
+func retry(failures int, random float64) time.Duration {
+	d := lastRetry
+	if failures < 5 {
+		d = firstRetry << (failures - 1)
+	}
+	return time.Duration(float64(d) * (1 - stretch + 2*stretch*random))
 }

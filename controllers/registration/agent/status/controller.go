@@ -8,15 +8,11 @@ import (
 
 	"github.com/go-logr/logr"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
@@ -24,12 +20,7 @@ import (
 // LoopName is the id of this loop.
 const LoopName = "registration.status"
 
-var (
-	nodesResource  = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	claimsResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1alpha1", Resource: "clusterclaims"}
-)
-
-// Options of a Controller; all but Claims are required.
+// Options of a Controller; all but Claims and Properties are required.
 type Options struct {
 	// Hub is the connection under the agent's identity.
 	Hub dynamic.Interface
@@ -41,6 +32,9 @@ type Options struct {
 	// Nodes and Claims are of the managed cluster; nil Claims reports none.
 	Nodes  *watch.Collection[Node]
 	Claims *watch.Collection[Claim]
+	// Properties are the ClusterProperties of the managed cluster; nil reports
+	// none.
+	Properties *watch.Optional[Claim]
 	// Prober belongs to the controller, which sets its OnChange; its owner runs
 	// it, after New.
 	Prober *Prober
@@ -68,6 +62,9 @@ func New(o Options) *Controller {
 	o.Nodes.OnChange(func(reconcile.Key) { c.Wake() })
 	if o.Claims != nil {
 		o.Claims.OnChange(func(reconcile.Key) { c.Wake() })
+	}
+	if o.Properties != nil {
+		o.Properties.OnChange(c.Wake)
 	}
 	return c
 }
@@ -120,6 +117,10 @@ func (c *Controller) gather(_ context.Context, cluster *clusterv1.ManagedCluster
 	if c.o.Claims != nil {
 		s.Claims = c.o.Claims.List()
 	}
+	if c.o.Properties != nil {
+		properties, known := c.o.Properties.List()
+		s.Properties, s.ClaimsKnown = properties, s.ClaimsKnown && known
+	}
 	return s, nil
 }
 
@@ -139,35 +140,4 @@ func closed(done <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// NewNodes makes the collection of nodes, reduced to what is summed up.
-func NewNodes(client dynamic.Interface, log logr.Logger) *watch.Collection[Node] {
-	return watch.New(watch.Options[Node]{Client: client, Resource: nodesResource, Log: log, Keep: func(u *unstructured.Unstructured) (Node, bool) {
-		cordoned, _, _ := unstructured.NestedBool(u.Object, "spec", "unschedulable")
-		return Node{Capacity: quantities(u, "capacity"), Allocatable: quantities(u, "allocatable"), Cordoned: cordoned}, true
-	}})
-}
-
-func quantities(u *unstructured.Unstructured, field string) clusterv1.ResourceList {
-	texts, _, _ := unstructured.NestedMap(u.Object, "status", field)
-	out := make(clusterv1.ResourceList, len(texts))
-	for name, text := range texts {
-		s, _ := text.(string)
-		if q, err := resource.ParseQuantity(s); err == nil {
-			out[clusterv1.ResourceName(name)] = q
-		}
-	}
-	return out
-}
-
-// NewClaims makes the collection of ClusterClaims that may be reported.
-func NewClaims(client dynamic.Interface, log logr.Logger) *watch.Collection[Claim] {
-	return watch.New(watch.Options[Claim]{Client: client, Resource: claimsResource, Log: log, Keep: func(u *unstructured.Unstructured) (Claim, bool) {
-		if _, hidden := u.GetLabels()[clusterv1alpha1.LabelSpokeOnly]; hidden {
-			return Claim{}, false
-		}
-		value, _, _ := unstructured.NestedString(u.Object, "spec", "value")
-		return Claim{Name: u.GetName(), Value: value}, true
-	}})
 }

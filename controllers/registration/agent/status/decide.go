@@ -4,7 +4,6 @@ package status
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,27 +13,16 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 const (
 	// patience is how long the API server must fail before it is reported.
 	patience = 20 * time.Second
-	// maxValue is the longest claim that a ManagedCluster can hold; one that is
-	// longer would make the API server refuse everything else too.
-	maxValue = 1024
+	// statusPrefix begins what is said of an API server that is not well; the
+	// rest differs from answer to answer.
+	statusPrefix = "The kube-apiserver is not ok, status code: %d, "
 )
-
-// Node is what is kept of a node.
-type Node struct {
-	Capacity, Allocatable clusterv1.ResourceList
-	// Cordoned tells that nothing new is scheduled there.
-	Cordoned bool
-}
-
-// Claim is what is kept of a ClusterClaim.
-type Claim struct{ Name, Value string }
 
 // State is what a decision is made on.
 type State struct {
@@ -42,9 +30,12 @@ type State struct {
 	Cluster *clusterv1.ManagedCluster
 	Health  Health
 	Nodes   []Node
-	// NodesKnown and ClaimsKnown are false until the collection has been listed.
+	// NodesKnown and ClaimsKnown are false until the collections have been
+	// listed; claims are known when claims and properties are.
 	NodesKnown, ClaimsKnown bool
-	Claims                  []Claim
+	// Claims and Properties are the ClusterClaims and ClusterProperties that may
+	// be reported.
+	Claims, Properties []Claim
 	// MaxClaims and ReservedSuffixes are the settings of that name.
 	MaxClaims        int
 	ReservedSuffixes []string
@@ -106,12 +97,23 @@ func (s State) available(c *clusterv1.ManagedCluster) {
 	case h.Checked.Sub(h.FailingSince) >= patience:
 		s.set(c, metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionFalse,
 			Reason:  clusterv1.ReasonManagedClusterKubeAPIServerUnavailable,
-			Message: fmt.Sprintf("The kube-apiserver is not ok, status code: %d, %s", h.Code, h.Problem)})
+			Message: s.problem(c)})
 	}
 }
 
-// resources sums up the nodes. Capacity that no node has is left: others may
-// own it. Allocatable is replaced.
+// problem says why the API server is not well. While the code stays the words
+// stay: connections break with ever other ports, and each would be a write.
+func (s State) problem(c *clusterv1.ManagedCluster) string {
+	prefix := fmt.Sprintf(statusPrefix, s.Health.Code)
+	said := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable)
+	if said != nil && said.Reason == clusterv1.ReasonManagedClusterKubeAPIServerUnavailable && strings.HasPrefix(said.Message, prefix) {
+		return said.Message
+	}
+	return prefix + s.Health.Problem
+}
+
+// resources sums up the nodes. Capacity that no node has is left if somebody
+// else wrote it, and dropped if it was this loop. Allocatable is replaced.
 func (s State) resources(c *clusterv1.ManagedCluster) {
 	if !s.NodesKnown {
 		return
@@ -123,8 +125,9 @@ func (s State) resources(c *clusterv1.ManagedCluster) {
 			add(allocatable, n.Allocatable)
 		}
 	}
+	ours := ownCapacity(c.ManagedFields)
 	for name, quantity := range c.Status.Capacity {
-		if _, ok := capacity[name]; !ok {
+		if _, ok := capacity[name]; !ok && !ours[name] {
 			capacity[name] = quantity
 		}
 	}
@@ -155,49 +158,18 @@ func normal(next, before clusterv1.ResourceList) clusterv1.ResourceList {
 	return next
 }
 
-// claims lists the claims: reserved ones all and first, then custom ones up to
-// the limit, each part by name (registration.md 7).
-func (s State) claims(c *clusterv1.ManagedCluster) {
-	if !s.ClaimsKnown {
-		return
-	}
-	var reserved, custom []clusterv1.ManagedClusterClaim
-	for _, claim := range s.Claims {
-		if claim.Value == "" || len(claim.Value) > maxValue {
-			continue
-		}
-		item := clusterv1.ManagedClusterClaim{Name: claim.Name, Value: claim.Value}
-		if s.reserved(claim.Name) {
-			reserved = append(reserved, item)
-		} else {
-			custom = append(custom, item)
-		}
-	}
-	byName := func(a, b clusterv1.ManagedClusterClaim) int { return strings.Compare(a.Name, b.Name) }
-	slices.SortFunc(reserved, byName)
-	slices.SortFunc(custom, byName)
-	c.Status.ClusterClaims = append(reserved, custom[:min(len(custom), s.MaxClaims)]...)
-}
-
-func (s State) reserved(name string) bool {
-	switch name {
-	case clusterv1alpha1.ClaimID, clusterv1alpha1.ClaimKubeVersion, clusterv1alpha1.ClaimPlatform, clusterv1alpha1.ClaimProduct:
-		return true
-	}
-	return slices.ContainsFunc(s.ReservedSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
-}
-
-// events tells of a change of availability, in the cluster's namespace
-// (registration.md 13).
+// events tells of a change of availability, and of claims that are left out, in
+// the cluster's namespace (registration.md 13).
 func events(before, after *clusterv1.ManagedCluster) []reconcile.Event {
 	was := apimeta.FindStatusCondition(before.Status.Conditions, clusterv1.ConditionAvailable)
 	is := apimeta.FindStatusCondition(after.Status.Conditions, clusterv1.ConditionAvailable)
+	out := claimEvents(before, after)
 	if is == nil || (was != nil && was.Status == is.Status) {
-		return nil
+		return out
 	}
 	e := reconcile.Event{Type: "Normal", Reason: "Available", Message: is.Message, Namespace: after.Name}
 	if is.Status != metav1.ConditionTrue {
 		e.Type, e.Reason = "Warning", "Unavailable"
 	}
-	return []reconcile.Event{e}
+	return append(out, e)
 }

@@ -4,7 +4,6 @@ package status
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -100,14 +100,20 @@ func TestResources(t *testing.T) {
 		capacity    map[string]string
 		allocatable map[string]string
 	}{
-		"capacity that no node has is kept, allocatable is not": {list("gpu", "1"), []Node{{Capacity: list("cpu", "1")}}, true, map[string]string{"gpu": "1", "cpu": "1"}, map[string]string{}},
-		"all nodes cordoned: nothing is allocatable":            {nil, []Node{{Capacity: list("cpu", "1"), Allocatable: list("cpu", "1"), Cordoned: true}}, true, map[string]string{"cpu": "1"}, map[string]string{}},
-		"before the nodes are listed everything stays":          {list("cpu", "8"), nil, false, map[string]string{"cpu": "8"}, map[string]string{"cpu": "8"}},
-		"the same amount in another form is no change":          {list("cpu", "1000m"), []Node{{Capacity: list("cpu", "1"), Allocatable: list("cpu", "1")}}, true, map[string]string{"cpu": "1"}, map[string]string{"cpu": "1"}},
+		"capacity that no node has and others wrote is kept, allocatable is not": {list("gpu", "1"), []Node{{Capacity: list("cpu", "1")}}, true, map[string]string{"gpu": "1", "cpu": "1"}, map[string]string{}},
+		"capacity that no node has any more and this loop wrote goes":            {list("ours.example.com/fpga", "4", "cpu", "2"), []Node{{Capacity: list("cpu", "1")}}, true, map[string]string{"cpu": "1"}, map[string]string{}},
+		"all nodes cordoned: nothing is allocatable":                             {nil, []Node{{Capacity: list("cpu", "1"), Allocatable: list("cpu", "1"), Cordoned: true}}, true, map[string]string{"cpu": "1"}, map[string]string{}},
+		"before the nodes are listed everything stays":                           {list("cpu", "8"), nil, false, map[string]string{"cpu": "8"}, map[string]string{"cpu": "8"}},
+		"the same amount in another form is no change":                           {list("cpu", "1000m"), []Node{{Capacity: list("cpu", "1"), Allocatable: list("cpu", "1")}}, true, map[string]string{"cpu": "1"}, map[string]string{"cpu": "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(accepted())
 			s.Cluster.Status.Capacity, s.Cluster.Status.Allocatable = tc.before, tc.before
+			s.Cluster.ManagedFields = []metav1.ManagedFieldsEntry{
+				fields("ocm.registration.status", `{"f:status":{"f:capacity":{"f:cpu":{},"f:ours.example.com/fpga":{}}}}`),
+				fields("somebody", `{"f:status":{"f:capacity":{"f:gpu":{}}}}`),
+				fields("ocm.registration.status", `no JSON`),
+			}
 			s.Nodes, s.NodesKnown = tc.nodes, tc.known
 			c := after(t, s)
 			require.Empty(t, cmp.Diff(tc.capacity, texts(c.Status.Capacity)))
@@ -132,7 +138,7 @@ func TestAvailability(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(accepted(was))
 			s.Health = tc.health
-			s.Claims = []Claim{{"a", "b"}}
+			s.Claims = []Claim{{Name: "a", Value: "b"}}
 			c := after(t, s)
 			got := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable)
 			require.Equal(t, tc.want, got.Status)
@@ -157,44 +163,6 @@ func TestAvailability(t *testing.T) {
 func TestUnknownTurnsAvailableWithAnEvent(t *testing.T) {
 	s := healthy(accepted(metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}))
 	require.Equal(t, "Available", Decide(s).Events[0].Reason)
-}
-
-func TestClaims(t *testing.T) {
-	custom := func(n int) (out []Claim) {
-		for i := range n {
-			out = append(out, Claim{fmt.Sprintf("custom%02d", n-i), "v"})
-		}
-		return out
-	}
-	names := func(c []clusterv1.ManagedClusterClaim) (out []string) {
-		for _, claim := range c {
-			out = append(out, claim.Name)
-		}
-		return out
-	}
-	for name, tc := range map[string]struct {
-		claims   []Claim
-		limit    int
-		suffixes []string
-		want     []string
-	}{
-		"reserved come first, each part by name": {[]Claim{{"b", "v"}, {"platform.open-cluster-management.io", "v"}, {"a", "v"}, {"id.k8s.io", "v"}}, 20, nil,
-			[]string{"id.k8s.io", "platform.open-cluster-management.io", "a", "b"}},
-		"ten custom with a limit of five":           {custom(10), 5, nil, []string{"custom01", "custom02", "custom03", "custom04", "custom05"}},
-		"a reserved suffix does not count":          {append(custom(6), Claim{"x.mine.io", "v"}), 5, []string{".mine.io"}, []string{"x.mine.io", "custom01", "custom02", "custom03", "custom04", "custom05"}},
-		"a value that is too long harms nothing":    {[]Claim{{"a", strings.Repeat("x", 1025)}, {"b", ""}, {"c", "v"}}, 20, nil, []string{"c"}},
-		"all removed: the list is cleared":          {nil, 20, nil, nil},
-		"a limit of zero leaves only reserved ones": {[]Claim{{"a", "v"}, {"product.open-cluster-management.io", "v"}}, 0, nil, []string{"product.open-cluster-management.io"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := healthy(accepted())
-			s.Cluster.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "old", Value: "v"}}
-			s.Claims, s.MaxClaims, s.ReservedSuffixes = tc.claims, tc.limit, tc.suffixes
-			require.Equal(t, tc.want, names(after(t, s).Status.ClusterClaims))
-			s.ClaimsKnown = false
-			require.Equal(t, []string{"old"}, names(after(t, s).Status.ClusterClaims))
-		})
-	}
 }
 
 func TestCertificateCondition(t *testing.T) {
@@ -224,4 +192,49 @@ func TestCertificateCondition(t *testing.T) {
 func TestWrongClockDoesNotStopTheReport(t *testing.T) {
 	s := healthy(accepted(metav1.Condition{Type: clusterv1.ConditionClockSynced, Status: metav1.ConditionFalse}))
 	require.True(t, apimeta.IsStatusConditionTrue(after(t, s).Status.Conditions, clusterv1.ConditionAvailable))
+}
+
+func fields(manager, owned string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: manager, Subresource: "status", FieldsV1: metav1.NewFieldsV1(owned)}
+}
+
+func TestOnlyTheOwnFieldsAreKept(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: "ocm.registration.status"}, fields("hub", "{}"), fields("ocm.registration.status", `{"f:status":{}}`),
+	})
+	KeepOwnFields(u)
+	require.Len(t, u.GetManagedFields(), 1)
+	require.Equal(t, "ocm.registration.status", u.GetManagedFields()[0].Manager)
+	require.Equal(t, "status", u.GetManagedFields()[0].Subresource)
+}
+
+func TestAnOutageIsToldOnceThoughItsWordsChange(t *testing.T) {
+	s := healthy(accepted())
+	down := func(code int, problem string) {
+		s.Health = Health{Checked: now, FailingSince: now.Add(-time.Minute), Code: code, Problem: problem}
+		s.Cluster = after(t, s)
+	}
+	said := func() string {
+		return apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable).Message
+	}
+	down(0, "read tcp 10.0.0.1:4711: connection reset")
+	down(0, "read tcp 10.0.0.1:4712: connection reset")
+	require.Equal(t, "The kube-apiserver is not ok, status code: 0, read tcp 10.0.0.1:4711: connection reset", said())
+	down(500, "etcd failed")
+	require.Equal(t, "The kube-apiserver is not ok, status code: 500, etcd failed", said(), "another code is news")
+	s.Health = Health{Checked: now, Code: 200}
+	s.Cluster = after(t, s)
+	require.Equal(t, "Managed cluster is available", said())
+}
+
+func TestManyEventsInsideTheWindowDoNotFlipAvailability(t *testing.T) {
+	s := healthy(accepted(metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable"}))
+	s.Health = Health{Checked: now.Add(10 * time.Second), FailingSince: now, Code: 500}
+	for i := range 1000 {
+		// Passes by other causes come at any time; what counts is what was seen.
+		s.Now = now.Add(time.Duration(i) * time.Second)
+		s.Cluster = after(t, s)
+		require.True(t, apimeta.IsStatusConditionTrue(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable))
+	}
 }

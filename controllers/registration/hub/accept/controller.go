@@ -4,6 +4,7 @@ package accept
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
@@ -50,6 +52,9 @@ type Config struct {
 	// AutoAccept lists users whose clusters are accepted without a person; it
 	// is empty unless the gate ManagedClusterAutoApproval is on.
 	AutoAccept []string
+	// Labels are put on the namespace and the RBAC objects of every cluster, and
+	// on the roles that all share, beside those that say whose they are.
+	Labels map[string]string
 }
 
 // Controller is the loop.
@@ -57,12 +62,14 @@ type Controller struct {
 	config Config
 	exec   *reconcile.Executor
 	sight  manager.Sight
+	// complete tells whether the caches show all that a namespace holds of a kind.
+	complete func(ctx context.Context, example client.Object, namespace string) (bool, error)
 }
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
 	c.Reader = m.Reader()
-	controller := &Controller{config: c, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
+	controller := &Controller{config: c, complete: m.Complete, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) {
 		if cluster != "" {
@@ -84,6 +91,11 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	manager.Watch(m, manager.Metadata(ManifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
+		if current == nil {
+			add(old.Namespace)
+		}
+	})
+	manager.Watch(m, &addonhealth.AddOn{}, func(old, current *addonhealth.AddOn) {
 		if current == nil {
 			add(old.Namespace)
 		}
@@ -137,7 +149,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	}
 	decision := Decide(state)
 	result, err := c.exec.Execute(ctx, before, decision.Plan)
-	if err != nil || !decision.CreateLease {
+	if err = errors.Join(state.Fault, err); err != nil || !decision.CreateLease {
 		return result, err
 	}
 	return result, c.createLease(ctx, key.Name)

@@ -4,6 +4,7 @@ package accept
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
@@ -41,6 +42,8 @@ type Namespace struct {
 	Found
 	// Owner is its label cluster-name; empty when it has none.
 	Owner string
+	// Labels are all of its labels.
+	Labels map[string]string
 }
 
 // State is everything that a decision needs.
@@ -57,6 +60,15 @@ type State struct {
 	Shared map[string]Found
 	// Works is how many ManifestWorks the namespace holds.
 	Works int
+	// AddOns is how many add-ons the namespace of a cluster that goes holds.
+	AddOns int
+	// Behind is true when the namespace holds works, or add-ons of a cluster that
+	// goes, that the caches do not show yet.
+	Behind bool
+	// Fault is why that cannot be known, nil where it is.
+	Fault error
+	// Labels are put on every object beside those that say whose it is.
+	Labels map[string]string
 	// Lease is true when the cluster's lease exists.
 	Lease bool
 	// Last is true when there is no other ManagedCluster.
@@ -75,8 +87,20 @@ type Decision struct {
 	CreateLease bool
 }
 
+// catchUp is how long caches are given that are behind, unless what they lacked
+// comes before.
+const catchUp = time.Second
+
 // Decide is pure: it brings one cluster nearer to what its spec says.
 func Decide(s State) Decision {
+	d := decide(s)
+	if s.Behind {
+		d.RequeueAfter = catchUp
+	}
+	return d
+}
+
+func decide(s State) Decision {
 	switch {
 	case s.Cluster == nil:
 		return Decision{Plan: withdraw(s)}
@@ -91,30 +115,67 @@ func Decide(s State) Decision {
 	}
 }
 
-// autoAccepted tells whether a cluster that nobody accepted is to be accepted
-// now. Once it was, a later denial by a person stays.
-func autoAccepted(s State) bool {
+// stays tells whether the cluster is accepted and not being deleted, nor its
+// namespace: it keeps all its rights.
+func (s State) stays() bool {
+	return s.Cluster != nil && s.Cluster.DeletionTimestamp == nil && s.Cluster.Spec.HubAcceptsClient && !s.Namespace.Deleting
+}
+
+// keepsRights tells whether a cluster that goes keeps its rights while it has
+// add-ons.
+func (s State) keepsRights() bool {
+	return s.Cluster != nil && s.Cluster.Spec.HubAcceptsClient && slices.Contains(s.Cluster.Finalizers, clusterv1.FinalizerResourceCleanup)
+}
+
+// noWorks tells whether no work is left for which the agent needs rights.
+func (s State) noWorks() bool { return s.Works == 0 && !s.Behind }
+
+// mayAccept tells whether the cluster's creator may have it accepted without a
+// person, and that was not noted yet.
+func mayAccept(s State) bool {
 	_, done := s.Cluster.Annotations[clusterv1.AnnotationAutomaticallyAcceptedOn]
 	creator := s.Cluster.Annotations[clusterv1.AnnotationCreator]
 	return !done && creator != "" && slices.Contains(s.AutoAccept, creator) && identity.CheckName(s.Name) == nil
 }
 
+// autoAccepted tells whether a cluster that nobody accepted is to be accepted
+// now. Once it was, by whomever, a later denial by a person stays.
+func autoAccepted(s State) bool {
+	denied := apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionHubAccepted)
+	return mayAccept(s) && (denied == nil || denied.Reason != clusterv1.ReasonHubClusterAdminDenied)
+}
+
 func autoAccept(s State) reconcile.Plan {
 	mc := s.Cluster.DeepCopy()
 	mc.Spec.HubAcceptsClient = true
-	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAutomaticallyAcceptedOn, s.Now.UTC().Format(time.RFC3339))
+	noteAcceptance(s, mc)
 	return reconcile.Plan{Object: mc}
+}
+
+// noteAcceptance notes when the cluster was accepted by its creator's right
+// (registration.md 5.1).
+func noteAcceptance(s State, mc *clusterv1.ManagedCluster) {
+	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAutomaticallyAcceptedOn, s.Now.UTC().Format(time.RFC3339))
 }
 
 // admit gives an accepted cluster all that it needs.
 func admit(s State) Decision {
 	mc := s.Cluster.DeepCopy()
+	if mayAccept(s) {
+		// A person was faster: a later denial stays all the same.
+		noteAcceptance(s, mc)
+	}
 	if fault := obstacle(s); fault != "" {
 		set(mc, s.Now, metav1.Condition{
 			Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonError,
 			Message: fault,
 		})
-		return Decision{Plan: reconcile.Plan{Object: mc}}
+		plan := reconcile.Plan{Object: mc}
+		if s.Namespace.Deleting && s.Rights.Work.Deleting && s.noWorks() {
+			// The namespace waits for this binding, and the cluster for the namespace.
+			plan.Apply = append(plan.Apply, s.released())
+		}
+		return Decision{Plan: plan}
 	}
 	addFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
 	plan := reconcile.Plan{
@@ -124,21 +185,19 @@ func admit(s State) Decision {
 			Message: "The rights of the agent are not complete:",
 		},
 	}
-	if s.Namespace.Owner != s.Name {
-		plan.Apply = append(plan.Apply, reconcile.Apply{Object: namespace(s.Name, s.Namespace.UID)})
-	}
+	plan.Apply = s.appendNamespace(plan.Apply)
 	for _, role := range sharedRoles() {
-		plan.Apply = appendChanged(plan.Apply, role, s.Shared[role.Name])
+		plan.Apply = s.appendChanged(plan.Apply, role, s.Shared[role.Name])
 	}
 	role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, labels(s.Name), acceptedRules(s.Name)...)
-	plan.Apply = appendChanged(plan.Apply, role, s.Rights.Role)
-	plan.Apply = appendChanged(plan.Apply, clusterBinding(s.Name), s.Rights.Binding)
-	plan.Apply = appendChanged(plan.Apply, registrationBinding(s.Name), s.Rights.Registration)
+	plan.Apply = s.appendChanged(plan.Apply, role, s.Rights.Role)
+	plan.Apply = s.appendChanged(plan.Apply, clusterBinding(s.Name), s.Rights.Binding)
+	plan.Apply = s.appendChanged(plan.Apply, registrationBinding(s.Name), s.Rights.Registration)
 	if s.Rights.Work.Deleting {
 		// Left from a denial: it has to go before it can be made again.
-		plan.Apply = append(plan.Apply, released(s.Name, s.Rights.Work))
+		plan.Apply = append(plan.Apply, s.released())
 	} else {
-		plan.Apply = appendChanged(plan.Apply, workBinding(s.Name), s.Rights.Work)
+		plan.Apply = s.appendChanged(plan.Apply, workBinding(s.Name), s.Rights.Work)
 	}
 	if !is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
 		plan.Events = append(plan.Events, reconcile.Event{
@@ -190,8 +249,8 @@ func deny(s State) reconcile.Plan {
 	plan := reconcile.Plan{Object: mc}
 	if identity.CheckName(s.Name) == nil && (s.Rights.Role.Exists || s.Rights.Binding.Exists) {
 		role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, labels(s.Name), deniedRules(s.Name)...)
-		plan.Apply = appendChanged(plan.Apply, role, s.Rights.Role)
-		plan.Apply = appendChanged(plan.Apply, clusterBinding(s.Name), s.Rights.Binding)
+		plan.Apply = s.appendChanged(plan.Apply, role, s.Rights.Role)
+		plan.Apply = s.appendChanged(plan.Apply, clusterBinding(s.Name), s.Rights.Binding)
 	}
 	removeBindings(s, &plan)
 	if is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
@@ -214,13 +273,19 @@ func deny(s State) reconcile.Plan {
 }
 
 // remove takes everything that this loop made for a cluster that is being
-// deleted, and lets the cluster go when nothing is left.
+// deleted, and lets the cluster go when nothing is left. While its add-ons are
+// being removed an accepted cluster keeps its rights: what they do at their end
+// needs an agent that sees them and reports. One that must lose its rights at
+// once is denied.
 func remove(s State) reconcile.Plan {
+	if (s.AddOns > 0 || s.Behind) && s.keepsRights() {
+		return reconcile.Plan{}
+	}
 	plan := withdraw(s)
 	mc := s.Cluster.DeepCopy()
 	plan.Object = mc
 	r := s.Rights
-	if !r.Role.Exists && !r.Binding.Exists && !r.Registration.Exists && !r.Work.Exists && s.Works == 0 {
+	if !r.Role.Exists && !r.Binding.Exists && !r.Registration.Exists && !r.Work.Exists && s.noWorks() {
 		dropFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
 	}
 	return plan
@@ -238,7 +303,7 @@ func withdraw(s State) reconcile.Plan {
 		plan.Delete = appendFound(plan.Delete, clusterRoles, "", name, s.Rights.Role)
 	}
 	removeBindings(s, &plan)
-	if s.Last && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil) && s.Works == 0 && !s.Rights.Work.Exists {
+	if s.Last && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil) && s.noWorks() && !s.Rights.Work.Exists {
 		for _, role := range []string{clusterv1.RoleRegistration, clusterv1.RoleWork} {
 			plan.Delete = appendFound(plan.Delete, clusterRoles, "", role, s.Shared[role])
 		}
@@ -255,23 +320,54 @@ func removeBindings(s State, plan *reconcile.Plan) {
 	if !work.Exists {
 		return
 	}
-	if s.Works == 0 && slices.Contains(work.Finalizers, clusterv1.FinalizerManifestWorkCleanup) {
-		plan.Apply = append(plan.Apply, released(s.Name, work))
+	if s.noWorks() && slices.Contains(work.Finalizers, clusterv1.FinalizerManifestWorkCleanup) {
+		plan.Apply = append(plan.Apply, s.released())
 	}
 	plan.Delete = appendFound(plan.Delete, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixWork, work)
 }
 
 // released is the binding for works without its finalizer. The UID keeps one
 // that went meanwhile from being made again.
-func released(cluster string, found Found) reconcile.Apply {
-	binding := workBinding(cluster)
+func (s State) released() reconcile.Apply {
+	binding := workBinding(s.Name)
 	binding.Finalizers = nil
-	binding.UID = found.UID
-	return reconcile.Apply{Object: binding, LiveVersion: found.Version}
+	binding.UID = s.Rights.Work.UID
+	s.dress(binding)
+	return reconcile.Apply{Object: binding, LiveVersion: s.Rights.Work.Version}
+}
+
+// dress adds the labels that all objects get; those that say whose an object is
+// stay as they are.
+func (s State) dress(o reconcile.Object) {
+	labels := maps.Clone(s.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, o.GetLabels())
+	o.SetLabels(labels)
+}
+
+// appendNamespace adds the apply of the namespace unless it is the cluster's and
+// has all of its labels. Others may write to it too.
+func (s State) appendNamespace(list []reconcile.Apply) []reconcile.Apply {
+	ns := namespace(s.Name)
+	s.dress(ns)
+	intent := manager.Stamp(ns)
+	same := s.Namespace.Exists && s.Namespace.Intent == intent
+	for key, value := range ns.Labels {
+		same = same && s.Namespace.Labels[key] == value
+	}
+	if same {
+		return list
+	}
+	// The UID keeps one that went meanwhile from being made again.
+	ns.UID = s.Namespace.UID
+	return append(list, reconcile.Apply{Object: ns})
 }
 
 // appendChanged adds the apply of o unless what is found is exactly that.
-func appendChanged(list []reconcile.Apply, o reconcile.Object, found Found) []reconcile.Apply {
+func (s State) appendChanged(list []reconcile.Apply, o reconcile.Object, found Found) []reconcile.Apply {
+	s.dress(o)
 	intent := manager.Stamp(o)
 	if found.Exists && !found.Deleting && !found.Shared && found.Intent == intent {
 		return list
@@ -286,10 +382,10 @@ func appendFound(list []reconcile.Target, r schema.GroupVersionResource, namespa
 	return append(list, reconcile.Target{Resource: r, Namespace: namespace, Name: name, UID: found.UID})
 }
 
-func namespace(cluster string, uid types.UID) *corev1.Namespace {
+func namespace(cluster string) *corev1.Namespace {
 	return &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: cluster, UID: uid, Labels: labels(cluster)},
+		ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: labels(cluster)},
 	}
 }
 

@@ -90,7 +90,10 @@ const (
 )
 
 func TestDecide(t *testing.T) {
-	ours := Namespace{Found: Found{Exists: true, UID: "ns"}, Owner: "c1"}
+	ours := Namespace{Found: Found{Exists: true, UID: "ns", Intent: manager.Stamp(namespace("c1"))}, Owner: "c1", Labels: labels("c1")}
+	going := func(mc *clusterv1.ManagedCluster) {
+		mc.Finalizers = append(mc.Finalizers, clusterv1.FinalizerResourceCleanup)
+	}
 	foreign := Namespace{Found: Found{Exists: true, UID: "ns"}}
 	terminating := Namespace{Found: Found{Exists: true, UID: "ns", Deleting: true}, Owner: "c1"}
 	lingering := all("c1")
@@ -103,6 +106,7 @@ func TestDecide(t *testing.T) {
 		wantReason  string
 		wantMessage string
 		wantLease   bool
+		wantAgain   time.Duration
 		wantFinal   []string
 		wantEvents  []string
 		check       func(*testing.T, Decision)
@@ -178,6 +182,15 @@ func TestDecide(t *testing.T) {
 			state:      State{Cluster: managed("c1", accepted), Name: "c1", Namespace: terminating},
 			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "is being deleted",
 		},
+		"a terminating namespace is let go when no work is left": {
+			state:      State{Cluster: managed("c1", accepted), Name: "c1", Namespace: terminating, Rights: lingering},
+			wantApply:  []string{"RoleBinding c1/" + role + ":work without finalizer"},
+			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "is being deleted",
+		},
+		"and not before": {
+			state:      State{Cluster: managed("c1", accepted), Name: "c1", Namespace: terminating, Rights: lingering, Works: 1},
+			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "is being deleted",
+		},
 		"a denied cluster keeps one rule, and works keep their binding": {
 			state: State{
 				Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue), with(clusterv1.ConditionJoined, metav1.ConditionTrue)),
@@ -197,6 +210,26 @@ func TestDecide(t *testing.T) {
 		},
 		"a deleted cluster loses its rights and stays for its works": {
 			state:      State{Cluster: managed("c1", accepted, deleting), Name: "c1", Rights: all("c1"), Works: 2},
+			wantDelete: []string{"clusterrolebindings " + role, "clusterroles " + role, "rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
+			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup, "other"},
+		},
+		"a deleted cluster keeps its rights while its add-ons are removed": {
+			state: State{Cluster: managed("c1", accepted, deleting, going), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
+		},
+		"and while it is not known whether it has add-ons": {
+			state: State{Cluster: managed("c1", accepted, deleting, going), Name: "c1", Rights: all("c1"), Behind: true}, wantAgain: catchUp,
+		},
+		"the binding for works stays while works may be left": {
+			state:     State{Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)), Name: "c1", Rights: Rights[Found]{Work: lingering.Work}, Behind: true},
+			wantAgain: catchUp, wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonHubClusterAdminDenied,
+		},
+		"but not when it was denied": {
+			state:      State{Cluster: managed("c1", deleting, going), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
+			wantDelete: []string{"clusterrolebindings " + role, "clusterroles " + role, "rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
+			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup, "other", clusterv1.FinalizerResourceCleanup},
+		},
+		"nor when nobody removes its add-ons": {
+			state:      State{Cluster: managed("c1", accepted, deleting), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
 			wantDelete: []string{"clusterrolebindings " + role, "clusterroles " + role, "rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
 			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup, "other"},
 		},
@@ -227,6 +260,25 @@ func TestDecide(t *testing.T) {
 				mc.Annotations = map[string]string{clusterv1.AnnotationCreator: "u", clusterv1.AnnotationAutomaticallyAcceptedOn: "then"}
 			}), Name: "c1", AutoAccept: []string{"u"}},
 		},
+		"nor is one undone that came before the gate": {
+			state: State{Cluster: managed("c1", func(mc *clusterv1.ManagedCluster) {
+				mc.Annotations = map[string]string{clusterv1.AnnotationCreator: "u"}
+				mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionHubAccepted, Status: "False", Reason: clusterv1.ReasonHubClusterAdminDenied}}
+			}), Name: "c1", AutoAccept: []string{"u"}},
+			wantReason: clusterv1.ReasonHubClusterAdminDenied, wantStatus: "False",
+			check: func(t *testing.T, d Decision) {
+				require.False(t, d.Object.(*clusterv1.ManagedCluster).Spec.HubAcceptsClient)
+			},
+		},
+		"a listed creator's cluster that a person accepted first only gets the note": {
+			state: State{Cluster: managed("c1", func(mc *clusterv1.ManagedCluster) {
+				mc.Annotations, mc.Spec.HubAcceptsClient = map[string]string{clusterv1.AnnotationCreator: "u"}, true
+			}), Name: "c1", AutoAccept: []string{"u"}, Lease: true, Namespace: Namespace{Found: Found{Exists: true, Deleting: true}}},
+			wantReason: clusterv1.ReasonError, wantStatus: "False",
+			check: func(t *testing.T, d Decision) {
+				require.Equal(t, "2026-08-01T12:00:00Z", d.Object.(*clusterv1.ManagedCluster).Annotations[clusterv1.AnnotationAutomaticallyAcceptedOn])
+			},
+		},
 		"a creator that is not listed is not accepted": {
 			state: State{Cluster: managed("c1", func(mc *clusterv1.ManagedCluster) {
 				mc.Annotations = map[string]string{clusterv1.AnnotationCreator: "v"}
@@ -239,6 +291,7 @@ func TestDecide(t *testing.T) {
 			require.Equal(t, tc.wantApply, applied(d.Plan))
 			require.Equal(t, tc.wantDelete, deleted(d.Plan))
 			require.Equal(t, tc.wantLease, d.CreateLease)
+			require.Equal(t, tc.wantAgain, d.RequeueAfter)
 			var events []string
 			for _, e := range d.Events {
 				events = append(events, e.Reason)
@@ -277,6 +330,39 @@ func TestOneClusterNeverGetsTheLabelsOfAnother(t *testing.T) {
 	d := Decide(State{Cluster: managed("a", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)), Name: "a", Rights: all("a"), Now: now})
 	for _, a := range d.Apply {
 		require.Equal(t, "a", a.Object.GetLabels()[clusterv1.LabelClusterName])
+	}
+}
+
+func TestConfiguredLabelsAreOnEverythingAndTakeNothingOver(t *testing.T) {
+	extra := map[string]string{"team": "a", clusterv1.LabelClusterName: "x"}
+	s := State{Cluster: managed("c1", accepted), Name: "c1", Now: now, Labels: extra}
+	d := Decide(s)
+	require.Len(t, d.Apply, 7)
+	for _, a := range d.Apply {
+		want := "c1"
+		if name := a.Object.GetName(); name == clusterv1.RoleRegistration || name == clusterv1.RoleWork {
+			want = ""
+		}
+		require.Equal(t, map[string]string{"team": "a", clusterv1.LabelClusterName: want}, a.Object.GetLabels(), a.Object.GetName())
+	}
+	require.Equal(t, map[string]string{"team": "a", clusterv1.LabelClusterName: "x"}, extra)
+
+	// All that is there without them is written again, and once only.
+	s.Namespace = Namespace{Found: Found{Exists: true, Intent: manager.Stamp(namespace("c1"))}, Owner: "c1", Labels: labels("c1")}
+	s.Rights, s.Shared = all("c1"), sharedFound()
+	require.Len(t, Decide(s).Apply, 7)
+	for _, a := range d.Apply {
+		if a.Object.GetName() == "c1" {
+			s.Namespace.Intent, s.Namespace.Labels = a.Object.GetAnnotations()[clusterv1.AnnotationIntent], a.Object.GetLabels()
+		}
+	}
+	require.Len(t, Decide(s).Apply, 6)
+	delete(s.Namespace.Labels, "team")
+	require.Len(t, Decide(s).Apply, 7, "somebody took a label off the namespace")
+
+	s.Cluster, s.Works = managed("c1", deleting), 0
+	for _, a := range Decide(s).Apply {
+		require.Equal(t, "a", a.Object.GetLabels()["team"], "the binding that is let go keeps its labels")
 	}
 }
 

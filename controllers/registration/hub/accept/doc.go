@@ -15,5 +15,6 @@
 // Contract: registration.md 5.1, 5.2, 5.5. Narrower than there: agents reach
 // only the lease by its name. Other than there: a denied cluster is shown as
 // denied at once, also while ManifestWorks are left; RBAC that a former
-// cluster of the same name left behind is removed.
+// cluster of the same name left behind is removed; a cluster that is deleted
+// keeps its rights until its add-ons are gone, unless it was denied.
 package accept

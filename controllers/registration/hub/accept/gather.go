@@ -4,6 +4,7 @@ package accept
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -30,7 +32,7 @@ var (
 
 // gather reads the state of one cluster from the caches.
 func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, error) {
-	s := State{Name: key.Name, AutoAccept: c.config.AutoAccept, Now: c.config.Clock.Now(), Shared: map[string]Found{}}
+	s := State{Name: key.Name, AutoAccept: c.config.AutoAccept, Labels: c.config.Labels, Now: c.config.Clock.Now(), Shared: map[string]Found{}}
 	mc := &clusterv1.ManagedCluster{}
 	err := c.config.Reader.Get(ctx, key, mc)
 	if err == nil {
@@ -65,7 +67,7 @@ func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, erro
 	if err != nil {
 		return s, err
 	}
-	s.Namespace = Namespace{Found: found, Owner: labels[clusterv1.LabelClusterName]}
+	s.Namespace = Namespace{Found: found, Owner: labels[clusterv1.LabelClusterName], Labels: labels}
 	return s, c.count(ctx, &s)
 }
 
@@ -90,20 +92,66 @@ func (c *Controller) find(ctx context.Context, kind schema.GroupVersionKind, nam
 
 // count fills in what is only counted.
 func (c *Controller) count(ctx context.Context, s *State) error {
-	works := manager.MetadataList(ManifestWorkKind)
-	if err := c.config.Reader.List(ctx, works, client.InNamespace(s.Name), manager.NotCopied); err != nil {
-		return fmt.Errorf("counting manifestworks of %s: %w", s.Name, err)
-	}
-	s.Works = len(works.Items)
 	s.Lease = c.config.Leases.Has(s.Name)
+	if err := c.countWorks(ctx, s); err != nil {
+		return err
+	}
 	if s.Cluster != nil && s.Cluster.DeletionTimestamp == nil {
 		return nil
+	}
+	if err := c.countAddOns(ctx, s); err != nil {
+		return err
 	}
 	clusters := &clusterv1.ManagedClusterList{}
 	if err := c.config.Reader.List(ctx, clusters, manager.NotCopied, client.Limit(2)); err != nil {
 		return fmt.Errorf("counting managedclusters: %w", err)
 	}
 	s.Last = len(clusters.Items) == 0 || (len(clusters.Items) == 1 && clusters.Items[0].Name == s.Name)
+	return nil
+}
+
+// countWorks counts the works. That there is none lets their binding go, and must
+// not be a cache's that has not seen them yet.
+func (c *Controller) countWorks(ctx context.Context, s *State) error {
+	works := manager.MetadataList(ManifestWorkKind)
+	count := func() error {
+		if err := c.config.Reader.List(ctx, works, client.InNamespace(s.Name), manager.NotCopied); err != nil {
+			return fmt.Errorf("counting manifestworks of %s: %w", s.Name, err)
+		}
+		s.Works = len(works.Items)
+		return nil
+	}
+	if err := count(); err != nil || s.Works > 0 || !s.Rights.Work.Exists || s.stays() {
+		return err
+	}
+	return c.unseen(ctx, s, manager.Metadata(ManifestWorkKind), count)
+}
+
+// countAddOns counts the add-ons of a cluster that goes, for its rights.
+func (c *Controller) countAddOns(ctx context.Context, s *State) error {
+	addons := &addonhealth.AddOnList{}
+	count := func() error {
+		if err := c.config.Reader.List(ctx, addons, client.InNamespace(s.Name), manager.NotCopied); err != nil {
+			return fmt.Errorf("counting add-ons of %s: %w", s.Name, err)
+		}
+		s.AddOns = len(addons.Items)
+		return nil
+	}
+	r := s.Rights
+	if err := count(); err != nil || s.AddOns > 0 || !s.keepsRights() || !(r.Role.Exists || r.Binding.Exists || r.Registration.Exists) {
+		return err
+	}
+	return c.unseen(ctx, s, &addonhealth.AddOn{}, count)
+}
+
+// unseen counts again where the cache has caught up, and notes where it has not,
+// or where that cannot be known: only what depends on it waits.
+func (c *Controller) unseen(ctx context.Context, s *State, example client.Object, count func() error) error {
+	complete, err := c.complete(ctx, example, s.Name)
+	if err == nil && complete {
+		return count()
+	}
+	s.Behind, s.Fault = true, errors.Join(s.Fault, err)
 	return nil
 }
 

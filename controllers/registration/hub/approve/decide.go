@@ -3,8 +3,6 @@
 package approve
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"time"
@@ -14,22 +12,16 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Request is a certificate request of a cluster's agent, already checked for
-// its form.
-type Request struct {
-	// CSR is the request as it is.
-	CSR *certificatesv1.CertificateSigningRequest
-	// Agent is whom the certificate is for.
-	Agent identity.Agent
-	// MayRenew is true when the requester is that very agent and the API server
-	// allows it to renew this cluster's certificates.
-	MayRenew bool
-}
+const (
+	// maxVerdicts is how many requests one pass answers.
+	maxVerdicts = 32
+	// soon is when a pass that could not do everything is repeated.
+	soon = time.Second
+)
 
 // State is everything that a decision needs.
 type State struct {
@@ -54,87 +46,130 @@ type Verdict struct {
 	Event reconcile.Event
 }
 
-// Decision is a plan for the ManagedCluster and the answers to its requests.
+// Decision is a plan for the ManagedCluster and what becomes of its requests.
 type Decision struct {
 	reconcile.Plan
 	// Verdicts are given before the plan is carried out.
 	Verdicts []Verdict
+	// Leftovers are requests to delete as they are, after the plan.
+	Leftovers []*certificatesv1.CertificateSigningRequest
 }
 
-// Decide is pure.
+// Decide is pure. A request that somebody answered is never answered again: the
+// word of a person who was first stands.
 func Decide(s State) Decision {
-	if s.Cluster == nil || s.Cluster.DeletionTimestamp != nil {
-		return Decision{}
+	d := Decision{Verdicts: refusals(s)}
+	var next time.Duration
+	d.Leftovers, next = leftovers(s)
+	if s.Cluster != nil && s.Cluster.DeletionTimestamp == nil {
+		mc := s.Cluster.DeepCopy()
+		d.Object = mc
+		note(s, mc)
+		verdicts, waits := verdicts(s, mc)
+		d.Verdicts = append(d.Verdicts, verdicts...)
+		next = sooner(sooner(next, judgeRequests(s, mc)), released(s, mc))
+		if waits && len(d.Verdicts) > 0 {
+			next = soon
+		}
 	}
-	mc := s.Cluster.DeepCopy()
-	note(s, mc)
-	d := Decision{Plan: reconcile.Plan{Object: mc}}
+	if len(d.Verdicts) > maxVerdicts {
+		d.Verdicts, next = d.Verdicts[:maxVerdicts], soon
+	}
+	if d.Object != nil {
+		for _, v := range d.Verdicts {
+			d.Events = append(d.Events, v.Event)
+		}
+	}
+	d.RequeueAfter = next
+	return d
+}
+
+// sooner returns the shorter of two times; zero is never.
+func sooner(a, b time.Duration) time.Duration {
+	return reconcile.Result{RequeueAfter: a}.Sooner(reconcile.Result{RequeueAfter: b}).RequeueAfter
+}
+
+// verdicts answers the open requests of a cluster whose tokens are good, and
+// keeps the condition DuplicateClusterName. waits tells that some were not
+// looked at yet.
+func verdicts(s State, mc *clusterv1.ManagedCluster) (out []Verdict, waits bool) {
 	holder := mc.Annotations[clusterv1.AnnotationAgentName]
 	duplicate := ""
 	for _, r := range s.Requests {
-		if answered(r.CSR) {
-			if denied(r.CSR) == clusterv1.ReasonDuplicateClusterName {
+		switch {
+		case r.Fault != nil || r.Refusal.Reason != "":
+		case answered(r.CSR):
+			if c := find(r.CSR, certificatesv1.CertificateDenied); c != nil && c.Reason == clusterv1.ReasonDuplicateClusterName {
 				duplicate = duplicateMessage(r, holder)
 			}
-			continue
-		}
-		switch {
 		case holder != "" && holder != r.Agent.Name && s.Alive:
 			duplicate = duplicateMessage(r, holder)
-			d.Verdicts = append(d.Verdicts, answer(s, r, certificatesv1.CertificateDenied, clusterv1.ReasonDuplicateClusterName, duplicate))
+			out = append(out, answer(s, r, certificatesv1.CertificateDenied, Refusal{clusterv1.ReasonDuplicateClusterName, duplicate}))
+		case r.Waits:
+			waits = true
 		case r.MayRenew:
-			d.Verdicts = append(d.Verdicts, answer(s, r, certificatesv1.CertificateApproved, clusterv1.ReasonAutoApproved,
-				"The agent renews its own certificate"))
-		case slices.Contains(s.AutoApprove, r.CSR.Spec.Username):
-			d.Verdicts = append(d.Verdicts, answer(s, r, certificatesv1.CertificateApproved, clusterv1.ReasonAutoApproved,
-				fmt.Sprintf("%s may register clusters without a person", r.CSR.Spec.Username)))
+			out = append(out, approval(s, r, "The agent renews its own certificate"))
+		case slices.Contains(s.AutoApprove, r.CSR.Spec.Username) && !held(s, mc, r):
+			out = append(out, approval(s, r, fmt.Sprintf("%s may register clusters without a person", r.CSR.Spec.Username)))
 		}
 	}
 	judgeName(s, mc, duplicate)
-	for _, v := range d.Verdicts {
-		d.Events = append(d.Events, v.Event)
+	return out, waits
+}
+
+func approval(s State, r Request, why string) Verdict {
+	return answer(s, r, certificatesv1.CertificateApproved, Refusal{clusterv1.ReasonAutoApproved, why})
+}
+
+// refusals denies the open requests whose token is not good for them.
+func refusals(s State) []Verdict {
+	var out []Verdict
+	for _, r := range s.Requests {
+		if r.Fault == nil && r.Refusal.Reason != "" && !answered(r.CSR) {
+			out = append(out, answer(s, r, certificatesv1.CertificateDenied, r.Refusal))
+		}
 	}
-	return d
+	return out
+}
+
+// held tells whether a cluster has joined under the name, so that a request of
+// somebody who may register clusters is no longer enough: it could take over the
+// identity of a cluster that is only away. The agent that held the name last gets
+// a new certificate once the old one has ended; all else waits for a person.
+func held(s State, mc *clusterv1.ManagedCluster, r Request) bool {
+	if s.Alive {
+		return true
+	}
+	if apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionJoined) == nil {
+		return false
+	}
+	end, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires])
+	return mc.Annotations[clusterv1.AnnotationAgentName] != r.Agent.Name || err != nil || s.Now.Before(end)
+}
+
+// released is when the last certificate of a cluster ends whose holder asks for a
+// new one: until then the request is held.
+func released(s State, mc *clusterv1.ManagedCluster) time.Duration {
+	end, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires])
+	if err != nil || !end.After(s.Now) || !slices.ContainsFunc(s.Requests, func(r Request) bool {
+		return r.Fault == nil && r.Refusal.Reason == "" && !answered(r.CSR) && slices.Contains(s.AutoApprove, r.CSR.Spec.Username) &&
+			mc.Annotations[clusterv1.AnnotationAgentName] == r.Agent.Name
+	}) {
+		return 0
+	}
+	return end.Sub(s.Now)
 }
 
 // note keeps in annotations who got the last certificate, and until when it
 // lives; requests come oldest first, so the newest has the last word.
 func note(s State, mc *clusterv1.ManagedCluster) {
 	for _, r := range s.Requests {
-		if len(r.CSR.Status.Certificate) == 0 {
-			continue
-		}
-		issued, err := parseCertificate(r.CSR.Status.Certificate)
-		if err != nil || issued.Subject.CommonName != r.Agent.User() {
+		if r.Certificate == nil {
 			continue
 		}
 		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAgentName, r.Agent.Name)
-		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCertificateExpires, issued.NotAfter.UTC().Format(time.RFC3339))
+		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCertificateExpires, r.Certificate.End.UTC().Format(time.RFC3339))
 	}
-}
-
-func parseCertificate(raw []byte) (*x509.Certificate, error) {
-	block, _ := pem.Decode(raw)
-	if block == nil {
-		return nil, fmt.Errorf("reading an issued certificate: no PEM block")
-	}
-	return x509.ParseCertificate(block.Bytes)
-}
-
-func answered(csr *certificatesv1.CertificateSigningRequest) bool {
-	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
-		return c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied
-	})
-}
-
-// denied returns the reason of a denial, or empty.
-func denied(csr *certificatesv1.CertificateSigningRequest) string {
-	for _, c := range csr.Status.Conditions {
-		if c.Type == certificatesv1.CertificateDenied {
-			return c.Reason
-		}
-	}
-	return ""
 }
 
 func duplicateMessage(r Request, holder string) string {
@@ -143,14 +178,16 @@ func duplicateMessage(r Request, holder string) string {
 }
 
 // answer is the request with an approval or a denial added.
-func answer(s State, r Request, kind certificatesv1.RequestConditionType, reason, message string) Verdict {
+func answer(s State, r Request, kind certificatesv1.RequestConditionType, why Refusal) Verdict {
 	csr := r.CSR.DeepCopy()
+	csr.SetGroupVersionKind(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"))
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
-		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: metav1.NewTime(s.Now),
+		Type: kind, Status: corev1.ConditionTrue, Reason: why.Reason, Message: why.Message, LastUpdateTime: metav1.NewTime(s.Now),
 	})
-	event := reconcile.Event{Type: corev1.EventTypeNormal, Reason: "ManagedClusterCSRAutoApproved", Namespace: r.Agent.Cluster, Message: message}
+	event := reconcile.Event{Type: corev1.EventTypeNormal, Reason: "ManagedClusterCSRAutoApproved", Namespace: r.Agent.Cluster, Message: why.Message}
 	if kind == certificatesv1.CertificateDenied {
-		event.Type, event.Reason = corev1.EventTypeWarning, clusterv1.ReasonDuplicateClusterName
+		event.Type, event.Reason = corev1.EventTypeWarning, why.Reason
+		event.Message = fmt.Sprintf("Certificate request %s of agent %s was denied: %s", csr.Name, r.Agent.Name, why.Message)
 	}
 	return Verdict{CSR: csr, Event: event}
 }
@@ -158,19 +195,24 @@ func answer(s State, r Request, kind certificatesv1.RequestConditionType, reason
 // judgeName keeps the condition DuplicateClusterName: it stands while a request
 // that was denied for it is there.
 func judgeName(s State, mc *clusterv1.ManagedCluster, duplicate string) {
-	have := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDuplicateClusterName)
 	c := metav1.Condition{
 		Type: clusterv1.ConditionDuplicateClusterName, Status: metav1.ConditionTrue,
 		Reason: clusterv1.ReasonDuplicateClusterName, Message: duplicate, ObservedGeneration: mc.Generation,
 	}
 	if duplicate == "" {
-		if have == nil {
+		if apimeta.FindStatusCondition(mc.Status.Conditions, c.Type) == nil {
 			return
 		}
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, clusterv1.ReasonNoDuplicate, "One agent holds the name"
 	}
+	set(mc, c, s.Now)
+}
+
+// set writes a condition unless it says so already.
+func set(mc *clusterv1.ManagedCluster, c metav1.Condition, now time.Time) {
+	have := apimeta.FindStatusCondition(mc.Status.Conditions, c.Type)
 	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
 		return
 	}
-	reconcile.SetCondition(&mc.Status.Conditions, c, s.Now)
+	reconcile.SetCondition(&mc.Status.Conditions, c, now)
 }

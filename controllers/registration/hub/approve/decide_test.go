@@ -3,13 +3,6 @@
 package approve
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
 	"slices"
 	"testing"
 	"time"
@@ -20,22 +13,11 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-
-// certificate is one that was issued for the agent.
-func certificate(t *testing.T, cn string, end time.Time) []byte {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: cn}, NotAfter: end}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
 
 func open(agent string, mayRenew bool) Request {
 	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: "csr-" + agent}}
@@ -52,16 +34,21 @@ func answeredWith(agent string, kind certificatesv1.RequestConditionType, reason
 func TestDecide(t *testing.T) {
 	issued := func(agent string) Request {
 		r := answeredWith(agent, certificatesv1.CertificateApproved, "Test")
-		r.CSR.Status.Certificate = certificate(t, r.Agent.User(), now.Add(24*time.Hour))
+		r.Certificate = &Certificate{User: r.Agent.User(), End: now.Add(24 * time.Hour)}
 		return r
 	}
-	foreign := issued("a")
-	foreign.CSR.Status.Certificate = certificate(t, "somebody", now.Add(time.Hour))
-	rubbish := issued("a")
-	rubbish.CSR.Status.Certificate = []byte("rubbish")
+	faulty := open("b", true)
+	faulty.Fault = identity.ErrNoAgentRequest
+	refusedFor := open("a", true)
+	refusedFor.Refusal = Refusal{clusterv1.ReasonTokenForAnotherCluster, "it is for c2"}
+	unseen := open("a", true)
+	unseen.MayRenew, unseen.Waits = false, true
+	const ended = "2026-07-31T12:00:00Z"
 	for name, tc := range map[string]struct {
 		holder    string
 		alive     bool
+		joined    bool
+		expires   string
 		auto      []string
 		requests  []Request
 		have      []metav1.Condition
@@ -69,27 +56,45 @@ func TestDecide(t *testing.T) {
 		duplicate metav1.ConditionStatus
 		wantAgent string
 	}{
-		"no request":                                        {},
-		"a first request is left to a person":               {requests: []Request{open("a", false)}},
-		"a first request of a listed user is approved":      {auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, verdicts: map[string]string{"csr-a": "Approved"}},
-		"a renewal is approved":                             {holder: "a", alive: true, requests: []Request{open("a", true)}, verdicts: map[string]string{"csr-a": "Approved"}, wantAgent: "a"},
-		"an approved request is left alone":                 {requests: []Request{answeredWith("a", certificatesv1.CertificateApproved, "x")}},
-		"a denied request is left alone":                    {requests: []Request{answeredWith("a", certificatesv1.CertificateDenied, "x")}},
-		"who got the certificate holds the name":            {requests: []Request{issued("a")}, wantAgent: "a"},
-		"the newest certificate counts":                     {holder: "a", requests: []Request{issued("a"), issued("b")}, wantAgent: "b"},
-		"a certificate of somebody else does not":           {requests: []Request{foreign}},
-		"what is no certificate does not":                   {requests: []Request{rubbish}},
-		"another agent is denied while the holder lives":    {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{open("b", true)}, verdicts: map[string]string{"csr-b": "Denied"}, duplicate: "True", wantAgent: "a"},
-		"another agent is left to a person when it is away": {holder: "a", requests: []Request{open("b", false)}, wantAgent: "a"},
-		"a duplicate stands while its request is there":     {holder: "a", requests: []Request{answeredWith("b", certificatesv1.CertificateDenied, clusterv1.ReasonDuplicateClusterName)}, duplicate: "True", wantAgent: "a"},
-		"and ends with it":                                  {holder: "a", have: []metav1.Condition{{Type: clusterv1.ConditionDuplicateClusterName, Status: "True"}}, duplicate: "False", wantAgent: "a"},
+		"no request":                                     {},
+		"a first request is left to a person":            {requests: []Request{open("a", false)}},
+		"a first request of a listed user is approved":   {auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, verdicts: map[string]string{"csr-a": "Approved"}},
+		"a renewal is approved":                          {holder: "a", alive: true, requests: []Request{open("a", true)}, verdicts: map[string]string{"csr-a": "Approved"}, wantAgent: "a"},
+		"an approved request is left alone":              {requests: []Request{answeredWith("a", certificatesv1.CertificateApproved, "x")}},
+		"a denied request is left alone":                 {requests: []Request{answeredWith("a", certificatesv1.CertificateDenied, "x")}},
+		"who got the certificate holds the name":         {requests: []Request{issued("a")}, wantAgent: "a"},
+		"the newest certificate counts":                  {holder: "a", requests: []Request{issued("a"), issued("b")}, wantAgent: "b"},
+		"what has not the form is never answered":        {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{faulty}, wantAgent: "a"},
+		"a token that is not good denies, listed or not": {auto: []string{"bootstrap"}, requests: []Request{refusedFor}, verdicts: map[string]string{"csr-a": "Denied"}},
+		"what was not looked at waits":                   {auto: []string{"bootstrap"}, requests: []Request{unseen}},
+		"a name that was joined is not given away by a list": {
+			holder: "a", joined: true, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, wantAgent: "a"},
+		"not even to the same agent while its certificate lives": {
+			holder: "a", joined: true, expires: "2026-08-02T12:00:00Z", auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, wantAgent: "a"},
+		"but to it when that has ended": {
+			holder: "a", joined: true, expires: ended, auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, verdicts: map[string]string{"csr-a": "Approved"}, wantAgent: "a"},
+		"and not to another one then": {
+			holder: "a", joined: true, expires: ended, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, wantAgent: "a"},
+		"a holder that never joined does not hold": {
+			holder: "a", expires: ended, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, verdicts: map[string]string{"csr-b": "Approved"}, wantAgent: "a"},
+		"a cluster of another hub that is alive is held by somebody": {alive: true, auto: []string{"bootstrap"}, requests: []Request{open("a", false)}},
+		"another agent is denied while the holder lives":             {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{open("b", true)}, verdicts: map[string]string{"csr-b": "Denied"}, duplicate: "True", wantAgent: "a"},
+		"another agent is left to a person when it is away":          {holder: "a", requests: []Request{open("b", false)}, wantAgent: "a"},
+		"a duplicate stands while its request is there":              {holder: "a", requests: []Request{answeredWith("b", certificatesv1.CertificateDenied, clusterv1.ReasonDuplicateClusterName)}, duplicate: "True", wantAgent: "a"},
+		"and ends with it": {holder: "a", have: []metav1.Condition{{Type: clusterv1.ConditionDuplicateClusterName, Status: "True"}}, duplicate: "False", wantAgent: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
 			if tc.holder != "" {
 				mc.Annotations = map[string]string{clusterv1.AnnotationAgentName: tc.holder}
 			}
+			if tc.expires != "" {
+				mc.Annotations[clusterv1.AnnotationCertificateExpires] = tc.expires
+			}
 			mc.Status.Conditions = tc.have
+			if tc.joined {
+				mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionJoined, Status: "False"})
+			}
 			d := Decide(State{Cluster: mc, Requests: tc.requests, Alive: tc.alive, AutoApprove: tc.auto, Now: now})
 			got := map[string]string{}
 			for _, v := range d.Verdicts {

@@ -16,47 +16,74 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
+// maxLooks is how many open requests one pass asks the API server about, so
+// that the flood of one cluster does not hold up the others.
+const maxLooks = 16
+
 // gather reads the cluster and its requests from the caches. It asks the API
-// server one thing, live: whether the requester of an open renewal may renew.
+// server two things, live: whether the requester of an open renewal may renew,
+// and what the token of a request is that would be approved without a person.
 func (c *Controller) gather(ctx context.Context, name string) (State, error) {
-	s := State{AutoApprove: c.config.AutoApprove, Now: c.config.Clock.Now()}
+	s := State{AutoApprove: c.config.AutoApprove, Now: c.config.Clock.Now(), Requests: c.requests.Of(name)}
 	mc := &clusterv1.ManagedCluster{}
 	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, mc)
-	if apierrors.IsNotFound(err) {
-		return s, nil
-	}
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return s, fmt.Errorf("reading managedcluster %s: %w", name, err)
 	}
-	s.Cluster = mc
-	s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
-		c.config.Arrivals.Fresh(name, lease.Grace(mc))
-	list := &certificatesv1.CertificateSigningRequestList{}
-	if err := c.reader.List(ctx, list, client.MatchingLabels{clusterv1.LabelClusterName: name}); err != nil {
-		return s, fmt.Errorf("listing the certificate requests of cluster %s: %w", name, err)
+	if err == nil {
+		s.Cluster = mc
+		s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
+			c.config.Arrivals.Fresh(name, lease.Grace(mc))
 	}
-	for i := range list.Items {
-		csr := &list.Items[i]
-		agent, err := check(csr, name)
-		if err != nil {
+	looks := 0
+	// The newest come first: those that agents wait for.
+	for i := len(s.Requests) - 1; i >= 0; i-- {
+		r := &s.Requests[i]
+		if r.Fault != nil || answered(r.CSR) {
 			continue
 		}
-		r := Request{CSR: csr, Agent: agent}
-		if !answered(csr) && csr.Spec.Username == agent.User() {
-			if r.MayRenew, err = c.mayRenew(ctx, csr, name); err != nil {
-				return s, err
-			}
+		r.Refusal = judge(r.CSR, name, c.tokens.Get)
+		renewal, listed := r.CSR.Spec.Username == r.Agent.User(), slices.Contains(s.AutoApprove, r.CSR.Spec.Username)
+		if s.Cluster == nil || r.Refusal.Reason != "" || (!renewal && !listed) {
+			continue
 		}
-		s.Requests = append(s.Requests, r)
+		if looks++; looks > maxLooks {
+			r.Waits = true
+			continue
+		}
+		if err := c.look(ctx, r, renewal); err != nil {
+			return s, err
+		}
 	}
-	slices.SortFunc(s.Requests, inOrder)
 	return s, nil
+}
+
+// look asks the API server about one request.
+func (c *Controller) look(ctx context.Context, r *Request, renewal bool) (err error) {
+	if renewal {
+		r.MayRenew, err = c.mayRenew(ctx, r.CSR, r.Agent.Cluster)
+		return err
+	}
+	found := map[string]Token{}
+	for _, credential := range r.CSR.Spec.Extra[clusterv1.ExtraCredentialID] {
+		t, ok, err := c.live(ctx, credential)
+		if err != nil {
+			return err
+		}
+		if ok {
+			found[credential] = t
+		}
+	}
+	r.Refusal = judge(r.CSR, r.Agent.Cluster, func(credential string) (Token, bool) {
+		t, ok := found[credential]
+		return t, ok
+	})
+	return nil
 }
 
 // inOrder puts the oldest first. Requests of one second go by name: the last
@@ -66,43 +93,12 @@ func inOrder(a, b Request) int {
 	return cmp.Or(a.CSR.CreationTimestamp.Compare(b.CSR.CreationTimestamp.Time), strings.Compare(a.CSR.Name, b.CSR.Name))
 }
 
-// check tells whether the CSR is one of the cluster's agents for a client
-// certificate; others are not ours to answer.
-func check(csr *certificatesv1.CertificateSigningRequest, cluster string) (identity.Agent, error) {
-	if csr.Spec.SignerName != clusterv1.SignerName {
-		return identity.Agent{}, fmt.Errorf("signer %s: %w", csr.Spec.SignerName, identity.ErrNoAgentRequest)
-	}
-	allowed := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth}
-	for _, usage := range csr.Spec.Usages {
-		if !slices.Contains(allowed, usage) {
-			return identity.Agent{}, fmt.Errorf("usage %s: %w", usage, identity.ErrNoAgentRequest)
-		}
-	}
-	return identity.ParseRequest(csr.Spec.Request, cluster)
-}
-
 var reviews = authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews")
 
 // mayRenew asks whether the requester, with all that it was known by, may renew
 // the certificates of this cluster.
 func (c *Controller) mayRenew(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, cluster string) (bool, error) {
-	review := &authorizationv1.SubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
-		Spec: authorizationv1.SubjectAccessReviewSpec{
-			User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups,
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: clusterv1.RegisterGroup, Resource: "managedclusters", Subresource: clusterv1.SubresourceClientCertificates,
-				Verb: "renew", Name: cluster,
-			},
-		},
-	}
-	for key, values := range csr.Spec.Extra {
-		if review.Spec.Extra == nil {
-			review.Spec.Extra = map[string]authorizationv1.ExtraValue{}
-		}
-		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
-	}
-	u, err := typed.ToUnstructured(review)
+	u, err := typed.ToUnstructured(review(csr, cluster))
 	if err != nil {
 		return false, err
 	}
@@ -115,4 +111,25 @@ func (c *Controller) mayRenew(ctx context.Context, csr *certificatesv1.Certifica
 		return false, err
 	}
 	return got.Status.Allowed, nil
+}
+
+// review is the question of mayRenew (registration.md 5.3, 15 number 6).
+func review(csr *certificatesv1.CertificateSigningRequest, cluster string) *authorizationv1.SubjectAccessReview {
+	out := &authorizationv1.SubjectAccessReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: csr.Spec.Username, UID: csr.Spec.UID, Groups: csr.Spec.Groups,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Group: clusterv1.RegisterGroup, Resource: "managedclusters", Subresource: clusterv1.SubresourceClientCertificates,
+				Verb: "renew", Name: cluster,
+			},
+		},
+	}
+	for key, values := range csr.Spec.Extra {
+		if out.Spec.Extra == nil {
+			out.Spec.Extra = map[string]authorizationv1.ExtraValue{}
+		}
+		out.Spec.Extra[key] = authorizationv1.ExtraValue(values)
+	}
+	return out
 }

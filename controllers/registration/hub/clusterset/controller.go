@@ -4,8 +4,6 @@ package clusterset
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"reflect"
 	"sync"
 	"time"
@@ -15,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
@@ -24,12 +22,17 @@ import (
 // Name is the loop's id.
 const Name = "clusterset.members"
 
+// settle is how long changes of clusters are gathered before a set is counted.
+const settle = 100 * time.Millisecond
+
 // Config of the loop.
 type Config struct {
 	// Client writes.
 	Client dynamic.Interface
 	// Clock tells the time of conditions.
 	Clock clock.PassiveClock
+	// Index knows the members of sets.
+	Index *membership.Index
 	// Own is the gate DefaultClusterSet: keep the sets default and global.
 	Own bool
 }
@@ -51,16 +54,9 @@ func Register(m *manager.Manager, c Config) {
 		config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
 		queue: reconcile.NewQueue(Name), written: map[string]time.Time{},
 	}
-	manager.Watch(m, &clusterv1beta2.ManagedClusterSet{}, func(old, current *clusterv1beta2.ManagedClusterSet) {
-		if current == nil {
-			current = old
-		}
-		controller.add(current.Name)
-	})
-	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
-		if old == nil || current == nil || !maps.Equal(old.Labels, current.Labels) {
-			controller.addAll()
-		}
+	c.Index.Listen(membership.Listener{
+		Object: controller.add,
+		Member: func(set, _ string) { controller.queue.AddAfter(reconcile.Key{Name: set}, settle) },
 	})
 	m.AddTask(func(ctx context.Context) error {
 		controller.add(clusterv1beta2.DefaultClusterSet)
@@ -73,51 +69,40 @@ func Register(m *manager.Manager, c Config) {
 
 func (c *Controller) add(set string) { c.queue.Add(reconcile.Key{Name: set}) }
 
-// addAll wakes every set, a moment later, so that many changes of clusters make
-// one count. The key without a name stands for all sets.
-func (c *Controller) addAll() { c.queue.AddAfter(reconcile.Key{}, settle) }
-
-// settle is how long changes of clusters are gathered before sets are counted.
-const settle = 100 * time.Millisecond
-
+// lastWrite is when the count of a set was written last; note sets it, and
+// forgets a set that is gone when there is no time.
 func (c *Controller) lastWrite(set string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.written[set]
 }
 
-// Reconcile brings one set, or for the empty key the counts of all, in step.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	if key.Name == "" {
-		return reconcile.Result{}, c.fanOut(ctx)
+func (c *Controller) note(set string, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at.IsZero() {
+		delete(c.written, set)
+	} else {
+		c.written[set] = at
 	}
+}
+
+// Reconcile brings one set in step.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	state, err := c.gather(ctx, key.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	plan := Decide(state)
 	before := state.Set
 	if before == nil {
+		c.note(key.Name, time.Time{})
 		before = &clusterv1beta2.ManagedClusterSet{
 			TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta2.GroupVersion.String(), Kind: "ManagedClusterSet"},
 			ObjectMeta: metav1.ObjectMeta{Name: key.Name},
 		}
-	}
-	plan := Decide(state)
-	if set, ok := plan.Object.(*clusterv1beta2.ManagedClusterSet); ok && !reflect.DeepEqual(set.Status, state.Set.Status) {
-		c.mu.Lock()
-		c.written[key.Name] = state.Now
-		c.mu.Unlock()
+	} else if set, ok := plan.Object.(*clusterv1beta2.ManagedClusterSet); ok && !reflect.DeepEqual(set.Status, before.Status) {
+		c.note(key.Name, state.Now)
 	}
 	return c.exec.Execute(ctx, before, plan)
-}
-
-func (c *Controller) fanOut(ctx context.Context) error {
-	sets := &clusterv1beta2.ManagedClusterSetList{}
-	if err := c.reader.List(ctx, sets, manager.NotCopied); err != nil {
-		return fmt.Errorf("listing managedclustersets: %w", err)
-	}
-	for i := range sets.Items {
-		c.add(sets.Items[i].Name)
-	}
-	return nil
 }

@@ -4,14 +4,12 @@ package clusterset
 
 import (
 	"fmt"
-	"reflect"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -44,7 +42,7 @@ func Decide(s State) reconcile.Plan {
 		if !s.Own {
 			return reconcile.Plan{}
 		}
-		return reconcile.Plan{Apply: []reconcile.Apply{{Object: own(s.Name)}}}
+		return reconcile.Plan{Apply: []reconcile.Apply{{Object: own(s.Name), Create: true}}}
 	}
 	if s.Set.DeletionTimestamp != nil {
 		return reconcile.Plan{}
@@ -54,32 +52,48 @@ func Decide(s State) reconcile.Plan {
 		wanted := own(s.Name).Spec.ClusterSelector
 		if !sameSelector(set.Spec.ClusterSelector, wanted) {
 			set.Spec.ClusterSelector = wanted
+			// What the set selects is counted when the right selector is there.
+			return reconcile.Plan{Object: set}
 		}
 	}
 	plan := reconcile.Plan{Object: set}
 	c := empty(s)
 	have := apimeta.FindStatusCondition(set.Status.Conditions, c.Type)
 	switch {
-	case have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message:
-	case have != nil && have.Status == c.Status && have.Reason == c.Reason && s.Now.Before(s.Written.Add(recount)):
+	case have != nil && same(*have, c):
+	case have != nil && have.ObservedGeneration == c.ObservedGeneration && have.Status == c.Status && have.Reason == c.Reason &&
+		s.Now.Before(s.Written.Add(recount)):
 		plan.RequeueAfter = s.Written.Add(recount).Sub(s.Now)
 	default:
-		c.ObservedGeneration = set.Generation
 		reconcile.SetCondition(&set.Status.Conditions, c, s.Now)
 	}
 	return plan
 }
 
+func same(a, b metav1.Condition) bool {
+	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
+}
+
 func empty(s State) metav1.Condition {
-	c := metav1.Condition{Type: clusterv1beta2.ConditionClusterSetEmpty, Status: metav1.ConditionTrue, Reason: clusterv1beta2.ReasonNoClusterMatched}
+	c := metav1.Condition{
+		Type: clusterv1beta2.ConditionClusterSetEmpty, Status: metav1.ConditionTrue, Reason: clusterv1beta2.ReasonNoClusterMatched,
+		ObservedGeneration: s.Set.Generation,
+	}
+	selector := s.Set.Spec.ClusterSelector
+	byLabels := selector.SelectorType == clusterv1beta2.SelectorTypeLabelSelector
 	switch {
 	case s.Invalid != nil:
-		c.Message = "The selector cannot be used: " + s.Invalid.Error()
+		c.Message = "The selector cannot be used, so no ManagedCluster is selected: " + s.Invalid.Error()
+	case s.Members == 0 && byLabels && selector.LabelSelector == nil:
+		c.Message = "No ManagedCluster selected: spec.clusterSelector.labelSelector is missing; {} selects every cluster"
 	case s.Members == 0:
 		c.Message = "No ManagedCluster selected"
 	default:
 		c.Status, c.Reason = metav1.ConditionFalse, clusterv1beta2.ReasonClustersSelected
 		c.Message = fmt.Sprintf("%d ManagedClusters selected", s.Members)
+	}
+	if !byLabels && s.Invalid == nil && selector.LabelSelector != nil {
+		c.Message += "; spec.clusterSelector.labelSelector is not used, because selectorType is ExclusiveClusterSetLabel"
 	}
 	return c
 }
@@ -100,23 +114,5 @@ func own(name string) *clusterv1beta2.ManagedClusterSet {
 }
 
 func sameSelector(a, b clusterv1beta2.ManagedClusterSelector) bool {
-	return a.SelectorType == b.SelectorType && reflect.DeepEqual(a.LabelSelector, b.LabelSelector)
-}
-
-// Member returns a function that tells whether a cluster with these labels is
-// in the set.
-func Member(set *clusterv1beta2.ManagedClusterSet) (func(clusterLabels map[string]string) bool, error) {
-	s := set.Spec.ClusterSelector
-	switch s.SelectorType {
-	case "", clusterv1beta2.SelectorTypeExclusiveClusterSetLabel:
-		return func(l map[string]string) bool { return l[clusterv1.LabelClusterSet] == set.Name }, nil
-	case clusterv1beta2.SelectorTypeLabelSelector:
-		selector, err := metav1.LabelSelectorAsSelector(s.LabelSelector)
-		if err != nil {
-			return nil, fmt.Errorf("reading spec.clusterSelector.labelSelector: %w", err)
-		}
-		return func(l map[string]string) bool { return selector.Matches(labels.Set(l)) }, nil
-	default:
-		return nil, fmt.Errorf("spec.clusterSelector.selectorType %q is not known", s.SelectorType)
-	}
+	return a.SelectorType == b.SelectorType && apiequality.Semantic.DeepEqual(a.LabelSelector, b.LabelSelector)
 }

@@ -11,7 +11,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
@@ -30,6 +29,8 @@ func TestOwnSetsAreMadeAndPutRight(t *testing.T) {
 		changed.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 		got := Decide(State{Set: changed, Name: name, Own: true, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
 		require.Equal(t, made.Spec.ClusterSelector, got.Spec.ClusterSelector)
+		require.Empty(t, got.Status.Conditions, "what the wrong selector selects is not told")
+		require.True(t, plan.Apply[0].Create, "a set that a user makes meanwhile is not taken over")
 		require.Equal(t, "stays", got.Labels["mine"])
 
 		changed.Annotations = map[string]string{clusterv1beta2.AnnotationAutoUpdate: "false"}
@@ -61,6 +62,28 @@ func TestASetTellsWhetherItIsEmpty(t *testing.T) {
 	}
 }
 
+func TestANewGenerationIsObserved(t *testing.T) {
+	set := own("default")
+	set.Generation = 4
+	first := Decide(State{Set: set, Name: "default", Members: 1, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
+	require.EqualValues(t, 4, first.Status.Conditions[0].ObservedGeneration)
+	first.Generation = 5
+	again := Decide(State{Set: first, Name: "default", Members: 1, Written: now, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
+	require.EqualValues(t, 5, again.Status.Conditions[0].ObservedGeneration)
+	require.Equal(t, first.Status.Conditions[0].LastTransitionTime, again.Status.Conditions[0].LastTransitionTime)
+}
+
+func TestASelectorThatIsNotUsedIsTold(t *testing.T) {
+	set := own("mine")
+	set.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{}
+	message := func(set *clusterv1beta2.ManagedClusterSet) string {
+		return Decide(State{Set: set, Name: "mine", Now: now}).Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions[0].Message
+	}
+	require.Contains(t, message(set), "labelSelector is not used")
+	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.SelectorTypeLabelSelector}
+	require.Contains(t, message(set), "{} selects every cluster")
+}
+
 func TestCountsAreNotWrittenAtEveryChange(t *testing.T) {
 	set := own("default")
 	first := Decide(State{Set: set, Name: "default", Members: 1, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
@@ -80,36 +103,4 @@ func TestASetThatGoesOrIsAnothersIsLeftAlone(t *testing.T) {
 	set.DeletionTimestamp = &metav1.Time{Time: now}
 	require.Nil(t, Decide(State{Set: set, Name: "mine", Now: now}).Object)
 	require.Empty(t, Decide(State{Name: "mine", Now: now}).Apply)
-}
-
-func TestMember(t *testing.T) {
-	labelled := map[string]string{clusterv1.LabelClusterSet: "mine", "a": "b"}
-	selecting := func(kind clusterv1beta2.SelectorType, selector *metav1.LabelSelector) *clusterv1beta2.ManagedClusterSet {
-		set := own("mine")
-		set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: kind, LabelSelector: selector}
-		return set
-	}
-	for name, tc := range map[string]struct {
-		set  *clusterv1beta2.ManagedClusterSet
-		want bool
-		fail bool
-	}{
-		"by the set's label":             {selecting(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel, nil), true, false},
-		"by the set's label, older form": {selecting("", nil), true, false},
-		"no selector selects none":       {selecting(clusterv1beta2.SelectorTypeLabelSelector, nil), false, false},
-		"an empty selector selects all":  {selecting(clusterv1beta2.SelectorTypeLabelSelector, &metav1.LabelSelector{}), true, false},
-		"by labels":                      {selecting(clusterv1beta2.SelectorTypeLabelSelector, &metav1.LabelSelector{MatchLabels: map[string]string{"a": "c"}}), false, false},
-		"a selector that is none": {selecting(clusterv1beta2.SelectorTypeLabelSelector, &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Likes"}},
-		}), false, true},
-		"an unknown type": {selecting("Other", nil), false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			member, err := Member(tc.set)
-			require.Equal(t, tc.fail, err != nil)
-			if err == nil {
-				require.Equal(t, tc.want, member(labelled))
-			}
-		})
-	}
 }

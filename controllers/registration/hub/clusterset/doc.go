@@ -6,8 +6,10 @@
 // It owns spec.clusterSelector of those two sets (gate DefaultClusterSet, on by
 // default), unless their annotation autoupdate is "false", and the condition
 // ClusterSetEmpty of all sets. Labels, annotations and managed namespaces are
-// the users'. Counts are renewed at most every ten seconds a set while clusters
-// come and go, so that a wave of registrations is not a wave of writes.
+// the users'. A selector that cannot be used selects nothing, and the condition
+// names the field and how to mend it. Counts are renewed at most every ten
+// seconds a set while clusters come and go, so that a wave of registrations is
+// not a wave of writes. Members are counted by package membership.
 //
 // Contract: registration.md 5.6.
 package clusterset

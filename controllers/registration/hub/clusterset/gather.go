@@ -9,12 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
-// gather reads one set and counts its members.
+// gather reads one set from the cache and its size from the index.
 func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	s := State{Name: name, Own: c.config.Own && isOwn(name), Now: c.config.Clock.Now(), Written: c.lastWrite(name)}
 	set := &clusterv1beta2.ManagedClusterSet{}
@@ -26,19 +24,7 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		return s, fmt.Errorf("reading managedclusterset %s: %w", name, err)
 	}
 	s.Set = set
-	member, invalid := Member(set)
-	if s.Invalid = invalid; s.Invalid != nil {
-		return s, nil //nolint:nilerr // a bad selector is the set's condition, not a fault of this pass
-	}
-	clusters := &clusterv1.ManagedClusterList{}
-	if err := c.reader.List(ctx, clusters, manager.NotCopied); err != nil {
-		return s, fmt.Errorf("counting the members of set %s: %w", name, err)
-	}
-	for i := range clusters.Items {
-		if member(clusters.Items[i].Labels) {
-			s.Members++
-		}
-	}
+	s.Members, s.Invalid = c.config.Index.Size(name)
 	return s, nil
 }
 

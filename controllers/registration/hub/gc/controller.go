@@ -4,14 +4,17 @@ package gc
 
 import (
 	"context"
+	"errors"
 	"reflect"
-	"sync"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
@@ -31,85 +34,90 @@ type Config struct {
 	// Clean is the gate ResourceCleanup. Without it clusters get no finalizer,
 	// and those that have it lose it.
 	Clean bool
+	// Order is what is removed with a cluster, one resource after the other;
+	// empty means DefaultOrder. Rights on other resources than those are up to
+	// who configures them.
+	Order []schema.GroupVersionResource
 }
 
 // Controller is the loop.
 type Controller struct {
+	config Config
 	reader client.Reader
-	clock  clock.PassiveClock
-	clean  bool
 	exec   *reconcile.Executor
 
-	mu sync.Mutex
-	// vanished are clusters that went while this process looked on, with their
-	// finalizers stripped or not. Only what those leave is removed: works may
-	// also stand in a namespace whose cluster has not come yet.
-	vanished map[string]bool
+	// complete tells whether the caches show all that a namespace holds of a kind.
+	complete func(ctx context.Context, example client.Object, namespace string) (bool, error)
+
+	farewells farewells
 }
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
-	controller := &Controller{reader: m.Reader(), clock: c.Clock, clean: c.Clean, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), vanished: map[string]bool{}}
+	if len(c.Order) == 0 {
+		c.Order = DefaultOrder()
+	}
+	controller := &Controller{
+		config: c, reader: m.Reader(), complete: m.Complete, exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
+	}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) { queue.Add(reconcile.Key{Name: cluster}) }
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		switch {
 		case current == nil:
-			controller.mark(old.Name, true)
+			controller.farewells.went(old.Name, old.UID)
 			add(old.Name)
 		case old == nil:
-			controller.mark(current.Name, false)
-			add(current.Name)
+			controller.farewells.came(current.Name, current.UID)
+			if current.DeletionTimestamp != nil || c.Clean != slices.Contains(current.Finalizers, clusterv1.FinalizerResourceCleanup) {
+				add(current.Name)
+			}
 		case current.DeletionTimestamp != nil || !reflect.DeepEqual(old.Finalizers, current.Finalizers):
 			add(current.Name)
 		}
 	})
-	for _, kind := range order {
-		manager.Watch(m, manager.Metadata(kind), func(old, current *metav1.PartialObjectMetadata) {
-			// What is added to a cluster that goes, or is gone, goes too.
-			if old == nil {
-				add(current.Namespace)
-			} else if current == nil || (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil) {
-				add(old.Namespace)
-			}
-		})
-	}
+	manager.Watch(m, &addonhealth.AddOn{}, func(old, current *addonhealth.AddOn) {
+		left(add, old, current, old == nil, current == nil)
+	})
+	manager.Watch(m, manager.Metadata(ManifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
+		left(add, old, current, old == nil, current == nil)
+	})
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
 }
 
-// mark notes whether the cluster of that name went.
-func (c *Controller) mark(name string, gone bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if gone {
-		c.vanished[name] = true
-	} else {
-		delete(c.vanished, name)
+// left wakes the loop for an object that was added, that goes or that is gone:
+// what is added to a cluster that goes, goes too.
+func left(add func(string), old, current metav1.Object, added, gone bool) {
+	switch {
+	case added:
+		add(current.GetNamespace())
+	case gone, (old.GetDeletionTimestamp() == nil) != (current.GetDeletionTimestamp() == nil):
+		add(old.GetNamespace())
 	}
-}
-
-func (c *Controller) isVanished(name string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.vanished[name]
 }
 
 // Reconcile removes what is next, or lets the cluster go.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	state, err := c.gather(ctx, key.Name)
+	known := c.farewells.of(key.Name)
+	state, err := c.gather(ctx, key.Name, known)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	nothing := state.Fault == nil && !state.Behind && empty(state.Groups)
 	before := state.Cluster
-	if before == nil {
-		if !state.Owned || empty(state.Groups) {
-			// What comes from now on waits for the next cluster of the name.
-			c.mark(key.Name, false)
+	switch {
+	case before == nil:
+		if known.gone && (!state.Owned || nothing) {
+			c.farewells.forget(key.Name, known.cluster)
 		}
 		before = &clusterv1.ManagedCluster{
 			TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"},
 			ObjectMeta: metav1.ObjectMeta{Name: key.Name},
 		}
+	case before.DeletionTimestamp != nil:
+		// Before the cluster is let go: it may be gone the next moment.
+		c.farewells.note(key.Name, before.UID, func(f *farewell) { f.clear = nothing })
 	}
-	return c.exec.Execute(ctx, before, Decide(state))
+	result, err := c.exec.Execute(ctx, before, Decide(state))
+	return result, errors.Join(state.Fault, err)
 }

@@ -37,6 +37,9 @@ type Group struct {
 	Resource schema.GroupVersionResource
 	// Items are the objects.
 	Items []Item
+	// Watched is true when the loop is woken by each change of them; others are
+	// looked at again after a time.
+	Watched bool
 }
 
 // State is everything that a decision needs.
@@ -47,14 +50,28 @@ type State struct {
 	Name string
 	// Clean is the gate ResourceCleanup.
 	Clean bool
-	// Groups are the resources to remove, in their order.
+	// Groups are the resources to remove, in their order, up to the first of
+	// which something is left.
 	Groups []Group
-	// Owned is true when a cluster of the name was seen to go and the namespace
-	// was its own.
+	// Fault is what kept a resource from being listed; nothing behind it is
+	// removed, and the cluster stays.
+	Fault error
+	// Behind is true when the namespace holds what the caches do not show yet;
+	// nothing is removed until they do, and the cluster stays.
+	Behind bool
+	// Owned is true when a cluster of the name went that may have left something,
+	// and the namespace was its own.
 	Owned bool
 	// Now is the time of the decision.
 	Now time.Time
 }
+
+// lookAgain is how long a resource that is not watched is left alone.
+const lookAgain = 5 * time.Second
+
+// catchUp is how long caches are given that are behind, unless what they lacked
+// comes before.
+const catchUp = time.Second
 
 // Decide is pure.
 func Decide(s State) reconcile.Plan {
@@ -65,8 +82,7 @@ func Decide(s State) reconcile.Plan {
 		if !s.Owned {
 			return reconcile.Plan{}
 		}
-		deletes, _ := next(s)
-		return reconcile.Plan{Delete: deletes}
+		return next(s).plan()
 	}
 	mc := s.Cluster.DeepCopy()
 	if mc.DeletionTimestamp == nil {
@@ -75,23 +91,28 @@ func Decide(s State) reconcile.Plan {
 		}
 		return reconcile.Plan{Object: mc}
 	}
+	n := next(s)
+	plan := n.plan()
 	if !slices.Contains(mc.Finalizers, clusterv1.FinalizerResourceCleanup) {
-		return reconcile.Plan{}
+		// Others hold it: what was made for it meanwhile must not hold those.
+		return plan
 	}
-	deletes, remaining := next(s)
-	plan := reconcile.Plan{Object: mc, Delete: deletes, OnFailure: &metav1.Condition{
+	plan.Object = mc
+	plan.OnFailure = &metav1.Condition{
 		Type: clusterv1.ConditionDeleting, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonDeletingError,
 		Message: "What belongs to the cluster cannot be deleted:",
-	}}
-	condition := metav1.Condition{Type: clusterv1.ConditionDeleting, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonNoResource, Message: "Nothing of the cluster is left"}
-	if remaining != "" {
-		condition = metav1.Condition{Type: clusterv1.ConditionDeleting, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonResourceRemaining, Message: remaining}
-	} else {
+	}
+	condition := metav1.Condition{Type: clusterv1.ConditionDeleting, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonResourceRemaining, Message: n.remaining}
+	switch {
+	case s.Fault != nil:
+		condition.Reason, condition.Message = clusterv1.ReasonDeletingError, "What belongs to the cluster cannot be deleted: "+s.Fault.Error()
+	case n.remaining == "":
+		// The last word is not written: the object goes with it.
 		mc.Finalizers = slices.DeleteFunc(mc.Finalizers, func(f string) bool { return f == clusterv1.FinalizerResourceCleanup })
+		return plan
 	}
 	have := apimeta.FindStatusCondition(mc.Status.Conditions, condition.Type)
-	// The last word is not written: the object goes with it.
-	if remaining != "" && (have == nil || have.Reason != condition.Reason || have.Message != condition.Message) {
+	if have == nil || have.Reason != condition.Reason || have.Message != condition.Message {
 		reconcile.SetCondition(&mc.Status.Conditions, condition, s.Now)
 	}
 	return plan
@@ -107,9 +128,29 @@ func release(s State) reconcile.Plan {
 	return reconcile.Plan{Object: mc}
 }
 
-// next returns what to delete now, and what is left in words; both are empty
-// when nothing is.
-func next(s State) ([]reconcile.Target, string) {
+// step is what to delete now, and what is left in words; both are empty when
+// nothing is.
+type step struct {
+	deletes   []reconcile.Target
+	remaining string
+	// again is when to look again; zero waits for an event.
+	again time.Duration
+}
+
+func (n step) plan() reconcile.Plan {
+	return reconcile.Plan{Delete: n.deletes, RequeueAfter: n.again}
+}
+
+// next is the first group of which something is left: of that, what has the
+// lowest priority goes, and the rest waits until it is gone.
+func next(s State) step {
+	if s.Fault != nil {
+		// What the caches show may not be all, and then not the first to go.
+		return step{}
+	}
+	if s.Behind {
+		return step{remaining: "it is being looked up what belongs to the cluster", again: catchUp}
+	}
 	for _, g := range s.Groups {
 		if len(g.Items) == 0 {
 			continue
@@ -121,15 +162,18 @@ func next(s State) ([]reconcile.Target, string) {
 				pending++
 			}
 		}
-		var out []reconcile.Target
+		n := step{remaining: fmt.Sprintf("%d %s are left, %d of them wait for their finalizers", len(g.Items), g.Resource.Resource, pending)}
+		if !g.Watched {
+			n.again = lookAgain
+		}
 		for _, item := range g.Items {
 			if !item.Deleting && priority(item.Priority) == lowest {
-				out = append(out, reconcile.Target{Resource: g.Resource, Namespace: s.Name, Name: item.Name, UID: item.UID})
+				n.deletes = append(n.deletes, reconcile.Target{Resource: g.Resource, Namespace: s.Name, Name: item.Name, UID: item.UID})
 			}
 		}
-		return out, fmt.Sprintf("%d %s are left, %d of them wait for their finalizers", len(g.Items), g.Resource.Resource, pending)
+		return n
 	}
-	return nil, ""
+	return step{}
 }
 
 // empty tells whether nothing is left.

@@ -3,15 +3,16 @@
 package gc
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -25,7 +26,8 @@ func cluster(deleting bool, finalizers ...string) *clusterv1.ManagedCluster {
 }
 
 func groups(addons, works []Item) []Group {
-	return []Group{{Resource: reconcile.ResourceOf(AddOnKind), Items: addons}, {Resource: reconcile.ResourceOf(ManifestWorkKind), Items: works}}
+	order := DefaultOrder()
+	return []Group{{Resource: order[0], Items: addons, Watched: true}, {Resource: order[1], Items: works, Watched: true}}
 }
 
 func TestDecide(t *testing.T) {
@@ -35,11 +37,15 @@ func TestDecide(t *testing.T) {
 		wantDelete  []string
 		wantMessage string
 		wantFinal   []string
+		wantAgain   time.Duration
 	}{
 		"a living cluster gets the finalizer":         {state: State{Cluster: cluster(false, "x")}, wantFinal: []string{"x", f}},
 		"a living cluster with the finalizer is left": {state: State{Cluster: cluster(false, f)}, wantFinal: []string{f}},
-		"a cluster that goes without it is not ours":  {state: State{Cluster: cluster(true, "x")}},
-		"nothing is left: the cluster goes":           {state: State{Cluster: cluster(true, f, "x"), Groups: groups(nil, nil)}, wantFinal: []string{"x"}},
+		"a cluster that goes without it is not ours":  {state: State{Cluster: cluster(true, "x"), Groups: groups(nil, nil)}},
+		"but what belongs to it goes": {
+			state: State{Cluster: cluster(true, "x"), Groups: groups(nil, []Item{{Name: "w"}})}, wantDelete: []string{"manifestworks c1/w"},
+		},
+		"nothing is left: the cluster goes": {state: State{Cluster: cluster(true, f, "x"), Groups: groups(nil, nil)}, wantFinal: []string{"x"}},
 		"add-ons go before works": {
 			state:      State{Cluster: cluster(true, f), Groups: groups([]Item{{Name: "a"}}, []Item{{Name: "w"}})},
 			wantDelete: []string{"managedclusteraddons c1/a"}, wantMessage: "1 managedclusteraddons are left, 0 of them wait for their finalizers", wantFinal: []string{f},
@@ -55,6 +61,12 @@ func TestDecide(t *testing.T) {
 			state:       State{Cluster: cluster(true, f), Groups: groups(nil, []Item{{Name: "first", Deleting: true}, {Name: "second", Priority: "20"}})},
 			wantMessage: "2 manifestworks are left, 1 of them wait", wantFinal: []string{f},
 		},
+		"nothing is removed before all is seen": {
+			state:       State{Cluster: cluster(true, f), Behind: true, Groups: groups(nil, []Item{{Name: "w"}})},
+			wantMessage: "it is being looked up", wantFinal: []string{f}, wantAgain: catchUp,
+		},
+		"nor is a cluster let go before":                  {state: State{Cluster: cluster(true, f), Behind: true, Groups: groups(nil, nil)}, wantMessage: "it is being looked up", wantFinal: []string{f}, wantAgain: catchUp},
+		"a vanished cluster is looked up too":             {state: State{Owned: true, Behind: true, Groups: groups(nil, nil)}, wantAgain: catchUp},
 		"a vanished cluster's objects go":                 {state: State{Owned: true, Groups: groups(nil, []Item{{Name: "w"}})}, wantDelete: []string{"manifestworks c1/w"}},
 		"objects of a cluster that has not come yet stay": {state: State{Groups: groups(nil, []Item{{Name: "w"}})}},
 	} {
@@ -66,6 +78,7 @@ func TestDecide(t *testing.T) {
 				got = append(got, d.String())
 			}
 			require.Equal(t, tc.wantDelete, got)
+			require.Equal(t, tc.wantAgain, plan.RequeueAfter)
 			mc, ok := plan.Object.(*clusterv1.ManagedCluster)
 			require.Equal(t, tc.wantFinal != nil, ok)
 			if !ok {
@@ -88,4 +101,46 @@ func TestWithoutTheGateClustersAreNotHeld(t *testing.T) {
 	require.Nil(t, Decide(State{Owned: true, Groups: groups(nil, []Item{{Name: "w"}})}).Delete)
 	plan := Decide(State{Cluster: cluster(true, clusterv1.FinalizerResourceCleanup, "x")})
 	require.Equal(t, []string{"x"}, plan.Object.(*clusterv1.ManagedCluster).Finalizers)
+}
+
+func TestWhatCannotBeListedKeepsTheClusterAndSaysSo(t *testing.T) {
+	const f = clusterv1.FinalizerResourceCleanup
+	plan := Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, f), Groups: groups(nil, nil), Fault: errors.New("forbidden")})
+	mc := plan.Object.(*clusterv1.ManagedCluster)
+	require.Equal(t, []string{f}, mc.Finalizers)
+	c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDeleting)
+	require.Equal(t, clusterv1.ReasonDeletingError, c.Reason)
+	require.Contains(t, c.Message, "forbidden")
+}
+
+func TestNothingIsDeletedWhereWhatThereIsCannotBeKnown(t *testing.T) {
+	shown := groups(nil, []Item{{Name: "w"}})
+	fault := errors.New("too many requests")
+	going := Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, clusterv1.FinalizerResourceCleanup), Groups: shown, Fault: fault})
+	require.Empty(t, going.Delete)
+	require.Equal(t, []string{clusterv1.FinalizerResourceCleanup}, going.Object.(*clusterv1.ManagedCluster).Finalizers)
+	require.Empty(t, Decide(State{Name: "c1", Clean: true, Now: now, Owned: true, Groups: shown, Fault: fault}).Delete)
+	require.NotEmpty(t, Decide(State{Name: "c1", Clean: true, Now: now, Owned: true, Groups: shown}).Delete)
+}
+
+func TestAResourceThatIsNotWatchedIsLookedAtAgain(t *testing.T) {
+	other := Group{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Items: []Item{{Name: "x", Deleting: true}}}
+	plan := Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, clusterv1.FinalizerResourceCleanup), Groups: []Group{other}})
+	require.Equal(t, lookAgain, plan.RequeueAfter)
+	other.Watched = true
+	plan = Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, clusterv1.FinalizerResourceCleanup), Groups: []Group{other}})
+	require.Zero(t, plan.RequeueAfter)
+}
+
+func TestParseOrder(t *testing.T) {
+	order, bad := ParseOrder([]string{
+		"/v1/configmaps", "addon.open-cluster-management.io/v1beta1/managedclusteraddons", "manifestworks", "a/b", "a//c", "a/b/", "a/b/c/d", "",
+		"addon.open-cluster-management.io/v1alpha1/managedclusteraddons", "example.com/v1/things",
+	})
+	require.Equal(t, []schema.GroupVersionResource{
+		{Version: "v1", Resource: "configmaps"}, DefaultOrder()[0], {Group: "example.com", Version: "v1", Resource: "things"},
+	}, order)
+	require.Len(t, bad, 7)
+	require.ErrorContains(t, bad[0], `"manifestworks" is not of the form group/version/resource`)
+	require.ErrorContains(t, bad[6], "twice")
 }

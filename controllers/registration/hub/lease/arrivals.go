@@ -26,20 +26,26 @@ const pageSize = 500
 
 // Beat is what is known of a cluster's lease.
 type Beat struct {
-	// Renewed is the renewTime that the lease shows.
+	// Renewed is the renewTime that the lease shows; zero when it shows none.
 	Renewed time.Time
 	// Arrived is when the hub saw that renewTime first.
 	Arrived time.Time
 	// First is true while no renewal was seen since this process started.
 	First bool
+	// Away is how long before this sight there was no hub, and perhaps no API
+	// server to renew at; zero unless First.
+	Away time.Duration
 }
 
 // Last is when the cluster counts as last heard of. The first sight after a
 // start counts as an arrival, unless the renewal it shows is older than the
-// grace time.
+// grace time; the time without a hub does not count, or an outage of the API
+// server would make a whole fleet Unknown when it ends. A lease that shows no
+// renewal counts from its sight.
 func (b Beat) Last(grace time.Duration) time.Time {
-	if b.First && b.Arrived.Sub(b.Renewed) > grace {
-		return b.Renewed
+	heard := b.Renewed.Add(b.Away)
+	if b.First && !b.Renewed.IsZero() && b.Arrived.Sub(heard) > grace {
+		return heard
 	}
 	return b.Arrived
 }
@@ -48,6 +54,7 @@ func (b Beat) Last(grace time.Duration) time.Time {
 // the leases of all clusters. Its methods are safe for concurrent use.
 type Arrivals struct {
 	clock      clock.PassiveClock
+	away       time.Duration
 	onPresence []func(cluster string)
 	onBeat     []func(cluster string, b Beat)
 
@@ -61,6 +68,9 @@ type Arrivals struct {
 func NewArrivals(clk clock.PassiveClock) *Arrivals {
 	return &Arrivals{clock: clk, beats: map[string]Beat{}, synced: make(chan struct{})}
 }
+
+// SetAway tells how long there was no hub until just now; before Run.
+func (a *Arrivals) SetAway(away time.Duration) { a.away = away }
 
 // OnPresence registers a function to call when a lease came or went; before Run.
 func (a *Arrivals) OnPresence(f func(cluster string)) { a.onPresence = append(a.onPresence, f) }
@@ -89,10 +99,11 @@ func (a *Arrivals) Get(cluster string) (Beat, bool) {
 	return b, ok
 }
 
-// Fresh tells whether the cluster was heard of within the grace time.
+// Fresh tells whether the cluster has renewed and was heard of within the grace
+// time.
 func (a *Arrivals) Fresh(cluster string, grace time.Duration) bool {
 	b, ok := a.Get(cluster)
-	return ok && a.clock.Now().Sub(b.Last(grace)) < grace
+	return ok && !b.Renewed.IsZero() && a.clock.Now().Sub(b.Last(grace)) < grace
 }
 
 // Synced is closed when all leases are known.
@@ -197,6 +208,9 @@ func (s store) put(obj any) error {
 		return nil
 	}
 	b := Beat{Renewed: renewed, Arrived: s.clock.Now(), First: !known}
+	if b.First {
+		b.Away = s.away
+	}
 	// A string of the decoded object would keep its whole buffer in memory.
 	s.beats[strings.Clone(l.Namespace)] = b
 	s.mu.Unlock()

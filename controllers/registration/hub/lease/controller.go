@@ -51,6 +51,8 @@ type Controller struct {
 	views map[string]view
 	// told is when a cluster was last seen to be said to be away.
 	told map[string]time.Time
+	// missed is when the lease of a cluster was first missed.
+	missed map[string]time.Time
 }
 
 // view is what a renewal needs to know of its cluster to tell whether it
@@ -65,7 +67,7 @@ type view struct {
 func Register(m *manager.Manager, c Config) {
 	controller := &Controller{
 		config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
-		queue: reconcile.NewQueue(Name), wheel: NewWheel(c.Clock), views: map[string]view{}, told: map[string]time.Time{},
+		queue: reconcile.NewQueue(Name), wheel: NewWheel(c.Clock), views: map[string]view{}, told: map[string]time.Time{}, missed: map[string]time.Time{},
 	}
 	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.changed)
 	c.Arrivals.OnBeat(controller.beat)
@@ -84,6 +86,7 @@ func (c *Controller) changed(old, current *clusterv1.ManagedCluster) {
 		c.mu.Lock()
 		delete(c.views, old.Name)
 		delete(c.told, old.Name)
+		delete(c.missed, old.Name)
 		c.mu.Unlock()
 		c.wheel.Drop(old.Name)
 		return
@@ -128,7 +131,7 @@ func (c *Controller) beat(cluster string, b Beat) {
 	}
 	c.wheel.Set(cluster, b.Last(v.grace).Add(v.grace))
 	synced := metav1.ConditionTrue
-	if !v.skip && b.Arrived.Sub(b.Renewed).Abs() >= v.grace {
+	if !v.skip && !b.Renewed.IsZero() && b.Arrived.Sub(b.Renewed).Abs() >= v.grace {
 		synced = metav1.ConditionFalse
 	}
 	if b.First || synced != v.synced {
@@ -159,8 +162,12 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 func (c *Controller) arm(mc *clusterv1.ManagedCluster) {
 	b, ok := c.config.Arrivals.Get(mc.Name)
 	if !ok {
+		c.miss(mc)
 		return
 	}
+	c.mu.Lock()
+	delete(c.missed, mc.Name)
+	c.mu.Unlock()
 	now := c.config.Clock.Now()
 	next := State{Cluster: mc, Beat: &b}.Expiry()
 	if !next.After(now) {
@@ -171,4 +178,22 @@ func (c *Controller) arm(mc *clusterv1.ManagedCluster) {
 		next = end
 	}
 	c.wheel.Set(mc.Name, next)
+}
+
+// miss notes that a cluster which is said to be reachable has no lease, and sets
+// the time at which that is no longer so.
+func (c *Controller) miss(mc *clusterv1.ManagedCluster) {
+	now := c.config.Clock.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if status := available(mc); status == "" || status == metav1.ConditionUnknown {
+		delete(c.missed, mc.Name)
+		return
+	}
+	if _, known := c.missed[mc.Name]; !known {
+		c.missed[mc.Name] = now
+	}
+	if end := c.missed[mc.Name].Add(Grace(mc)); end.After(now) {
+		c.wheel.Set(mc.Name, end)
+	}
 }

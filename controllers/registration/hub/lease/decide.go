@@ -23,6 +23,9 @@ type State struct {
 	// Told is when the hub said last that the cluster is away; zero: not since
 	// this process started.
 	Told time.Time
+	// Missed is when the hub first missed the lease of a cluster that is not
+	// Unknown; zero: it does not.
+	Missed time.Time
 	// Now is the time of the decision.
 	Now time.Time
 }
@@ -41,6 +44,10 @@ func Grace(mc *clusterv1.ManagedCluster) time.Duration {
 	duration := time.Duration(seconds) * time.Second
 	return min(duration, maxGrace/clusterv1.LeaseGraceFactor) * clusterv1.LeaseGraceFactor
 }
+
+// reporter of the Events, by the name that the contract gives (registration.md
+// 13).
+const reporter = "registration-controller"
 
 // repeat is the least time between two times that a cluster is said to be away.
 // An agent that reports but does not renew contradicts at once, and without a
@@ -62,8 +69,13 @@ func Decide(s State) reconcile.Plan {
 		away(s, mc, &plan, "The lease of the cluster is gone")
 		return plan
 	case s.Beat == nil:
-		// Not accepted, or the lease is about to be made.
-		return reconcile.Plan{}
+		// The lease is about to be made, unless something keeps it from that.
+		if s.Missed.IsZero() || s.Now.Before(s.Missed.Add(Grace(mc))) {
+			return reconcile.Plan{}
+		}
+		away(s, mc, &plan, fmt.Sprintf("The cluster has had no lease for %s", Grace(mc)))
+		expire(s, mc)
+		return plan
 	}
 	judgeClock(s, mc)
 	if s.Now.Before(s.Expiry()) {
@@ -89,7 +101,7 @@ func away(s State, mc *clusterv1.ManagedCluster, plan *reconcile.Plan, message s
 		Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped, Message: message,
 	})
 	plan.Events = append(plan.Events, reconcile.Event{
-		Type: corev1.EventTypeWarning, Reason: "AvailableUnknown", Namespace: mc.Name,
+		Type: corev1.EventTypeWarning, Reason: "AvailableUnknown", Namespace: mc.Name, Reporter: reporter,
 		Message: fmt.Sprintf("Cluster %s cannot be reached: %s", mc.Name, message),
 	})
 }
@@ -107,7 +119,8 @@ func expire(s State, mc *clusterv1.ManagedCluster) {
 }
 
 // judgeClock compares the last renewal with the hub's clock at its arrival. The
-// sight of an old renewal after a start of the hub says nothing of the clock.
+// sight of an old renewal after a start of the hub says nothing of the clock,
+// nor does a lease that was never renewed.
 func judgeClock(s State, mc *clusterv1.ManagedCluster) {
 	b := s.Beat
 	if mc.Annotations[clusterv1.AnnotationSkipClockSyncCheck] == "true" {
@@ -115,7 +128,7 @@ func judgeClock(s State, mc *clusterv1.ManagedCluster) {
 		return
 	}
 	skew := b.Arrived.Sub(b.Renewed)
-	if b.First && skew > 0 {
+	if b.Renewed.IsZero() || (b.First && skew > 0) {
 		return
 	}
 	if skew.Abs() < Grace(mc) {

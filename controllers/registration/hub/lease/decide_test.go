@@ -28,6 +28,7 @@ func TestDecide(t *testing.T) {
 	skip := map[string]string{clusterv1.AnnotationSkipClockSyncCheck: "true"}
 	for name, tc := range map[string]struct {
 		beat        *Beat
+		missed      time.Time
 		annotations map[string]string
 		deleting    bool
 		have        []metav1.Condition
@@ -36,16 +37,27 @@ func TestDecide(t *testing.T) {
 		joined      metav1.ConditionStatus
 		event       bool
 	}{
-		"without a lease nothing is said":                {},
-		"a deleted cluster without a lease is unknown":   {deleting: true, available: "Unknown", event: true},
-		"a fresh renewal":                                {beat: &Beat{Renewed: ago(time.Minute), Arrived: ago(time.Minute)}, clock: "True"},
-		"a renewal just before the end":                  {beat: &Beat{Renewed: ago(299 * time.Second), Arrived: ago(299 * time.Second)}, clock: "True"},
-		"a renewal that is too long ago":                 {beat: &Beat{Renewed: ago(300 * time.Second), Arrived: ago(300 * time.Second)}, clock: "True", available: "Unknown", event: true},
-		"the clock is behind, but the cluster is there":  {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)}, clock: "False"},
-		"the clock is ahead, and the cluster is away":    {beat: &Beat{Renewed: ago(-time.Hour), Arrived: ago(time.Hour)}, clock: "False", available: "Unknown", event: true},
-		"the clock is not to be looked at":               {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)}, annotations: skip, clock: "True"},
-		"the first sight of a fresh lease":               {beat: &Beat{Renewed: ago(250 * time.Second), Arrived: now, First: true}},
-		"the first sight of an old lease":                {beat: &Beat{Renewed: ago(301 * time.Second), Arrived: now, First: true}, available: "Unknown", event: true},
+		"without a lease nothing is said":                  {},
+		"a deleted cluster without a lease is unknown":     {deleting: true, available: "Unknown", event: true},
+		"a cluster that just lost its lease is given time": {missed: ago(299 * time.Second), have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}, available: "True"},
+		"a cluster whose lease cannot be made is unknown":  {missed: ago(300 * time.Second), have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}, available: "Unknown", event: true},
+		"a lease without a renewal counts from its sight":  {beat: &Beat{Arrived: ago(299 * time.Second), First: true}},
+		"and ends like every other":                        {beat: &Beat{Arrived: ago(300 * time.Second), First: true}, available: "Unknown", event: true},
+		"a renewal that was taken back":                    {beat: &Beat{Arrived: ago(time.Second)}, have: []metav1.Condition{{Type: clusterv1.ConditionClockSynced, Status: "True"}}, clock: "True"},
+		"a renewal in the year 9999":                       {beat: &Beat{Renewed: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Arrived: now}, clock: "False"},
+		"a renewal in the year 2":                          {beat: &Beat{Renewed: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC), Arrived: now}, clock: "False"},
+		"a fresh renewal":                                  {beat: &Beat{Renewed: ago(time.Minute), Arrived: ago(time.Minute)}, clock: "True"},
+		"a renewal just before the end":                    {beat: &Beat{Renewed: ago(299 * time.Second), Arrived: ago(299 * time.Second)}, clock: "True"},
+		"a renewal that is too long ago":                   {beat: &Beat{Renewed: ago(300 * time.Second), Arrived: ago(300 * time.Second)}, clock: "True", available: "Unknown", event: true},
+		"the clock is behind, but the cluster is there":    {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)}, clock: "False"},
+		"the clock is ahead, and the cluster is away":      {beat: &Beat{Renewed: ago(-time.Hour), Arrived: ago(time.Hour)}, clock: "False", available: "Unknown", event: true},
+		"the clock is not to be looked at":                 {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)}, annotations: skip, clock: "True"},
+		"the first sight of a fresh lease":                 {beat: &Beat{Renewed: ago(250 * time.Second), Arrived: now, First: true}},
+		"the first sight of an old lease":                  {beat: &Beat{Renewed: ago(301 * time.Second), Arrived: now, First: true}, available: "Unknown", event: true},
+		"the first sight after an outage that nobody could renew in": {
+			beat: &Beat{Renewed: ago(500 * time.Second), Arrived: now, First: true, Away: 450 * time.Second}},
+		"the first sight of one that was silent before an outage": {
+			beat: &Beat{Renewed: ago(500 * time.Second), Arrived: now, First: true, Away: 100 * time.Second}, available: "Unknown", event: true},
 		"the first sight of a lease from the future":     {beat: &Beat{Renewed: ago(-time.Hour), Arrived: now, First: true}, clock: "False"},
 		"an unknown cluster stays unknown without event": {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)}, have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "Unknown", Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped}}, clock: "True", available: "Unknown"},
 		"an available cluster is left to its agent":      {beat: &Beat{Renewed: now, Arrived: now}, have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}, clock: "True", available: "True"},
@@ -64,7 +76,7 @@ func TestDecide(t *testing.T) {
 			if tc.deleting {
 				mc.DeletionTimestamp = &metav1.Time{Time: now}
 			}
-			plan := Decide(State{Cluster: mc, Beat: tc.beat, Now: now})
+			plan := Decide(State{Cluster: mc, Beat: tc.beat, Missed: tc.missed, Now: now})
 			got, ok := plan.Object.(*clusterv1.ManagedCluster)
 			if !ok {
 				got = mc
@@ -79,12 +91,17 @@ func TestDecide(t *testing.T) {
 			require.Equal(t, tc.clock, status(clusterv1.ConditionClockSynced))
 			require.Equal(t, tc.joined, status(clusterv1.ConditionJoined))
 			require.Equal(t, tc.event, len(plan.Events) == 1)
+			if tc.event {
+				require.Equal(t, "registration-controller", plan.Events[0].Reporter)
+			}
 		})
 	}
 }
 
 func TestGraceFollowsTheCluster(t *testing.T) {
 	mc := &clusterv1.ManagedCluster{}
+	require.Equal(t, 300*time.Second, Grace(mc))
+	mc.Spec.LeaseDurationSeconds = -7
 	require.Equal(t, 300*time.Second, Grace(mc))
 	mc.Spec.LeaseDurationSeconds = 2
 	require.Equal(t, 10*time.Second, Grace(mc))
@@ -149,7 +166,7 @@ func TestTheWheelRunsByItsClock(t *testing.T) {
 	rung := make(chan string, 1)
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx, func(name string) { rung <- name }) }()
-	require.Eventually(t, clk.HasWaiters, time.Second, time.Millisecond)
+	require.Eventually(t, clk.HasWaiters, time.Minute, time.Millisecond)
 	clk.Step(3 * time.Second)
 	require.Equal(t, "a", <-rung)
 	cancel()
@@ -199,7 +216,7 @@ func TestWhenTheHubSaidThatAClusterIsAwayIsRemembered(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
 	c := &Controller{
 		config: Config{Clock: clk, Arrivals: NewArrivals(clk)}, queue: reconcile.NewQueue("test"), wheel: NewWheel(clk),
-		views: map[string]view{}, told: map[string]time.Time{},
+		views: map[string]view{}, told: map[string]time.Time{}, missed: map[string]time.Time{},
 	}
 	is := func(status metav1.ConditionStatus) *clusterv1.ManagedCluster {
 		mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
@@ -216,4 +233,22 @@ func TestWhenTheHubSaidThatAClusterIsAwayIsRemembered(t *testing.T) {
 	require.Equal(t, now, s.Told)
 	c.changed(is("Unknown"), nil)
 	require.Empty(t, c.told)
+}
+
+func TestTheTimeWithoutALeaseIsMeasured(t *testing.T) {
+	clk := clocktesting.NewFakeClock(now)
+	c := &Controller{config: Config{Clock: clk, Arrivals: NewArrivals(clk)}, wheel: NewWheel(clk), missed: map[string]time.Time{}}
+	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
+	c.arm(mc)
+	require.Empty(t, c.missed, "a cluster that was never heard of is not missed")
+	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}
+	c.arm(mc)
+	clk.Step(time.Minute)
+	c.arm(mc)
+	require.Equal(t, now, c.missed["c1"])
+	clk.Step(5 * time.Minute)
+	require.Equal(t, []string{"c1"}, c.wheel.turn())
+	require.NoError(t, store{c.config.Arrivals}.Add(leaseOf("c1", clk.Now())))
+	c.arm(mc)
+	require.Empty(t, c.missed)
 }

@@ -16,6 +16,6 @@ func (c *Controller) gather(_ context.Context, mc *clusterv1.ManagedCluster) (St
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.Told = c.told[mc.Name]
+	s.Told, s.Missed = c.told[mc.Name], c.missed[mc.Name]
 	return s, nil
 }

@@ -44,8 +44,9 @@ func Register(m *manager.Manager, c Config) {
 		if current == nil {
 			return
 		}
-		if old == nil || Wanted(old.Status.Conditions) != Wanted(current.Status.Conditions) ||
-			!reflect.DeepEqual(old.Spec.Taints, current.Spec.Taints) {
+		changed := old == nil || Wanted(old.Status.Conditions) != Wanted(current.Status.Conditions) ||
+			!reflect.DeepEqual(old.Spec.Taints, current.Spec.Taints)
+		if changed && !right(current) {
 			queue.Add(reconcile.Key{Name: current.Name})
 		}
 	})

@@ -3,6 +3,7 @@
 package taint
 
 import (
+	"reflect"
 	"slices"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -30,6 +31,13 @@ func Wanted(conditions []metav1.Condition) string {
 	default:
 		return ""
 	}
+}
+
+// right tells whether a cluster has the taints that it should have, as nearly all
+// have that a hub finds when it starts.
+func right(mc *clusterv1.ManagedCluster) bool {
+	after, decided := Decide(State{Cluster: mc}).Object.(*clusterv1.ManagedCluster)
+	return !decided || reflect.DeepEqual(after.Spec.Taints, mc.Spec.Taints)
 }
 
 // Decide is pure: it puts on the one taint that is right and takes off the

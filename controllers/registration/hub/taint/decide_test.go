@@ -49,3 +49,18 @@ func TestAClusterThatGoesIsLeftAlone(t *testing.T) {
 	mc.DeletionTimestamp = &metav1.Time{}
 	require.Nil(t, Decide(State{Cluster: mc}).Object)
 }
+
+func TestRight(t *testing.T) {
+	mc := &clusterv1.ManagedCluster{}
+	require.False(t, right(mc), "nothing was heard of it, and no taint says so")
+	mc.Spec.Taints = []clusterv1.Taint{{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect}, {Key: clusterv1.TaintUnreachable, Effect: clusterv1.TaintEffectNoSelect}}
+	require.True(t, right(mc))
+	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue}}
+	require.False(t, right(mc), "it is back")
+	mc.Spec.Taints = mc.Spec.Taints[:1]
+	require.True(t, right(mc))
+	mc.Spec.Taints = nil
+	mc.Status.Conditions = nil
+	mc.DeletionTimestamp = &metav1.Time{}
+	require.True(t, right(mc), "one that goes is left alone")
+}

@@ -8,16 +8,21 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -41,6 +46,15 @@ type Config struct {
 	Mapper  *discovery.Mapper
 	Applier *apply.Applier
 	Watcher Watcher
+	// Feedback switches what values feedback rules give; its MaxBytes is not
+	// used, what a work may tell is shared among its objects.
+	Feedback feedback.Options
+	// Rights tell what executors may do, and write as them.
+	Rights *executor.Checker
+	// Rules evaluates condition rules.
+	Rules *rules.Evaluator
+	// Repaired is called for each object that was brought back; nil is allowed.
+	Repaired func()
 	// Event is called when a work fails or recovers.
 	Event func(ctx context.Context, work *workv1.ManifestWork, event reconcile.Event)
 	// Clock gives the time of passes.
@@ -53,21 +67,53 @@ type Controller struct {
 
 	mu      sync.Mutex
 	records map[string]*record
+	stands  map[string]Standing
+}
+
+// Standing is how the last pass left a work.
+type Standing struct {
+	// Generation is the one that was looked at last.
+	Generation int64
+	// Failing is set while a manifest of it is not applied, or the pass failed.
+	Failing bool
+}
+
+// Standing tells how the last pass left a work; zero means that there was none.
+func (c *Controller) Standing(work string) Standing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stands[work]
+}
+
+// stand notes how a pass left a work.
+func (c *Controller) stand(work string, s Standing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stands[work] = s
 }
 
 // New makes a Controller that remembers nothing.
-func New(c Config) *Controller { return &Controller{c: c, records: map[string]*record{}} }
+func New(c Config) *Controller {
+	return &Controller{c: c, records: map[string]*record{}, stands: map[string]Standing{}}
+}
 
 // record is what is remembered of a work between passes.
 type record struct {
 	uid        types.UID
 	generation int64
 	owner      types.UID
-	items      []Item
+	// items are what is remembered of the manifests; between passes they are
+	// folded where they can be. began is when the record was made.
+	items   []Item
+	folded  []folded
+	options apply.Options
+	began   time.Time
 	// status is the digest of the status that the last pass left on the hub,
-	// resources the list that it left on the AppliedManifestWork.
+	// resources that of the list that it left on the AppliedManifestWork.
 	status    ledger.Sum
-	resources []workv1.AppliedManifestResourceMeta
+	resources intent
+	// notes digests what the last pass left noted there beside the list.
+	notes intent
 	// owed is what the last pass wrote and could not record.
 	owed []workv1.AppliedManifestResourceMeta
 	// epoch is that of the claims which the last pass knew.
@@ -76,6 +122,8 @@ type record struct {
 	// removed; removed is when removals were last tried.
 	settled bool
 	removed time.Time
+	// read is when a pass last read objects for rules alone.
+	read time.Time
 }
 
 // Reconcile brings the objects of a work that is not being deleted nearer to
@@ -87,6 +135,7 @@ func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	r.settled = false
+	r.unfold(c.c.Applied.Get(c.c.Applied.Identity.Name(work.Name)))
 	r.epoch = c.c.Works.Claims.Epoch(work.Name)
 	body, err := c.c.Works.Body(ctx, work)
 	if err != nil {
@@ -95,14 +144,32 @@ func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile
 	if body.UID != work.UID || body.DeletionTimestamp != nil {
 		return reconcile.Result{RequeueAfter: firstRetry}, nil
 	}
-	pass := &pass{Controller: c, record: r, work: body, state: c.gather(ctx, body, r)}
+	if fault := unrecordable(body.Name, c.c.Applied.Identity); fault != nil {
+		return reconcile.Result{}, c.refuse(ctx, body, r, fault)
+	}
+	pass := &pass{Controller: c, record: r, work: body, rules: c.c.Rules.Round(c.c.Clock), state: c.gather(ctx, body, r)}
+	if !c.restore(&pass.state, r) {
+		return reconcile.Result{RequeueAfter: watchCheck}, nil
+	}
 	pass.plan = Decide(pass.state)
 	result, err := pass.perform(ctx)
+	trace(ctx, body, err)
 	if apierrors.IsConflict(err) || (apierrors.IsNotFound(err) && !apply.IsNotServed(err)) {
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
 	if err != nil {
+		c.stand(work.Name, Standing{Generation: r.generation, Failing: true})
+		if rest := apply.RetryAfter(err); rest > 0 {
+			logr.FromContextOrDiscard(ctx).Info("The API server is busy", "work", work.Name, "wait", rest, "error", err.Error())
+			return reconcile.Result{RequeueAfter: rest}, nil
+		}
 		return reconcile.Result{}, fmt.Errorf("applying manifestwork %s: %w", work.Name, err)
+	}
+	c.stand(work.Name, Standing{
+		Generation: r.generation, Failing: apimeta.IsStatusConditionFalse(pass.work.Status.Conditions, workv1.ConditionApplied),
+	})
+	if r.fold(pass.applied) {
+		c.remind(ctx, pass.applied, r)
 	}
 	return result, nil
 }
@@ -111,8 +178,11 @@ func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile
 func (c *Controller) Forget(work string) {
 	c.mu.Lock()
 	delete(c.records, work)
+	delete(c.stands, work)
 	c.mu.Unlock()
-	c.c.Watcher.Wait(c.c.Applied.Identity.Name(work), false)
+	name := c.c.Applied.Identity.Name(work)
+	c.c.Watcher.Wait(name, false)
+	c.c.Rights.Forget(name)
 }
 
 // record is the memory of a work; that of another work of the same name is
@@ -122,7 +192,7 @@ func (c *Controller) record(work ledger.Work) *record {
 	defer c.mu.Unlock()
 	r := c.records[work.Name]
 	if r == nil || r.uid != work.UID {
-		r = &record{uid: work.UID}
+		r = &record{uid: work.UID, began: c.c.Clock.Now()}
 		c.records[work.Name] = r
 	}
 	return r
@@ -137,22 +207,25 @@ func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 		return 0, false
 	case applied == nil, r.owner != applied.UID, applied.DeletionTimestamp != nil, !c.c.Applied.Adopted(applied):
 		return 0, false
-	case applied.Status.EvictionStartTime != nil, !sameResources(r.resources, applied.Status.AppliedResources):
+	case applied.Status.EvictionStartTime != nil, r.resources != sumOf(applied.Status.AppliedResources), r.notes != notesOn(applied):
 		return 0, false
 	case r.epoch != c.c.Works.Claims.Epoch(work.Name):
 		return 0, false
 	}
 	now := c.c.Clock.Now()
 	var next Plan
-	for _, i := range r.items {
+	for i := range r.each(applied) {
 		if i.Unknown {
 			return 0, false
 		}
-		look, wait := i.due(c.view(i), r.owner, now)
-		if look {
+		shown := c.view(i)
+		look, wait := i.due(shown, r.owner, now)
+		read, rest := i.readDue(shown, r.read, now)
+		if look || read {
 			return 0, false
 		}
 		next.later(wait)
+		next.later(rest)
 	}
 	return next.RequeueAfter, true
 }
@@ -162,5 +235,5 @@ func (c *Controller) view(i Item) view {
 		return view{}
 	}
 	seen, sight := c.c.Watcher.Look(i.Resource, i.ID.Namespace, i.ID.Name)
-	return view{seen, sight}
+	return view{seen, sight, c.c.Rights.Epoch(i.Executor, i.ID.Namespace)}
 }

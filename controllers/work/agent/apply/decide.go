@@ -3,9 +3,6 @@
 package apply
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
@@ -31,12 +30,19 @@ type State struct {
 	Work *workv1.ManifestWork
 	// Applied stands for the work on this cluster, nil if it does not exist.
 	Applied *workv1.AppliedManifestWork
-	// Adopted is whether Applied carries our finalizer and identity.
+	// Adopted is whether Applied carries our finalizer, our identity and the note of
+	// the executor.
 	Adopted bool
+	// Inherited are the marks of manifests that were complete, of the record that
+	// the work has from before the hub had this address; only while Applied is nil.
+	Inherited []string
+	// Executor is who applies the manifests.
+	Executor executor.Account
 	// Manifests are the manifests in the order of the spec.
 	Manifests []Manifest
-	// Removed is when removals were last tried.
-	Removed time.Time
+	// Removed is when removals were last tried, Read when objects were last read
+	// for rules alone.
+	Removed, Read time.Time
 	// Owed are objects that an earlier pass may have written and could not
 	// record, because another agent took them off the record at that moment.
 	Owed []workv1.AppliedManifestResourceMeta
@@ -57,6 +63,8 @@ type Manifest struct {
 	// Options say how it is applied; Refusal says why it is not.
 	Options apply.Options
 	Refusal error
+	// Rules are what the work wants to be told about the object.
+	Rules apply.Rules
 	// Rival is an older work that declares the object otherwise under the same
 	// field manager; empty for none.
 	Rival string
@@ -73,14 +81,19 @@ type Task struct {
 	Object *unstructured.Unstructured
 	// Rank orders tasks.
 	Rank int
-	// Look reads the object; Write then applies it.
-	Look, Write bool
+	// Rules are what the work wants to be told about the object.
+	Rules apply.Rules
+	// Look reads the object; Write then applies it. Read reads it for the rules
+	// alone.
+	Look, Write, Read bool
 	// Repair is set when the object was applied before and has changed.
 	Repair bool
 	// Refusal says why the object is not written.
 	Refusal error
 	// Rival is the older work whose content holds.
 	Rival string
+	// Blind is set while no watch shows the object.
+	Blind bool
 }
 
 // Plan is what a pass does.
@@ -111,7 +124,8 @@ func Decide(s State) Plan {
 		p.later(wait)
 		if task.Named && declared[task.ID] {
 			task.Refusal = fmt.Errorf("%s stands twice in the work; remove one of the two manifests", task.ID)
-			task.Write, task.Look = false, true
+			task.Write, task.Look, task.Read = false, true, false
+			task.Rests, task.Outcome.Rules = false, nil
 		}
 		declared[task.ID] = task.Named
 		p.Tasks = append(p.Tasks, task)
@@ -124,7 +138,7 @@ func Decide(s State) Plan {
 // it without an event.
 func decideOne(s State, ordinal int) (Task, time.Duration) {
 	m := s.Manifests[ordinal]
-	task := Task{Object: m.Object, Rank: manifest.RankBroken, Refusal: m.Refusal, Rival: m.Rival}
+	task := Task{Object: m.Object, Rank: manifest.RankBroken, Refusal: m.Refusal, Rules: m.Rules, Rival: m.Rival}
 	task.Meta = m.Head
 	task.Meta.Ordinal = int32(ordinal) //nolint:gosec // bounded by the size of a work
 	if m.Err != nil || m.MapErr != nil {
@@ -135,19 +149,29 @@ func decideOne(s State, ordinal int) (Task, time.Duration) {
 	task.Resource = m.Mapping.Resource
 	task.ID = apply.IDOf(task.Resource, m.Object.GetNamespace(), m.Object.GetName())
 	task.Meta.Resource, task.Meta.Namespace = task.Resource.Resource, m.Object.GetNamespace()
-	task.Options = m.Options
-	task.Intent = intentOf(m)
-	task.Outcome.Feedback = feedback(s.Work, task.ID)
-	if m.Before == nil || m.Before.Intent != task.Intent {
+	task.Options, task.Executor = m.Options, s.Executor
+	task.Intent, task.Blind = intentOf(m), m.Shown.sight == drift.Blind
+	if m.Before == nil || m.Before.Intent != task.Intent || m.Before.Executor != task.Executor {
 		task.Look, task.Write = true, m.Refusal == nil
+		task.reread(s.Work)
+		task.rest(s, false)
 		return task, 0
 	}
-	meta, verdict := task.Meta, task.Outcome.Feedback
+	meta := task.Meta
 	task.Item = *m.Before
-	task.Meta, task.Outcome.Feedback = meta, verdict
+	task.Meta = meta
+	task.reread(s.Work)
+	rested := task.Rests
+	task.rest(s, true)
 	look, wait := task.due(m.Shown, ownerUID(s.Applied), s.Now)
-	task.Look, task.Write = look, look && m.Refusal == nil
+	look = look || (rested && !task.Rests)
+	task.Look, task.Write = look, look && m.Refusal == nil && !task.Rests
 	task.Repair = look && task.Fails == 0
+	if !look {
+		read, rest := task.readDue(m.Shown, s.Read, s.Now)
+		task.Read = read
+		wait = sooner(wait, rest)
+	}
 	return task, wait
 }
 
@@ -169,52 +193,20 @@ func broken(task Task, m Manifest, now time.Time) (Task, time.Duration) {
 		task.Fails, task.Next = m.Before.Fails, m.Before.Next
 	}
 	if !now.Before(task.Next) {
-		task.failed(now)
+		task.failed(now, 0)
 	}
 	return task, task.Next.Sub(now)
 }
 
-// prune finds the recorded objects that are declared no more. An object whose
-// manifest cannot be resolved at the moment stays.
-func (p *Plan) prune(s State, declared map[apply.ID]bool) {
-	if s.Applied == nil {
-		return
-	}
-	seen := map[apply.ID]bool{}
-	for _, recorded := range slices.Concat(s.Owed, s.Applied.Status.AppliedResources) {
-		id := apply.RecordedID(recorded)
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
-		if declared[id] || unresolved(s.Manifests, id) {
-			continue
-		}
-		if rest := lookEvery - s.Now.Sub(s.Removed); rest > 0 {
-			p.Pending = append(p.Pending, recorded)
-			p.later(rest)
-			continue
-		}
-		p.Remove = append(p.Remove, apply.Removal{
-			Recorded: recorded, Owner: apply.OwnerOf(s.Applied), Keep: !apply.Owned(s.Work.Spec.DeleteOption, id),
-		})
-	}
-}
-
-// unresolved tells whether a manifest that could not be resolved may be about
-// the object.
-func unresolved(manifests []Manifest, id apply.ID) bool {
-	return slices.ContainsFunc(manifests, func(m Manifest) bool {
-		return (m.Err != nil || m.MapErr != nil) && m.Head.Group == id.Group && m.Head.Name == id.Name &&
-			(m.Head.Namespace == id.Namespace || id.Namespace == "")
-	})
-}
-
 // later asks to come back after d, unless something else asks for it sooner.
-func (p *Plan) later(d time.Duration) {
-	if d > 0 && (p.RequeueAfter == 0 || d < p.RequeueAfter) {
-		p.RequeueAfter = d
+func (p *Plan) later(d time.Duration) { p.RequeueAfter = sooner(p.RequeueAfter, d) }
+
+// sooner is the smaller of two times to wait, of which zero is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || (b > 0 && b < a) {
+		return max(b, 0)
 	}
+	return a
 }
 
 func ownerUID(applied *workv1.AppliedManifestWork) types.UID {
@@ -230,24 +222,5 @@ func intentOf(m Manifest) intent {
 	if m.Refusal != nil {
 		refusal = m.Refusal.Error()
 	}
-	raw, err := json.Marshal([]any{m.Raw, m.Mapping, m.Options, m.Rival, refusal})
-	if err != nil {
-		return intent{}
-	}
-	sum := sha256.Sum256(raw)
-	return intent(sum[:len(intent{})])
+	return digest([]any{m.Raw, m.Mapping, m.Options, m.Rival, refusal})
 }
-
-// feedback is the verdict on the feedback rules of an object.
-func feedback(work *workv1.ManifestWork, id apply.ID) status.Verdict {
-	for _, c := range work.Spec.ManifestConfigs {
-		if len(c.FeedbackRules) > 0 && apply.Matches(c.ResourceIdentifier, id) {
-			return status.FeedbackFailed("feedback rules are not supported by this version of the agent")
-		}
-	}
-	return status.NoFeedback()
-}
-
-// errExecutor is the refusal of works that name an executor: applying them with
-// the agent's own rights would grant what the executor was meant to withhold.
-var errExecutor = errors.New("spec.executor is not supported by this version of the agent, and the work is not applied without it; remove it, or use an agent that supports it")

@@ -4,6 +4,7 @@ package apply
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
@@ -71,6 +73,53 @@ func state(manifests ...Manifest) State {
 	}
 }
 
+func TestDecideAsksAnExecutorsRightsAnewWhenTheyChanged(t *testing.T) {
+	robot := executor.Account{Namespace: "n", Name: "robot"}
+	of := func(change func(*Item)) func(*Item) {
+		return func(i *Item) {
+			i.Executor, i.Rights, i.Granted = robot, 7, true
+			if change != nil {
+				change(i)
+			}
+		}
+	}
+	denied := func(ago time.Duration) func(*Item) {
+		return of(func(i *Item) { i.Denied, i.Granted, i.Looked = true, false, now.Add(-ago) })
+	}
+	drifted := view{seen: seen("101", "b"), sight: drift.Present, rights: 7}
+	for name, tc := range map[string]struct {
+		remembered func(*Item)
+		executor   executor.Account
+		shown      view
+		look       bool
+		wait       time.Duration
+	}{
+		"nothing changed":              {remembered: of(nil), executor: robot, shown: view{seen: seen("100", "a"), sight: drift.Present, rights: 7}},
+		"rights changed":               {remembered: of(nil), executor: robot, shown: view{seen: seen("100", "a"), sight: drift.Present, rights: 8}, look: true},
+		"rights are no longer watched": {remembered: of(nil), executor: robot, shown: view{seen: seen("100", "a"), sight: drift.Present}, look: true},
+		"rights changed after a fault": {remembered: of(func(i *Item) { i.Fails, i.Next = 3, now.Add(time.Hour) }), executor: robot, shown: view{rights: 8}, look: true},
+		"denied a moment ago":          {remembered: denied(time.Second), executor: robot, shown: drifted, wait: 59 * time.Second},
+		"denied a minute ago":          {remembered: denied(time.Minute), executor: robot, shown: drifted, look: true},
+		"denied, and rights changed":   {remembered: denied(time.Second), executor: robot, shown: view{rights: 8}, look: true},
+		"another executor":             {remembered: of(nil), executor: executor.Account{Namespace: "n", Name: "other"}, shown: view{seen: seen("100", "a"), sight: drift.Present, rights: 7}, look: true},
+		"the executor was taken away":  {remembered: of(nil), shown: view{seen: seen("100", "a"), sight: drift.Present, rights: 7}, look: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := configMap("one")
+			m.Before, m.Shown = before(m, tc.remembered), tc.shown
+			s := state(m)
+			s.Executor = tc.executor
+			p := Decide(s)
+			require.Equal(t, tc.look, p.Tasks[0].Look)
+			require.Equal(t, tc.wait, p.RequeueAfter)
+			require.Equal(t, tc.executor, p.Tasks[0].Executor)
+			if tc.executor != robot {
+				require.False(t, p.Tasks[0].Granted, "what was granted to one is not granted to another")
+			}
+		})
+	}
+}
+
 func TestDecidePreparesTheBookkeeping(t *testing.T) {
 	s := state()
 	require.Equal(t, Plan{}, Decide(s))
@@ -85,7 +134,7 @@ func TestDecidePreparesTheBookkeeping(t *testing.T) {
 }
 
 func TestDecideLooksOnlyWhereSomethingMayHaveChanged(t *testing.T) {
-	present := func(s apply.Seen) view { return view{s, drift.Present} }
+	present := func(s apply.Seen) view { return view{seen: s, sight: drift.Present} }
 	deleting := seen("101", "a")
 	deleting.Deleting = true
 	for name, tc := range map[string]struct {
@@ -96,27 +145,30 @@ func TestDecideLooksOnlyWhereSomethingMayHaveChanged(t *testing.T) {
 		wait       time.Duration
 		repair     bool
 	}{
-		"a new manifest":                               {fresh: true, look: true},
-		"the watch has not listed yet":                 {shown: view{sight: drift.Unknown}},
-		"the object is as it was left":                 {shown: present(seen("100", "a"))},
-		"somebody changed what is not ours":            {shown: present(seen("101", "a"))},
-		"somebody changed what is ours":                {shown: present(seen("101", "b")), look: true, repair: true},
-		"the watch lags behind our write":              {shown: present(seen("99", "b"))},
-		"the object is being deleted":                  {shown: present(deleting), look: true, repair: true},
-		"the object is gone":                           {shown: view{sight: drift.Absent}, look: true, repair: true},
-		"it was looked at a moment ago":                {remembered: func(i *Item) { i.Looked = now.Add(-100 * time.Millisecond) }, shown: view{sight: drift.Absent}, wait: 400 * time.Millisecond},
-		"it is repaired all the time":                  {remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-4*time.Second), 5 }, shown: present(seen("101", "b")), wait: 6 * time.Second},
-		"it was repaired all the time, long ago":       {remembered: func(i *Item) { i.Repairs = 5 }, shown: present(seen("101", "b")), look: true, repair: true},
-		"it never existed and still does not":          {remembered: func(i *Item) { i.Result = apply.Result{} }, shown: view{sight: drift.Absent}},
-		"it never existed and now does":                {remembered: func(i *Item) { i.Result = apply.Result{} }, shown: present(seen("101", "a")), look: true, repair: true},
-		"it may not be watched and was looked at":      {remembered: func(i *Item) { i.Looked = now.Add(-time.Second) }, shown: view{sight: drift.Blind}},
-		"it may not be watched for a minute":           {shown: view{sight: drift.Blind}, look: true, repair: true},
-		"the last try failed a moment ago":             {remembered: func(i *Item) { i.Fails, i.Next = 1, now.Add(time.Second) }, shown: view{sight: drift.Absent}, wait: time.Second},
-		"the next try is due":                          {remembered: func(i *Item) { i.Fails, i.Next = 1, now }, look: true},
-		"others hold its fields":                       {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("100", "a")), wait: 4 * time.Minute},
-		"others hold its fields, but it changed":       {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("101", "a")), look: true, repair: true},
-		"others hold its fields, and the watch lags":   {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("99", "a")), wait: 4 * time.Minute},
-		"others have held its fields for five minutes": {remembered: func(i *Item) { i.Waits = true }, shown: present(seen("100", "a")), look: true, repair: true},
+		"a new manifest":                                  {fresh: true, look: true},
+		"the watch has not listed yet":                    {shown: view{sight: drift.Unknown}},
+		"the object is as it was left":                    {shown: present(seen("100", "a"))},
+		"somebody changed what is not ours":               {shown: present(seen("101", "a"))},
+		"somebody changed what is ours":                   {shown: present(seen("101", "b")), look: true, repair: true},
+		"the watch lags behind our write":                 {shown: present(seen("99", "b"))},
+		"the object is being deleted":                     {shown: present(deleting), look: true, repair: true},
+		"the object is gone":                              {shown: view{sight: drift.Absent}, look: true, repair: true},
+		"it was looked at a moment ago":                   {remembered: func(i *Item) { i.Looked = now.Add(-100 * time.Millisecond) }, shown: view{sight: drift.Absent}, wait: 400 * time.Millisecond},
+		"it is repaired all the time":                     {remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-4*time.Second), 5 }, shown: present(seen("101", "b")), wait: 6 * time.Second},
+		"it was repaired all the time, and is left alone": {remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-40*time.Second), 5 }, shown: present(seen("100", "a")), wait: 20 * time.Second},
+		"it was left alone for a minute":                  {remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-time.Minute), 5 }, shown: present(seen("100", "a")), look: true, repair: true},
+		"it was repaired all the time, long ago":          {remembered: func(i *Item) { i.Repairs = 5 }, shown: present(seen("101", "b")), look: true, repair: true},
+		"it never existed and still does not":             {remembered: func(i *Item) { i.Result = apply.Result{} }, shown: view{sight: drift.Absent}},
+		"it never existed and now does":                   {remembered: func(i *Item) { i.Result = apply.Result{} }, shown: present(seen("101", "a")), look: true, repair: true},
+		"it may not be watched and was looked at":         {remembered: func(i *Item) { i.Looked = now.Add(-time.Second) }, shown: view{sight: drift.Blind}},
+		"it may not be watched for a minute":              {shown: view{sight: drift.Blind}, look: true, repair: true},
+		"it may not be watched and the look took long":    {remembered: func(i *Item) { i.Looked = now.Add(-drift.PollEvery + 100*time.Millisecond) }, shown: view{sight: drift.Blind}, look: true, repair: true},
+		"the last try failed a moment ago":                {remembered: func(i *Item) { i.Fails, i.Next = 1, now.Add(time.Second) }, shown: view{sight: drift.Absent}, wait: time.Second},
+		"the next try is due":                             {remembered: func(i *Item) { i.Fails, i.Next = 1, now }, look: true},
+		"others hold its fields":                          {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("100", "a")), wait: 4 * time.Minute},
+		"others hold its fields, but it changed":          {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("101", "a")), look: true, repair: true},
+		"others hold its fields, and the watch lags":      {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("99", "a")), wait: 4 * time.Minute},
+		"others have held its fields for five minutes":    {remembered: func(i *Item) { i.Waits = true }, shown: present(seen("100", "a")), look: true, repair: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := configMap("a")
@@ -142,7 +194,7 @@ func TestDecideTakesAnotherIntentForANewManifest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := configMap("a")
-			m.Before, m.Shown = before(m, nil), view{seen("100", "a"), drift.Present}
+			m.Before, m.Shown = before(m, nil), view{seen: seen("100", "a"), sight: drift.Present}
 			change(&m)
 			task := Decide(state(m)).Tasks[0]
 			require.True(t, task.Look)
@@ -227,26 +279,35 @@ func TestTheRecordHoldsEverythingBeforeItIsWritten(t *testing.T) {
 	require.Empty(t, resources(tasks, was, nil, s.Manifests)[1].UID, "an object that was looked for and not found has no identity")
 }
 
-func TestFeedbackRulesAreAnswered(t *testing.T) {
-	s := state(configMap("a"), configMap("b"))
-	s.Work.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{
-		ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: "n", Name: "a"},
-		FeedbackRules:      []workv1.FeedbackRule{{Type: workv1.FeedbackRuleTypeWellKnownStatus}},
-	}}
-	p := Decide(s)
-	require.Equal(t, metav1.ConditionFalse, p.Tasks[0].Outcome.Feedback.Status)
-	require.Equal(t, status.NoFeedback(), p.Tasks[1].Outcome.Feedback)
-}
-
 func TestFailuresAreTriedLessAndLessOften(t *testing.T) {
 	var i Item
 	var waits []time.Duration
 	for range 15 {
-		i.failed(now)
+		i.failed(now, 0)
 		waits = append(waits, i.Next.Sub(now))
 	}
 	require.Equal(t, firstRetry, waits[0])
 	require.Equal(t, 2*firstRetry, waits[1])
 	require.Equal(t, lastRetry, waits[14])
 	require.IsIncreasing(t, waits[:13])
+}
+
+// work.md section 6.3: the record is in the order of group, version, resource,
+// namespace and name, whatever the order of the manifests.
+func TestTheRecordIsSorted(t *testing.T) {
+	task := func(group, version, resource, namespace, name string) Task {
+		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+		return Task{Item: Item{Named: true, Resource: gvr, ID: apply.IDOf(gvr, namespace, name)}}
+	}
+	sorted := []Task{
+		task("", "v1", "configmaps", "a", "z"), task("", "v1", "configmaps", "b", "a"), task("", "v1", "configmaps", "b", "b"),
+		task("", "v1", "secrets", "a", "a"), task("apps", "v1", "deployments", "a", "a"), task("apps", "v1beta1", "daemonsets", "a", "a"),
+	}
+	want := resources(sorted, nil, nil, nil)
+	mixed := []Task{sorted[4], sorted[2], sorted[5], sorted[0], sorted[3], sorted[1]}
+	require.Equal(t, want, resources(mixed, nil, nil, nil))
+	require.Equal(t, "apps/v1beta1/daemonsets/a/a", strings.Join([]string{want[5].Group, want[5].Version, want[5].Resource, want[5].Namespace, want[5].Name}, "/"))
+	for i := range sorted {
+		require.Equal(t, sorted[i].ID, apply.RecordedID(want[i]))
+	}
 }

@@ -16,6 +16,7 @@ import (
 // announce sends an event when the work fails or recovers. A work that is
 // applied at once is not worth one.
 func (p *pass) announce(ctx context.Context, before workv1.ManifestWorkStatus) {
+	p.announceLeftover(ctx, before)
 	was := apimeta.IsStatusConditionFalse(before.Conditions, workv1.ConditionApplied)
 	failed := apimeta.IsStatusConditionFalse(p.work.Status.Conditions, workv1.ConditionApplied)
 	switch {
@@ -37,6 +38,9 @@ func firstFailure(s workv1.ManifestWorkStatus) string {
 		if c != nil && c.Status == metav1.ConditionFalse {
 			return fmt.Sprintf("%s %s/%s (manifest %d): %s", m.ResourceMeta.Kind, m.ResourceMeta.Namespace, m.ResourceMeta.Name, m.ResourceMeta.Ordinal, c.Message)
 		}
+	}
+	if c := apimeta.FindStatusCondition(s.Conditions, workv1.ConditionApplied); c != nil {
+		return c.Message
 	}
 	return workv1.MessageWorkFailed
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
@@ -19,10 +20,15 @@ import (
 // for kinds that are not known yet.
 func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *record) State {
 	s := State{
-		Now: c.c.Clock.Now(), Work: work, Removed: r.removed, Owed: r.owed,
+		Now: c.c.Clock.Now(), Work: work, Removed: r.removed, Read: r.read, Owed: r.owed,
 		Applied: c.c.Applied.Get(c.c.Applied.Identity.Name(work.Name)),
 	}
-	s.Adopted = s.Applied != nil && c.c.Applied.Adopted(s.Applied)
+	s.Adopted = s.Applied != nil && c.c.Applied.AdoptedFor(s.Applied, work)
+	if s.Applied == nil {
+		s.Inherited = c.c.Applied.Inherited(work.Name)
+	}
+	var executorErr error
+	s.Executor, executorErr = executor.Of(work.Spec.Executor)
 	named := map[apply.ID]*Item{}
 	places := map[workv1.ManifestResourceMeta]*Item{}
 	for i := range r.items {
@@ -35,6 +41,9 @@ func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *r
 	}
 	for i := range work.Spec.Workload.Manifests {
 		m := c.resolve(ctx, work, work.Spec.Workload.Manifests[i].Raw)
+		if executorErr != nil {
+			m.Refusal = executorErr
+		}
 		if m.Err != nil || m.MapErr != nil {
 			m.Before = places[withoutPlace(m.Head)]
 		} else if before := named[apply.IDOf(m.Mapping.Resource, m.Object.GetNamespace(), m.Object.GetName())]; before != nil {
@@ -72,9 +81,7 @@ func (c *Controller) resolve(ctx context.Context, work *workv1.ManifestWork, raw
 	}
 	id := apply.IDOf(m.Mapping.Resource, m.Object.GetNamespace(), m.Object.GetName())
 	m.Options, m.Refusal = apply.OptionsFor(&work.Spec, id)
-	if work.Spec.Executor != nil {
-		m.Refusal = errExecutor
-	}
+	m.Rules = apply.RulesFor(&work.Spec, id)
 	m.Rival = c.rival(work.Name, object, id, m.Options)
 	return m
 }

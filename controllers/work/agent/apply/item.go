@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
@@ -55,23 +56,42 @@ type Item struct {
 	Next  time.Time
 	// Waits is set while only a change of the object can help.
 	Waits bool
+	// Executor is who applies the object. Rights is the epoch of its rights at
+	// the last look; Granted is set when they were found to suffice then, Denied
+	// when they were not.
+	Executor        executor.Account
+	Rights          uint64
+	Granted, Denied bool
 	// Unknown is set while the kind does not exist.
 	Unknown bool
+	// Rests is set while the object is left as it is because it is complete.
+	Rests bool
 	// Looked is when the object was last looked at.
 	Looked time.Time
 	// Repairs counts writes that followed a change by somebody else.
 	Repairs int
+	// Reading is what is remembered of reading the object for the work's rules.
+	Reading reading
 }
 
 // view is what a watch shows of an object.
 type view struct {
 	seen  apply.Seen
 	sight drift.Sight
+	// rights is the epoch of the executor's rights now.
+	rights uint64
 }
 
 // due tells whether a remembered object has to be looked at now, or else when
 // to come back without an event (zero: not at all).
 func (i Item) due(v view, work types.UID, now time.Time) (look bool, wait time.Duration) {
+	if v.rights != i.Rights {
+		return true, 0
+	}
+	if i.Denied {
+		rest := executor.RetryEvery - now.Sub(i.Looked)
+		return rest <= 0, max(rest, 0)
+	}
 	if i.Fails > 0 {
 		if rest := i.Next.Sub(now); rest > 0 {
 			return false, rest
@@ -81,22 +101,32 @@ func (i Item) due(v view, work types.UID, now time.Time) (look bool, wait time.D
 	if !i.Named {
 		return false, 0
 	}
-	changed := i.changed(v, work, now)
-	if !changed && i.Waits {
-		rest := conflictEvery - now.Sub(i.Looked)
-		return rest <= 0, max(rest, 0)
-	}
-	if !changed {
-		return false, 0
+	if !i.changed(v, work, now) {
+		return i.overdue(now)
 	}
 	pause := lookEvery
 	if i.hot(now) {
 		pause = hotEvery
 	}
-	if rest := pause - now.Sub(i.Looked); rest > 0 {
+	if rest := max(pause-now.Sub(i.Looked), lookEvery-now.Sub(i.Reading.at)); rest > 0 {
 		return false, rest
 	}
 	return true, 0
+}
+
+// overdue tells whether an object that did not change has to be looked at all the
+// same, or else when: one that others hold, because it may be free, and one that
+// somebody else kept changing, so that this is said no longer than it is so.
+func (i Item) overdue(now time.Time) (look bool, wait time.Duration) {
+	every := conflictEvery
+	switch {
+	case i.fought():
+		every = coolAfter
+	case !i.Waits:
+		return false, 0
+	}
+	rest := every - now.Sub(i.Looked)
+	return rest <= 0, max(rest, 0)
 }
 
 // changed tells whether the object may not be as it was left.
@@ -106,10 +136,14 @@ func (i Item) changed(v view, work types.UID, now time.Time) bool {
 	case drift.Absent:
 		return there
 	case drift.Blind:
-		return now.Sub(i.Looked) >= drift.PollEvery
+		// The look is noted when it is over, a moment after what woke it.
+		return now.Sub(i.Looked) >= drift.PollEvery-lookEvery
 	case drift.Present:
 		if !there {
 			return true
+		}
+		if i.Rests {
+			return apply.Drifted(i.resting(), work, i.Result, v.seen)
 		}
 		if i.Waits {
 			return v.seen.Version != i.Result.Seen.Version && !v.seen.Older(i.Result.Seen)
@@ -119,9 +153,27 @@ func (i Item) changed(v view, work types.UID, now time.Time) bool {
 	return false
 }
 
-// hot tells whether the object was repaired again and again.
-func (i Item) hot(now time.Time) bool {
-	return i.Repairs >= hotAfter && now.Sub(i.Looked) < coolAfter
+// resting are the options of an object of which no more is kept than its owner.
+func (i Item) resting() apply.Options {
+	o := i.Options
+	if writesOwner(o) {
+		o.Strategy = workv1.UpdateStrategyTypeCreateOnly
+	}
+	return o
+}
+
+// fought tells whether the object was repaired again and again.
+func (i Item) fought() bool { return i.Repairs >= hotAfter }
+
+// hot tells whether that goes on.
+func (i Item) hot(now time.Time) bool { return i.fought() && now.Sub(i.Looked) < coolAfter }
+
+// looked notes a look. Repairs before a time of peace do not count any more.
+func (i *Item) looked(now time.Time) {
+	if now.Sub(i.Looked) >= coolAfter {
+		i.Repairs = 0
+	}
+	i.Looked = now
 }
 
 // backoff is how long to wait after that many failures.
@@ -135,8 +187,17 @@ func backoff(fails int) time.Duration {
 	return d
 }
 
-// failed notes one more failure.
-func (i *Item) failed(now time.Time) {
+// failed notes one more failure. It is not tried again before rest is over.
+func (i *Item) failed(now time.Time, rest time.Duration) {
 	i.Fails++
-	i.Next = now.Add(backoff(i.Fails))
+	i.Next = now.Add(max(backoff(i.Fails), rest))
+}
+
+// unread notes one more read for rules that failed, and waits for rest, for
+// lastRetry at most.
+func (r *reading) unread(rest time.Duration) {
+	r.fails++
+	for backoff(r.fails) < min(rest, lastRetry) {
+		r.fails++
+	}
 }

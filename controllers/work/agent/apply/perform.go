@@ -15,10 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply/ignore"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -34,17 +37,26 @@ type pass struct {
 	plan    Plan
 	work    *workv1.ManifestWork
 	applied *workv1.AppliedManifestWork
-	// live and lookErr hold what looks found, by task.
-	live    []*unstructured.Unstructured
+	// applier writes as the executor, if the work has one.
+	applier *apply.Applier
+	// rules evaluates the condition rules of this pass.
+	rules *rules.Round
+	// bodies and lookErr hold what looks found, by task.
+	bodies  *bodies
 	lookErr []error
-	// pending are the recorded objects whose removal waits.
-	pending []workv1.AppliedManifestResourceMeta
+	// pending are the recorded objects whose removal waits, and leftover says why
+	// some could not be removed.
+	pending  []workv1.AppliedManifestResourceMeta
+	leftover string
 }
 
 // perform carries out the plan. An error is one of the bookkeeping on either
 // side; without the record nothing is written.
 func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	if err := p.prepare(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := p.authorize(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	p.look(ctx)
@@ -64,10 +76,14 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	}
 	p.record.owed = nil
 	p.remember()
+	if err := p.settle(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
 	if err := p.report(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	p.record.settled = len(p.pending) == 0
+	p.record.notes = notesOn(p.applied)
+	p.record.settled = len(p.pending) == 0 && !p.awake()
 	return p.result(), removeErr
 }
 
@@ -84,7 +100,7 @@ func (p *pass) prepare(ctx context.Context) error {
 	case p.plan.Create:
 		p.applied, err = p.c.Applied.Create(ctx, p.work)
 	case p.plan.Adopt:
-		p.applied, err = p.c.Applied.Adopt(ctx, p.applied)
+		p.applied, err = p.c.Applied.Adopt(ctx, p.applied, p.work)
 	}
 	if err != nil {
 		return err
@@ -101,37 +117,58 @@ var errDeleting = errors.New("its AppliedManifestWork is being deleted")
 
 // look reads the objects that may have changed.
 func (p *pass) look(ctx context.Context) {
-	p.live = make([]*unstructured.Unstructured, len(p.plan.Tasks))
+	p.bodies = newBodies(len(p.plan.Tasks))
 	p.lookErr = make([]error, len(p.plan.Tasks))
 	var running sync.WaitGroup
 	slots := make(chan struct{}, looksAtOnce)
 	for i := range p.plan.Tasks {
 		t := &p.plan.Tasks[i]
-		if !t.Look {
+		if !t.Look && !t.Read {
 			continue
 		}
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			p.live[i], p.lookErr[i] = p.c.Applier.Observe(ctx, t.Resource, t.ID.Namespace, t.ID.Name)
+			p.lookErr[i] = p.lookOne(ctx, i)
 		})
 	}
 	running.Wait()
 	now := p.c.Clock.Now()
 	for i := range p.plan.Tasks {
-		t := &p.plan.Tasks[i]
-		if !t.Look {
-			continue
-		}
-		t.Looked = now
-		switch {
-		case p.lookErr[i] != nil:
-		case p.live[i] == nil:
-			t.Result = apply.Result{}
-		default:
-			t.Result.Seen = apply.See(p.live[i])
+		if t := &p.plan.Tasks[i]; t.Look {
+			t.looked(now)
 		}
 	}
+}
+
+// lookOne reads the object of one task.
+func (p *pass) lookOne(ctx context.Context, i int) error {
+	t := &p.plan.Tasks[i]
+	live, err := p.applier.Observe(ctx, t.Resource, t.ID.Namespace, t.ID.Name)
+	if err != nil {
+		return err
+	}
+	p.bodies.keep(i, live)
+	switch {
+	case !t.Look:
+	case live == nil:
+		t.Result = apply.Result{}
+	default:
+		t.Result.Seen = apply.See(live)
+	}
+	return nil
+}
+
+// found is what the look of a task found. Where there was no room for it, it is
+// read again.
+func (p *pass) found(ctx context.Context, i int) (*unstructured.Unstructured, error) {
+	if err := p.lookErr[i]; err != nil {
+		return nil, err
+	}
+	t := &p.plan.Tasks[i]
+	return p.bodies.take(i, func() (*unstructured.Unstructured, error) {
+		return p.applier.Observe(ctx, t.Resource, t.ID.Namespace, t.ID.Name)
+	})
 }
 
 // note records all objects that the work declares, with the identities that are
@@ -139,14 +176,14 @@ func (p *pass) look(ctx context.Context) {
 func (p *pass) note(ctx context.Context) error {
 	list := p.listed()
 	if sameResources(list, p.applied.Status.AppliedResources) && p.applied.Status.EvictionStartTime == nil {
-		p.record.resources = list
+		p.record.resources = sumOf(list)
 		return nil
 	}
 	applied, err := p.c.Applied.Record(ctx, p.applied, list, nil)
 	if err != nil {
 		return err
 	}
-	p.applied, p.record.resources = applied, list
+	p.applied, p.record.resources = applied, sumOf(list)
 	return nil
 }
 
@@ -159,6 +196,10 @@ func (p *pass) listed() []workv1.AppliedManifestResourceMeta {
 // that cannot be resolved stays as it is recorded.
 func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMeta, manifests []Manifest) []workv1.AppliedManifestResourceMeta {
 	var out []workv1.AppliedManifestResourceMeta
+	known := make(map[apply.ID]types.UID, len(before))
+	for _, b := range before {
+		known[apply.RecordedID(b)] = b.UID
+	}
 	declared := map[apply.ID]bool{}
 	for i := range tasks {
 		t := &tasks[i]
@@ -168,7 +209,7 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 		declared[t.ID] = true
 		out = append(out, workv1.AppliedManifestResourceMeta{
 			Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource,
-			Namespace: t.ID.Namespace, Name: t.ID.Name, UID: uidOf(t, before),
+			Namespace: t.ID.Namespace, Name: t.ID.Name, UID: uidOf(t, known),
 		})
 	}
 	for _, b := range before {
@@ -184,14 +225,9 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 
 // uidOf is the identity to record. What this pass did not look at stays as it is
 // recorded: another agent may know better than our memory.
-func uidOf(t *Task, before []workv1.AppliedManifestResourceMeta) types.UID {
-	if t.Look {
-		return t.Result.Seen.UID
-	}
-	for _, b := range before {
-		if apply.RecordedID(b) == t.ID {
-			return b.UID
-		}
+func uidOf(t *Task, known map[apply.ID]types.UID) types.UID {
+	if uid, recorded := known[t.ID]; recorded && !t.Look {
+		return uid
 	}
 	return t.Result.Seen.UID
 }
@@ -203,6 +239,11 @@ func compareResources(a, b workv1.AppliedManifestResourceMeta) int {
 
 func sameResources(a, b []workv1.AppliedManifestResourceMeta) bool { return slices.Equal(a, b) }
 
+// sumOf digests a list for the record; none is an empty one.
+func sumOf(list []workv1.AppliedManifestResourceMeta) intent {
+	return digest(append([]workv1.AppliedManifestResourceMeta{}, list...))
+}
+
 // watch makes sure that changes of the objects wake the work.
 func (p *pass) watch() {
 	var objects []drift.Object
@@ -213,7 +254,7 @@ func (p *pass) watch() {
 		if t.Named {
 			objects = append(objects, drift.Object{
 				Resource: t.Resource, Namespace: t.ID.Namespace, Name: t.ID.Name,
-				Marked: t.Write && t.Options.Owned && writesOwner(t.Options),
+				Marked: t.marked(p.bodies.found(i), p.applied.UID),
 			})
 		}
 	}
@@ -224,18 +265,25 @@ func (p *pass) watch() {
 	p.c.Watcher.Wait(p.applied.Name, waits)
 }
 
+// marked tells whether the object carries the reference of the work, or will by
+// an event that is still to come. One that is there without it may never get
+// it, as where others hold its fields, and the watch may have dropped it.
+func (t *Task) marked(there bool, work types.UID) bool {
+	return t.Write && t.Options.Owned && writesOwner(t.Options) && (!there || t.Result.Seen.OwnedBy(work))
+}
+
 func writesOwner(o apply.Options) bool { return o.Strategy != workv1.UpdateStrategyTypeReadOnly }
 
-// write applies the tasks in the order of their ranks.
+// write applies the tasks in their turns.
 func (p *pass) write(ctx context.Context) {
-	order := make([]int, len(p.plan.Tasks))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return p.plan.Tasks[a].Rank - p.plan.Tasks[b].Rank })
-	for _, i := range order {
-		if t := &p.plan.Tasks[i]; t.Look {
-			p.writeOne(ctx, t, p.live[i], p.lookErr[i])
+	for _, i := range turns(p.plan.Tasks) {
+		switch t := &p.plan.Tasks[i]; {
+		case t.Look:
+			live, err := p.found(ctx, i)
+			p.writeOne(ctx, t, live, err)
+		case t.Read:
+			live, err := p.found(ctx, i)
+			p.readOne(ctx, t, live, err)
 		}
 	}
 }
@@ -243,10 +291,19 @@ func (p *pass) write(ctx context.Context) {
 func (p *pass) writeOne(ctx context.Context, t *Task, live *unstructured.Unstructured, lookErr error) {
 	before := t.Outcome.Applied
 	t.Outcome.Available = status.Exists(live != nil)
-	secret := manifest.IsSecret(t.Object.GetAPIVersion(), t.Object.GetKind())
+	secret := isSecret(t.Object)
 	switch {
+	case t.Rests && lookErr != nil:
+		t.Outcome.Available = status.Unreadable(apply.Message(lookErr, secret))
+		t.failed(p.c.Clock.Now(), apply.RetryAfter(lookErr))
+		return
+	case t.Rests:
+		t.Repairs = 0
+		p.judgeResting(ctx, t, live)
+		return
 	case lookErr != nil:
 		t.Outcome.Available = status.Unreadable(apply.Message(lookErr, secret))
+		t.Reading.fails++
 		if t.Refusal == nil {
 			p.fail(t, lookErr, secret)
 			return
@@ -257,24 +314,45 @@ func (p *pass) writeOne(ctx context.Context, t *Task, live *unstructured.Unstruc
 		t.Fails = 0
 		return
 	}
-	result, err := p.c.Applier.Apply(ctx, apply.Request{
+	if err := p.admit(ctx, t, live); err != nil {
+		p.fail(t, err, secret)
+		return
+	}
+	if p.ended(ctx, t, live) {
+		return
+	}
+	result, err := p.applier.Apply(ctx, apply.Request{
 		Resource: t.Resource, Object: t.Object, Options: t.Options,
 		Owner: apply.OwnerOf(p.applied), Live: live, OwnerOnly: t.Rival != "",
 	})
 	if err != nil {
-		p.fail(t, err, secret)
+		p.judge(ctx, t, live)
+		p.fail(t, executor.Refused(err, t.Executor, t.wanted()), secret)
 		return
 	}
-	t.succeed(result, before)
+	p.judge(ctx, t, result.Live)
+	result.Live = nil
+	repairs := t.Repairs
+	if t.succeed(result, before); t.Repairs > repairs && p.c.Repaired != nil {
+		p.c.Repaired()
+	}
+}
+
+func isSecret(u *unstructured.Unstructured) bool {
+	return manifest.IsSecret(u.GetAPIVersion(), u.GetKind())
 }
 
 // refused is the verdict on a manifest that the agent does not apply.
 func refused(err error) status.Verdict {
-	var ignore *apply.IgnoreFieldsError
-	if errors.As(err, &ignore) {
-		return status.IgnoreFieldsFailed(ignore.Error())
+	if isIgnoreError(err) {
+		return status.IgnoreFieldsFailed(err.Error())
 	}
 	return status.Failed(err.Error())
+}
+
+func isIgnoreError(err error) bool {
+	var fault *ignore.Error
+	return errors.As(err, &fault)
 }
 
 // succeed notes an object that is as the work declares it.
@@ -284,7 +362,7 @@ func (t *Task) succeed(result apply.Result, before status.Verdict) {
 	} else if !t.hot(t.Looked) {
 		t.Repairs = 0
 	}
-	t.Result, t.Fails, t.Waits = result, 0, false
+	t.Result, t.Fails, t.Waits, t.Denied = result, 0, false, false
 	t.Outcome.Available = status.Exists(result.Seen.UID != "")
 	note := ""
 	switch {
@@ -293,8 +371,12 @@ func (t *Task) succeed(result apply.Result, before status.Verdict) {
 		return
 	case result.Merged != "":
 		note = "server-side apply refused the manifest (" + result.Merged + "), so a three-way merge patch was used"
+	case result.Replaced:
+		note = "the change is of a field that cannot be changed, so the object was deleted and made anew"
 	case t.hot(t.Looked):
 		note = "somebody else keeps changing the object, it is repaired at most every 10 s"
+	case t.Blind:
+		note = "the agent may not list and watch " + t.ID.GroupResource() + ", so that a change of the object is found within a minute only"
 	}
 	t.Outcome.Applied = status.Applied(note)
 }
@@ -304,40 +386,26 @@ func (t *Task) succeed(result apply.Result, before status.Verdict) {
 func (p *pass) fail(t *Task, err error, secret bool) {
 	var conflict *apply.ConflictError
 	var deleting *apply.DeletingError
+	var denied *executor.DeniedError
 	t.Outcome.Applied = status.Failed(apply.Message(err, secret))
+	t.Denied = false
 	switch {
+	case errors.As(err, &denied):
+		// To the letter, and without a hint for the agent.
+		t.Outcome.Applied = status.Failed(denied.Error())
+		t.Denied, t.Granted, t.Waits, t.Fails = true, false, false, 0
+		t.conceal(p.c.Clock.Now())
+	case isIgnoreError(err):
+		t.Outcome.Applied = status.IgnoreFieldsFailed(err.Error())
+		t.Waits, t.Fails = true, 0
 	case errors.As(err, &conflict), errors.As(err, &deleting):
 		t.Waits, t.Fails = true, 0
 	case apply.IsNotServed(err):
 		p.c.Mapper.Reset()
 		fallthrough
 	default:
-		t.failed(p.c.Clock.Now())
+		t.failed(p.c.Clock.Now(), apply.RetryAfter(err))
 	}
-}
-
-// remove deletes what the work declares no more, last rank first.
-func (p *pass) remove(ctx context.Context) error {
-	if len(p.plan.Remove) == 0 {
-		return nil
-	}
-	p.record.removed = p.c.Clock.Now()
-	p.pending = p.plan.Pending
-	removals := slices.Clone(p.plan.Remove)
-	slices.SortStableFunc(removals, func(a, b apply.Removal) int {
-		return manifest.RankResource(b.Recorded.Resource) - manifest.RankResource(a.Recorded.Resource)
-	})
-	var errs []error
-	for _, r := range removals {
-		pending, err := p.c.Applier.Remove(ctx, r)
-		if pending {
-			p.pending = append(p.pending, r.Recorded)
-		}
-		if err != nil {
-			errs = append(errs, errors.New(apply.Message(err, r.Recorded.Group == "" && r.Recorded.Resource == "secrets")))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // remember keeps what the next pass decides on.
@@ -346,20 +414,24 @@ func (p *pass) remember() {
 	p.record.items = p.record.items[:0]
 	for i := range p.plan.Tasks {
 		item := p.plan.Tasks[i].Item
-		item.Outcome.Meta = item.Meta
+		item.Outcome.Values, item.Outcome.Fresh = nil, false
 		p.record.items = append(p.record.items, item)
 	}
 }
 
 // report writes the status once, if it says anything new.
 func (p *pass) report(ctx context.Context) error {
-	outcomes := make([]status.Outcome, 0, len(p.record.items))
-	for _, i := range p.record.items {
-		outcomes = append(outcomes, i.Outcome)
+	outcomes := make([]status.Outcome, 0, len(p.plan.Tasks))
+	for i := range p.plan.Tasks {
+		t := &p.plan.Tasks[i]
+		t.Outcome.Meta = t.Meta
+		outcomes = append(outcomes, t.Outcome)
 	}
 	before := p.work.Status
 	for range statusTries {
 		next := status.Build(p.work.Status, p.state.Work.Generation, outcomes, p.c.Clock.Now())
+		p.sayLeftover(&next)
+		next = status.Fit(next, p.work.Status, status.Room(p.work))
 		if status.Same(next, p.work.Status) {
 			break
 		}
@@ -378,9 +450,20 @@ func (p *pass) report(ctx context.Context) error {
 			return errReplaced
 		}
 	}
+	p.leave()
 	p.record.status = ledger.SumOf(p.work.Status)
 	p.announce(ctx, before)
 	return nil
+}
+
+// leave notes which values did not fit in the status.
+func (p *pass) leave() {
+	if !status.Crowded(p.work.Status) {
+		return
+	}
+	for i := range p.record.items {
+		p.record.items[i].leave(p.work.Status, p.state.Work.Generation)
+	}
 }
 
 // statusTries is how often the status is made anew because somebody else wrote
@@ -396,12 +479,18 @@ func (p *pass) result() reconcile.Result {
 	now := p.c.Clock.Now()
 	for i := range p.record.items {
 		item := &p.record.items[i]
-		if _, wait := item.due(p.view(*item), p.record.owner, now); item.Fails > 0 || item.Waits {
+		if _, wait := item.due(p.view(*item), p.record.owner, now); item.Fails > 0 || item.Waits || item.Denied || item.fought() {
+			next.later(max(wait, firstRetry))
+		}
+		if read, wait := item.readDue(p.view(*item), p.record.read, now); read || wait > 0 {
 			next.later(max(wait, firstRetry))
 		}
 	}
 	if len(p.pending) > 0 {
 		next.later(pendingEvery)
+	}
+	if p.awake() {
+		next.later(firstRetry)
 	}
 	return reconcile.Result{RequeueAfter: next.RequeueAfter}
 }

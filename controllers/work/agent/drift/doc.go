@@ -7,7 +7,7 @@
 // for the whole cluster where a resource is in use in more than eight
 // namespaces. Objects that belong to no work are dropped as they arrive. Where
 // list or watch is not allowed, the works concerned are woken once a minute to
-// look with a GET, and Blind says so.
+// look with a GET, and Config.OnBlind is called once for each resource.
 //
 // While some work declares a kind that does not exist, definitions are watched
 // as well, so that it is applied as soon as the definition is there.

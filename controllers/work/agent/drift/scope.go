@@ -3,6 +3,8 @@
 package drift
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -18,30 +20,132 @@ type scope struct {
 	namespace string
 }
 
+// tables are the declared objects, by resource.
+type tables map[schema.GroupVersionResource]*table
+
+// table holds the objects of one resource that works declare, by namespace.
+type table struct {
+	resource schema.GroupVersionResource
+	spaces   map[string]*space
+}
+
+// space holds the objects of a namespace, or those that have none.
+type space struct {
+	of        *table
+	namespace string
+	// alone holds who declares an object as the only one, by its name, and shared
+	// all others.
+	alone  map[string]*holder
+	shared map[string][]*holder
+}
+
 // object names one object of a watched resource.
 type object struct {
-	resource schema.GroupVersionResource
-	key      reconcile.Key
+	in   *space
+	name string
+}
+
+// holder is a work with what it declares.
+type holder struct {
+	work    string
+	objects []object
+}
+
+// works are those that declare an object.
+func (s *space) works(name string) []*holder {
+	if one := s.alone[name]; one != nil {
+		return []*holder{one}
+	}
+	return s.shared[name]
+}
+
+func (s *space) set(name string, works []*holder) {
+	delete(s.alone, name)
+	delete(s.shared, name)
+	switch len(works) {
+	case 0:
+	case 1:
+		s.alone[name] = works[0]
+	default:
+		s.shared[name] = works
+	}
+}
+
+// hold notes that a work declares an object. First is true when no work did so
+// before.
+func (ts tables) hold(resource schema.GroupVersionResource, key reconcile.Key, by *holder) (o object, first bool) {
+	t := ts[resource]
+	if t == nil {
+		t = &table{resource: resource, spaces: map[string]*space{}}
+		ts[resource] = t
+	}
+	s := t.spaces[key.Namespace]
+	if s == nil {
+		s = &space{of: t, namespace: key.Namespace, alone: map[string]*holder{}, shared: map[string][]*holder{}}
+		t.spaces[key.Namespace] = s
+	}
+	before := s.works(key.Name)
+	if !slices.Contains(before, by) {
+		s.set(key.Name, append(slices.Clone(before), by))
+	}
+	return object{s, key.Name}, len(before) == 0
+}
+
+// release notes that a work declares an object no more.
+func (ts tables) release(o object, by *holder) {
+	s := o.in
+	s.set(o.name, slices.DeleteFunc(slices.Clone(s.works(o.name)), func(h *holder) bool { return h == by }))
+	if len(s.alone)+len(s.shared) > 0 {
+		return
+	}
+	delete(s.of.spaces, s.namespace)
+	if len(s.of.spaces) == 0 {
+		delete(ts, s.of.resource)
+	}
+}
+
+// works are the works that declare an object.
+func (ts tables) works(resource schema.GroupVersionResource, key reconcile.Key) []*holder {
+	if t := ts[resource]; t != nil && t.spaces[key.Namespace] != nil {
+		return t.spaces[key.Namespace].works(key.Name)
+	}
+	return nil
+}
+
+// worksIn are the names of the works with objects in a scope.
+func (ts tables) worksIn(in scope) map[string]bool {
+	out := map[string]bool{}
+	t := ts[in.resource]
+	if t == nil {
+		return out
+	}
+	for namespace, s := range t.spaces {
+		if in.namespace != "" && in.namespace != namespace {
+			continue
+		}
+		for _, h := range s.alone {
+			out[h.work] = true
+		}
+		for _, all := range s.shared {
+			for _, h := range all {
+				out[h.work] = true
+			}
+		}
+	}
+	return out
 }
 
 // scopes are the watches that objects need. Resources in wide may not be
 // watched in the whole cluster and are watched namespace by namespace in any
 // number.
-func scopes(objects map[object]map[string]bool, wide map[schema.GroupVersionResource]bool) map[scope]bool {
-	namespaces := map[schema.GroupVersionResource]map[string]bool{}
-	for o := range objects {
-		if namespaces[o.resource] == nil {
-			namespaces[o.resource] = map[string]bool{}
-		}
-		namespaces[o.resource][o.key.Namespace] = true
-	}
+func (ts tables) scopes(wide map[schema.GroupVersionResource]bool) map[scope]bool {
 	out := map[scope]bool{}
-	for resource, in := range namespaces {
-		if in[""] || (len(in) > maxNamespaces && !wide[resource]) {
+	for resource, t := range ts {
+		if t.spaces[""] != nil || (len(t.spaces) > maxNamespaces && !wide[resource]) {
 			out[scope{resource: resource}] = true
 			continue
 		}
-		for namespace := range in {
+		for namespace := range t.spaces {
 			out[scope{resource, namespace}] = true
 		}
 	}

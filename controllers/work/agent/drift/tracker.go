@@ -4,6 +4,7 @@ package drift
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,8 +74,8 @@ type Tracker struct {
 	// ctx is that of Run; watches start once it is set.
 	ctx     context.Context
 	running sync.WaitGroup
-	objects map[object]map[string]bool
-	works   map[string]map[object]bool
+	objects tables
+	works   map[string]*holder
 	// waiting are the works that declare a kind which does not exist.
 	waiting map[string]bool
 	watches map[scope]*watcher
@@ -83,15 +84,21 @@ type Tracker struct {
 	definitions *watcher
 	// unseen are objects whose watch has to start anew before it can show them;
 	// that is set off by the first of them.
-	unseen map[object]bool
+	unseen map[place]bool
+}
+
+// place names one object of the cluster.
+type place struct {
+	resource schema.GroupVersionResource
+	key      reconcile.Key
 }
 
 // New makes a Tracker that watches nothing yet.
 func New(c Config) *Tracker {
 	return &Tracker{
-		c: c, objects: map[object]map[string]bool{}, works: map[string]map[object]bool{},
+		c: c, objects: tables{}, works: map[string]*holder{},
 		waiting: map[string]bool{}, watches: map[scope]*watcher{}, wide: map[schema.GroupVersionResource]bool{},
-		unseen: map[object]bool{},
+		unseen: map[place]bool{},
 	}
 }
 
@@ -118,25 +125,22 @@ func (t *Tracker) Run(ctx context.Context) error {
 func (t *Tracker) Track(work string, objects []Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	next := make(map[object]bool, len(objects))
+	next := &holder{work: work, objects: make([]object, 0, len(objects))}
 	for _, o := range objects {
-		key := object{o.Resource, reconcile.Key{Namespace: o.Namespace, Name: o.Name}}
-		next[key] = true
-		if t.objects[key] == nil {
-			t.objects[key] = map[string]bool{}
-			t.renew(key, o.Marked)
+		// The name may be part of something larger, which shall not stay with it.
+		key := reconcile.Key{Namespace: o.Namespace, Name: strings.Clone(o.Name)}
+		held, first := t.objects.hold(o.Resource, key, next)
+		if first {
+			t.renew(place{o.Resource, key}, o.Marked)
 		}
-		t.objects[key][work] = true
+		next.objects = append(next.objects, held)
 	}
-	for o := range t.works[work] {
-		if !next[o] {
-			delete(t.objects[o], work)
-			if len(t.objects[o]) == 0 {
-				delete(t.objects, o)
-			}
+	if before := t.works[work]; before != nil {
+		for _, o := range before.objects {
+			t.objects.release(o, before)
 		}
 	}
-	if len(next) == 0 {
+	if len(objects) == 0 {
 		delete(t.works, work)
 	} else {
 		t.works[work] = next
@@ -165,7 +169,7 @@ func (t *Tracker) Look(resource schema.GroupVersionResource, namespace, name str
 	if w == nil {
 		w = t.watches[scope{resource, namespace}]
 	}
-	if w == nil || t.unseen[object{resource, key}] {
+	if w == nil || t.unseen[place{resource, key}] {
 		return apply.Seen{}, Unknown
 	}
 	return w.look(key)
@@ -174,7 +178,7 @@ func (t *Tracker) Look(resource schema.GroupVersionResource, namespace, name str
 // renew sees to it that a watch starts anew that may already have dropped the
 // object as somebody else's: only objects with an owner reference of a work
 // announce themselves. The caller holds the lock.
-func (t *Tracker) renew(o object, marked bool) {
+func (t *Tracker) renew(o place, marked bool) {
 	if marked || (t.watches[scope{resource: o.resource}] == nil && t.watches[scope{o.resource, o.key.Namespace}] == nil) {
 		return
 	}
@@ -215,7 +219,7 @@ func (t *Tracker) adjust() {
 	if t.ctx == nil || t.ctx.Err() != nil {
 		return
 	}
-	needed := scopes(t.objects, t.wide)
+	needed := t.objects.scopes(t.wide)
 	for s, w := range t.watches {
 		if !needed[s] {
 			w.stop()
@@ -238,38 +242,23 @@ func (t *Tracker) adjust() {
 
 // changed wakes the works that declare an object.
 func (t *Tracker) changed(resource schema.GroupVersionResource, key reconcile.Key) {
-	t.wakeAll(t.worksOf(func(o object) bool { return o.resource == resource && o.key == key }, &object{resource, key}))
+	t.mu.Lock()
+	holders := t.objects.works(resource, key)
+	t.mu.Unlock()
+	for _, h := range holders {
+		t.c.Wake(h.work)
+	}
 }
 
 // listed wakes every work in a scope: an object that is missing from the list
 // has no event of its own.
-func (t *Tracker) listed(s scope) {
-	t.wakeAll(t.worksOf(s.covers, nil))
-}
+func (t *Tracker) listed(s scope) { t.wakeAll(t.worksIn(s)) }
 
-// worksOf are the works of the objects that fit; one names the only one.
-func (t *Tracker) worksOf(fits func(object) bool, one *object) map[string]bool {
+// worksIn are the works with objects in a scope.
+func (t *Tracker) worksIn(s scope) map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := map[string]bool{}
-	if one != nil {
-		for work := range t.objects[*one] {
-			out[work] = true
-		}
-		return out
-	}
-	for o, works := range t.objects {
-		if fits(o) {
-			for work := range works {
-				out[work] = true
-			}
-		}
-	}
-	return out
-}
-
-func (s scope) covers(o object) bool {
-	return o.resource == s.resource && (s.namespace == "" || s.namespace == o.key.Namespace)
+	return t.objects.worksIn(s)
 }
 
 func (t *Tracker) wakeAll(works map[string]bool) {
@@ -294,8 +283,8 @@ func (t *Tracker) wakeBlind() {
 }
 
 // interested tells whether a work declares the object.
-func (t *Tracker) interested(o object) bool {
+func (t *Tracker) interested(resource schema.GroupVersionResource, key reconcile.Key) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.objects[o]) > 0
+	return len(t.objects.works(resource, key)) > 0
 }

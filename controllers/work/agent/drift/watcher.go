@@ -52,7 +52,7 @@ func (a acceptMetadata) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // watcher is one watch with what it has seen of the works' objects.
 type watcher struct {
-	seen  *watch.Collection[apply.Seen]
+	seen  *watch.Collection[apply.Pack]
 	stop  context.CancelFunc
 	ended <-chan struct{}
 }
@@ -63,12 +63,12 @@ var definitionsResource = schema.GroupVersionResource{
 
 // start begins a watch of one scope. The caller holds the lock.
 func (t *Tracker) start(s scope) *watcher {
-	seen := watch.New(watch.Options[apply.Seen]{
+	seen := watch.New(watch.Options[apply.Pack]{
 		Client: t.c.Metadata, Resource: s.resource, Namespace: s.namespace, Log: t.c.Log,
-		Keep: func(u *unstructured.Unstructured) (apply.Seen, bool) {
+		Keep: func(u *unstructured.Unstructured) (apply.Pack, bool) {
 			now := apply.See(u)
-			return now, now.HasOwners() ||
-				t.interested(object{s.resource, reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()}})
+			return now.Packed(), now.HasOwners() ||
+				t.interested(s.resource, reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 		},
 	})
 	seen.OnChange(func(k reconcile.Key) { t.changed(s.resource, k) })
@@ -77,10 +77,10 @@ func (t *Tracker) start(s scope) *watcher {
 
 // startDefinitions begins the watch of definitions. The caller holds the lock.
 func (t *Tracker) startDefinitions() *watcher {
-	seen := watch.New(watch.Options[apply.Seen]{
+	seen := watch.New(watch.Options[apply.Pack]{
 		Client: t.c.Metadata, Resource: definitionsResource, Log: t.c.Log,
-		Keep: func(u *unstructured.Unstructured) (apply.Seen, bool) {
-			return apply.Seen{Version: u.GetResourceVersion()}, true
+		Keep: func(*unstructured.Unstructured) (apply.Pack, bool) {
+			return apply.Pack{}, true
 		},
 	})
 	arrived := func() {
@@ -108,7 +108,7 @@ func (t *Tracker) defined() {
 
 // launch runs the collection, tells when it is first listed, and when it may
 // not be.
-func (t *Tracker) launch(seen *watch.Collection[apply.Seen], listed func(), blinded func(error)) *watcher {
+func (t *Tracker) launch(seen *watch.Collection[apply.Pack], listed func(), blinded func(error)) *watcher {
 	ctx, cancel := context.WithCancel(t.ctx)
 	w := &watcher{seen: seen, stop: cancel, ended: ctx.Done()}
 	t.running.Go(func() { _ = seen.Run(ctx) })
@@ -153,7 +153,7 @@ func (t *Tracker) blinded(s scope, err error) {
 	if narrowed {
 		return
 	}
-	works := t.worksOf(s.covers, nil)
+	works := t.worksIn(s)
 	for work := range works {
 		t.c.OnBlind(work, s.resource, s.namespace, err)
 		break
@@ -164,12 +164,8 @@ func (t *Tracker) blinded(s scope, err error) {
 // clusterScoped tells whether objects of the resource have no namespace. The
 // caller holds the lock.
 func (t *Tracker) clusterScoped(resource schema.GroupVersionResource) bool {
-	for o := range t.objects {
-		if o.resource == resource && o.key.Namespace == "" {
-			return true
-		}
-	}
-	return false
+	held := t.objects[resource]
+	return held != nil && held.spaces[""] != nil
 }
 
 // failing tells whether the watch may not be made.
@@ -185,7 +181,7 @@ func (w *watcher) look(k reconcile.Key) (apply.Seen, Sight) {
 		return apply.Seen{}, Unknown
 	}
 	if seen, there := w.seen.Get(k); there {
-		return seen, Present
+		return seen.Seen(), Present
 	}
 	return apply.Seen{}, Absent
 }

@@ -8,15 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/go-logr/logr"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
@@ -32,6 +35,9 @@ const (
 	// finalizers are looked at again without an event (work.md section 6.5).
 	pendingFirst = 500 * time.Millisecond
 	pendingLast  = time.Minute
+	// unseenRetry is when to look again after the hub had a work that its watch did
+	// not show; usually the watch does so before.
+	unseenRetry = 10 * time.Second
 	// conflictRetry is when to come back after somebody else wrote first.
 	conflictRetry = 50 * time.Millisecond
 )
@@ -43,8 +49,12 @@ type Config struct {
 	Applied *ledger.Applied
 	// Applier removes objects.
 	Applier *apply.Applier
+	// Rights tell what executors may do.
+	Rights *executor.Checker
 	// Track tells which objects shall wake the work when they go.
 	Track func(work string, objects []drift.Object)
+	// Event is called when evictions are held up, with one of the works.
+	Event func(ctx context.Context, work string, event reconcile.Event)
 	// Grace is how long the objects of a work that the hub forgot are kept.
 	Grace time.Duration
 	// Clock gives the time of passes.
@@ -52,7 +62,13 @@ type Config struct {
 }
 
 // Controller ends works. One work must not be reconciled twice at a time.
-type Controller struct{ c Config }
+type Controller struct {
+	c Config
+
+	mu sync.Mutex
+	// held is when an eviction was last held up.
+	held time.Time
+}
 
 // New makes a Controller.
 func New(c Config) *Controller { return &Controller{c: c} }
@@ -94,15 +110,20 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	s.OtherAgent = s.Applied != nil && s.Applied.Spec.AgentID != c.c.Applied.Identity.AgentID
 	work, ours := c.c.Applied.Identity.Work(name)
 	if !ours {
-		return s, nil
+		if s.Applied != nil {
+			s.Successor = c.c.Applied.Successor(s.Applied)
+			known, there := c.c.Works.Get(s.Applied.Spec.ManifestWorkName)
+			s.Awaited = there && !known.Deleting && !recorded(s.Successor)
+		}
+		return c.guard(s), nil
 	}
 	known, there := c.c.Works.Get(work)
 	if !there {
-		return s, nil
+		return c.guard(s), nil
 	}
 	body, err := c.c.Works.Body(ctx, known)
 	if missing(err) {
-		return s, nil
+		return c.guard(s), nil
 	}
 	s.Work = body
 	return s, err
@@ -113,7 +134,7 @@ func (c *Controller) take(ctx context.Context, step Step, s State) (time.Duratio
 	var err error
 	switch step {
 	case MarkDeleting:
-		return 0, c.markDeleting(ctx, s.Work)
+		return 0, c.markDeleting(ctx, s.Work, "")
 	case Delete:
 		_, err = c.c.Applied.Delete(ctx, s.Applied)
 	case Empty:
@@ -126,17 +147,29 @@ func (c *Controller) take(ctx context.Context, step Step, s State) (time.Duratio
 		_, err = c.c.Applied.Record(ctx, s.Applied, s.Applied.Status.AppliedResources, &s.Now)
 	case Unstamp:
 		_, err = c.c.Applied.Record(ctx, s.Applied, s.Applied.Status.AppliedResources, nil)
+	case Hold:
+		c.hold(ctx, s)
+		return holdEvery, nil
 	case Evict:
 		return c.evict(ctx, s)
 	}
 	return 0, err
 }
 
-func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork) error {
+// markDeleting sets the condition Deleting, with why it cannot go on if there is
+// a reason.
+func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork, cause string) error {
+	message := workv1.MessageWorkDeleting
+	if cause != "" {
+		message += ", but " + cause
+	}
+	if had := apimeta.FindStatusCondition(work.Status.Conditions, workv1.ConditionDeleting); had != nil && had.Message == message {
+		return nil
+	}
 	next := work.Status.DeepCopy()
 	reconcile.SetCondition(&next.Conditions, metav1.Condition{
 		Type: workv1.ConditionDeleting, Status: metav1.ConditionTrue, Reason: workv1.ReasonWorkDeleting,
-		Message: workv1.MessageWorkDeleting, ObservedGeneration: work.Generation,
+		Message: message, ObservedGeneration: work.Generation,
 	}, c.c.Clock.Now())
 	_, err := c.c.Works.WriteStatus(ctx, work, *next)
 	if apierrors.IsNotFound(err) {
@@ -160,7 +193,7 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 	var pending []workv1.AppliedManifestResourceMeta
 	var errs []error
 	for _, r := range recorded {
-		waits, err := c.c.Applier.Remove(ctx, c.removal(s, r))
+		waits, err := c.remove(ctx, s, r)
 		if waits {
 			pending = append(pending, r)
 		}
@@ -177,12 +210,57 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 			errs = append(errs, err)
 		}
 	}
+	if s.Work != nil && s.Work.DeletionTimestamp != nil {
+		cause := ""
+		if len(errs) > 0 {
+			cause = errs[0].Error()
+		}
+		if err := c.markDeleting(ctx, s.Work, cause); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	return pendingAfter(s.Now.Sub(s.Applied.DeletionTimestamp.Time)), errors.Join(errs...)
+}
+
+// remove takes one step to remove an object. Where the agent itself may not, the
+// executor that could delete it when it was applied may.
+func (c *Controller) remove(ctx context.Context, s State, r workv1.AppliedManifestResourceMeta) (pending bool, err error) {
+	removal, applier := c.removal(s, r), c.c.Applier
+	account, err := executorOf(s)
+	switch {
+	case err != nil:
+		// Nothing was ever applied by an executor that is none.
+		removal.Claimed = false
+	case !account.IsAgent():
+		if removal.Claimed {
+			removal.Claimed, err = c.c.Rights.MayDelete(ctx, account, executor.Object{Resource: apply.Resource(r), Namespace: r.Namespace, Name: r.Name})
+			if err != nil {
+				return true, err
+			}
+		}
+		client, err := c.c.Rights.As(account)
+		if err != nil {
+			return true, err
+		}
+		applier = applier.As(client)
+	}
+	return applier.Remove(ctx, removal)
+}
+
+// executorOf is who removes the objects where the agent may not: the executor of
+// the work or, where that is gone, the one that the record notes.
+func executorOf(s State) (executor.Account, error) {
+	if s.Work == nil {
+		return executor.OfUser(s.Applied.Annotations[workv1.AnnotationExecutor]), nil
+	}
+	return executor.Of(s.Work.Spec.Executor)
 }
 
 // removal says how one object goes, by the delete option as it stands.
 func (c *Controller) removal(s State, r workv1.AppliedManifestResourceMeta) apply.Removal {
-	out := apply.Removal{Recorded: r, Owner: apply.OwnerOf(s.Applied)}
+	// A record never takes objects along that another took over: the other may
+	// have noted them down and not have put its mark on them yet.
+	out := apply.Removal{Recorded: r, Owner: apply.OwnerOf(s.Applied), Keep: ledger.Holds(s.Successor, r)}
 	if s.Work == nil || s.Work.DeletionTimestamp == nil {
 		return out
 	}
@@ -224,14 +302,24 @@ func (c *Controller) release(ctx context.Context, work *workv1.ManifestWork) (ti
 // does not know the API at all, or stands in the hub's place, does not say that.
 func missing(err error) bool { return apierrors.IsNotFound(err) && !apply.IsNotServed(err) }
 
+// recorded tells whether a pass over the work has noted its objects down.
+func recorded(record *workv1.AppliedManifestWork) bool {
+	return record != nil && len(record.Status.AppliedResources) > 0
+}
+
 // evict deletes the AppliedManifestWork once the hub itself has said that there
-// is no such work. Works of another hub address are not asked for.
+// is no such work. One of an earlier address may go when the hub has the work
+// and its objects are noted down at the address of now.
 func (c *Controller) evict(ctx context.Context, s State) (time.Duration, error) {
-	if work, ours := c.c.Applied.Identity.Work(s.Applied.Name); ours {
+	work, ours := c.c.Applied.Identity.Work(s.Applied.Name)
+	if !ours {
+		work = s.Applied.Spec.ManifestWorkName
+	}
+	if ours || !recorded(s.Successor) {
 		_, err := c.c.Works.Live(ctx, work)
 		switch {
 		case err == nil:
-			return conflictRetry, nil
+			return unseenRetry, nil
 		case !missing(err):
 			return 0, err
 		}

@@ -10,7 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
+
+func TestARecordThatWasTakenOverFromLeavesItsObjects(t *testing.T) {
+	object := workv1.AppliedManifestResourceMeta{Version: "v1", Resource: "configmaps", Namespace: "default", Name: "web", UID: "u1"}
+	successor := &workv1.AppliedManifestWork{}
+	successor.Status.AppliedResources = []workv1.AppliedManifestResourceMeta{object}
+	s := State{Applied: &workv1.AppliedManifestWork{}, Successor: successor}
+	require.True(t, New(Config{}).removal(s, object).Keep)
+	another := object
+	another.UID = "u2"
+	require.False(t, New(Config{}).removal(s, another).Keep)
+	s.Successor = nil
+	require.False(t, New(Config{}).removal(s, object).Keep)
+}
 
 func TestOnlyTheHubItselfSaysThatAWorkIsGone(t *testing.T) {
 	resource := schema.GroupResource{Group: "work.open-cluster-management.io", Resource: "manifestworks"}

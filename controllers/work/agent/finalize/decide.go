@@ -8,6 +8,7 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -36,6 +37,9 @@ const (
 	// Evict deletes the AppliedManifestWork of a work that the hub does not know,
 	// after asking the hub.
 	Evict
+	// Hold keeps the objects of a work whose grace is over, because too many
+	// works are missed at once.
+	Hold
 )
 
 // State is what a step is decided on.
@@ -49,6 +53,17 @@ type State struct {
 	Applied *workv1.AppliedManifestWork
 	// OtherAgent is set when Applied carries another agent's identity.
 	OtherAgent bool
+	// Successor is the AppliedManifestWork of the hub's address now, where Applied
+	// is of one that it had before; nil for none.
+	Successor *workv1.AppliedManifestWork
+	// Awaited is set when Applied is of an earlier address, the hub has a work of
+	// its name, and Successor does not record its objects yet.
+	Awaited bool
+	// Known counts the AppliedManifestWorks of this agent, and Missed those of
+	// works that the hub does not show. Held is when an eviction was last held up
+	// because of them.
+	Known, Missed int
+	Held          time.Time
 }
 
 // Decide names the next step, and when to come back if it is Rest.
@@ -92,6 +107,8 @@ func decideDeleting(s State) (Step, time.Duration) {
 func decideMissed(s State) (Step, time.Duration) {
 	since := s.Applied.Status.EvictionStartTime
 	switch {
+	case s.succeeded():
+		return Evict, 0
 	case s.Grace >= never && since != nil:
 		return Unstamp, 0
 	case s.Grace >= never:
@@ -102,7 +119,27 @@ func decideMissed(s State) (Step, time.Duration) {
 	if rest := since.Add(s.Grace).Sub(s.Now); rest > 0 {
 		return Rest, rest
 	}
+	if s.Awaited {
+		return Rest, pendingLast
+	}
+	if s.Missed >= manyMissed && 2*s.Missed > s.Known {
+		return Hold, 0
+	}
+	// Where some of many came back, the others have their grace once more.
+	if rest := s.Held.Add(s.Grace).Sub(s.Now); !s.Held.IsZero() && rest > 0 {
+		return Rest, rest
+	}
 	return Evict, 0
+}
+
+// succeeded tells whether Applied can go because Successor holds each of its
+// objects, but those that were gone or not made yet: then nothing is removed with
+// it. It must not stay, because its marks of what was complete would be taken for
+// those of the next work of the name.
+func (s State) succeeded() bool {
+	return s.Successor != nil && !slices.ContainsFunc(s.Applied.Status.AppliedResources, func(r workv1.AppliedManifestResourceMeta) bool {
+		return r.UID != "" && !ledger.Holds(s.Successor, r)
+	})
 }
 
 func marked(work *workv1.ManifestWork) bool {

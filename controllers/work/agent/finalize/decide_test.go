@@ -42,6 +42,18 @@ func applied(deleting, held bool, missedFor time.Duration) *workv1.AppliedManife
 	return a
 }
 
+func holding(a *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
+	a.Status.AppliedResources = []workv1.AppliedManifestResourceMeta{{Version: "v1", Resource: "configmaps", Name: "web", UID: "u1"}}
+	return a
+}
+
+// unmade records its objects as not there.
+func unmade(a *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
+	a.Status.AppliedResources[0].UID = ""
+	a.Status.AppliedResources[0].Name = "other"
+	return a
+}
+
 func TestDecideNamesTheNextStep(t *testing.T) {
 	const grace = time.Hour
 	for name, tc := range map[string]struct {
@@ -49,26 +61,38 @@ func TestDecideNamesTheNextStep(t *testing.T) {
 		want  Step
 		wait  time.Duration
 	}{
-		"nothing is left":                              {State{}, Rest, 0},
-		"a deleted work says so first":                 {State{Work: work(true, true, false), Applied: applied(false, true, 0)}, MarkDeleting, 0},
-		"then its counterpart is deleted":              {State{Work: work(true, true, true), Applied: applied(false, true, 0)}, Delete, 0},
-		"then its objects go":                          {State{Work: work(true, true, true), Applied: applied(true, true, 0)}, Empty, 0},
-		"a crash before the condition is made good":    {State{Work: work(true, true, false), Applied: applied(true, true, 0)}, MarkDeleting, 0},
-		"without our finalizer the rest is waited for": {State{Work: work(true, true, true), Applied: applied(true, false, 0)}, Rest, 0},
-		"at last the work is released":                 {State{Work: work(true, true, true)}, Release, 0},
-		"a work that was never applied is released":    {State{Work: work(true, true, false)}, Release, 0},
-		"a work that we do not hold is left alone":     {State{Work: work(true, false, false), Applied: applied(false, true, 0)}, Rest, 0},
-		"a counterpart deleted by hand is emptied":     {State{Work: work(false, true, false), Applied: applied(true, true, 0)}, Empty, 0},
-		"also when the work is gone":                   {State{Applied: applied(true, true, 0)}, Empty, 0},
-		"another agent's is not touched":               {State{Applied: applied(true, true, 0), OtherAgent: true}, Rest, 0},
-		"nor evicted":                                  {State{Applied: applied(false, true, 0), OtherAgent: true}, Rest, 0},
-		"a wanted work rests":                          {State{Work: work(false, true, false), Applied: applied(false, true, 0)}, Rest, 0},
-		"a work that came back loses its stamp":        {State{Work: work(false, true, false), Applied: applied(false, true, time.Minute)}, Unstamp, 0},
-		"a missed work is stamped":                     {State{Applied: applied(false, true, 0)}, Stamp, 0},
-		"and kept during the grace":                    {State{Applied: applied(false, true, 45*time.Minute)}, Rest, 15 * time.Minute},
-		"and evicted after it":                         {State{Applied: applied(false, true, grace)}, Evict, 0},
-		"a grace of a hundred years keeps it":          {State{Applied: applied(false, true, 0), Grace: never}, Rest, 0},
-		"and clears a stamp":                           {State{Applied: applied(false, true, time.Minute), Grace: never}, Unstamp, 0},
+		"half of the works may be missed":                   {State{Now: now, Grace: grace, Applied: applied(false, true, 2*grace), Missed: 5, Known: 10}, Evict, 0},
+		"few works may be missed":                           {State{Now: now, Grace: grace, Applied: applied(false, true, 2*grace), Missed: 4, Known: 4}, Evict, 0},
+		"too many missed works are kept":                    {State{Now: now, Grace: grace, Applied: applied(false, true, 2*grace), Missed: 6, Known: 10}, Hold, 0},
+		"the grace is over before works are held":           {State{Now: now, Grace: grace, Applied: applied(false, true, grace/2), Missed: 6, Known: 10}, Rest, grace / 2},
+		"after a hold the grace begins anew":                {State{Now: now, Grace: grace, Applied: applied(false, true, 2*grace), Missed: 2, Known: 10, Held: now.Add(-grace / 4)}, Rest, 3 * grace / 4},
+		"and ends":                                          {State{Now: now, Grace: grace, Applied: applied(false, true, 2*grace), Missed: 2, Known: 10, Held: now.Add(-grace)}, Evict, 0},
+		"a confirmed one goes among many":                   {State{Now: now, Grace: grace, Applied: applied(true, true, 2*grace), Missed: 6, Known: 10}, Empty, 0},
+		"nothing is left":                                   {State{}, Rest, 0},
+		"a deleted work says so first":                      {State{Work: work(true, true, false), Applied: applied(false, true, 0)}, MarkDeleting, 0},
+		"then its counterpart is deleted":                   {State{Work: work(true, true, true), Applied: applied(false, true, 0)}, Delete, 0},
+		"then its objects go":                               {State{Work: work(true, true, true), Applied: applied(true, true, 0)}, Empty, 0},
+		"a crash before the condition is made good":         {State{Work: work(true, true, false), Applied: applied(true, true, 0)}, MarkDeleting, 0},
+		"without our finalizer the rest is waited for":      {State{Work: work(true, true, true), Applied: applied(true, false, 0)}, Rest, 0},
+		"at last the work is released":                      {State{Work: work(true, true, true)}, Release, 0},
+		"a work that was never applied is released":         {State{Work: work(true, true, false)}, Release, 0},
+		"a work that we do not hold is left alone":          {State{Work: work(true, false, false), Applied: applied(false, true, 0)}, Rest, 0},
+		"a counterpart deleted by hand is emptied":          {State{Work: work(false, true, false), Applied: applied(true, true, 0)}, Empty, 0},
+		"also when the work is gone":                        {State{Applied: applied(true, true, 0)}, Empty, 0},
+		"another agent's is not touched":                    {State{Applied: applied(true, true, 0), OtherAgent: true}, Rest, 0},
+		"nor evicted":                                       {State{Applied: applied(false, true, 0), OtherAgent: true}, Rest, 0},
+		"a wanted work rests":                               {State{Work: work(false, true, false), Applied: applied(false, true, 0)}, Rest, 0},
+		"a work that came back loses its stamp":             {State{Work: work(false, true, false), Applied: applied(false, true, time.Minute)}, Unstamp, 0},
+		"a missed work is stamped":                          {State{Applied: applied(false, true, 0)}, Stamp, 0},
+		"and kept during the grace":                         {State{Applied: applied(false, true, 45*time.Minute)}, Rest, 15 * time.Minute},
+		"and evicted after it":                              {State{Applied: applied(false, true, grace)}, Evict, 0},
+		"the hub moved and its objects have another record": {State{Applied: holding(applied(false, true, 0)), Successor: holding(applied(false, true, 0))}, Evict, 0},
+		"the hub moved and some have none":                  {State{Applied: holding(applied(false, true, 0)), Successor: applied(false, true, 0)}, Stamp, 0},
+		"the hub moved and one is gone":                     {State{Applied: unmade(holding(applied(false, true, 0))), Successor: holding(applied(false, true, 0))}, Evict, 0},
+		"the hub moved, and nothing is ever evicted":        {State{Applied: holding(applied(false, true, 0)), Successor: holding(applied(false, true, 0)), Grace: never}, Evict, 0},
+		"the hub moved and its work is not taken up yet":    {State{Applied: applied(false, true, grace), Awaited: true}, Rest, pendingLast},
+		"a grace of a hundred years keeps it":               {State{Applied: applied(false, true, 0), Grace: never}, Rest, 0},
+		"and clears a stamp":                                {State{Applied: applied(false, true, time.Minute), Grace: never}, Unstamp, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.state.Now = now

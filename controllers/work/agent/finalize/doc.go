@@ -13,7 +13,9 @@
 // Objects go by the delete option as it stands when the work is deleted. A work
 // that vanished from the hub is given a grace before its objects go, because a
 // hub that was restored from a backup has forgotten what it will soon be told
-// again; whether it is really gone is then asked of the hub itself.
+// again; whether it is really gone is then asked of the hub itself. Where many
+// works vanish together (see guard.go) their objects are kept until a person
+// deletes the AppliedManifestWorks, and an Event on the hub says so.
 //
 // Reads and writes: as controllers/work/agent/apply, without applying anything.
 // Contract: work.md sections 6.4 to 6.6.

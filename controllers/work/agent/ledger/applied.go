@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -43,13 +45,42 @@ type Applied struct {
 	// Identity is whose they are.
 	Identity   Identity
 	client     dynamic.Interface
-	collection *watch.Collection[*workv1.AppliedManifestWork]
+	collection *watch.Collection[packedApplied]
+	words      packed.Dictionary
 
 	mu sync.Mutex
 	// written holds what our own writes returned, gone the UIDs of what we
 	// know to be deleted, until the watch shows it.
 	written map[string]*workv1.AppliedManifestWork
 	gone    map[string]types.UID
+
+	// earlier are the names that works of this agent had while the hub had
+	// another address, by work.
+	earlier map[string][]string
+}
+
+var appliedType = metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "AppliedManifestWork"}
+
+// packedApplied is what is kept of one AppliedManifestWork: a third of what it
+// takes as it is, and there may be thousands, each with many objects.
+type packedApplied struct {
+	name, data string
+	// counts is what it adds to Count.
+	counts Count
+}
+
+// Count is how many AppliedManifestWorks of the agent are not being deleted, and
+// of how many of them the works are missed on the hub.
+type Count struct{ Known, Missed int }
+
+func (i Identity) count(work *workv1.AppliedManifestWork) Count {
+	switch {
+	case work.Spec.AgentID != i.AgentID || work.DeletionTimestamp != nil:
+		return Count{}
+	case work.Status.EvictionStartTime == nil:
+		return Count{Known: 1}
+	}
+	return Count{Known: 1, Missed: 1}
 }
 
 // NewApplied makes the managed side. changed is called with the name of each
@@ -57,17 +88,16 @@ type Applied struct {
 func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, changed func(name string)) *Applied {
 	a := &Applied{
 		Identity: identity, client: client,
-		written: map[string]*workv1.AppliedManifestWork{}, gone: map[string]types.UID{},
+		written: map[string]*workv1.AppliedManifestWork{}, gone: map[string]types.UID{}, earlier: map[string][]string{},
 	}
-	a.collection = watch.New(watch.Options[*workv1.AppliedManifestWork]{
+	a.collection = watch.New(watch.Options[packedApplied]{
 		Client: client, Resource: appliedResource, Log: log,
-		Keep: func(u *unstructured.Unstructured) (*workv1.AppliedManifestWork, bool) {
+		Keep: func(u *unstructured.Unstructured) (packedApplied, bool) {
 			work, err := typed.FromUnstructured[workv1.AppliedManifestWork](u)
-			if err != nil {
-				return nil, false
+			if err != nil || (work.Spec.AgentID != identity.AgentID && work.Spec.HubHash != identity.HubHash) {
+				return packedApplied{}, false
 			}
-			work.ManagedFields = nil
-			return work, work.Spec.AgentID == identity.AgentID || work.Spec.HubHash == identity.HubHash
+			return packedApplied{name: work.Name, data: a.words.Pack(work), counts: identity.count(work)}, true
 		},
 	})
 	a.collection.OnChange(func(k reconcile.Key) {
@@ -75,8 +105,51 @@ func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, ch
 			a.caughtUp(k.Name)
 		}
 		changed(k.Name)
+		for _, earlier := range a.predecessors(k.Name) {
+			changed(earlier)
+		}
 	})
 	return a
+}
+
+// predecessors are the names of the work's AppliedManifestWorks from before the
+// hub had this address; they wait for the one of that name. Names of another
+// address are noted on the way.
+func (a *Applied) predecessors(name string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if work, ours := a.Identity.Work(name); ours {
+		return slices.Clone(a.earlier[work])
+	}
+	known, there := a.cached(name)
+	for work, names := range a.earlier {
+		a.earlier[work] = slices.DeleteFunc(names, func(n string) bool { return n == name })
+		if len(a.earlier[work]) == 0 {
+			delete(a.earlier, work)
+		}
+	}
+	if there {
+		work := known.Spec.ManifestWorkName
+		a.earlier[work] = append(a.earlier[work], name)
+	}
+	return nil
+}
+
+// Successor is the AppliedManifestWork that this address of the hub has for a
+// work of which earlier is that of another address; nil for none.
+func (a *Applied) Successor(earlier *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
+	now := a.Get(a.Identity.Name(earlier.Spec.ManifestWorkName))
+	if now == nil || now.Name == earlier.Name || now.DeletionTimestamp != nil || earlier.Spec.AgentID != now.Spec.AgentID {
+		return nil
+	}
+	return now
+}
+
+// Holds tells whether a record names that very object, by its identity.
+func Holds(record *workv1.AppliedManifestWork, object workv1.AppliedManifestResourceMeta) bool {
+	return record != nil && object.UID != "" && slices.ContainsFunc(record.Status.AppliedResources, func(has workv1.AppliedManifestResourceMeta) bool {
+		return has.UID == object.UID && has.Group == object.Group && has.Resource == object.Resource
+	})
 }
 
 // Run keeps them current until ctx ends.
@@ -85,9 +158,22 @@ func (a *Applied) Run(ctx context.Context) error { return a.collection.Run(ctx) 
 // WaitSynced waits for the first complete list.
 func (a *Applied) WaitSynced(ctx context.Context) error { return a.collection.WaitSynced(ctx) }
 
-// Get is the newest that is known, nil for none. It must not be changed.
+// cached is what the watch shows.
+func (a *Applied) cached(name string) (*workv1.AppliedManifestWork, bool) {
+	kept, there := a.collection.Get(reconcile.Key{Name: name})
+	if !there {
+		return nil, false
+	}
+	work := &workv1.AppliedManifestWork{TypeMeta: appliedType}
+	a.words.Unpack(kept.data, work)
+	work.Name = kept.name
+	return work, true
+}
+
+// Get is the newest that is known, nil for none. It must not be changed, and is
+// unpacked anew each time: who needs it twice, keeps it.
 func (a *Applied) Get(name string) *workv1.AppliedManifestWork {
-	cached, there := a.collection.Get(reconcile.Key{Name: name})
+	cached, there := a.cached(name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	own := a.written[name]
@@ -110,8 +196,25 @@ func (a *Applied) Get(name string) *workv1.AppliedManifestWork {
 // Names are the names of all that are known.
 func (a *Applied) Names() []string {
 	var out []string
-	for _, work := range a.collection.List() {
-		out = append(out, work.Name)
+	for _, kept := range a.collection.List() {
+		out = append(out, kept.name)
+	}
+	return out
+}
+
+// Count counts all that are known, and unpacks none.
+func (a *Applied) Count() Count {
+	all := a.collection.List()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out Count
+	for _, kept := range all {
+		counts := kept.counts
+		if own := a.written[kept.name]; own != nil {
+			counts = a.Identity.count(own)
+		}
+		out.Known += counts.Known
+		out.Missed += counts.Missed
 	}
 	return out
 }
@@ -133,14 +236,22 @@ func (a *Applied) Live(ctx context.Context, name string) (*workv1.AppliedManifes
 // work's labels. One that is there already is read instead.
 func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv1.AppliedManifestWork, error) {
 	applied := &workv1.AppliedManifestWork{
-		TypeMeta: metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "AppliedManifestWork"},
+		TypeMeta: appliedType,
 		ObjectMeta: metav1.ObjectMeta{
 			Name: a.Identity.Name(work.Name), Labels: work.Labels,
-			Finalizers: []string{workv1.FinalizerAppliedManifestWork},
+			Finalizers:  []string{workv1.FinalizerAppliedManifestWork},
+			Annotations: map[string]string{},
 		},
 		Spec: workv1.AppliedManifestWorkSpec{
 			HubHash: a.Identity.HubHash, AgentID: a.Identity.AgentID, ManifestWorkName: work.Name,
 		},
+	}
+	for key, value := range map[string]string{
+		workv1.AnnotationExecutor: noted(applied, work), workv1.AnnotationCompleteManifests: strings.Join(a.Inherited(work.Name), " "),
+	} {
+		if value != "" {
+			applied.Annotations[key] = value
+		}
 	}
 	u, err := typed.ToUnstructured(applied)
 	if err != nil {
@@ -160,19 +271,52 @@ func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv
 	return a.remember(live), nil
 }
 
-// Adopt puts our finalizer and identity on one that lacks them.
-func (a *Applied) Adopt(ctx context.Context, applied *workv1.AppliedManifestWork) (*workv1.AppliedManifestWork, error) {
+// Inherited are the marks of complete manifests on the AppliedManifestWorks that
+// this agent has for the work from before the hub had this address.
+func (a *Applied) Inherited(work string) []string {
+	var out []string
+	for _, name := range a.predecessors(a.Identity.Name(work)) {
+		if earlier := a.Get(name); earlier != nil && earlier.Spec.AgentID == a.Identity.AgentID {
+			out = append(out, strings.Fields(earlier.Annotations[workv1.AnnotationCompleteManifests])...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// noted is what an AppliedManifestWork is to note of the work's executor, which
+// stays as it was while the work names one that is none.
+func noted(applied *workv1.AppliedManifestWork, work *workv1.ManifestWork) string {
+	account, err := executor.Of(work.Spec.Executor)
+	if err != nil {
+		return applied.Annotations[workv1.AnnotationExecutor]
+	}
+	return account.User()
+}
+
+// Adopt puts our finalizer and identity on one that lacks them, and the note of
+// the work's executor.
+func (a *Applied) Adopt(ctx context.Context, applied *workv1.AppliedManifestWork, work *workv1.ManifestWork) (*workv1.AppliedManifestWork, error) {
 	finalizers := slices.Clone(applied.Finalizers)
 	if !slices.Contains(finalizers, workv1.FinalizerAppliedManifestWork) {
 		finalizers = append(finalizers, workv1.FinalizerAppliedManifestWork)
 	}
-	work, _ := a.Identity.Work(applied.Name)
+	note := map[string]any{workv1.AnnotationExecutor: nil}
+	if user := noted(applied, work); user != "" {
+		note[workv1.AnnotationExecutor] = user
+	}
 	return a.patch(ctx, applied, map[string]any{
-		"metadata": map[string]any{"finalizers": finalizers},
+		"metadata": map[string]any{"finalizers": finalizers, "annotations": note},
 		"spec": map[string]any{
-			"hubHash": a.Identity.HubHash, "agentID": a.Identity.AgentID, "manifestWorkName": work,
+			"hubHash": a.Identity.HubHash, "agentID": a.Identity.AgentID, "manifestWorkName": work.Name,
 		},
 	})
+}
+
+// AdoptedFor tells whether it carries our finalizer and identity, and the note of
+// the work's executor.
+func (a *Applied) AdoptedFor(applied *workv1.AppliedManifestWork, work *workv1.ManifestWork) bool {
+	return a.Adopted(applied) && applied.Annotations[workv1.AnnotationExecutor] == noted(applied, work)
 }
 
 // Adopted tells whether it carries our finalizer and identity.
@@ -192,6 +336,15 @@ func (a *Applied) Record(ctx context.Context, applied *workv1.AppliedManifestWor
 		status["evictionStartTime"] = metav1.NewTime(*evicting)
 	}
 	return a.patch(ctx, applied, map[string]any{"status": status}, "status")
+}
+
+// Annotate sets an annotation, or removes it where the value is empty.
+func (a *Applied) Annotate(ctx context.Context, applied *workv1.AppliedManifestWork, key, value string) (*workv1.AppliedManifestWork, error) {
+	annotations := map[string]any{key: value}
+	if value == "" {
+		annotations[key] = nil
+	}
+	return a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
 // Release takes our finalizer off.
@@ -251,7 +404,7 @@ func (a *Applied) forget(name string, uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.written, name)
-	if cached, there := a.collection.Get(reconcile.Key{Name: name}); there && cached.UID == uid {
+	if cached, there := a.cached(name); there && cached.UID == uid {
 		a.gone[name] = uid
 	}
 }

@@ -3,19 +3,27 @@
 package ledger
 
 import (
+	"bytes"
+	"compress/flate"
 	"container/list"
+	"encoding/json"
+	"fmt"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
 const (
-	// maxBodies bounds the manifests that stay in memory, in bytes. Raising it
-	// lets drift of more works be repaired while the hub is away; lowering it
-	// saves memory and costs a GET on the hub for each repair of a dropped work.
-	maxBodies = 4 << 20
-	// bodyOverhead is what a work takes beside its manifests, roughly.
-	bodyOverhead = 4 << 10
+	// maxBodies bounds the works that stay in memory, in bytes. They are kept as
+	// compressed JSON, a tenth of the text: it is enough for some 2,000 works of
+	// ten manifests. Raising it lets drift of more works be repaired while the hub
+	// is away; lowering it saves memory and costs a GET on the hub for each repair
+	// of a dropped work.
+	maxBodies = 2 << 20
+	// bodyOverhead is what a work takes beside its text, roughly.
+	bodyOverhead = 256
 )
 
 // bodies holds whole works, the least recently used are dropped first.
@@ -27,10 +35,14 @@ type bodies struct {
 	items map[string]*list.Element
 }
 
-type bodyItem struct {
-	work *workv1.ManifestWork
-	size int
+// body is one work in compressed JSON.
+type body struct {
+	name, version string
+	uid           types.UID
+	text          []byte
 }
+
+func (b *body) size() int { return bodyOverhead + len(b.text) }
 
 func newBodies(limit int) *bodies {
 	return &bodies{limit: limit, order: list.New(), items: map[string]*list.Element{}}
@@ -38,38 +50,43 @@ func newBodies(limit int) *bodies {
 
 // put keeps a work in place of an earlier version of it.
 func (b *bodies) put(work *workv1.ManifestWork) {
-	size := bodyOverhead
-	for i := range work.Spec.Workload.Manifests {
-		size += len(work.Spec.Workload.Manifests[i].Raw)
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e, ok := b.items[work.Name]; ok {
-		if have := e.Value.(*bodyItem).work; have.UID == work.UID && older(work.ResourceVersion, have.ResourceVersion) {
+		have := e.Value.(*body)
+		if have.uid == work.UID && (have.version == work.ResourceVersion || older(work.ResourceVersion, have.version)) {
 			return
 		}
 	}
 	b.remove(work.Name)
-	if size > b.limit/2 {
+	text, err := compress(work)
+	next := &body{name: work.Name, version: work.ResourceVersion, uid: work.UID, text: text}
+	if err != nil || next.size() > b.limit/2 {
 		return
 	}
-	b.items[work.Name] = b.order.PushFront(&bodyItem{work: work, size: size})
-	b.size += size
+	b.items[work.Name] = b.order.PushFront(next)
+	b.size += next.size()
 	for b.size > b.limit {
-		b.remove(b.order.Back().Value.(*bodyItem).work.Name)
+		b.remove(b.order.Back().Value.(*body).name)
 	}
 }
 
-// get is the work in exactly that version, or nil. It must not be changed.
+// get is the work in exactly that version, or nil.
 func (b *bodies) get(name, version string) *workv1.ManifestWork {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	e, ok := b.items[name]
-	if !ok || e.Value.(*bodyItem).work.ResourceVersion != version {
+	if !ok || e.Value.(*body).version != version {
+		b.mu.Unlock()
 		return nil
 	}
 	b.order.MoveToFront(e)
-	return e.Value.(*bodyItem).work
+	text := e.Value.(*body).text
+	b.mu.Unlock()
+	work := &workv1.ManifestWork{}
+	if err := json.NewDecoder(flate.NewReader(bytes.NewReader(text))).Decode(work); err != nil {
+		return nil
+	}
+	return work
 }
 
 func (b *bodies) drop(name string) {
@@ -83,7 +100,31 @@ func (b *bodies) remove(name string) {
 	if !ok {
 		return
 	}
-	b.size -= e.Value.(*bodyItem).size
+	b.size -= e.Value.(*body).size()
 	b.order.Remove(e)
 	delete(b.items, name)
+}
+
+// compressors are used again while there is much to do: each takes more than a
+// megabyte.
+var compressors sync.Pool
+
+func compress(work *workv1.ManifestWork) ([]byte, error) {
+	var out bytes.Buffer
+	c, ok := compressors.Get().(*flate.Writer)
+	if !ok {
+		var err error
+		if c, err = flate.NewWriter(&out, flate.BestSpeed); err != nil {
+			return nil, fmt.Errorf("making a compressor: %w", err)
+		}
+	}
+	defer compressors.Put(c)
+	c.Reset(&out)
+	if err := json.NewEncoder(c).Encode(work); err != nil {
+		return nil, fmt.Errorf("encoding manifestwork %s: %w", work.Name, err)
+	}
+	if err := c.Close(); err != nil {
+		return nil, fmt.Errorf("compressing manifestwork %s: %w", work.Name, err)
+	}
+	return bytes.Clone(out.Bytes()), nil
 }

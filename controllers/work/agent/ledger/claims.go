@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"reflect"
@@ -22,62 +23,85 @@ type Object struct {
 	Group, Kind, Namespace, Name string
 }
 
-// claim is one work's manifest of an object.
-type claim struct {
+// claimant is a work with what it declares.
+type claimant struct {
 	work    string
 	since   time.Time
-	content Sum
 	configs []workv1.ManifestConfigOption
+	claims  []claim
 }
+
+// claim is an object that a work declares, with what it says of it, as digests.
+type claim struct{ object, content Sum }
 
 // Claims hold which works declare which objects. When several works of this
 // cluster declare one object with different content, the oldest decides what it
 // looks like and the others say so in their conditions; without that rule they
 // would overwrite each other without end.
+//
+// Of an object only digests are kept, some 70 bytes.
 type Claims struct {
 	wake func(work string)
 
-	mu      sync.Mutex
-	objects map[Object][]claim
-	works   map[string][]Object
+	mu    sync.Mutex
+	works map[string]*claimant
+	// single holds who claims an object alone, shared all others.
+	single map[Sum]*claimant
+	shared map[Sum][]*claimant
 	// epochs count, for each work, how often its rivals changed.
 	epochs map[string]uint64
 }
 
 func newClaims(wake func(string)) *Claims {
-	return &Claims{wake: wake, objects: map[Object][]claim{}, works: map[string][]Object{}, epochs: map[string]uint64{}}
+	return &Claims{
+		wake: wake, works: map[string]*claimant{}, single: map[Sum]*claimant{}, shared: map[Sum][]*claimant{},
+		epochs: map[string]uint64{},
+	}
 }
 
 // Set replaces the claims of a work. Other works that claim an object which the
 // work let go, or declares otherwise than before, are woken.
 func (c *Claims) Set(work *workv1.ManifestWork) {
-	next := map[Object]claim{}
+	contents := make(map[Sum]Sum, len(work.Spec.Workload.Manifests))
 	for i := range work.Spec.Workload.Manifests {
-		if o, sum, ok := declared(work.Spec.Workload.Manifests[i].Raw); ok {
-			next[o] = claim{
-				work: work.Name, since: work.CreationTimestamp.Time, content: sum,
-				configs: strategies(work.Spec.ManifestConfigs),
-			}
+		if o, content, ok := declared(work.Spec.Workload.Manifests[i].Raw); ok {
+			contents[o.sum()] = content
 		}
 	}
-	c.replace(work.Name, next)
+	claims := make([]claim, 0, len(contents))
+	for o, content := range contents {
+		claims = append(claims, claim{o, content})
+	}
+	slices.SortFunc(claims, func(a, b claim) int { return bytes.Compare(a.object[:], b.object[:]) })
+	c.replace(work.Name, &claimant{
+		work: work.Name, since: work.CreationTimestamp.Time, configs: strategies(work.Spec.ManifestConfigs), claims: claims,
+	})
 }
 
 // Release drops all claims of a work.
 func (c *Claims) Release(work string) { c.replace(work, nil) }
 
-func (c *Claims) replace(work string, next map[Object]claim) {
+func (c *Claims) replace(work string, next *claimant) {
 	c.mu.Lock()
+	before := c.works[work]
 	rivals := map[string]bool{}
-	for _, o := range c.works[work] {
-		if _, kept := next[o]; !kept {
-			c.put(o, work, nil, rivals)
+	for _, had := range before.all() {
+		content, still := next.content(had.object)
+		c.drop(had.object, before)
+		if !still || content != had.content || !reflect.DeepEqual(before.configs, next.configs) {
+			c.note(had.object, rivals)
 		}
 	}
-	delete(c.works, work)
-	for o, n := range next {
-		c.put(o, work, &n, rivals)
-		c.works[work] = append(c.works[work], o)
+	for _, now := range next.all() {
+		if _, had := before.content(now.object); !had {
+			c.note(now.object, rivals)
+		}
+		c.put(now.object, next)
+	}
+	if len(next.all()) == 0 {
+		delete(c.works, work)
+	} else {
+		c.works[work] = next
 	}
 	for rival := range rivals {
 		c.epochs[rival]++
@@ -91,30 +115,55 @@ func (c *Claims) replace(work string, next map[Object]claim) {
 	}
 }
 
-// put replaces one claim, and names the rivals if that changes anything.
-func (c *Claims) put(o Object, work string, next *claim, rivals map[string]bool) {
-	var before *claim
-	var others []claim
-	for _, have := range c.objects[o] {
-		if have.work == work {
-			before = &have
-		} else {
-			others = append(others, have)
-		}
+// all is what a claimant declares; nobody declares nothing.
+func (k *claimant) all() []claim {
+	if k == nil {
+		return nil
 	}
-	if next == nil || before == nil || before.content != next.content || !reflect.DeepEqual(before.configs, next.configs) {
-		for _, other := range others {
-			rivals[other.work] = true
-		}
+	return k.claims
+}
+
+// content is what a claimant says of an object.
+func (k *claimant) content(o Sum) (Sum, bool) {
+	all := k.all()
+	i, found := slices.BinarySearchFunc(all, o, func(c claim, o Sum) int { return bytes.Compare(c.object[:], o[:]) })
+	if !found {
+		return Sum{}, false
 	}
-	if next != nil {
-		others = append(others, *next)
+	return all[i].content, true
+}
+
+// note names who claims an object.
+func (c *Claims) note(o Sum, rivals map[string]bool) {
+	for _, other := range c.claimants(o) {
+		rivals[other.work] = true
 	}
-	if len(others) == 0 {
-		delete(c.objects, o)
-		return
+}
+
+// claimants are all that claim an object.
+func (c *Claims) claimants(o Sum) []*claimant {
+	if one := c.single[o]; one != nil {
+		return []*claimant{one}
 	}
-	c.objects[o] = others
+	return c.shared[o]
+}
+
+func (c *Claims) put(o Sum, k *claimant) { c.set(o, append(slices.Clone(c.claimants(o)), k)) }
+
+func (c *Claims) drop(o Sum, k *claimant) {
+	c.set(o, slices.DeleteFunc(slices.Clone(c.claimants(o)), func(other *claimant) bool { return other == k }))
+}
+
+func (c *Claims) set(o Sum, list []*claimant) {
+	delete(c.single, o)
+	delete(c.shared, o)
+	switch len(list) {
+	case 0:
+	case 1:
+		c.single[o] = list[0]
+	default:
+		c.shared[o] = list
+	}
 }
 
 // Epoch changes whenever the rivals of a work may have changed.
@@ -135,28 +184,33 @@ type Rival struct {
 }
 
 // Rivals are all rivals of a work, the oldest first.
-func (c *Claims) Rivals(work string, o Object) []Rival {
+func (c *Claims) Rivals(work string, object Object) []Rival {
+	o := object.sum()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := c.objects[o]
-	if len(list) < 2 {
-		return nil
-	}
-	sorted := slices.Clone(list)
-	slices.SortFunc(sorted, func(a, b claim) int {
+	sorted := slices.Clone(c.shared[o])
+	slices.SortFunc(sorted, func(a, b *claimant) int {
 		if order := a.since.Compare(b.since); order != 0 {
 			return order
 		}
 		return strings.Compare(a.work, b.work)
 	})
-	mine := slices.IndexFunc(sorted, func(s claim) bool { return s.work == work })
+	mine := slices.IndexFunc(sorted, func(k *claimant) bool { return k.work == work })
 	var out []Rival
 	for i := range sorted[:max(mine, 0)] {
-		if sorted[i].content != sorted[mine].content {
+		theirs, _ := sorted[i].content(o)
+		if ours, _ := sorted[mine].content(o); theirs != ours {
 			out = append(out, Rival{Work: sorted[i].work, Configs: sorted[i].configs})
 		}
 	}
 	return out
+}
+
+// sum digests the name of an object. No name holds a line break: Kubernetes
+// refuses them.
+func (o Object) sum() Sum {
+	full := sha256.Sum256([]byte(o.Group + "\n" + o.Kind + "\n" + o.Namespace + "\n" + o.Name))
+	return Sum(full[:len(Sum{})])
 }
 
 // declared reads what a manifest is about without decoding the rest of it.

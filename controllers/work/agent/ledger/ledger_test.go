@@ -3,7 +3,10 @@
 package ledger
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -72,7 +75,8 @@ func TestTheOldestClaimHolds(t *testing.T) {
 	c.Release("twin")
 	require.Empty(t, rival("young"))
 	c.Release("young")
-	require.Empty(t, c.objects)
+	require.Empty(t, c.single)
+	require.Empty(t, c.shared)
 	require.Empty(t, c.works)
 	require.Empty(t, c.epochs)
 }
@@ -117,13 +121,15 @@ func TestEveryOlderClaimIsARival(t *testing.T) {
 }
 
 func TestBodiesAreBoundedInBytes(t *testing.T) {
-	b := newBodies(10 * bodyOverhead)
+	one := newBodies(maxBodies)
+	one.put(work("w10", 0))
+	b := newBodies(10 * one.size)
 	for i := range 20 {
-		b.put(work(fmt.Sprint("w", i), 0))
+		b.put(work(fmt.Sprintf("w%02d", i), 0))
 	}
-	require.Equal(t, 10*bodyOverhead, b.size)
+	require.LessOrEqual(t, b.size, b.limit)
 	require.Len(t, b.items, 10)
-	require.Nil(t, b.get("w9", "1"))
+	require.Nil(t, b.get("w09", "1"))
 	require.NotNil(t, b.get("w10", "1"))
 	b.put(work("w20", 0))
 	require.NotNil(t, b.get("w10", "1"), "what was used last stays")
@@ -134,16 +140,41 @@ func TestBodiesAreBoundedInBytes(t *testing.T) {
 	b.put(newer)
 	b.put(work("w20", 0))
 	require.NotNil(t, b.get("w20", "5"), "an older version does not replace a newer one")
-	b.put(withSize(newer, 10*bodyOverhead))
-	require.Nil(t, b.get("w20", "5"), "what would fill the cache alone is not kept")
-	b.drop("w10")
-	b.drop("w10")
-	require.Nil(t, b.get("w10", "1"))
+	newer.ResourceVersion = "6"
+	b.put(withNoise(newer, b.limit))
+	require.Nil(t, b.get("w20", "6"), "what would fill the cache alone is not kept")
+	require.Nil(t, b.get("w20", "5"))
+	for i := range 30 {
+		b.drop(fmt.Sprintf("w%02d", i))
+		b.drop(fmt.Sprintf("w%02d", i))
+	}
+	require.Zero(t, b.size)
+	require.Empty(t, b.items)
+	require.Zero(t, b.order.Len())
 }
 
-func withSize(w *workv1.ManifestWork, size int) *workv1.ManifestWork {
+func TestABodyComesBackAsItWas(t *testing.T) {
+	b := newBodies(maxBodies)
+	in := work("w", 3, manifest("a", "<&>"), manifest("b", "2"))
+	in.Labels = map[string]string{"l": "v"}
+	in.Status.Conditions = []metav1.Condition{{Type: "Applied", LastTransitionTime: metav1.Unix(5, 0)}}
+	// What comes from the API server was encoded once.
+	raw, err := json.Marshal(in)
+	require.NoError(t, err)
+	in = &workv1.ManifestWork{}
+	require.NoError(t, json.Unmarshal(raw, in))
+	b.put(in)
+	require.Equal(t, in, b.get("w", "1"))
+	require.Less(t, len(b.items["w"].Value.(*body).text), len(raw))
+}
+
+// withNoise adds a manifest that does not compress.
+func withNoise(w *workv1.ManifestWork, size int) *workv1.ManifestWork {
+	noise := make([]byte, size)
+	random := rand.NewChaCha8([32]byte{})
+	_, _ = random.Read(noise)
 	var entry workv1.Manifest
-	entry.Raw = make([]byte, size)
+	entry.Raw = fmt.Appendf(nil, "%q", base64.StdEncoding.EncodeToString(noise))
 	w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, entry)
 	return w
 }

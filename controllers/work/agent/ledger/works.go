@@ -78,16 +78,17 @@ type Works struct {
 	written map[string]Work
 }
 
-// NewWorks makes the hub side for the namespace of one cluster. changed is
+// NewWorks makes the hub side for the namespace of one cluster; pulse is that
+// of the hub and may be nil. changed is
 // called with the name of each work that was added, changed or removed, and of
 // each work whose claim to an object may have risen.
-func NewWorks(client dynamic.Interface, namespace string, log logr.Logger, changed func(name string)) *Works {
+func NewWorks(client dynamic.Interface, namespace string, pulse *watch.Pulse, log logr.Logger, changed func(name string)) *Works {
 	w := &Works{
 		namespace: namespace, client: client, bodies: newBodies(maxBodies),
 		Claims: newClaims(changed), written: map[string]Work{},
 	}
 	w.collection = watch.New(watch.Options[Work]{
-		Client: client, Resource: worksResource, Namespace: namespace, Log: log,
+		Client: client, Resource: worksResource, Namespace: namespace, Pulse: pulse, Log: log,
 		Keep: w.keep,
 	})
 	w.collection.OnChange(func(k reconcile.Key) {
@@ -155,6 +156,9 @@ func (w *Works) Get(name string) (Work, bool) {
 	delete(w.written, name)
 	return cached, true
 }
+
+// List are all works as the watch shows them.
+func (w *Works) List() []Work { return w.collection.List() }
 
 // Names are the names of all works.
 func (w *Works) Names() []string {

@@ -7,6 +7,11 @@
 // it shall be. Conditions that it does not know, and feedback values, survive
 // with their manifest also when manifests change places.
 //
+// Fit makes a status smaller that etcd would not take beside the work: a work of
+// 500 KiB may have thousands of manifests.
+//
+// Conditions that condition rules made of manifests are summed up for the work.
+//
 // A manifest that was not applied in this pass still has an outcome: that of the
 // pass that applied it. Contract: work.md section 7.
 package status

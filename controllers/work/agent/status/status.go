@@ -32,8 +32,22 @@ type Outcome struct {
 	// Meta names the object; its ordinal is the manifest's place in the spec.
 	Meta workv1.ManifestResourceMeta
 	// Applied, Available and Feedback are the conditions Applied, Available and
-	// StatusFeedbackSynced.
+	// StatusFeedbackSynced. A verdict without a status leaves the condition as it
+	// stands.
 	Applied, Available, Feedback Verdict
+	// Values are the feedback values if they are Fresh; otherwise those that
+	// stand in the status stay.
+	Values []workv1.FeedbackValue
+	Fresh  bool
+	// Rules are the conditions that the work's condition rules made.
+	Rules []RuleVerdict
+}
+
+// RuleVerdict is a condition that a condition rule made.
+type RuleVerdict struct {
+	// Condition is its type.
+	Condition string
+	Verdict
 }
 
 // Applied is the verdict on a manifest that is on the cluster. A note, if there
@@ -86,6 +100,11 @@ func NoFeedback() Verdict {
 	return Verdict{metav1.ConditionTrue, workv1.ReasonNoStatusFeedbackSynced, ""}
 }
 
+// FeedbackSynced is the verdict StatusFeedbackSynced where all values were read.
+func FeedbackSynced() Verdict {
+	return Verdict{metav1.ConditionTrue, workv1.ReasonStatusFeedbackSynced, ""}
+}
+
 // FeedbackFailed is the verdict StatusFeedbackSynced where values are missing.
 func FeedbackFailed(cause string) Verdict {
 	return Verdict{
@@ -94,28 +113,38 @@ func FeedbackFailed(cause string) Verdict {
 	}
 }
 
+// ValuesLeftOut is the verdict StatusFeedbackSynced where the values that were
+// read would not fit in the work.
+func ValuesLeftOut() Verdict {
+	return FeedbackFailed("the values would not fit in the status of the work; ask for fewer of them, or split the work")
+}
+
 // Build is the status that a work of that generation shall have.
 func Build(before workv1.ManifestWorkStatus, generation int64, outcomes []Outcome, now time.Time) workv1.ManifestWorkStatus {
 	after := workv1.ManifestWorkStatus{Conditions: slices.Clone(before.Conditions)}
 	after.ResourceStatus.Manifests = make([]workv1.ManifestCondition, 0, len(outcomes))
 	dropStaleRules(&after.Conditions, generation)
-	limit := textLimit(len(outcomes))
+	limit := textLimit(outcomes)
 	for _, o := range outcomes {
 		entry := workv1.ManifestCondition{ResourceMeta: o.Meta}
-		if old := find(before.ResourceStatus.Manifests, o.Meta); old != nil {
+		if old := Entry(before.ResourceStatus.Manifests, o.Meta); old != nil {
 			entry.Conditions = slices.Clone(old.Conditions)
 			entry.StatusFeedback = old.StatusFeedback
 		}
 		dropStaleRules(&entry.Conditions, generation)
 		setApplied(&entry.Conditions, bounded(o.Applied, limit), generation, now)
 		set(&entry.Conditions, workv1.ConditionAvailable, bounded(o.Available, limit), 0, now)
-		set(&entry.Conditions, workv1.ConditionStatusFeedbackSynced, bounded(o.Feedback, limit), 0, now)
+		setFeedback(&entry, o, limit, now)
+		for _, r := range o.Rules {
+			set(&entry.Conditions, r.Condition, bounded(r.Verdict, limit), generation, now)
+		}
 		after.ResourceStatus.Manifests = append(after.ResourceStatus.Manifests, entry)
 	}
 	if len(outcomes) > 0 {
 		set(&after.Conditions, workv1.ConditionApplied, workApplied(outcomes), generation, now)
 	}
 	set(&after.Conditions, workv1.ConditionAvailable, workAvailable(outcomes), generation, now)
+	setAggregated(&after, generation, now)
 	return after
 }
 
@@ -136,6 +165,19 @@ func setApplied(conditions *[]metav1.Condition, v Verdict, generation int64, now
 	set(conditions, workv1.ConditionApplied, v, generation, now)
 }
 
+// setFeedback puts fresh values in place of those that stand there. When they
+// differ, the condition is made anew: its transition time tells when values last
+// changed (work.md section 7.1).
+func setFeedback(entry *workv1.ManifestCondition, o Outcome, limit int, now time.Time) {
+	if o.Fresh && !sameValues(entry.StatusFeedback.Values, o.Values) {
+		entry.StatusFeedback.Values = o.Values
+		apimeta.RemoveStatusCondition(&entry.Conditions, workv1.ConditionStatusFeedbackSynced)
+	}
+	if o.Feedback.Status != "" {
+		set(&entry.Conditions, workv1.ConditionStatusFeedbackSynced, bounded(o.Feedback, limit), 0, now)
+	}
+}
+
 // dropStaleRules removes conditions that rules of an earlier generation made
 // (work.md section 7.2).
 func dropStaleRules(conditions *[]metav1.Condition, generation int64) {
@@ -144,9 +186,12 @@ func dropStaleRules(conditions *[]metav1.Condition, generation int64) {
 	})
 }
 
-// find is the old entry of a manifest: that with the same metadata, else the
-// only one that differs in its place alone.
-func find(entries []workv1.ManifestCondition, meta workv1.ManifestResourceMeta) *workv1.ManifestCondition {
+// Entry is the entry of a manifest: that with the same metadata, else the only
+// one that differs in its place alone; nil if there is none.
+func Entry(entries []workv1.ManifestCondition, meta workv1.ManifestResourceMeta) *workv1.ManifestCondition {
+	if at := int(meta.Ordinal); at < len(entries) && entries[at].ResourceMeta == meta {
+		return &entries[at]
+	}
 	var moved *workv1.ManifestCondition
 	for i := range entries {
 		e := &entries[i]
@@ -206,9 +251,13 @@ func workAvailable(outcomes []Outcome) Verdict {
 }
 
 // textLimit is how long the message of one condition may be when a work has
-// that many manifests.
-func textLimit(manifests int) int {
-	return max(maxTexts/(3*max(manifests, 1)), 128)
+// those manifests.
+func textLimit(outcomes []Outcome) int {
+	conditions := 0
+	for _, o := range outcomes {
+		conditions += 3 + len(o.Rules)
+	}
+	return max(maxTexts/max(conditions, 1), 128)
 }
 
 func bounded(v Verdict, limit int) Verdict {
@@ -228,7 +277,22 @@ func Same(a, b workv1.ManifestWorkStatus) bool {
 func sameManifest(a, b workv1.ManifestCondition) bool {
 	return a.ResourceMeta == b.ResourceMeta &&
 		slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) &&
-		len(a.StatusFeedback.Values) == len(b.StatusFeedback.Values)
+		sameValues(a.StatusFeedback.Values, b.StatusFeedback.Values)
+}
+
+func sameValues(a, b []workv1.FeedbackValue) bool {
+	return slices.EqualFunc(a, b, func(a, b workv1.FeedbackValue) bool {
+		x, y := a.FieldValue, b.FieldValue
+		return a.Name == b.Name && x.Type == y.Type && same(x.Integer, y.Integer) && same(x.String, y.String) &&
+			same(x.Boolean, y.Boolean) && same(x.JSONRaw, y.JSONRaw)
+	})
+}
+
+func same[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 func sameCondition(a, b metav1.Condition) bool {

@@ -95,6 +95,7 @@ func TestVerdictsHaveTheContractsWords(t *testing.T) {
 		"Unknown FetchingResourceFailed Failed to fetch resource: x":                 status.Unreadable("x"),
 		"Unknown IncompleteResourceMeta Resource meta is incomplete":                 status.Unnamed(),
 		"True NoStatusFeedbackSynced ":                                               status.NoFeedback(),
+		"True StatusFeedbackSynced ":                                                 status.FeedbackSynced(),
 		"False StatusFeedbackSyncFailed Sync status feedback failed with error x":    status.FeedbackFailed("x"),
 	} {
 		require.Equal(t, want, string(v.Status)+" "+v.Reason+" "+v.Message)
@@ -165,6 +166,80 @@ func TestConditionsOfRemovedRulesGo(t *testing.T) {
 		require.Len(t, after.ResourceStatus.Manifests[0].Conditions, want)
 		require.Len(t, after.Conditions, want-1)
 	}
+}
+
+func values(texts ...string) []workv1.FeedbackValue {
+	var out []workv1.FeedbackValue
+	for _, text := range texts {
+		out = append(out, workv1.FeedbackValue{Name: "v", FieldValue: workv1.FieldValue{Type: "String", String: &text}})
+	}
+	return out
+}
+
+func TestValuesThatChangeRestartTheirConditionAlone(t *testing.T) {
+	read := func(texts ...string) []status.Outcome {
+		return []status.Outcome{with(good(0, "a"), func(o *status.Outcome) {
+			o.Feedback, o.Values, o.Fresh = status.FeedbackSynced(), values(texts...), true
+		})}
+	}
+	synced := func(s workv1.ManifestWorkStatus) metav1.Condition {
+		for _, c := range s.ResourceStatus.Manifests[0].Conditions {
+			if c.Type == "StatusFeedbackSynced" {
+				return c
+			}
+		}
+		return metav1.Condition{}
+	}
+	first := status.Build(workv1.ManifestWorkStatus{}, 1, read("1"), now)
+	require.Equal(t, values("1"), first.ResourceStatus.Manifests[0].StatusFeedback.Values)
+	require.True(t, status.Same(first, status.Build(first, 1, read("1"), later)), "the same value is no news")
+
+	next := status.Build(first, 1, read("2"), later)
+	require.False(t, status.Same(first, next))
+	require.Equal(t, values("2"), next.ResourceStatus.Manifests[0].StatusFeedback.Values)
+	require.True(t, synced(next).LastTransitionTime.Time.Equal(later))
+	require.Zero(t, synced(next).ObservedGeneration)
+	for _, c := range next.ResourceStatus.Manifests[0].Conditions[:2] {
+		require.True(t, c.LastTransitionTime.Time.Equal(now), c.Type)
+	}
+
+	unread := with(good(0, "a"), func(o *status.Outcome) { o.Feedback = status.Verdict{} })
+	stays := status.Build(next, 1, []status.Outcome{unread}, later.Add(time.Minute))
+	require.Empty(t, cmp.Diff(next, stays), "what was not read stays")
+	gone := status.Build(next, 1, []status.Outcome{with(good(0, "a"), func(o *status.Outcome) { o.Fresh = true })}, later)
+	require.Empty(t, gone.ResourceStatus.Manifests[0].StatusFeedback.Values)
+}
+
+func TestValuesAreComparedByWhatTheyHold(t *testing.T) {
+	hold := func(v workv1.FieldValue) workv1.ManifestWorkStatus {
+		return workv1.ManifestWorkStatus{ResourceStatus: workv1.ManifestResourceStatus{Manifests: []workv1.ManifestCondition{{
+			StatusFeedback: workv1.StatusFeedbackResult{Values: []workv1.FeedbackValue{{Name: "v", FieldValue: v}}},
+		}}}}
+	}
+	all := []workv1.FieldValue{
+		{Type: "Integer", Integer: new(int64(1))}, {Type: "Integer", Integer: new(int64(2))}, {Type: "Integer"},
+		{Type: "String", String: new("1")}, {Type: "String", String: new("2")},
+		{Type: "Boolean", Boolean: new(true)}, {Type: "Boolean", Boolean: new(false)},
+		{Type: "JsonRaw", JSONRaw: new("[]")}, {Type: "JsonRaw", JSONRaw: new("{}")},
+	}
+	for i, a := range all {
+		for j, b := range all {
+			require.Equal(t, i == j, status.Same(hold(a), hold(*b.DeepCopy())), "%d and %d", i, j)
+		}
+	}
+}
+
+func TestConditionsOfRulesStandWithTheirManifest(t *testing.T) {
+	rule := func(message string) []status.RuleVerdict {
+		return []status.RuleVerdict{{Condition: "Complete", Verdict: status.Verdict{Status: "True", Reason: "ConditionRuleEvaluated", Message: message}}}
+	}
+	outcome := with(good(0, "a"), func(o *status.Outcome) { o.Rules = rule("done") })
+	first := status.Build(workv1.ManifestWorkStatus{}, 1, []status.Outcome{outcome}, now)
+	c := first.ResourceStatus.Manifests[0].Conditions[3]
+	require.Equal(t, "Complete done", c.Type+" "+c.Message)
+	require.Equal(t, int64(1), c.ObservedGeneration)
+	next := status.Build(first, 2, []status.Outcome{outcome}, later)
+	require.Len(t, next.ResourceStatus.Manifests[0].Conditions, 4, "it belongs to the new generation")
 }
 
 func TestAStatusStaysSmallAndValid(t *testing.T) {

@@ -24,6 +24,25 @@ const (
 // wrote, so that a restarted hub need not write it again.
 const AnnotationIntent = "registration.open-cluster-management.io/intent"
 
+// ConditionCertificateRequestDenied is True while the last request of a cluster's
+// agent for a certificate was denied, or could not be signed; the message names
+// the request, who or what refused it, and what to do. It is False once a later
+// request has got its certificate, and absent where no request ever failed. The
+// contract does not know it (registration.md 15, number 10).
+const ConditionCertificateRequestDenied = "CertificateRequestDenied"
+
+// Reasons of ConditionCertificateRequestDenied.
+const (
+	// ReasonRequestDenied goes with True: somebody denied the request.
+	ReasonRequestDenied = "RequestDenied"
+	// ReasonRequestFailed goes with True: the signer refused an approved request.
+	ReasonRequestFailed = "SigningFailed"
+	// ReasonRequestNotSigned goes with True: no signer answered an approved one.
+	ReasonRequestNotSigned = "NotSigned"
+	// ReasonRequestIssued goes with False.
+	ReasonRequestIssued = "CertificateIssued"
+)
+
 // Reasons beside those of registration.md 2.2, for states that the field's own
 // controllers never show.
 const (
@@ -35,4 +54,19 @@ const (
 	ReasonCertificateExpired = "ClientCertificateExpired"
 	// ReasonNoDuplicate goes with ConditionDuplicateClusterName False.
 	ReasonNoDuplicate = "NameHeldByOneAgent"
+)
+
+// ClusterClaimsReported is this project's own condition of a ManagedCluster,
+// written by the agent, and only there while something is missing.
+const (
+	// ConditionClaimsReported is False while claims or properties of the cluster
+	// are left out of its status; the message names them.
+	ConditionClaimsReported = "ClusterClaimsReported"
+	// ReasonClaimsTruncated goes with ConditionClaimsReported False, and is the
+	// reason of an Event: there are more claims than are reported
+	// (registration.md 13).
+	ReasonClaimsTruncated = "CustomClusterClaimsTruncated"
+	// ReasonClaimsInvalid goes with ConditionClaimsReported False, and is the
+	// reason of an Event: a value is empty or too long.
+	ReasonClaimsInvalid = "ClusterClaimsInvalid"
 )

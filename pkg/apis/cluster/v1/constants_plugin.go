@@ -24,3 +24,21 @@ const (
 	// group of a bootstrap token that is for that cluster only.
 	GroupPrefixBootstrapCluster = GroupBootstrap + ":"
 )
+
+// AnnotationHubID on the Secret that holds an agent's access names the hub that
+// gave it the certificate. It stays when the hub gets another address or
+// authority, and tells what was made for which hub.
+const AnnotationHubID = "agent.open-cluster-management.io/hub-id"
+
+// Reasons of the denial of a certificate request for the join token that it was
+// sent with.
+const (
+	// ReasonTokenForAnotherCluster means that the token is for one cluster, and
+	// that for another.
+	ReasonTokenForAnotherCluster = "TokenForAnotherCluster"
+	// ReasonTokenRevoked means that the token was revoked before the request was
+	// answered.
+	ReasonTokenRevoked = "TokenRevoked"
+	// ReasonTokenExpired means that the request was sent after the token's end.
+	ReasonTokenExpired = "TokenExpired"
+)

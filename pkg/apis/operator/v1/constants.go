@@ -30,6 +30,8 @@ const (
 	// ServiceAddOnWebhook is the Service of the webhook of add-ons, which converts
 	// their objects.
 	ServiceAddOnWebhook = "cluster-manager-addon-webhook"
+	// ServicePlacement leads to the debug endpoint of placement (operator.md 1.5).
+	ServicePlacement = "cluster-manager-placement"
 )
 
 // Secrets and ConfigMaps. Contract: operator.md, sections 1.7 and 2.3.
@@ -129,6 +131,18 @@ const (
 	ReasonFeatureGatesAllValid = "FeatureGatesAllValid"
 	// ReasonInvalidFeatureGatesExisting goes with ValidFeatureGates False.
 	ReasonInvalidFeatureGatesExisting = "InvalidFeatureGatesExisting"
+)
+
+// The condition of a ClusterManager whose gate ClusterProfile is on; without the
+// gate it is absent. It is this project's own.
+const (
+	// ConditionClusterProfilesKept is True when ClusterProfiles can be kept.
+	ConditionClusterProfilesKept = "ClusterProfilesKept"
+	// ReasonClusterProfilesServed goes with ClusterProfilesKept True.
+	ReasonClusterProfilesServed = "ClusterProfilesServed"
+	// ReasonClusterProfilesNotServed goes with ClusterProfilesKept False: there is
+	// no definition yet, or another one without the version that the hub writes.
+	ReasonClusterProfilesNotServed = "ClusterProfilesNotServed"
 )
 
 // Conditions of a ClusterManager with their reasons. Contract: operator.md,

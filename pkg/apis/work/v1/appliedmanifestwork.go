@@ -14,6 +14,10 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=appliedmanifestworks,scope=Cluster
 // +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Work",type=string,JSONPath=`.spec.manifestWorkName`
+// +kubebuilder:printcolumn:name="Agent",type=string,priority=1,JSONPath=`.spec.agentID`
+// +kubebuilder:printcolumn:name="Eviction",type=date,JSONPath=`.status.evictionStartTime`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:storageversion
 type AppliedManifestWork struct {
 	metav1.TypeMeta `json:",inline"`

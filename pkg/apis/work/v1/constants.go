@@ -14,6 +14,17 @@ const (
 	// AnnotationConfigSpecHash on an applied object holds the hash that the
 	// condition OnSpokeChange of ignoreFields compares.
 	AnnotationConfigSpecHash = "open-cluster-management.io/config-spec-hash"
+	// AnnotationAppliedDigest on an AppliedManifestWork is the agent's own note
+	// of what it applied, so that it need not apply it again when it starts anew.
+	AnnotationAppliedDigest = "work.open-cluster-management.io/applied-digest"
+	// AnnotationCompleteManifests on an AppliedManifestWork lists digests of the
+	// manifests that were complete, so that their objects are not made again. It
+	// is this agent's own; other agents ignore it.
+	AnnotationCompleteManifests = "work.open-cluster-management.io/complete-manifests"
+	// AnnotationExecutor on an AppliedManifestWork is the user name of the account
+	// that applied its objects, by which they can be removed when the ManifestWork
+	// is no longer there to tell. It is this agent's own; other agents ignore it.
+	AnnotationExecutor = "work.open-cluster-management.io/executor"
 	// AnnotationPrefixLogging begins the annotations of a ManifestWork that are
 	// copied into log lines.
 	AnnotationPrefixLogging = "logging.open-cluster-management.io/"

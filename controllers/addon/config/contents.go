@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// Content is what is known of a configuration object.
+type Content struct {
+	// Hash is its SpecHash, Generation that of its metadata.
+	Hash       string
+	Generation int64
+}
+
+// Read tells whether the hub knows objects of the kind. Those of other kinds are
+// read by the controller of the add-on.
+func Read(kind addonv1alpha1.ConfigGroupResource) bool {
+	return kind.Group == addonv1alpha1.GroupName &&
+		(kind.Resource == addonv1alpha1.ResourceDeploymentConfig || kind.Resource == addonv1alpha1.ResourceTemplate)
+}
+
+// Contents are all objects of the kinds that the hub knows, as hashes.
+type Contents struct {
+	kinds map[addonv1alpha1.ConfigGroupResource]*watch.Collection[Content]
+}
+
+// NewContents makes Contents that tell of each object that comes, goes or says
+// something else. They are empty until Run has filled them.
+func NewContents(client dynamic.Interface, changed func(addonv1alpha1.AddOnConfig)) *Contents {
+	c := &Contents{kinds: map[addonv1alpha1.ConfigGroupResource]*watch.Collection[Content]{}}
+	for _, resource := range []string{addonv1alpha1.ResourceDeploymentConfig, addonv1alpha1.ResourceTemplate} {
+		kind := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: resource}
+		all := watch.New(watch.Options[Content]{
+			Client: client, Resource: addonv1alpha1.GroupVersion.WithResource(resource), Keep: content,
+			Same: func(before, now Content) bool { return before == now },
+		})
+		all.OnChange(func(key reconcile.Key) {
+			changed(addonv1alpha1.AddOnConfig{ConfigGroupResource: kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: key.Namespace, Name: key.Name}})
+		})
+		c.kinds[kind] = all
+	}
+	return c
+}
+
+func content(u *unstructured.Unstructured) (Content, bool) {
+	hash, err := SpecHash(u.Object)
+	return Content{Hash: hash, Generation: u.GetGeneration()}, err == nil
+}
+
+// Run keeps the contents current until ctx ends.
+func (c *Contents) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, kind := range c.kinds {
+		running.Go(func() { _ = kind.Run(ctx) })
+	}
+	running.Wait()
+	return nil
+}
+
+// WaitSynced waits until all that exist are known.
+func (c *Contents) WaitSynced(ctx context.Context) error {
+	for _, kind := range c.kinds {
+		if err := kind.WaitSynced(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Get returns what is known of an object; false if there is none.
+func (c *Contents) Get(ref addonv1alpha1.AddOnConfig) (Content, bool) {
+	all := c.kinds[ref.ConfigGroupResource]
+	if all == nil {
+		return Content{}, false
+	}
+	return all.Get(reconcile.Key{Namespace: ref.Namespace, Name: ref.Name})
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// SpecHash is the hash of what a configuration says: of the object as the API
+// server holds it, without apiVersion, kind, metadata and status, as compact JSON
+// with sorted keys, in lower-case hexadecimal digits. Add-ons compare it, so that
+// object must never have gone through a Go type, which may add or drop fields.
+// Contract: addon.md 4.6.
+func SpecHash(object map[string]any) (string, error) {
+	said := make(map[string]any, len(object))
+	for key, value := range object {
+		switch key {
+		case "apiVersion", "kind", "metadata", "status":
+		default:
+			said[key] = value
+		}
+	}
+	raw, err := json.Marshal(said)
+	if err != nil {
+		return "", fmt.Errorf("encoding a configuration: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
+}

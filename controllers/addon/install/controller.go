@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// Name is the loop's id; Manager, the field manager of what it applies, follows
+// from it.
+const (
+	Name    = "addon.install"
+	Manager = "ocm." + Name
+)
+
+const workers = 2
+
+// settle is how long changes of instances are gathered: each tells of its own when
+// an add-on comes to a thousand clusters.
+const settle = 200 * time.Millisecond
+
+// Config of the loop.
+type Config struct {
+	// Client writes.
+	Client dynamic.Interface
+	// Clock is that of the executor.
+	Clock clock.PassiveClock
+	// Instances and AddOns are the indexes of the add-on loops. Instances were made
+	// with Manager.
+	Instances *instance.Index
+	AddOns    *selection.Index
+}
+
+// Controller is the loop. Its keys are names of ClusterManagementAddOns.
+type Controller struct {
+	reader    client.Reader
+	exec      *reconcile.Executor
+	instances *instance.Index
+}
+
+// Register adds the loop to m.
+func Register(m *hub.Manager, c Config) {
+	controller := &Controller{reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances}
+	queue := reconcile.NewQueue(Name)
+	c.AddOns.OnConcern(func(name string) { queue.Add(selection.Key(name)) })
+	c.Instances.OnChange(func(name string) { queue.AddAfter(selection.Key(name), settle) })
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+}
+
+// Reconcile brings the instances of one add-on to where they belong.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	if err := c.instances.WaitSynced(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	addOn := &addonv1alpha1.ClusterManagementAddOn{}
+	err := c.reader.Get(ctx, key, addOn)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading clustermanagementaddon %s: %w", key.Name, err)
+	}
+	return reconcile.Run(ctx, c.exec, addOn, c.gather, Decide)
+}
+
+// gather reads placements, decisions, clusters and instances from the caches.
+func (c *Controller) gather(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (State, error) {
+	s := State{AddOn: addOn, Instances: c.instances.Of(addOn.Name)}
+	var err error
+	if s.Placements, err = selection.Read(ctx, c.reader, addOn); err != nil {
+		return s, err
+	}
+	names := map[string]bool{}
+	for _, p := range s.Placements {
+		for _, cluster := range p.Clusters {
+			names[cluster] = true
+		}
+	}
+	for _, a := range s.Instances {
+		names[a.Cluster] = true
+	}
+	s.Clusters, err = selection.ReadClusters(ctx, c.reader, names)
+	return s, err
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package install
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	addonv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// State is everything that a decision needs.
+type State struct {
+	// AddOn is the ClusterManagementAddOn.
+	AddOn *addonv1alpha1.ClusterManagementAddOn
+	// Placements are those of its install strategy.
+	Placements []selection.Placement
+	// Instances are all ManagedClusterAddOns of its name.
+	Instances []instance.AddOn
+	// Clusters are the ManagedClusters that are selected or have an instance, by
+	// name, as far as they exist.
+	Clusters map[string]selection.Cluster
+}
+
+// Decide is pure.
+func Decide(s State) reconcile.Plan {
+	plan := reconcile.Plan{Unordered: true}
+	managed, placed := selection.Managed(s.AddOn), selection.ByPlacements(s.AddOn)
+	if s.AddOn.DeletionTimestamp != nil || (!managed && !placed) {
+		return plan // what it owned goes with it
+	}
+	selected, open := selectedBy(s.Placements)
+	present := map[string]bool{}
+	for _, a := range s.Instances {
+		present[a.Cluster] = true
+		cluster := s.Clusters[a.Cluster]
+		switch {
+		case a.Deleting || cluster.Deleting:
+		case managed && placed && (cluster.Excludes(a.Name) || !selected[a.Cluster] && !open):
+			plan.Delete = append(plan.Delete, reconcile.Target{Resource: instance.Resource, Namespace: a.Cluster, Name: a.Name, UID: a.UID, Version: a.Version})
+		default:
+			if wanted := adopted(s.AddOn, a, cluster); !upToDate(a, wanted) {
+				plan.Apply = append(plan.Apply, reconcile.Apply{Object: wanted})
+			}
+		}
+	}
+	if managed && placed {
+		maps.DeleteFunc(selected, func(c string, _ bool) bool { return present[c] })
+		plan.Apply = append(plan.Apply, missing(s, selected)...)
+	}
+	return plan
+}
+
+// selectedBy are the clusters of placements, and whether a placement has not decided
+// yet: what it will select is then open.
+func selectedBy(placements []selection.Placement) (selected map[string]bool, open bool) {
+	selected = map[string]bool{}
+	for _, p := range placements {
+		for _, c := range p.Clusters {
+			selected[c] = true
+		}
+		open = open || (p.Found && !p.Decided)
+	}
+	return selected, open
+}
+
+// missing makes the instances of clusters that have none and take one.
+func missing(s State, clusters map[string]bool) (out []reconcile.Apply) {
+	for _, c := range slices.Sorted(maps.Keys(clusters)) {
+		if cluster := s.Clusters[c]; cluster.Takes(s.AddOn.Name) {
+			made := object(c, s.AddOn.Name)
+			made.Annotations = synced(cluster.Annotations)
+			made.OwnerReferences = []metav1.OwnerReference{owner(s.AddOn, true)}
+			out = append(out, reconcile.Apply{Object: made})
+		}
+	}
+	return out
+}
+
+func object(cluster, name string) *addonv1alpha1.ManagedClusterAddOn {
+	return &addonv1alpha1.ManagedClusterAddOn{
+		TypeMeta:   metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name},
+	}
+}
+
+// owner is the reference by which an instance goes with its add-on. An object has
+// one controller at most.
+func owner(addOn *addonv1alpha1.ClusterManagementAddOn, controller bool) metav1.OwnerReference {
+	block := true
+	return metav1.OwnerReference{
+		APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: addOn.Name, UID: addOn.UID,
+		Controller: &controller, BlockOwnerDeletion: &block,
+	}
+}
+
+// synced are the annotations of a cluster that its instances get. The install
+// namespace is a field of the instance here, and its own.
+func synced(all map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range all {
+		if instance.Synced(key) && key != addonv1alpha1.AnnotationInstallNamespace {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// adopted is what this loop applies to an instance that exists. What it has applied
+// before and leaves out now would be taken away: without a placement what was copied
+// stays, and so does the owner of one that the hub no longer manages.
+func adopted(addOn *addonv1alpha1.ClusterManagementAddOn, a instance.AddOn, cluster selection.Cluster) *addonv1alpha1.ManagedClusterAddOn {
+	out := object(a.Cluster, a.Name)
+	out.UID = a.UID // one that was deleted meanwhile is not made again
+	if selection.ByPlacements(addOn) {
+		out.Annotations = synced(cluster.Annotations)
+	} else {
+		out.Annotations = map[string]string{}
+		for _, key := range a.Given {
+			out.Annotations[key] = a.Annotations[key]
+		}
+	}
+	owned := slices.ContainsFunc(a.Owners, func(o metav1.OwnerReference) bool { return o.UID == addOn.UID })
+	if owned || selection.Managed(addOn) {
+		other := slices.ContainsFunc(a.Owners, func(o metav1.OwnerReference) bool {
+			return o.UID != addOn.UID && o.Controller != nil && *o.Controller
+		})
+		out.OwnerReferences = []metav1.OwnerReference{owner(addOn, !other)}
+	}
+	return out
+}
+
+// upToDate tells whether an instance has all that is wanted, and nothing that this
+// loop has applied and wants no more.
+func upToDate(a instance.AddOn, wanted *addonv1alpha1.ManagedClusterAddOn) bool {
+	for key, value := range wanted.Annotations {
+		if have, ok := a.Annotations[key]; !ok || have != value {
+			return false
+		}
+	}
+	for _, key := range a.Given {
+		if _, ok := wanted.Annotations[key]; !ok {
+			return false
+		}
+	}
+	for _, o := range wanted.OwnerReferences {
+		if !slices.ContainsFunc(a.Owners, func(have metav1.OwnerReference) bool { return sameOwner(have, o) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameOwner(a, b metav1.OwnerReference) bool {
+	is := func(b *bool) bool { return b != nil && *b }
+	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID &&
+		is(a.Controller) == is(b.Controller) && is(a.BlockOwnerDeletion) == is(b.BlockOwnerDeletion)
+}

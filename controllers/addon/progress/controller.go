@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// Name is the loop's id.
+const Name = "addon.progress"
+
+const workers = 2
+
+// settle is how long changes of instances and works are gathered before they are
+// looked at: one status write for what many clusters report at once.
+const settle = 500 * time.Millisecond
+
+// Config of the loop.
+type Config struct {
+	// Client writes, and reads configurations.
+	Client dynamic.Interface
+	// Clock tells the time of conditions and rollouts.
+	Clock clock.PassiveClock
+	// Instances and AddOns are the indexes of the add-on loops.
+	Instances *instance.Index
+	AddOns    *selection.Index
+}
+
+// Controller is the loop. Its keys are names of ClusterManagementAddOns.
+type Controller struct {
+	reader    client.Reader
+	clock     clock.PassiveClock
+	exec      *reconcile.Executor
+	instances *instance.Index
+	contents  *config.Contents
+}
+
+// Register adds the loop to m.
+func Register(m *hub.Manager, c Config) {
+	queue := reconcile.NewQueue(Name)
+	controller := &Controller{reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances}
+	controller.contents = config.NewContents(c.Client, func(changed addonv1alpha1.AddOnConfig) {
+		for _, name := range append(c.AddOns.Naming(changed), c.Instances.Naming(changed)...) {
+			queue.Add(selection.Key(name))
+		}
+	})
+	m.AddTask(controller.contents.Run)
+	c.AddOns.OnConcern(func(name string) { queue.Add(selection.Key(name)) })
+	c.Instances.OnChange(func(name string) { queue.AddAfter(selection.Key(name), settle) })
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+}
+
+// Reconcile brings the configurations of one add-on on.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	if err := c.instances.WaitSynced(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := c.contents.WaitSynced(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	addOn := &addonv1alpha1.ClusterManagementAddOn{}
+	err := c.reader.Get(ctx, key, addOn)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading clustermanagementaddon %s: %w", key.Name, err)
+	}
+	return reconcile.Run(ctx, c.exec, addOn, c.gather, Decide)
+}
+
+// gather reads placements, clusters, instances, their works and configurations from
+// the caches.
+func (c *Controller) gather(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (State, error) {
+	s := State{AddOn: addOn, Contents: map[addonv1alpha1.AddOnConfig]config.Content{}, Now: c.clock.Now()}
+	named := config.Defaults(addOn.Spec)
+	if selection.Managed(addOn) {
+		var err error
+		if s.Placements, err = selection.Read(ctx, c.reader, addOn); err != nil {
+			return s, err
+		}
+		selected := map[string]bool{}
+		for _, p := range s.Placements {
+			named = append(named, p.Configs...)
+			for _, cluster := range p.Clusters {
+				selected[cluster] = true
+			}
+		}
+		if s.Clusters, err = selection.ReadClusters(ctx, c.reader, selected); err != nil {
+			return s, err
+		}
+		for _, a := range c.instances.Of(addOn.Name) {
+			named = append(named, a.Configs...)
+			s.Instances = append(s.Instances, Instance{AddOn: a, Works: c.instances.Works(a.Key())})
+		}
+	}
+	for _, ref := range named {
+		if content, ok := c.contents.Get(ref); ok {
+			s.Contents[ref] = content
+		}
+	}
+	return s, nil
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
+)
+
+// Messages of conditions (addon.md 3).
+const (
+	configured    = "Configurations configured"
+	notConfigured = "Configurations updated and not configured yet"
+	progressing   = "progressing... "
+	completed     = "completed with no errors."
+)
+
+// member is an instance as its status shall become.
+type member struct {
+	Instance
+	known      config.Lookup
+	refs       []addonv1alpha1.ConfigReference
+	conditions []metav1.Condition
+}
+
+// newMember notes what the works of an instance say of the configurations that it
+// has been given.
+func newMember(one Instance, known config.Lookup, now time.Time) *member {
+	m := &member{Instance: one, refs: slices.Clone(one.References), conditions: slices.Clone(one.Conditions)}
+	m.known = func(c addonv1alpha1.AddOnConfig) (config.Content, bool) {
+		if config.Overridden(m.Configs, c.ConfigGroupResource) && !m.supports(c.ConfigGroupResource) {
+			return config.Content{}, false // its hash is nobody's
+		}
+		return known(c)
+	}
+	m.judge(now, false)
+	return m
+}
+
+// supports tells whether the add-on says that it reads a kind; as long as it says
+// nothing, it may.
+func (m *member) supports(kind addonv1alpha1.ConfigGroupResource) bool {
+	return len(m.Supported) == 0 || slices.Contains(m.Supported, kind)
+}
+
+// state is how far the rollout is on the cluster.
+func (m *member) state(desired []config.Desired) rollout.Cluster {
+	out := rollout.Cluster{Name: m.Cluster, Status: rollout.Progressing}
+	if c := apimeta.FindStatusCondition(m.conditions, addonv1alpha1.ConditionProgressing); c != nil {
+		out.Since = c.LastTransitionTime.Time
+	}
+	switch {
+	case !config.Given(m.refs, desired):
+		out.Status = rollout.ToApply
+	case config.Applied(m.refs, nil):
+		out.Status = rollout.Succeeded
+	}
+	return out
+}
+
+// give lets the instance have what is desired. The time that it may take for
+// something new counts from now.
+func (m *member) give(desired []config.Desired, now time.Time) {
+	news := !config.Given(m.refs, desired)
+	m.refs = config.References(m.refs, desired)
+	m.put(metav1.Condition{Type: addonv1alpha1.ConditionConfigured, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ReasonConfigurationsConfigured, Message: configured}, now, false)
+	if news {
+		m.judge(now, true)
+	}
+}
+
+// hold lets the instance wait with what it has.
+func (m *member) hold(now time.Time) {
+	m.put(metav1.Condition{Type: addonv1alpha1.ConditionConfigured, Status: metav1.ConditionFalse, Reason: addonv1alpha1.ReasonConfigurationsNotConfigured, Message: notConfigured}, now, false)
+}
+
+// done tells whether all that the cluster does not choose itself is applied.
+func (m *member) done() bool {
+	return config.Applied(m.refs, func(k addonv1alpha1.ConfigGroupResource) bool { return !config.Overridden(m.Configs, k) })
+}
+
+// judge sets Progressing, and notes what was applied (addon.md 4.8). With again its
+// time counts anew.
+func (m *member) judge(now time.Time, again bool) {
+	c := m.verdict()
+	if c.Reason == addonv1alpha1.ReasonCompleted {
+		refs := slices.Clone(m.refs)
+		for i := range refs {
+			refs[i].LastAppliedConfig = refs[i].DesiredConfig
+		}
+		m.refs = refs
+	}
+	m.put(c, now, again)
+}
+
+func (m *member) verdict() metav1.Condition {
+	c := metav1.Condition{Type: addonv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse}
+	for _, own := range m.Configs {
+		if !slices.Contains(m.Supported, own.ConfigGroupResource) {
+			c.Reason = addonv1alpha1.ReasonConfigurationUnsupported
+			c.Message = fmt.Sprintf("Configuration with gvr %s/%s is not supported for this addon", own.Group, own.Resource)
+			return c
+		}
+	}
+	says := func(kind string) bool { return apimeta.FindStatusCondition(m.conditions, kind) != nil }
+	mark, complete := config.Mark(m.refs)
+	unlike := func(w instance.Work) bool { return !w.Readable || w.Mark != mark }
+	switch {
+	case !says(addonv1alpha1.ConditionManifestApplied):
+		c.Reason, c.Message = addonv1alpha1.ReasonWaitingForManifestApplied, "waiting for the condition "+addonv1alpha1.ConditionManifestApplied
+	case m.Annotations[addonv1alpha1.AnnotationHostingClusterName] != "" && !says(addonv1alpha1.ConditionHostingManifestApplied):
+		c.Reason, c.Message = addonv1alpha1.ReasonWaitingForHostingManifestApplied, "waiting for the condition "+addonv1alpha1.ConditionHostingManifestApplied
+	case len(m.Works) == 0:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"no addon works"
+	case !complete || slices.ContainsFunc(m.Works, unlike):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"mca and work configs mismatch"+m.missing()
+	case slices.ContainsFunc(m.Works, func(w instance.Work) bool { return !w.Ready }):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, addonv1alpha1.ReasonProgressing, progressing+"work is not ready"
+	default:
+		c.Reason, c.Message = addonv1alpha1.ReasonCompleted, completed
+	}
+	return c
+}
+
+// missing names the configurations without a hash: those that do not exist, or that
+// the add-on's controller does not read.
+func (m *member) missing() string {
+	var out []string
+	for _, r := range m.refs {
+		if r.DesiredConfig == nil || r.DesiredConfig.SpecHash == "" {
+			at := config.Referent(r)
+			out = append(out, r.Resource+" "+strings.TrimPrefix(at.Namespace+"/"+at.Name, "/"))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "; not found, or not read by the add-on: " + strings.Join(out, ", ")
+}
+
+// put sets a condition. Its time is that of its status and reason: deadlines and
+// soaking are counted from it.
+func (m *member) put(c metav1.Condition, now time.Time, again bool) {
+	c.ObservedGeneration = m.Generation
+	before := apimeta.FindStatusCondition(m.conditions, c.Type)
+	again = again || before == nil || before.Reason != c.Reason
+	reconcile.SetCondition(&m.conditions, c, now)
+	if again {
+		apimeta.FindStatusCondition(m.conditions, c.Type).LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+	}
+}
+
+// patch is the write that the instance needs, if any.
+func (m *member) patch() (reconcile.Step, bool) {
+	status := map[string]any{}
+	if !reflect.DeepEqual(m.refs, m.References) && len(m.refs)+len(m.References) > 0 {
+		status["configReferences"] = m.refs
+	}
+	if !reflect.DeepEqual(m.conditions, m.Conditions) {
+		status["conditions"] = m.conditions
+	}
+	return reconcile.Step{
+		Target: reconcile.Target{Resource: instance.Resource, Namespace: m.Cluster, Name: m.Name, UID: m.UID, Version: m.Version},
+		Patch:  map[string]any{"status": status}, Subresource: "status",
+	}, len(status) > 0
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// report sets the condition of one placement's progression, and notes when all of
+// its clusters are done (addon.md 3, 4.9).
+func (d *delivery) report(i int) {
+	p, plan := d.Placements[i], d.plans[i]
+	selected := map[string]bool{}
+	for _, c := range p.Clusters {
+		selected[c] = true
+	}
+	done, under, late := len(plan.Done), 0, 0
+	for _, c := range plan.Start {
+		if d.members[c] != nil {
+			under++
+		}
+	}
+	// What only the cluster's own choice holds up is done for the add-on.
+	own := func(c string) bool { return len(d.members[c].Configs) > 0 && d.members[c].done() }
+	for _, c := range plan.InFlight {
+		if own(c) {
+			done++
+		} else {
+			under++
+		}
+	}
+	for _, c := range plan.TimedOut {
+		if own(c) {
+			done++
+		} else {
+			late++
+		}
+	}
+	total := d.taking[i]
+	c := metav1.Condition{
+		Type: addonv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ReasonProgressing,
+		Message: fmt.Sprintf("selected clusters %d. configured addons %d/%d progressing..., 0 failed %d timeout.", len(selected), under+done, total, late) + d.trouble(i),
+	}
+	if p.Usable() && total > 0 && done == total {
+		c.Status, c.Reason = metav1.ConditionFalse, addonv1alpha1.ReasonCompleted
+		c.Message = fmt.Sprintf("selected clusters %d. configured addons %d/%d completed with no errors, 0 failed %d timeout.", len(selected), done, total, late)
+		config.Complete(&d.progressions[i])
+	}
+	c.ObservedGeneration = d.AddOn.Generation
+	conditions := slices.Clone(d.progressions[i].Conditions)
+	reconcile.SetCondition(&conditions, c, d.Now)
+	d.progressions[i].Conditions = conditions
+}
+
+// trouble says what keeps a placement from going on.
+func (d *delivery) trouble(i int) string {
+	p := d.Placements[i]
+	switch {
+	case !p.Found:
+		return fmt.Sprintf(" There is no placement %s/%s.", p.Namespace, p.Name)
+	case p.Invalid != nil:
+		return fmt.Sprintf(" Placement %s/%s cannot be used: %s.", p.Namespace, p.Name, p.Invalid)
+	case !p.Decided:
+		return fmt.Sprintf(" Placement %s/%s has no decision yet.", p.Namespace, p.Name)
+	case d.plans[i].Breach:
+		return " More are out of time than maxFailures allows, no further one is started."
+	}
+	return ""
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/install"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/progress"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// Config of the loops.
+type Config struct {
+	// Client writes, and reads instances, their works and configurations.
+	Client dynamic.Interface
+	// Clock tells the time of conditions and rollouts.
+	Clock clock.PassiveClock
+}
+
+// Register adds the loops to m.
+func Register(m *hub.Manager, c Config) {
+	instances, addOns := instance.New(c.Client, install.Manager), selection.NewIndex(m)
+	m.AddTask(instances.Run)
+	install.Register(m, install.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns})
+	progress.Register(m, progress.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns})
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// AddToScheme registers the kind that this package watches whole. Of the others of
+// its group the hub keeps less than the API types hold.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(addonv1alpha1.GroupVersion, &addonv1alpha1.ClusterManagementAddOn{}, &addonv1alpha1.ClusterManagementAddOnList{})
+	metav1.AddToGroupVersion(s, addonv1alpha1.GroupVersion)
+	return nil
+}
+
+// Managed tells whether the hub installs an add-on and rolls out its
+// configurations, unless its own controller does (addon.md 4.1).
+func Managed(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
+	lifecycle, given := addOn.Annotations[addonv1alpha1.AnnotationLifecycle]
+	return !given || lifecycle == addonv1alpha1.LifecycleAddOnManager
+}
+
+// ByPlacements tells whether placements select the clusters of an add-on.
+func ByPlacements(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
+	return addOn.Spec.InstallStrategy.Type == addonv1alpha1.InstallStrategyPlacements
+}
+
+// Index knows all ClusterManagementAddOns by what they refer to, and tells which
+// of them something concerns.
+type Index struct {
+	concern []func(name string)
+
+	mu     sync.Mutex
+	addOns map[string]*addonv1alpha1.ClusterManagementAddOn
+}
+
+// NewIndex makes an Index that watches by m.
+func NewIndex(m *hub.Manager) *Index {
+	x := &Index{addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}}
+	hub.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, x.addOnChanged)
+	hub.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
+		o := either(old, current)
+		if old == nil || current == nil || old.Generation != current.Generation {
+			x.tell(x.selecting(o.Namespace, o.Name))
+		}
+	})
+	hub.Watch(m, &clusterv1beta1.PlacementDecision{}, func(old, current *clusterv1beta1.PlacementDecision) {
+		o := either(old, current)
+		x.tell(x.selecting(o.Namespace, o.Labels[clusterv1beta1.LabelPlacement]))
+	})
+	hub.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
+		if changed(old, current) {
+			x.tell(x.which(ByPlacements))
+		}
+	})
+	return x
+}
+
+// OnConcern registers a function that is called with the name of an add-on that
+// something concerns. It must be called before the manager runs and the function
+// must not block.
+func (x *Index) OnConcern(f func(name string)) { x.concern = append(x.concern, f) }
+
+// either returns the object as it is, or as it was last.
+func either[T comparable](old, current T) T {
+	var none T
+	if current == none {
+		return old
+	}
+	return current
+}
+
+// changed tells whether of a cluster something changed that add-ons look at.
+func changed(old, current *clusterv1.ManagedCluster) bool {
+	return old == nil || current == nil || old.UID != current.UID || (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil) ||
+		!maps.Equal(relevant(old.Annotations), relevant(current.Annotations))
+}
+
+// relevant are the annotations of a cluster that add-ons look at.
+func relevant(all map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, value := range all {
+		if _, excludes := excluded(key); excludes || instance.Synced(key) {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+func (x *Index) addOnChanged(old, current *addonv1alpha1.ClusterManagementAddOn) {
+	o := either(old, current)
+	x.mu.Lock()
+	if current == nil {
+		delete(x.addOns, o.Name)
+	} else {
+		x.addOns[o.Name] = current
+	}
+	x.mu.Unlock()
+	x.tell([]string{o.Name})
+}
+
+func (x *Index) tell(names []string) {
+	for _, name := range names {
+		for _, f := range x.concern {
+			f(name)
+		}
+	}
+}
+
+// which returns the names of the add-ons that are like that, sorted.
+func (x *Index) which(like func(*addonv1alpha1.ClusterManagementAddOn) bool) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var out []string
+	for name, a := range x.addOns {
+		if like(a) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (x *Index) selecting(namespace, placement string) []string {
+	return x.which(func(a *addonv1alpha1.ClusterManagementAddOn) bool {
+		return ByPlacements(a) && slices.ContainsFunc(a.Spec.InstallStrategy.Placements, func(p addonv1alpha1.PlacementStrategy) bool {
+			return p.Namespace == namespace && p.Name == placement
+		})
+	})
+}
+
+// Naming returns the names of the add-ons that name a configuration, sorted.
+func (x *Index) Naming(c addonv1alpha1.AddOnConfig) []string {
+	return x.which(func(a *addonv1alpha1.ClusterManagementAddOn) bool {
+		return slices.Contains(config.Defaults(a.Spec), c) || slices.ContainsFunc(a.Spec.InstallStrategy.Placements, func(p addonv1alpha1.PlacementStrategy) bool {
+			return slices.Contains(p.Configs, c)
+		})
+	})
+}
+
+// Key of the loops for an add-on.
+func Key(name string) reconcile.Key { return reconcile.Key{Name: name} }

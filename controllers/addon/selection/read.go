@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
+)
+
+// Placement is what a placement of an install strategy has come to.
+type Placement struct {
+	addonv1alpha1.PlacementStrategy
+	// Found is false when there is none.
+	Found bool
+	// Decided is false as long as it has no decision.
+	Decided bool
+	// Clusters are those that it selects, in no order.
+	Clusters []string
+	// Invalid is why its decision groups or the rollout strategy cannot be used.
+	Invalid error
+	// Groups and Strategy are those to roll out by.
+	Groups   []rollout.Group
+	Strategy rollout.Strategy
+}
+
+// Usable tells whether the placement says where to roll out, and how.
+func (p Placement) Usable() bool { return p.Found && p.Decided && p.Invalid == nil }
+
+// Read reads the placements of an add-on's install strategy, in its order. A
+// strategy Manual has none.
+func Read(ctx context.Context, reader client.Reader, addOn *addonv1alpha1.ClusterManagementAddOn) ([]Placement, error) {
+	if !ByPlacements(addOn) {
+		return nil, nil
+	}
+	var out []Placement
+	for _, s := range addOn.Spec.InstallStrategy.Placements {
+		p, err := read(ctx, reader, s)
+		if err != nil {
+			return nil, fmt.Errorf("reading placement %s/%s: %w", s.Namespace, s.Name, err)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func read(ctx context.Context, reader client.Reader, s addonv1alpha1.PlacementStrategy) (Placement, error) {
+	p := Placement{PlacementStrategy: s}
+	placement := &clusterv1beta1.Placement{}
+	err := reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, placement)
+	if apierrors.IsNotFound(err) {
+		return p, nil
+	}
+	if err != nil {
+		return p, fmt.Errorf("reading it: %w", err)
+	}
+	p.Found = true
+	list := &clusterv1beta1.PlacementDecisionList{}
+	own := client.MatchingLabels{clusterv1beta1.LabelPlacement: s.Name}
+	if err := reader.List(ctx, list, client.InNamespace(s.Namespace), own, hub.NotCopied); err != nil {
+		return p, fmt.Errorf("listing its decisions: %w", err)
+	}
+	decisions := make([]*clusterv1beta1.PlacementDecision, 0, len(list.Items))
+	for i := range list.Items {
+		decisions = append(decisions, &list.Items[i])
+		for _, d := range list.Items[i].Status.Decisions {
+			p.Clusters = append(p.Clusters, d.ClusterName)
+		}
+	}
+	p.Decided = len(decisions) > 0
+	p.Invalid = p.judge(decisions, sized(s.RolloutStrategy, placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup))
+	return p, nil
+}
+
+// judge reads groups and strategy, or tells what is wrong with them.
+func (p *Placement) judge(decisions []*clusterv1beta1.PlacementDecision, strategy clusterv1alpha1.RolloutStrategy) (err error) {
+	if p.Groups, err = rollout.Groups(decisions); err != nil {
+		return err
+	}
+	if p.Strategy, err = rollout.Parse(strategy); err != nil {
+		return fmt.Errorf("rolloutStrategy.%w", err)
+	}
+	return nil
+}
+
+// sized is a strategy with the placement's size of groups as maxConcurrency, where
+// it names none.
+func sized(s clusterv1alpha1.RolloutStrategy, group *intstr.IntOrString) clusterv1alpha1.RolloutStrategy {
+	if p := s.Progressive; s.Type == clusterv1alpha1.RolloutTypeProgressive && group != nil && (p == nil || p.MaxConcurrency == nil) {
+		out := clusterv1alpha1.RolloutProgressive{}
+		if p != nil {
+			out = *p.DeepCopy()
+		}
+		out.MaxConcurrency = group
+		s.Progressive = &out
+	}
+	return s
+}
+
+// Cluster is what add-ons look at of a ManagedCluster.
+type Cluster struct {
+	// UID is empty when there is none.
+	UID types.UID
+	// Annotations are all that it has.
+	Annotations map[string]string
+	// Deleting tells that it is on its way out.
+	Deleting bool
+}
+
+// Takes tells whether an install strategy may bring the add-on to the cluster.
+func (c Cluster) Takes(addOn string) bool { return c.UID != "" && !c.Deleting && !c.Excludes(addOn) }
+
+// Excludes tells whether the cluster is left out of the add-on's install strategy.
+func (c Cluster) Excludes(addOn string) bool {
+	_, out := c.Annotations[addonv1alpha1.AnnotationPrefixExclude+addOn]
+	return out
+}
+
+// excluded is the add-on that an annotation leaves a cluster out of.
+func excluded(key string) (addOn string, ok bool) {
+	return strings.CutPrefix(key, addonv1alpha1.AnnotationPrefixExclude)
+}
+
+// ReadClusters reads the clusters of these names.
+func ReadClusters(ctx context.Context, reader client.Reader, names map[string]bool) (map[string]Cluster, error) {
+	out := make(map[string]Cluster, len(names))
+	for name := range names {
+		mc := &clusterv1.ManagedCluster{}
+		err := reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading managedcluster %s: %w", name, err)
+		}
+		out[name] = Cluster{UID: mc.UID, Annotations: mc.Annotations, Deleting: mc.DeletionTimestamp != nil}
+	}
+	return out, nil
+}

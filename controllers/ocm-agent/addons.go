@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"github.com/go-logr/logr"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addoncredential"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addonhealth"
+)
+
+// addOns are the loops of a session that serve add-ons (gate AddonManagement).
+type addOns struct {
+	collection   *addon.AddOns
+	place        *addoncredential.Place
+	registration *addoncredential.Controller
+	health       *addonhealth.Controller
+}
+
+// newAddOns prepares them. In this layout the managed cluster is also the one
+// that the agent runs on.
+func (s *session) newAddOns(in agent.Session, log logr.Logger) (*addOns, error) {
+	p, hub, cluster := s.process, in.Link.Client, in.Identity.Cluster
+	a := &addOns{
+		collection: addon.NewAddOns(hub, cluster, log),
+		place:      &addoncredential.Place{Client: p.client, Secrets: addoncredential.NewSecrets(p.client, p.o.namespace, log)},
+	}
+	var err error
+	a.registration, err = addoncredential.New(addoncredential.Options{
+		Hub: hub, Cluster: cluster, Endpoint: in.Endpoint, HubID: in.HubID, AddOns: a.collection, Spoke: a.place, Management: a.place,
+		Namespace: p.o.namespace, Driver: in.Settings.AddOnDriver, CertificateSeconds: in.Settings.CertificateSeconds,
+		TokenSeconds: in.Settings.AddOnTokenSeconds, Clock: p.clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.health = addonhealth.New(addonhealth.Options{
+		Hub: hub, Cluster: cluster, Clusters: s.clusters, AddOns: a.collection, Spoke: p.client, Management: p.client, Clock: p.clock,
+	})
+	return a, nil
+}
+
+func (a *addOns) loops() []loop {
+	if a == nil {
+		return nil
+	}
+	return []loop{
+		{"managedclusteraddons", a.collection.Run},
+		{"addon secrets", a.place.Secrets.Run},
+		{addoncredential.LoopName, a.registration.Run},
+		{addonhealth.LoopName, a.health.Run},
+	}
+}

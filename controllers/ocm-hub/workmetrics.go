@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+var (
+	worksDesc    = prometheus.NewDesc("ocm_manifestworks", "ManifestWorks by state: present, deleting.", []string{"state"}, nil)
+	deletionDesc = prometheus.NewDesc("ocm_manifestwork_deletion_age_seconds", "Time since the deletion of the ManifestWork that waits longest for its agent; 0 when none does.", nil, nil)
+	setsDesc     = prometheus.NewDesc("ocm_manifestworkreplicaset_clusters", "Clusters of all ManifestWorkReplicaSets by state: selected, applied, available, progressing, degraded, updated.", []string{"state"}, nil)
+)
+
+// workCollector reads at each scrape what the caches hold of works: metadata, and
+// the sums that replica sets keep.
+type workCollector struct {
+	loops *loops
+	clock clock.PassiveClock
+}
+
+// Describe implements prometheus.Collector.
+func (c *workCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{worksDesc, deletionDesc, setsDesc} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *workCollector) Collect(ch chan<- prometheus.Metric) {
+	reader, _ := c.loops.observed()
+	if reader == nil {
+		return
+	}
+	present, deleting := 0, 0
+	var oldest time.Time
+	err := manager.Each(reader, manager.Metadata(gc.ManifestWorkKind), func(w *metav1.PartialObjectMetadata) {
+		if w.DeletionTimestamp == nil {
+			present++
+			return
+		}
+		deleting++
+		if at := w.DeletionTimestamp.Time; oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+	})
+	if err != nil {
+		return
+	}
+	ch <- prometheus.MustNewConstMetric(worksDesc, prometheus.GaugeValue, float64(present), "present")
+	ch <- prometheus.MustNewConstMetric(worksDesc, prometheus.GaugeValue, float64(deleting), "deleting")
+	age := 0.0
+	if !oldest.IsZero() {
+		age = max(c.clock.Since(oldest).Seconds(), 0)
+	}
+	ch <- prometheus.MustNewConstMetric(deletionDesc, prometheus.GaugeValue, age)
+	if !c.loops.asked().ManifestWorkReplicaSet {
+		return // nobody watches them, and reading them would
+	}
+	list := &workv1alpha1.ManifestWorkReplicaSetList{}
+	if err := reader.List(context.Background(), list, manager.NotCopied); err != nil {
+		return
+	}
+	for state, n := range setSums(list.Items) {
+		ch <- prometheus.MustNewConstMetric(setsDesc, prometheus.GaugeValue, float64(n), state)
+	}
+}
+
+// setSums adds up the summaries of replica sets.
+func setSums(sets []workv1alpha1.ManifestWorkReplicaSet) map[string]int {
+	out := map[string]int{"selected": 0, "applied": 0, "available": 0, "progressing": 0, "degraded": 0, "updated": 0}
+	for i := range sets {
+		s := sets[i].Status.Summary
+		for state, n := range map[string]int{
+			"selected": s.DesiredTotal, "applied": s.Applied, "available": s.Available, "progressing": s.Progressing, "degraded": s.Degraded, "updated": s.Updated,
+		} {
+			out[state] += n
+		}
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// Profiles is the API of ClusterProfiles as found; the zero value is none. It
+// is a third party's: the hub creates it where it is missing, and never changes
+// nor removes it.
+type Profiles struct {
+	// Found is true when there is a definition, and Served when the version that
+	// the hub writes is established.
+	Found, Served bool
+	// Versions are those that the definition serves.
+	Versions []string
+}
+
+func keepProfiles(u *unstructured.Unstructured) (Profiles, bool) {
+	p := Profiles{Found: true}
+	f, _ := keepFound(u)
+	versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
+	for _, v := range versions {
+		version, ok := v.(map[string]any)
+		if name, _ := version["name"].(string); ok && version["served"] == true {
+			p.Versions = append(p.Versions, name)
+			p.Served = p.Served || f.established && name == multiclusterv1alpha1.GroupVersion.Version
+		}
+	}
+	return p, true
+}
+
+// profiles creates the API that the gate needs.
+func profiles(s State, f Features) []reconcile.Apply {
+	if !f.ClusterProfile || s.Profiles.Found {
+		return nil
+	}
+	definition, err := crd.Get(crd.ClusterProfiles)
+	if err != nil {
+		// Only a broken build has no definition; the condition says that the API
+		// is missing.
+		return nil
+	}
+	return []reconcile.Apply{{Object: definition, Create: true}}
+}
+
+// judgeProfiles tells, while the gate is on, whether ClusterProfiles are kept.
+func judgeProfiles(s State, cm *operatorv1.ClusterManager, on bool) {
+	c := metav1.Condition{
+		Type: operatorv1.ConditionClusterProfilesKept, Status: metav1.ConditionTrue,
+		Reason: operatorv1.ReasonClusterProfilesServed, Message: "ClusterProfiles are kept in the namespaces that are bound to sets",
+	}
+	wanted := multiclusterv1alpha1.GroupVersion.Version
+	switch {
+	case !on:
+		apimeta.RemoveStatusCondition(&cm.Status.Conditions, c.Type)
+		return
+	case s.Profiles.Served:
+	case s.Profiles.Found && len(s.Profiles.Versions) > 0 && !slices.Contains(s.Profiles.Versions, wanted):
+		c.Status, c.Reason = metav1.ConditionFalse, operatorv1.ReasonClusterProfilesNotServed
+		c.Message = fmt.Sprintf("CustomResourceDefinition %s serves %s and not %s, and is left as it is: no ClusterProfile is kept. "+
+			"Install a release of it that serves %[3]s, or delete it so that the hub installs its own",
+			crd.ClusterProfiles, strings.Join(s.Profiles.Versions, ", "), wanted)
+	default:
+		c.Status, c.Reason = metav1.ConditionFalse, operatorv1.ReasonClusterProfilesNotServed
+		c.Message = fmt.Sprintf("Waiting for the API %s in version %s to be established; no ClusterProfile is kept until then", crd.ClusterProfiles, wanted)
+	}
+	set(cm, s.Now, c)
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// adopting is a client for which a decision that is there already is a conflict: the
+// view was behind. It reads what is there and tells the view, so that the next pass
+// goes on with it, whenever the watch arrives.
+type adopting struct {
+	dynamic.Interface
+	seen func(reconcile.Target, *unstructured.Unstructured)
+}
+
+// Resource implements dynamic.Interface.
+func (a adopting) Resource(resource schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	all := a.Interface.Resource(resource)
+	if resource != decisionsResource {
+		return all
+	}
+	return adoptingAll{all, a}
+}
+
+type adoptingAll struct {
+	dynamic.NamespaceableResourceInterface
+	by adopting
+}
+
+// Namespace implements dynamic.NamespaceableResourceInterface.
+func (a adoptingAll) Namespace(namespace string) dynamic.ResourceInterface {
+	return adoptingOne{a.NamespaceableResourceInterface.Namespace(namespace), namespace, a.by}
+}
+
+type adoptingOne struct {
+	dynamic.ResourceInterface
+	namespace string
+	by        adopting
+}
+
+// Create implements dynamic.ResourceInterface.
+func (a adoptingOne) Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	made, err := a.ResourceInterface.Create(ctx, o, options, subresources...)
+	if !apierrors.IsAlreadyExists(err) {
+		return made, err
+	}
+	there, readErr := a.Get(ctx, o.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(readErr): // gone again
+	case readErr != nil:
+		return nil, errors.Join(err, readErr)
+	default:
+		a.by.seen(reconcile.Target{Resource: decisionsResource, Namespace: a.namespace, Name: o.GetName()}, there)
+	}
+	return nil, apierrors.NewConflict(decisionsResource.GroupResource(), o.GetName(), err)
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
+)
+
+// Name is the loop's id; the field manager of what it creates follows from it.
+const Name = "cluster.placement"
+
+// workers write decisions of so many placements at a time; decisions themselves
+// are made one after the other.
+const workers = 4
+
+// settle is how long changes of clusters, sets and scores are gathered before the
+// placements that they touch are decided again: many clusters often change
+// together.
+const settle = 100 * time.Millisecond
+
+// soon is when a placement is looked at again whose expressions are dear.
+const soon = 10 * time.Millisecond
+
+// Config of the loop.
+type Config struct {
+	// Client writes.
+	Client dynamic.Interface
+	// Clock tells the time of conditions, tolerations and scores.
+	Clock clock.PassiveClock
+	// Metrics are told how long decisions and writes take; nil tells nobody.
+	Metrics *Metrics
+}
+
+// Controller is the loop. Its keys are placements.
+type Controller struct {
+	clock   clock.PassiveClock
+	exec    *reconcile.Executor
+	queue   *reconcile.Queue
+	fleet   *fleet
+	metrics *Metrics
+}
+
+// Register adds the loop to m.
+func Register(m *hub.Manager, c Config) {
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics()
+	}
+	controller := &Controller{clock: c.Clock, queue: reconcile.NewQueue(Name), metrics: c.Metrics}
+	controller.fleet = newFleet(controller.queue, func(f func(*clusterv1.ManagedCluster)) error {
+		return each(m.Reader(), f)
+	})
+	controller.fleet.scheduler.Measure(schedule.Stopwatch{Now: c.Clock.Now, Took: c.Metrics.took})
+	controller.exec = reconcile.NewExecutor(adopting{c.Client, controller.fleet.found}, Name, c.Clock)
+	controller.exec.OnStep(controller.fleet.wrote)
+	hub.Watch(m, &clusterv1.ManagedCluster{}, controller.fleet.clusterChanged)
+	hub.Watch(m, &clusterv1beta2.ManagedClusterSet{}, controller.fleet.setChanged)
+	hub.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, controller.fleet.bindingChanged)
+	hub.Watch(m, &clusterv1alpha1.AddOnPlacementScore{}, controller.fleet.scoreChanged)
+	hub.Watch(m, &clusterv1beta1.Placement{}, controller.fleet.placementChanged)
+	hub.Watch(m, &clusterv1beta1.PlacementDecision{}, controller.fleet.decisionChanged)
+	m.AddTask(controller.start)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, controller.queue)
+}
+
+// start brings up all placements, once everything that exists is known.
+func (c *Controller) start(ctx context.Context) error {
+	if err := c.fleet.start(); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// Reconcile decides on one placement and writes what is not so yet.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	began := c.clock.Now()
+	state, ok := c.fleet.decide(key, began)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	switch state.Result.Skip {
+	case schedule.SkipNone:
+	case schedule.SkipMore:
+		return reconcile.Result{RequeueAfter: soon}, nil
+	default:
+		return reconcile.Result{}, nil
+	}
+	c.metrics.decided(c.clock.Since(began))
+	plan := Decide(state)
+	c.fleet.right(state, plan)
+	if after, ok := plan.Object.(*clusterv1beta1.Placement); ok {
+		c.fleet.begin(key, &after.Status)
+		defer c.fleet.end(key)
+	}
+	c.log(ctx, key, state, plan)
+	writing := c.clock.Now()
+	result, err := c.exec.Execute(ctx, state.Placement, plan)
+	if len(plan.Steps) > 0 {
+		c.metrics.written(c.clock.Since(writing))
+	}
+	return result, err
+}
+
+// log tells of decisions that change.
+func (c *Controller) log(ctx context.Context, key reconcile.Key, s State, p reconcile.Plan) {
+	if len(p.Steps) == 0 {
+		return
+	}
+	log := logr.FromContextOrDiscard(ctx)
+	log.V(1).Info("Decisions change", "placement", key.String(), "selected", s.Result.Selected, "unscheduled", s.Result.Unscheduled,
+		"candidates", s.Result.Candidates, "groups", len(s.Result.Groups), "writes", len(p.Steps))
+}
+
+// asDecision reads a decision as the API server answers it, without what the
+// loop's view does not need.
+func asDecision(u *unstructured.Unstructured) (*clusterv1beta1.PlacementDecision, error) {
+	u.SetManagedFields(nil)
+	return fromUnstructured(u)
+}

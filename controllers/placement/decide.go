@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
+)
+
+const (
+	kindPlacement = "Placement"
+	kindDecision  = "PlacementDecision"
+)
+
+var decisionsResource = clusterv1beta1.GroupVersion.WithResource("placementdecisions")
+
+// State is what a decision is made on.
+type State struct {
+	// Placement with its kind; it is not changed.
+	Placement *clusterv1beta1.Placement
+	// Result is what the placement selects. It is not skipped.
+	Result schedule.Result
+	// Scores are the scores behind the result, which are only computed where they are
+	// told; nil where they are not known.
+	Scores func() []schedule.Scored
+	// Decisions are the objects with the label of the placement and those with a
+	// name that it gives.
+	Decisions []*clusterv1beta1.PlacementDecision
+	// Now is the time.
+	Now time.Time
+}
+
+// Decide says what has to be written for the result: decisions, then the status.
+func Decide(s State) reconcile.Plan {
+	object := s.Placement.DeepCopy()
+	plan := reconcile.Plan{Object: object, OnFailure: failure(s.Result.Generation)}
+	var objects [][]string
+	if len(s.Result.Groups) > 0 { // else its name can mark no decision
+		p := decisions.Make(wanted(s), existing(s.Decisions))
+		objects = p.Objects
+		for _, w := range p.Writes {
+			plan.Steps = append(plan.Steps, step(s.Placement, w))
+		}
+		plan.Events = events(s, p.Writes)
+	}
+	report(object, s, objects)
+	if at := s.Result.LookAgain; !at.IsZero() {
+		plan.RequeueAfter = max(at.Sub(s.Now), time.Millisecond)
+	}
+	return plan
+}
+
+// wanted is the result in the terms of package decisions.
+func wanted(s State) decisions.Wanted {
+	yes := true
+	w := decisions.Wanted{
+		Owner: metav1.OwnerReference{
+			APIVersion: clusterv1beta1.GroupVersion.String(), Kind: kindPlacement, Name: s.Placement.Name, UID: s.Placement.UID,
+			Controller: &yes, BlockOwnerDeletion: &yes,
+		},
+		Ordered: s.Placement.Spec.SortBy == clusterv1beta1.SortByScore,
+		Keep:    s.Result.Kept || s.Result.Delayed,
+	}
+	for _, g := range s.Result.Groups {
+		group := decisions.Group{Name: g.Name}
+		for _, d := range g.Clusters {
+			group.Clusters = append(group.Clusters, clusterv1beta1.ClusterDecision{ClusterName: d.Cluster, Score: d.Score})
+		}
+		w.Groups = append(w.Groups, group)
+	}
+	return w
+}
+
+func existing(list []*clusterv1beta1.PlacementDecision) []decisions.Object {
+	var out []decisions.Object
+	for _, d := range list {
+		out = append(out, decisions.Object{
+			Name: d.Name, UID: d.UID, Version: d.ResourceVersion, Labels: d.Labels, Owners: d.OwnerReferences, Decisions: d.Status.Decisions,
+		})
+	}
+	return out
+}
+
+// step is a write as a step of a plan.
+func step(p *clusterv1beta1.Placement, w decisions.Write) reconcile.Step {
+	s := reconcile.Step{Target: reconcile.Target{
+		Resource: decisionsResource, Namespace: p.Namespace, Name: w.Name, UID: w.UID, Version: w.Version,
+	}}
+	switch w.Kind {
+	case decisions.Create:
+		d := decision(p.Namespace, w.Name)
+		d.Labels, d.OwnerReferences = w.Labels, w.Owners
+		s.Create = d
+	case decisions.Status:
+		list := w.Decisions
+		if list == nil {
+			list = []clusterv1beta1.ClusterDecision{}
+		}
+		s.Patch, s.Subresource = map[string]any{"status": map[string]any{"decisions": list}}, "status"
+	case decisions.Metadata:
+		meta := map[string]any{}
+		if w.Labels != nil {
+			meta["labels"] = w.Labels
+		}
+		if w.Owners != nil {
+			meta["ownerReferences"] = w.Owners
+		}
+		s.Patch = map[string]any{"metadata": meta}
+	case decisions.Delete:
+	}
+	return s
+}
+
+func decision(namespace, name string) *clusterv1beta1.PlacementDecision {
+	return &clusterv1beta1.PlacementDecision{
+		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: kindDecision},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+	}
+}
+
+// failure is the condition while decisions cannot be written.
+func failure(generation int64) *metav1.Condition {
+	return &metav1.Condition{
+		Type: clusterv1beta1.ConditionSatisfied, Status: metav1.ConditionFalse, Reason: clusterv1beta1.ReasonNotAllDecisionsScheduled,
+		Message: "The decisions could not be written and will be tried again:", ObservedGeneration: generation,
+	}
+}
+
+// report writes the status (placement.md 7).
+func report(p *clusterv1beta1.Placement, s State, objects [][]string) {
+	p.Status.NumberOfSelectedClusters = int32(s.Result.Selected) //nolint:gosec // as many as there are clusters
+	p.Status.DecisionGroups = nil
+	for i, g := range s.Result.Groups {
+		p.Status.DecisionGroups = append(p.Status.DecisionGroups, clusterv1beta1.DecisionGroupStatus{
+			DecisionGroupIndex: int32(i), DecisionGroupName: g.Name, Decisions: objects[i], ClusterCount: int32(len(g.Clusters)), //nolint:gosec // as above
+		})
+	}
+	reconcile.SetCondition(&p.Status.Conditions, s.Result.Misconfigured, s.Now)
+	reconcile.SetCondition(&p.Status.Conditions, s.Result.Satisfied, s.Now)
+	if s.Result.ScoreUpdate {
+		at := metav1.NewTime(s.Now.Truncate(time.Second))
+		p.Status.LastScoreUpdateTime = &at
+	}
+}
+
+// eventType is Warning where something could not be taken into account.
+func eventType(s State) string {
+	if len(s.Result.Warnings) > 0 {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package decisions
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+)
+
+// Max is how many clusters one object holds at most (placement.md 6).
+const Max = clusterv1beta1.MaxDecisionsPerObject
+
+// Group is a decision group; its index is its place in the list.
+type Group struct {
+	// Name of the group; empty for groups without one.
+	Name string
+	// Clusters are its members, in the order in which they are told. No cluster
+	// is in two groups.
+	Clusters []clusterv1beta1.ClusterDecision
+}
+
+// Wanted is what the objects shall say.
+type Wanted struct {
+	// Owner is the reference to the placement, with its name.
+	Owner metav1.OwnerReference
+	// Groups in the order of their indexes. None means one empty group.
+	Groups []Group
+	// Ordered keeps the order of a group's clusters over all its objects. Without
+	// it clusters stay where they are, sorted by name within an object.
+	Ordered bool
+	// Keep leaves clusters where they stand and as they stand, in whatever order:
+	// these are the decisions that are there already. It goes before Ordered.
+	Keep bool
+}
+
+// Object is a PlacementDecision that exists: each with the label of the
+// placement, and each with a name that the placement gives.
+type Object struct {
+	Name      string
+	UID       types.UID
+	Version   string
+	Labels    map[string]string
+	Owners    []metav1.OwnerReference
+	Decisions []clusterv1beta1.ClusterDecision
+}
+
+// Kind of a write.
+type Kind string
+
+// Kinds of writes.
+const (
+	// Create makes an object with its labels; it is empty then.
+	Create Kind = "create"
+	// Status replaces the decisions of an object.
+	Status Kind = "status"
+	// Metadata sets labels and owners of an object.
+	Metadata Kind = "metadata"
+	// Delete removes an object.
+	Delete Kind = "delete"
+)
+
+// Write is one request.
+type Write struct {
+	Kind Kind
+	Name string
+	// UID and Version are what the object must be: those of the Object, empty
+	// for one that an earlier write of the same plan creates. Once a plan has
+	// written an object, the version that this left counts.
+	UID     types.UID
+	Version string
+	// Labels are those to set, of Create and Metadata. Others stay.
+	Labels map[string]string
+	// Owners are all that the object shall have, of Create and Metadata; nil
+	// leaves them.
+	Owners []metav1.OwnerReference
+	// Decisions are all that the object shall have, of Status.
+	Decisions []clusterv1beta1.ClusterDecision
+}
+
+// Plan is a list of writes.
+type Plan struct {
+	// Writes in the order in which they have to be made. If one fails, those
+	// after it must not be made.
+	Writes []Write
+	// Objects are the names of the objects of each group, in order.
+	Objects [][]string
+}
+
+// slice is one object as it shall be.
+type slice struct {
+	name      string
+	labels    map[string]string
+	decisions []clusterv1beta1.ClusterDecision
+}
+
+// NameOf is the name of the n-th object of a placement, counted from 1.
+func NameOf(placement string, n int) string { return placement + "-decision-" + strconv.Itoa(n) }
+
+// Number is the n of a name that NameOf has made, and 0 for every other.
+func Number(placement, name string) int {
+	text, ok := strings.CutPrefix(name, placement+"-decision-")
+	if !ok {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || strconv.Itoa(n) != text {
+		return 0
+	}
+	return n
+}
+
+// Make plans the writes that turn the objects that exist into those wanted.
+func Make(w Wanted, have []Object) Plan {
+	byName := map[string]Object{}
+	for _, o := range have {
+		byName[o.Name] = o
+	}
+	slices, groups := split(w, byName)
+	p := newPlanner(w, slices, have)
+	p.reveal()
+	p.fill()
+	p.label()
+	p.remove()
+	return Plan{Writes: p.writes, Objects: groups}
+}
+
+// split distributes the clusters of the groups to objects.
+func split(w Wanted, have map[string]Object) (out []slice, names [][]string) {
+	groups := w.Groups
+	if len(groups) == 0 {
+		groups = []Group{{}}
+	}
+	n := 1
+	for index, g := range groups {
+		count := max((len(g.Clusters)+Max-1)/Max, 1)
+		var own []string
+		for i := range count {
+			own = append(own, NameOf(w.Owner.Name, n+i))
+		}
+		n += count
+		parts := chunks(g.Clusters, count)
+		if w.Keep || !w.Ordered {
+			parts = settle(g.Clusters, own, have, w.Keep)
+		}
+		for i, name := range own {
+			out = append(out, slice{name: name, labels: labels(w.Owner.Name, g.Name, index), decisions: parts[i]})
+		}
+		names = append(names, own)
+	}
+	return out, names
+}
+
+func labels(placement, group string, index int) map[string]string {
+	return map[string]string{
+		clusterv1beta1.LabelPlacement:          placement,
+		clusterv1beta1.LabelDecisionGroupName:  group,
+		clusterv1beta1.LabelDecisionGroupIndex: strconv.Itoa(index),
+	}
+}
+
+// chunks cuts a list into count parts, full ones first.
+func chunks(all []clusterv1beta1.ClusterDecision, count int) [][]clusterv1beta1.ClusterDecision {
+	out := make([][]clusterv1beta1.ClusterDecision, count)
+	for i := range out {
+		from, to := min(i*Max, len(all)), min((i+1)*Max, len(all))
+		out[i] = all[from:to]
+	}
+	return out
+}
+
+// settle leaves clusters in the objects that they are in, and puts the others,
+// by name, where there is room: first into objects that have to be written
+// anyway. keep leaves the clusters within an object in their order.
+func settle(all []clusterv1beta1.ClusterDecision, names []string, have map[string]Object, keep bool) [][]clusterv1beta1.ClusterDecision {
+	rest := make(map[string]clusterv1beta1.ClusterDecision, len(all))
+	for _, d := range all {
+		rest[d.ClusterName] = d
+	}
+	out := make([][]clusterv1beta1.ClusterDecision, len(names))
+	var touched, untouched []int
+	for i, name := range names {
+		o, exists := have[name]
+		changes := !exists
+		for _, old := range o.Decisions {
+			d, ok := rest[old.ClusterName]
+			if !ok || len(out[i]) == Max {
+				changes = true
+				continue
+			}
+			delete(rest, old.ClusterName)
+			out[i] = append(out[i], d)
+		}
+		if changes {
+			touched = append(touched, i)
+		} else {
+			untouched = append(untouched, i)
+		}
+	}
+	loose := slices.SortedFunc(maps.Values(rest), byName)
+	for _, i := range append(touched, untouched...) {
+		n := min(Max-len(out[i]), len(loose))
+		out[i] = append(out[i], loose[:n]...)
+		loose = loose[n:]
+		if !keep {
+			slices.SortFunc(out[i], byName)
+		}
+	}
+	return out
+}
+
+func byName(a, b clusterv1beta1.ClusterDecision) int {
+	return strings.Compare(a.ClusterName, b.ClusterName)
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
+)
+
+// reporter of the Events (placement.md 10).
+const reporter = "placement-controller"
+
+const (
+	// maxEvents is how many Events of one kind a pass sends; one more tells of the
+	// rest.
+	maxEvents = 5
+	// maxScores is how long the text of scores is at most.
+	maxScores = 1000
+)
+
+// news is one kind of Event.
+type news struct{ reason, action, verb, kind string }
+
+// events tell of decisions that are created, changed and deleted, and of the scores
+// behind a change. Objects that only help a change along are not told.
+func events(s State, writes []decisions.Write) []reconcile.Event {
+	made, changed, gone := touched(writes)
+	out := tell(s, news{"DecisionCreate", "DecisionCreated", "created", corev1.EventTypeNormal}, made)
+	out = append(out, tell(s, news{"DecisionUpdate", "DecisionUpdated", "updated", eventType(s)}, changed)...)
+	if len(changed) > 0 && s.Scores != nil {
+		if text := scores(s.Scores()); text != "" {
+			out = append(out, reconcile.Event{
+				Type: corev1.EventTypeNormal, Reason: "ScoreUpdate", Action: "ScoreUpdated", Message: text, Reporter: reporter,
+				Related: decision(s.Placement.Namespace, changed[0]),
+			})
+		}
+	}
+	return append(out, tell(s, news{"DecisionDelete", "DecisionDeleted", "deleted", corev1.EventTypeNormal}, gone)...)
+}
+
+// touched are the names of the decisions that come, stay with another content, and go.
+func touched(writes []decisions.Write) (made, changed, gone []string) {
+	created, deleted := map[string]bool{}, map[string]bool{}
+	for _, w := range writes {
+		switch w.Kind {
+		case decisions.Create:
+			created[w.Name] = true
+		case decisions.Delete:
+			deleted[w.Name] = true
+		case decisions.Status, decisions.Metadata:
+		}
+	}
+	told := map[string]bool{}
+	for _, w := range writes {
+		helper := created[w.Name] && deleted[w.Name]
+		switch {
+		case helper:
+		case w.Kind == decisions.Create:
+			made = append(made, w.Name)
+		case w.Kind == decisions.Status && !created[w.Name] && !told[w.Name]:
+			told[w.Name] = true
+			changed = append(changed, w.Name)
+		case w.Kind == decisions.Delete:
+			gone = append(gone, w.Name)
+		}
+	}
+	return made, changed, gone
+}
+
+// tell is one Event for each decision; of many, one is for the rest.
+func tell(s State, n news, names []string) []reconcile.Event {
+	var out []reconcile.Event
+	for i, name := range names {
+		text := fmt.Sprintf("Decision %s is %s", name, n.verb)
+		last := i == maxEvents && len(names) > maxEvents+1
+		if last {
+			text = fmt.Sprintf("%d more decisions are %s", len(names)-maxEvents, n.verb)
+		}
+		text += fmt.Sprintf(" with placement %s in namespace %s", s.Placement.Name, s.Placement.Namespace)
+		if n.kind == corev1.EventTypeWarning {
+			text += ": " + strings.Join(s.Result.Warnings, "; ")
+		}
+		out = append(out, reconcile.Event{
+			Type: n.kind, Reason: n.reason, Action: n.action, Message: text, Reporter: reporter, Related: decision(s.Placement.Namespace, name),
+		})
+		if last {
+			break
+		}
+	}
+	return out
+}
+
+// scores are clusters with their scores, by name, cut to a bounded text.
+func scores(all []schedule.Scored) string {
+	var b strings.Builder
+	for _, one := range all {
+		part := fmt.Sprintf("%s:%d ", one.Cluster, one.Score)
+		if b.Len()+len(part) > maxScores {
+			b.WriteString("......")
+			break
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"maps"
+	"reflect"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
+)
+
+// The functions here are told by the caches, with the old and the new form of an
+// object; old is nil for a new one, current for one that is gone.
+
+// look tells the scheduler of all clusters anew, when placements read more of them
+// than before.
+func (f *fleet) look() error {
+	want := f.known
+	for _, p := range f.placements {
+		want = want.with(p)
+	}
+	if want == f.known {
+		return nil
+	}
+	f.known = want
+	return f.each(func(mc *clusterv1.ManagedCluster) { f.scheduler.SetCluster(want.of(mc)) })
+}
+
+func (f *fleet) clusterChanged(old, current *clusterv1.ManagedCluster) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.started || !f.known.clusters {
+		return // look reads them
+	}
+	if current == nil {
+		f.scheduler.DeleteCluster(old.Name)
+	} else {
+		f.scheduler.SetCluster(f.known.of(current))
+	}
+	f.wake(settle)
+}
+
+func (f *fleet) setChanged(old, current *clusterv1beta2.ManagedClusterSet) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case current == nil:
+		f.scheduler.DeleteClusterSet(old.Name)
+	case old != nil && reflect.DeepEqual(old.Spec, current.Spec):
+		return // its status says nothing new
+	default:
+		f.scheduler.SetClusterSet(current)
+	}
+	f.wake(settle)
+}
+
+func (f *fleet) bindingChanged(old, current *clusterv1beta2.ManagedClusterSetBinding) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case current == nil:
+		f.scheduler.DeleteBinding(schedule.Key{Namespace: old.Namespace, Name: old.Name})
+	case old != nil && old.UID == current.UID && reflect.DeepEqual(old.Spec, current.Spec):
+		return
+	default:
+		f.scheduler.SetBinding(current)
+	}
+	f.wake(settle)
+}
+
+func (f *fleet) scoreChanged(old, current *clusterv1alpha1.AddOnPlacementScore) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if current == nil {
+		f.scheduler.DeleteScore(schedule.Key{Namespace: old.Namespace, Name: old.Name})
+	} else {
+		f.scheduler.SetScore(current)
+	}
+	f.wake(settle)
+}
+
+func (f *fleet) placementChanged(old, current *clusterv1beta1.Placement) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if current == nil {
+		key := reconcile.Key{Namespace: old.Namespace, Name: old.Name}
+		delete(f.placements, key)
+		delete(f.reported, key)
+		f.scheduler.DeletePlacement(key)
+		f.wake(0)
+		return
+	}
+	key := reconcile.Key{Namespace: current.Namespace, Name: current.Name}
+	f.placements[key] = current
+	f.scheduler.SetPlacement(current)
+	if !f.started {
+		return
+	}
+	if err := f.look(); err != nil {
+		f.queue.Add(key) // the next pass has the same view; there is always a cache of clusters
+	}
+	if old != nil && onlyStatus(old, current) && f.reported[key] == digestOf(&current.Status) {
+		f.scheduler.Take() // what this loop has written
+		return
+	}
+	f.wake(0)
+	if old == nil || !onlyStatus(old, current) {
+		// What failed before may succeed now; a status alone makes no difference.
+		f.queue.Forget(key)
+	}
+	f.queue.Add(key)
+}
+
+// onlyStatus tells whether nothing but the status has changed.
+func onlyStatus(old, current *clusterv1beta1.Placement) bool {
+	return old.UID == current.UID && old.Generation == current.Generation && (old.DeletionTimestamp == nil) == (current.DeletionTimestamp == nil) &&
+		maps.Equal(old.Annotations, current.Annotations)
+}
+
+func (f *fleet) decisionChanged(old, current *clusterv1beta1.PlacementDecision) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := current
+	if o == nil {
+		o = old
+	}
+	for _, p := range f.ownersOf(reconcile.Key{Namespace: o.Namespace, Name: o.Name}, o) {
+		if late, writing := f.writing[p]; writing {
+			// Whose change this is shows when the answer to the write is here.
+			f.writing[p] = append(late, func() { f.judge(old, current) })
+			return
+		}
+	}
+	f.judge(old, current)
+}
+
+// toldLate tells whether a newer version of the object was judged already: events
+// wait while a placement is being written.
+func toldLate(before, current *clusterv1beta1.PlacementDecision) bool {
+	return before != nil && current != nil && before.UID == current.UID &&
+		before.ResourceVersion != current.ResourceVersion && !newer(current.ResourceVersion, before.ResourceVersion)
+}
+
+// judge takes up what the cache tells of a decision, unless it is what this process
+// has written.
+func (f *fleet) judge(old, current *clusterv1beta1.PlacementDecision) {
+	o := current
+	if o == nil {
+		o = old
+	}
+	key := reconcile.Key{Namespace: o.Namespace, Name: o.Name}
+	before := f.objects[key]
+	if toldLate(before, current) {
+		return
+	}
+	news := f.news(key, old, current)
+	if !news && (current == nil || before == nil || before.ResourceVersion != current.ResourceVersion) {
+		return
+	}
+	f.note(key, current)
+	if !news || sameDecision(before, current) {
+		f.scheduler.Take() // the cache has come to what this loop has written
+		return
+	}
+	delete(f.foreign, key)
+	if f.started && current != nil {
+		f.foreign[key] = struct{}{}
+	}
+	// Its placement looks at it also where the scheduler has no reason to: labels
+	// and owners count too.
+	for _, p := range append(f.ownersOf(key, o), f.ownersOf(key, before)...) {
+		if f.started && f.placements[p] != nil {
+			f.queue.Add(p)
+		}
+	}
+	f.wake(0)
+}
+
+// begin and end enclose the writes for a placement.
+func (f *fleet) begin(key reconcile.Key, status *clusterv1beta1.PlacementStatus) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.writing[key] = nil
+	if f.placements[key] != nil {
+		f.reported[key] = digestOf(status)
+	}
+}
+
+func (f *fleet) end(key reconcile.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	late := f.writing[key]
+	delete(f.writing, key)
+	for _, judge := range late {
+		judge()
+	}
+}
+
+// sameDecision tells whether two forms of a decision are the same for this loop.
+func sameDecision(a, b *clusterv1beta1.PlacementDecision) bool {
+	return a != nil && b != nil && a.UID == b.UID && a.ResourceVersion != "" && maps.Equal(a.Labels, b.Labels) &&
+		apiequality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences) && apiequality.Semantic.DeepEqual(a.Status, b.Status)
+}
+
+type digest [16]byte
+
+// digestOf is the same for statuses that say the same.
+func digestOf(s *clusterv1beta1.PlacementStatus) (out digest) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return out // a status is always encoded
+	}
+	sum := sha256.Sum256(raw)
+	copy(out[:], sum[:])
+	return out
+}

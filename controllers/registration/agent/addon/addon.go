@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Resource is that of ManagedClusterAddOns.
+var Resource = schema.GroupVersionResource{Group: addonv1alpha1.GroupVersion.Group, Version: addonv1alpha1.GroupVersion.Version, Resource: "managedclusteraddons"}
+
+// AddOns are the ManagedClusterAddOns of one cluster. One that cannot be decoded
+// is nil: it is there, and nothing more is known.
+type AddOns = watch.Collection[*addonv1alpha1.ManagedClusterAddOn]
+
+// NewAddOns makes the collection of a cluster's add-ons on its hub; its owner
+// runs it.
+func NewAddOns(hub dynamic.Interface, cluster string, log logr.Logger) *AddOns {
+	return watch.New(watch.Options[*addonv1alpha1.ManagedClusterAddOn]{
+		Client: hub, Resource: Resource, Namespace: cluster, Log: log,
+		Keep: func(u *unstructured.Unstructured) (*addonv1alpha1.ManagedClusterAddOn, bool) {
+			a, err := read(u)
+			if err != nil {
+				log.Info("ManagedClusterAddOn cannot be understood and is left alone", "addon", u.GetName(), "error", err.Error())
+			}
+			return a, true
+		},
+	})
+}
+
+// maxAddOn bounds what is kept of one add-on, as JSON in bytes.
+const maxAddOn = 64 << 10
+
+// read keeps of an add-on what the agent reads of it. A patch names only what was
+// changed, so that what is not kept is not lost. It is nil with an error.
+func read(u *unstructured.Unstructured) (*addonv1alpha1.ManagedClusterAddOn, error) {
+	u.SetManagedFields(nil)
+	a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](u)
+	if err != nil {
+		return nil, err
+	}
+	host, hosted := a.Annotations[addonv1alpha1.AnnotationHostingClusterName]
+	if a.Annotations = nil; hosted {
+		a.Annotations = map[string]string{addonv1alpha1.AnnotationHostingClusterName: host}
+	}
+	a.Labels, a.OwnerReferences, a.Spec.Configs = nil, nil, nil
+	s := &a.Status
+	s.RelatedObjects, s.SupportedConfigs, s.ConfigReferences = nil, nil, nil
+	s.AddOnMeta, s.AddOnConfiguration = addonv1alpha1.AddOnMeta{}, addonv1alpha1.AddOnConfigCoordinates{}
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return nil, fmt.Errorf("encoding add-on %s: %w", a.Name, err)
+	}
+	if len(raw) > maxAddOn {
+		return nil, fmt.Errorf("its registrations and conditions have %d bytes, more than %d", len(raw), maxAddOn)
+	}
+	return a, nil
+}
+
+// Namespace is where an add-on runs, and where its secrets and its lease are.
+func Namespace(a *addonv1alpha1.ManagedClusterAddOn) string {
+	switch {
+	case a.Status.Namespace != "":
+		return a.Status.Namespace
+	case a.Spec.InstallNamespace != "":
+		return a.Spec.InstallNamespace
+	}
+	return addonv1alpha1.DefaultInstallNamespace
+}
+
+// Hosted tells whether an add-on runs on the cluster that the agent runs on
+// instead of the managed one. In most layouts they are the same.
+func Hosted(a *addonv1alpha1.ManagedClusterAddOn) bool {
+	return a.Annotations[addonv1alpha1.AnnotationHostingClusterName] != ""
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addoncredential
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+var secretsResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// Secret is what is remembered of a secret that this agent made: no private key
+// but that of a request under way.
+type Secret struct {
+	// Namespace, Name, UID and ResourceVersion identify what was seen.
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+	// AddOn is whose it is, Digest what it was made for.
+	AddOn, Digest string
+	// Cluster is the name of the cluster in it, Kubeconfig a digest of the
+	// kubeconfig in it.
+	Cluster, Kubeconfig string
+	// Certificate and Token are the lives of what is in it, Key is a digest of the
+	// private key of the certificate.
+	Certificate, Token Life
+	Key                string
+	// Pending is what a pending secret says; nil in a credential's.
+	Pending *Pending
+}
+
+// Life is how long a credential is good.
+type Life struct {
+	// Until is its end, Renew when to begin with the next one.
+	Until, Renew time.Time
+	// UID and Owner (namespace/name) are of the ServiceAccount of a token.
+	UID   types.UID
+	Owner string
+	// Problem says why it cannot be used, empty when it can.
+	Problem string
+}
+
+// Pending is a certificate request that is under way, or the time at which the
+// next one may be made.
+type Pending struct {
+	request.Pending
+	// Certificate is what was issued, while its namespace is missing.
+	Certificate []byte
+}
+
+// NewSecrets makes the collection of the secrets, in all namespaces, that the
+// agent of that namespace made for add-ons. Its owner runs it.
+func NewSecrets(client dynamic.Interface, agentNamespace string, log logr.Logger) *watch.Collection[Secret] {
+	return watch.New(watch.Options[Secret]{
+		Client: client, Resource: secretsResource, Log: log,
+		LabelSelector: addonv1alpha1.LabelCredentialAgent + "=" + agentNamespace,
+		Keep:          func(u *unstructured.Unstructured) (Secret, bool) { return readSecret(u), true },
+	})
+}
+
+// labels are the marks of a secret of this agent.
+func labels(agentNamespace, role string, w Want) map[string]string {
+	return map[string]string{
+		addonv1alpha1.LabelCredentialAgent: agentNamespace, addonv1alpha1.LabelCredentialRole: role,
+		addonv1alpha1.LabelAddOnName: w.AddOn, clusterv1.LabelClusterName: w.Cluster,
+	}
+}
+
+func readSecret(u *unstructured.Unstructured) Secret {
+	s := Secret{
+		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+		AddOn: u.GetLabels()[addonv1alpha1.LabelAddOnName], Digest: u.GetAnnotations()[addonv1alpha1.AnnotationCredentialDigest],
+	}
+	data := request.SecretData(u)
+	if u.GetLabels()[addonv1alpha1.LabelCredentialRole] == addonv1alpha1.CredentialPending {
+		s.Pending = readPending(data)
+		return s
+	}
+	s.Cluster, s.Kubeconfig = string(data[clusterv1.SecretKeyClusterName]), textDigest(data[clusterv1.SecretKeyKubeconfig])
+	s.Certificate, s.Token, s.Key = certificateLife(data), tokenLife(data), textDigest(data[clusterv1.SecretKeyTLSKey])
+	return s
+}
+
+// textDigest is short for a text; empty for none.
+func textDigest(raw []byte) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+func certificateLife(data map[string][]byte) Life {
+	chain, err := request.ReadChain(data[clusterv1.SecretKeyTLSCert])
+	if err == nil {
+		if _, pair := tls.X509KeyPair(data[clusterv1.SecretKeyTLSCert], data[clusterv1.SecretKeyTLSKey]); pair != nil {
+			err = errors.New("does not belong to the key")
+		}
+	}
+	if err != nil {
+		return Life{Problem: "the certificate " + err.Error()}
+	}
+	until := request.Expires(chain)
+	return Life{Until: until, Renew: request.RenewAt(chain[0], until)}
+}
+
+func tokenLife(data map[string][]byte) Life {
+	life, err := readToken(data[addonv1alpha1.SecretKeyToken])
+	if err != nil {
+		return Life{Problem: err.Error()}
+	}
+	return life
+}
+
+func readPending(data map[string][]byte) *Pending {
+	return &Pending{Pending: request.ReadPending(data), Certificate: data[clusterv1.SecretKeyTLSCert]}
+}
+
+// data is what the pending secret holds.
+func (p Pending) data() map[string][]byte {
+	d := p.Data()
+	if len(p.Certificate) > 0 {
+		d[clusterv1.SecretKeyTLSCert] = p.Certificate
+	}
+	return d
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addoncredential
+
+import (
+	"crypto/x509/pkix"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+const (
+	// maxName bounds a user, group or unit in bytes; the longest default user,
+	// with names of 63 characters, has 242.
+	maxName = 256
+	// maxGroups bounds groups and units, each.
+	maxGroups = 16
+	// reserved begins the users and groups that Kubernetes and Open Cluster
+	// Management give a meaning.
+	reserved = "system:"
+	// authenticated is the group that everybody is in; hubs of 2025 and before
+	// name it.
+	authenticated = "system:authenticated"
+)
+
+// defaultUser and defaultGroup are who an add-on is unless something else is
+// said (registration.md 11).
+func defaultUser(cluster, addOn string) string {
+	return defaultGroup(cluster, addOn) + ":agent:" + addOn
+}
+
+func defaultGroup(cluster, addOn string) string {
+	return clusterv1.UserPrefix + "cluster:" + cluster + ":addon:" + addOn
+}
+
+// tokenUser is who an add-on is by its token.
+func tokenUser(cluster, addOn string) string {
+	return "system:serviceaccount:" + cluster + ":" + addOn + addonv1alpha1.ServiceAccountSuffix
+}
+
+// subjectOf is the subject of the certificate to ask for, or why none is asked
+// for. The agent asks with its own name under the request, so it asks for
+// nothing that this add-on of this cluster cannot be meant to have: within
+// "system:" only its own identities, and never a group of an agent.
+func subjectOf(cluster, addOn string, kubeClient bool, in addonv1alpha1.Subject) (pkix.Name, error) {
+	out := pkix.Name{CommonName: in.User, Organization: slices.Clone(in.Groups)}
+	if out.CommonName == "" {
+		out.CommonName = defaultUser(cluster, addOn)
+	}
+	if !kubeClient {
+		out.OrganizationalUnit = slices.Clone(in.OrganizationUnits)
+	} else if len(out.Organization) == 0 {
+		out.Organization = []string{defaultGroup(cluster, addOn)}
+	}
+	if err := checkText("subject.user", out.CommonName); err != nil {
+		return pkix.Name{}, err
+	}
+	if u := out.CommonName; strings.HasPrefix(u, reserved) && !strings.HasPrefix(u, defaultGroup(cluster, addOn)+":") {
+		return pkix.Name{}, fmt.Errorf("subject.user %q: a user that starts with system: must start with %q", u, defaultGroup(cluster, addOn)+":")
+	}
+	for field, values := range map[string][]string{"subject.groups": out.Organization, "subject.organizationUnits": out.OrganizationalUnit} {
+		if len(values) > maxGroups {
+			return pkix.Name{}, fmt.Errorf("%s: %d entries, at most %d are asked for", field, len(values), maxGroups)
+		}
+		for _, v := range values {
+			if err := checkText(field, v); err != nil {
+				return pkix.Name{}, err
+			}
+			if v == "" {
+				return pkix.Name{}, fmt.Errorf("%s: an entry is empty", field)
+			}
+		}
+	}
+	// Their order has no meaning, and its change is none.
+	slices.Sort(out.Organization)
+	slices.Sort(out.OrganizationalUnit)
+	for _, g := range out.Organization {
+		if err := checkGroup(cluster, addOn, g); err != nil {
+			return pkix.Name{}, err
+		}
+	}
+	return out, nil
+}
+
+func checkGroup(cluster, addOn, group string) error {
+	own := []string{defaultGroup(cluster, addOn), clusterv1.UserPrefix + "addon:" + addOn, authenticated}
+	switch {
+	case slices.Contains(own, group):
+		return nil
+	case strings.HasPrefix(group, reserved):
+		return fmt.Errorf("subject.groups %q: of the groups that start with system: only %s may be asked for", group, strings.Join(own, ", "))
+	case strings.HasPrefix(group, clusterv1.GroupPrefixEKS):
+		return fmt.Errorf("subject.groups %q: the groups that start with %s are those of agents", group, clusterv1.GroupPrefixEKS)
+	}
+	return nil
+}
+
+// checkText refuses what cannot be shown or compared well.
+func checkText(field, s string) error {
+	if len(s) > maxName {
+		return fmt.Errorf("%s: %d bytes, at most %d are asked for", field, len(s), maxName)
+	}
+	odd := func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
+	if strings.ContainsFunc(s, odd) || strings.TrimSpace(s) != s {
+		return fmt.Errorf("%s %q: must be printable and not begin or end with a space", field, s)
+	}
+	return nil
+}
+
+// sameSubject compares a subject with another; the order of values has no
+// meaning.
+func sameSubject(a, b pkix.Name) bool {
+	same := func(x, y []string) bool {
+		return slices.Equal(slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y)))
+	}
+	return a.CommonName == b.CommonName && same(a.Organization, b.Organization) && same(a.OrganizationalUnit, b.OrganizationalUnit)
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addoncredential
+
+import (
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// quiet is for how long a wait is not told of: most are over by then, and what
+// is told costs a write on the hub.
+const quiet = 5 * time.Second
+
+// report is where one registration stands.
+type report struct {
+	token   bool
+	phase   Phase
+	message string
+	// fresh tells that the wait is too short to be told of.
+	fresh bool
+}
+
+// tell sets the conditions of an add-on by its registrations.
+func tell(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time) {
+	var certificates, tokens []report
+	for _, r := range reports {
+		if r.token {
+			tokens = append(tokens, r)
+			continue
+		}
+		certificates = append(certificates, r)
+	}
+	tellOf(a, certificates, now, metav1.Condition{Type: addonv1alpha1.ConditionClusterCertificateRotated, Reason: addonv1alpha1.ReasonClientCertificateUpdated},
+		addonv1alpha1.ReasonClientCertificateUpdateFailed)
+	tellOf(a, tokens, now, metav1.Condition{Type: addonv1alpha1.ConditionTokenRefreshed, Reason: addonv1alpha1.ReasonTokenRefreshed},
+		addonv1alpha1.ReasonTokenCreationFailed)
+}
+
+// tellOf sets one condition: False if a registration failed, Unknown while one
+// waits without a credential, True when all have theirs. Without a registration
+// of the kind there is no such condition.
+func tellOf(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time, c metav1.Condition, failed string) {
+	if len(reports) == 0 {
+		apimeta.RemoveStatusCondition(&a.Status.Conditions, c.Type)
+		return
+	}
+	messages := map[Phase][]string{}
+	fresh := false
+	for _, r := range reports {
+		fresh = fresh || r.fresh
+		messages[r.phase] = append(messages[r.phase], r.message)
+	}
+	phase := PhaseServing
+	c.Status = metav1.ConditionTrue
+	switch {
+	case len(messages[PhaseFailed]) > 0:
+		phase, c.Status, c.Reason = PhaseFailed, metav1.ConditionFalse, failed
+	case len(messages[PhaseIdle]) > 0, fresh:
+		return
+	case len(messages[PhaseWaiting]) > 0:
+		phase, c.Status, c.Reason = PhaseWaiting, metav1.ConditionUnknown, addonv1alpha1.ReasonCredentialPending
+	}
+	c.Message = strings.Join(messages[phase], "; ")
+	reconcile.SetCondition(&a.Status.Conditions, c, now)
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addonhealth
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// LoopName is the id of this loop.
+const LoopName = "addon.health"
+
+var leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// Options of a Controller; all are required.
+type Options struct {
+	// Hub is the connection under the agent's identity.
+	Hub dynamic.Interface
+	// Cluster is the name of the ManagedCluster.
+	Cluster string
+	// Clusters holds that one ManagedCluster, AddOns its add-ons. Their owner
+	// runs them, after New.
+	Clusters *watch.Collection[*clusterv1.ManagedCluster]
+	AddOns   *addon.AddOns
+	// Spoke is the managed cluster, Management the one that the agent runs on.
+	Spoke, Management dynamic.Interface
+	Clock             clock.PassiveClock
+}
+
+// Controller is the loop. Make it with New, run it once.
+type Controller struct {
+	o       Options
+	queue   *reconcile.Queue
+	execute *reconcile.Executor
+
+	// The rest belongs to the one worker.
+	pulses map[string]*pulse
+}
+
+// pulse is what is kept of an add-on: the watch on its lease, and what the lease
+// showed.
+type pulse struct {
+	lease *watch.One[time.Time]
+	at    reconcile.Key
+	spoke bool
+	beat  *Beat
+}
+
+// New prepares the loop.
+func New(o Options) *Controller {
+	c := &Controller{
+		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Hub, LoopName, o.Clock), pulses: map[string]*pulse{},
+	}
+	o.AddOns.OnChange(c.queue.Add)
+	o.Clusters.OnChange(func(reconcile.Key) {
+		for _, a := range o.AddOns.List() {
+			if a != nil {
+				c.wake(a.Name)
+			}
+		}
+	})
+	return c
+}
+
+func (c *Controller) wake(addOn string) {
+	c.queue.Add(reconcile.Key{Namespace: c.o.Cluster, Name: addOn})
+}
+
+// Run judges until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	if err := c.o.AddOns.WaitSynced(ctx); err != nil {
+		c.queue.Close()
+		return err
+	}
+	err := reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	for name := range c.pulses {
+		c.leave(name)
+	}
+	return err
+}
+
+func (c *Controller) leave(addOn string) {
+	if p := c.pulses[addOn]; p != nil {
+		p.lease.Close()
+		delete(c.pulses, addOn)
+	}
+}
+
+func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	a, ok := c.o.AddOns.Get(key)
+	if !ok || a == nil || Ignored(a) || len(validation.IsDNS1123Label(addon.Namespace(a))) > 0 {
+		c.leave(key.Name)
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Run(ctx, c.execute, a, c.gather, Decide)
+}
+
+// gather looks at the add-on's lease and notes when it arrived.
+func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) (State, error) {
+	s := State{Now: c.o.Clock.Now(), AddOn: a, Hosted: addon.Hosted(a), Lost: c.lost()}
+	p := c.pulse(ctx, a)
+	client := c.o.Spoke
+	if s.Hosted {
+		client = c.o.Management
+	}
+	seen := p.lease.Look(ctx, client, p.at)
+	s.Known = seen.Known
+	p.note(seen, s.Now)
+	s.Beat = p.beat
+	return s, nil
+}
+
+// pulse returns what is kept of an add-on, anew when its lease is elsewhere.
+func (c *Controller) pulse(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) *pulse {
+	at := reconcile.Key{Namespace: addon.Namespace(a), Name: a.Name}
+	p := c.pulses[a.Name]
+	if p != nil && p.at == at && p.spoke != addon.Hosted(a) {
+		return p
+	}
+	c.leave(a.Name)
+	name := a.Name
+	p = &pulse{at: at, spoke: !addon.Hosted(a), lease: watch.NewOne(watch.OneOptions[time.Time]{
+		Resource: leasesResource, Log: logr.FromContextOrDiscard(ctx), Keep: renewTime, OnChange: func() { c.wake(name) },
+	})}
+	c.pulses[a.Name] = p
+	return p
+}
+
+// note keeps when a renewal was seen.
+func (p *pulse) note(seen watch.Sight[time.Time], now time.Time) {
+	switch {
+	case !seen.Found:
+		if seen.Known {
+			p.beat = nil
+		}
+	case p.beat == nil:
+		p.beat = &Beat{Renewed: seen.Item, Arrived: now, First: true}
+	case !p.beat.Renewed.Equal(seen.Item):
+		p.beat = &Beat{Renewed: seen.Item, Arrived: now}
+	}
+}
+
+// renewTime is what is kept of a lease; one that cannot be read counts as never
+// renewed.
+func renewTime(u *unstructured.Unstructured) (time.Time, bool) {
+	text, _, _ := unstructured.NestedString(u.Object, "spec", "renewTime")
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}, true
+	}
+	return t, true
+}
+
+// lost tells whether the hub holds the cluster for lost. It says so on every
+// add-on itself then, and takes it back by the next report of the cluster.
+func (c *Controller) lost() bool {
+	cluster, ok := c.o.Clusters.Get(reconcile.Key{Name: c.o.Cluster})
+	return ok && apimeta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ConditionAvailable, metav1.ConditionUnknown)
+}

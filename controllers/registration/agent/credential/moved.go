@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package credential
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+)
+
+// Trial is what came of the kept certificate at the place that the bootstrap
+// kubeconfig names now. A hub that only has another address or authority knows
+// the certificate, and nobody has to approve another.
+type Trial struct {
+	// Known is false until the hub there has answered.
+	Known bool
+	// Taken tells that it knows the agent by the certificate.
+	Taken bool
+}
+
+// moved tells whether the kept access is good but for the way to the hub. Another
+// name of the cluster entry means another hub, whatever its address
+// (registration.md 3.5).
+func (s State) moved() bool {
+	k, b := s.Kept, s.Bootstrap.Config
+	return k.Problem == "" && b != nil && k.Identity == s.Identity && fits(k.Leaf, s.Identity) == "" && s.Now.Before(k.Expires) &&
+		k.Config.ClusterEntry == b.ClusterEntry && k.Config.Difference(b) != ""
+}
+
+// attempt names what was tried: this certificate at that hub.
+func (s State) attempt() string {
+	return kubeconfig.HubHash(s.Bootstrap.Config.ID() + string(s.Kept.Config.CertData))
+}
+
+// transfer is the plan for a hub that moved; ok is false when the way over a new
+// certificate has to be gone.
+func (s State) transfer() (p Plan, ok bool) {
+	if !s.moved() || (s.Trial.Known && !s.Trial.Taken) {
+		return Plan{}, false
+	}
+	p = Plan{Step: StepTry, Phase: PhaseConnecting, Message: "the hub is at " + s.Bootstrap.Config.Server + " now: trying the kept certificate there"}
+	if s.Trial.Taken {
+		p.Step, p.Message = StepRewrite, "the hub at "+s.Bootstrap.Config.Server+" knows the kept certificate"
+	}
+	return p, true
+}
+
+// tried is the last Trial and what it was of.
+type tried struct {
+	attempt string
+	trial   Trial
+}
+
+// try asks the hub at the new place for the own ManagedCluster, under the kept
+// certificate. Whoever does not know it, or gives it no rights, is another hub.
+func (c *Controller) try(ctx context.Context, s State) error {
+	there := *s.Bootstrap.Config
+	there.Token, there.CertData, there.KeyData = "", s.Kept.Config.CertData, s.Kept.Config.KeyData
+	link, err := agent.NewLink(&there, c.o.UserAgent)
+	if err != nil {
+		return err
+	}
+	defer link.Close()
+	_, err = link.Client.Resource(clustersResource).Get(ctx, s.Identity.Cluster, metav1.GetOptions{})
+	switch {
+	case err == nil:
+	case apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+	default:
+		return fmt.Errorf("trying the kept certificate at %s: %w", there.Server, err)
+	}
+	c.tried = tried{attempt: s.attempt(), trial: Trial{Known: true, Taken: err == nil}}
+	return nil
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestGatesHaveTheDefaultsOfTheContract(t *testing.T) {
+	gates, err := ParseGates(nil)
+	require.NoError(t, err)
+	on := map[string]bool{}
+	for name, g := range gates {
+		on[name] = g.Enabled
+	}
+	require.Equal(t, map[string]bool{
+		"ClusterClaim": true, "AddonManagement": true, "ClusterProperty": false, "ExecutorValidatingCaches": false, "RawFeedbackJsonString": false, "MultipleHubs": false, "V1beta1CSRAPICompatibility": false,
+	}, on)
+	gates, err = ParseGates([]string{"MultipleHubs=true", " ClusterClaim=false", "V1beta1CSRAPICompatibility=false"})
+	require.NoError(t, err)
+	require.True(t, gates[GateMultipleHubs].Enabled)
+	require.False(t, gates[GateClusterClaim].Enabled)
+}
+
+// FuzzParseGates holds that gates are either all known and served, or refused
+// with a text that says what is wrong.
+func FuzzParseGates(f *testing.F) {
+	for _, seed := range []string{"", "ClusterClaim=true,MultipleHubs=true", "ClusterClaim", "=true", "X=true", "V1beta1CSRAPICompatibility=true", "MultipleHubs=TRUE", "MultipleHubs=true=false"} {
+		f.Add(seed)
+	}
+	known := Gates()
+	maps.Copy(known, WorkGates())
+	f.Fuzz(func(t *testing.T, text string) {
+		gates, err := ParseGates(strings.Split(text, ","))
+		if err != nil {
+			require.Nil(t, gates)
+			require.ErrorContains(t, err, "feature gate")
+			return
+		}
+		require.Len(t, gates, len(known))
+		for name, g := range gates {
+			require.Contains(t, known, name)
+			require.True(t, g.Served || !g.Enabled, name)
+		}
+	})
+}
+
+// FuzzValidate holds that settings that are accepted can be carried out.
+func FuzzValidate(f *testing.F) {
+	f.Add("c1", "https://spoke", "hub-1", "hub-2", int32(3600))
+	f.Add("a.b", "http://spoke", "hub-1", "hub-1", int32(1))
+	f.Add("", "https://", "hub-kubeconfig-secret", "../x", int32(-1))
+	f.Fuzz(func(t *testing.T, cluster, address, one, two string, seconds int32) {
+		s := Settings{ClusterName: cluster, ExternalServerURLs: []ServerURL{{URL: address}}, Hubs: []string{one, two},
+			HubTimeout: DefaultHubTimeout, HealthPeriod: DefaultHealthPeriod, CertificateSeconds: seconds}
+		if s.Validate() != nil {
+			return
+		}
+		require.True(t, strings.HasPrefix(strings.ToLower(address), "https://"))
+		require.NotEqual(t, one, two)
+		require.NotContains(t, one+two, "/")
+		require.True(t, seconds == 0 || seconds >= MinCertificateSeconds)
+		require.Equal(t, cluster, Identity{Cluster: cluster}.Known().Cluster, "a cluster name that is accepted is one that is read back")
+	})
+}

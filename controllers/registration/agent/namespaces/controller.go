@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package namespaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// LoopName is the id of this loop.
+const LoopName = "registration.namespaces"
+
+// managerHash is how many characters of the hub's hash are in the name of the
+// field manager: two hubs are two managers, or one's apply would take the
+// other's label away.
+const managerHash = 16
+
+var resource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// Options of a Controller; all are required.
+type Options struct {
+	// Hub is the connection under the agent's identity, Spoke the one to the
+	// managed cluster.
+	Hub, Spoke dynamic.Interface
+	// Cluster is the name of the ManagedCluster, HubHash the hex SHA-256 of the
+	// hub's server URL.
+	Cluster, HubHash string
+	// Clusters holds that one ManagedCluster. Its owner runs it, after New.
+	Clusters *watch.Collection[*clusterv1.ManagedCluster]
+	Clock    clock.PassiveClock
+	Log      logr.Logger
+}
+
+// Controller is the loop. Make it with New, run it once, and Present with it.
+type Controller struct {
+	// Present are the namespaces with the label of this hub.
+	Present *watch.Collection[Namespace]
+
+	o       Options
+	queue   *reconcile.Queue
+	execute *reconcile.Executor
+	manager string
+}
+
+// New prepares the loop.
+func New(o Options) *Controller {
+	key := LabelKey(o.HubHash)
+	c := &Controller{
+		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Hub, LoopName, o.Clock),
+		manager: "ocm." + LoopName + "." + o.HubHash[:min(len(o.HubHash), managerHash)],
+	}
+	c.Present = watch.New(watch.Options[Namespace]{
+		Client: o.Spoke, Resource: resource, LabelSelector: key, Log: o.Log,
+		Keep: func(u *unstructured.Unstructured) (Namespace, bool) { return keep(u, key), true },
+		Same: func(before, now Namespace) bool { return before == now },
+	})
+	wake := func(reconcile.Key) { c.queue.Add(reconcile.Key{Name: o.Cluster}) }
+	o.Clusters.OnChange(wake)
+	c.Present.OnChange(wake)
+	return c
+}
+
+func keep(u *unstructured.Unstructured, key string) Namespace {
+	return Namespace{Name: u.GetName(), Label: u.GetLabels()[key], Terminating: u.GetDeletionTimestamp() != nil}
+}
+
+// Run follows the hub until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	// No decision before both lists are complete: what is absent then is absent.
+	if c.Present.WaitSynced(ctx) != nil || c.o.Clusters.WaitSynced(ctx) != nil {
+		c.queue.Close()
+		return nil //nolint:nilerr // the end of ctx is the orderly end
+	}
+	c.queue.Add(reconcile.Key{Name: c.o.Cluster})
+	return reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+}
+
+func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	s := State{Now: c.o.Clock.Now(), Present: map[string]Namespace{}, Failed: map[string]string{}}
+	for _, n := range c.Present.List() {
+		s.Present[n.Name] = n
+	}
+	s.Cluster, _ = c.o.Clusters.Get(key)
+	var failed []error
+	for _, label := range Labels(s) {
+		n, err := c.label(ctx, label)
+		if err != nil {
+			s.Failed[label.Namespace] = err.Error()
+			failed = append(failed, fmt.Errorf("labelling namespace %s: %w", label.Namespace, err))
+			continue
+		}
+		s.Present[label.Namespace] = n
+	}
+	if s.Cluster == nil {
+		return reconcile.Result{}, errors.Join(failed...)
+	}
+	result, err := c.execute.Execute(ctx, s.Cluster, Decide(s))
+	return result, errors.Join(append(failed, err)...)
+}
+
+// label writes a label, and makes the namespace if it is wanted and not there.
+func (c *Controller) label(ctx context.Context, l Label) (Namespace, error) {
+	key := LabelKey(c.o.HubHash)
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{"name": l.Namespace, "labels": map[string]any{key: l.Value}},
+	}}
+	if l.Value == unwanted {
+		// A namespace that went in the meantime must not be made to be unwanted.
+		live, err := c.o.Spoke.Resource(resource).Get(ctx, l.Namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return Namespace{}, nil
+		}
+		if err != nil {
+			return Namespace{}, err
+		}
+		u.SetUID(live.GetUID())
+	}
+	live, err := c.o.Spoke.Resource(resource).Apply(ctx, l.Namespace, u, metav1.ApplyOptions{FieldManager: c.manager, Force: true})
+	if err != nil {
+		return Namespace{}, err
+	}
+	word := "Namespace is managed for a set"
+	if l.Value == unwanted {
+		word = "Namespace is no longer managed for a set"
+	}
+	logr.FromContextOrDiscard(ctx).Info(word, "namespace", l.Namespace, "cluster", c.o.Cluster)
+	return keep(live, key), nil
+}

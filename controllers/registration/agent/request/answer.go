@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+const (
+	// firstRetry and lastRetry bound the time after which a denied request is
+	// repeated.
+	firstRetry, lastRetry = 30 * time.Second, time.Hour
+	// renewFrom and renewSpread are the part of a certificate's life after
+	// which it is renewed: 75 to 80 % (registration.md 3.4).
+	renewFrom, renewSpread = 0.75, 0.05
+	// firstBehind and lastBehind bound the time after which a pass is repeated
+	// that was made on a cache that was behind.
+	firstBehind, lastBehind = 20 * time.Millisecond, 10 * time.Second
+	// maxMessage is how much of a reason is kept, in bytes: hubs do not bound it.
+	maxMessage = 1024
+)
+
+// Answer is what the hub shows of a pending request.
+type Answer struct {
+	// Known is false until the hub has answered. Problem is why it does not answer
+	// now, if it does not.
+	Known   bool
+	Problem string
+	// Found tells whether the request exists.
+	Found bool
+	// Approved tells that somebody approved it.
+	Approved bool
+	// Denied tells that it was denied or could not be signed, Message why.
+	Denied  bool
+	Message string
+	// Certificate is what was issued, as PEM.
+	Certificate []byte
+}
+
+// ReadAnswer is what a watch keeps of a request.
+func ReadAnswer(u *unstructured.Unstructured) (Answer, bool) {
+	r := Answer{Known: true, Found: true}
+	if encoded, _, _ := unstructured.NestedString(u.Object, "status", "certificate"); encoded != "" {
+		r.Certificate, _ = base64.StdEncoding.DecodeString(encoded)
+	}
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, item := range conditions {
+		c, _ := item.(map[string]any)
+		switch c["type"] {
+		case "Approved":
+			r.Approved = true
+		case "Denied", "Failed":
+			r.Denied = true
+			r.Message = brief(strings.TrimSpace(fmt.Sprintf("%v: %v", orEmpty(c["reason"]), orEmpty(c["message"]))))
+		}
+	}
+	return r, true
+}
+
+func orEmpty(v any) any {
+	if v == nil {
+		return ""
+	}
+	return v
+}
+
+// brief is the beginning of a text that may have any length.
+func brief(s string) string {
+	if len(s) <= maxMessage {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxMessage], "") + "..."
+}
+
+// Watcher keeps a watch on the one request that is pending.
+type Watcher struct{ one *watch.One[Answer] }
+
+// NewWatcher makes a Watcher that calls onChange when the request was answered.
+func NewWatcher(onChange func(), log logr.Logger) *Watcher {
+	return &Watcher{watch.NewOne(watch.OneOptions[Answer]{Resource: Resource, Keep: ReadAnswer, OnChange: onChange, Log: log})}
+}
+
+// Look returns what is known of the request, and starts to watch it if that is
+// not done yet: until ctx ends. An empty name ends the watch.
+func (w *Watcher) Look(ctx context.Context, client dynamic.Interface, name string) Answer {
+	s := w.one.Look(ctx, client, reconcile.Key{Name: name})
+	a := Answer{Known: s.Known}
+	if s.Found {
+		a = s.Item
+	}
+	if s.Err != nil {
+		a.Problem = "reading the certificate request: " + s.Err.Error()
+	}
+	return a
+}
+
+// Close ends the watch; a later look starts it again.
+func (w *Watcher) Close() { w.one.Close() }
+
+// RenewAt is when a certificate is renewed that, with its chain, is valid until
+// expires. Which moment between 75 and 80 % of its life it is follows from its
+// serial number, so that agents spread and a restart changes nothing.
+func RenewAt(leaf *x509.Certificate, expires time.Time) time.Time {
+	last := 0.0
+	if raw := leaf.SerialNumber.Bytes(); len(raw) > 0 {
+		last = float64(raw[len(raw)-1]) / 255
+	}
+	life := expires.Sub(leaf.NotBefore)
+	return leaf.NotBefore.Add(time.Duration(float64(life) * (renewFrom + renewSpread*last)))
+}
+
+// RetryDelay is how long the next attempt waits after so many denials: 30 s,
+// doubling, at most an hour.
+func RetryDelay(attempt int) time.Duration {
+	d := firstRetry
+	for ; attempt > 1 && d < lastRetry; attempt-- {
+		d *= 2
+	}
+	return min(d, lastRetry)
+}
+
+// Behind is how soon a pass is repeated that failed because a cache was behind,
+// so many times in a row: 20 ms, doubling, at most ten seconds.
+func Behind(times int) time.Duration {
+	return min(firstBehind<<min(max(times-1, 0), 16), lastBehind)
+}

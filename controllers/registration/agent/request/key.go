@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// suffixLength is how many random characters end the name of a request, as the
+// API server's generateName adds them.
+const suffixLength = 5
+
+// NewName returns a name for a request: prefix and five random characters.
+func NewName(prefix string) string { return prefix + RandomName(suffixLength) }
+
+// RandomName returns n characters, at most 26, of lower-case letters and digits.
+func RandomName(n int) string { return strings.ToLower(rand.Text()[:n]) }
+
+// NewKey returns a new ECDSA P-256 private key as PEM.
+func NewKey() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making a private key: %w", err)
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a private key: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+// ReadKey parses what NewKey returned. Its error never shows the key.
+func ReadKey(raw []byte) (*ecdsa.PrivateKey, error) {
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return nil, errors.New("the pending key is not readable")
+	}
+	key, err := x509.ParseECPrivateKey(block.Bytes)
+	if err != nil {
+		return nil, errors.New("the pending key is not readable")
+	}
+	return key, nil
+}
+
+// ReadChain parses PEM certificates, at least one, the leaf first.
+func ReadChain(raw []byte) ([]*x509.Certificate, error) {
+	var chain []*x509.Certificate
+	for rest := raw; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if block.Type != "CERTIFICATE" || err != nil {
+			return nil, errors.New("is not readable")
+		}
+		chain = append(chain, cert)
+	}
+	if len(chain) == 0 {
+		return nil, errors.New("is missing")
+	}
+	return chain, nil
+}
+
+// Expires is the earliest end of a certificate in a chain.
+func Expires(chain []*x509.Certificate) time.Time {
+	end := chain[0].NotAfter
+	for _, cert := range chain {
+		if cert.NotAfter.Before(end) {
+			end = cert.NotAfter
+		}
+	}
+	return end
+}
+
+// Issued parses a certificate that the hub gave and checks that it is for the
+// key that was made for the request.
+func Issued(certificate, key []byte) ([]*x509.Certificate, error) {
+	chain, err := ReadChain(certificate)
+	if err != nil {
+		return nil, fmt.Errorf("the issued certificate: %w", err)
+	}
+	private, err := ReadKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if public, ok := chain[0].PublicKey.(*ecdsa.PublicKey); !ok || !public.Equal(private.Public()) {
+		return nil, errors.New("the issued certificate is for another key")
+	}
+	return chain, nil
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+// Resource is that of certificate requests.
+var Resource = schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}
+
+// Max is how many requests of one cluster, or of one of its add-ons, a hub may
+// hold before no further one is made (registration.md 3.4 and 11).
+const Max = 10
+
+var (
+	// ErrThrottled means that the hub holds Max requests already.
+	ErrThrottled = errors.New("the hub holds too many certificate requests")
+	// ErrTaken means that somebody else's request has the name.
+	ErrTaken = errors.New("the name of the request is taken")
+)
+
+// Want is a certificate request to make.
+type Want struct {
+	// Name and Labels are those of the API object.
+	Name   string
+	Labels map[string]string
+	// Signer is who shall sign it.
+	Signer string
+	// Subject and DNSNames are what the certificate is for.
+	Subject  pkix.Name
+	DNSNames []string
+	// Key is the private key as PEM.
+	Key []byte
+	// Seconds is the life that is asked for; 0 leaves it to the hub.
+	Seconds int32
+}
+
+// Build returns the object of the API.
+func (w Want) Build() (*unstructured.Unstructured, error) {
+	key, err := ReadKey(w.Key)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: w.Subject, DNSNames: w.DNSNames, SignatureAlgorithm: x509.ECDSAWithSHA256,
+	}, key)
+	if err != nil {
+		return nil, fmt.Errorf("making a certificate request: %w", err)
+	}
+	encoded := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
+	spec := map[string]any{
+		"request":    base64.StdEncoding.EncodeToString(encoded),
+		"signerName": w.Signer,
+		"usages":     []any{"digital signature", "key encipherment", "client auth"},
+	}
+	if w.Seconds > 0 {
+		spec["expirationSeconds"] = int64(w.Seconds)
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "spec": spec,
+	}}
+	u.SetName(w.Name)
+	u.SetLabels(w.Labels)
+	return u, nil
+}
+
+// Create makes the request on the hub, unless that holds Max requests that the
+// label selector finds. One of the same name and key is ours, from before a
+// restart, and no error.
+func (w Want) Create(ctx context.Context, hub dynamic.Interface, selector string) error {
+	api := hub.Resource(Resource)
+	others, err := api.List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: Max})
+	if err != nil {
+		return fmt.Errorf("counting certificate requests: %w", err)
+	}
+	if len(others.Items) >= Max {
+		return ErrThrottled
+	}
+	u, err := w.Build()
+	if err != nil {
+		return err
+	}
+	_, err = api.Create(ctx, u, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		live, err := api.Get(ctx, w.Name, metav1.GetOptions{})
+		if err == nil && !SameKey(live, w.Key) {
+			err = ErrTaken
+		}
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("creating certificate request %s: %w", w.Name, err)
+	}
+	return nil
+}
+
+// SameKey tells whether the request on the hub was made with this key.
+func SameKey(u *unstructured.Unstructured, key []byte) bool {
+	private, err := ReadKey(key)
+	if err != nil {
+		return false
+	}
+	encoded, _, _ := unstructured.NestedString(u.Object, "spec", "request")
+	raw, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return false
+	}
+	block, _ := pem.Decode(raw)
+	if block == nil {
+		return false
+	}
+	csr, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return false
+	}
+	public, ok := csr.PublicKey.(*ecdsa.PublicKey)
+	return ok && public.Equal(private.Public())
+}

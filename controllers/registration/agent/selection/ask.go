@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// askTimeout bounds all questions to one hub.
+const askTimeout = 10 * time.Second
+
+var clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
+
+// ask tells why a hub cannot be used, empty when it can: the bootstrap
+// kubeconfig has its rights there, and the ManagedCluster is absent or
+// accepted.
+func (c *Controller) ask(ctx context.Context, config *kubeconfig.Config, cluster string) string {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	link, err := agent.NewLink(config, c.o.UserAgent)
+	if err != nil {
+		return err.Error()
+	}
+	defer link.Close()
+	switch answer := access.Ask(ctx, link.Client, access.Bootstrap()); {
+	case answer.Problem != "":
+		return answer.Problem
+	case answer.Refused:
+		return "the bootstrap kubeconfig lacks: " + strings.Join(answer.Missing, ", ")
+	}
+	found, err := typed.Get[clusterv1.ManagedCluster](ctx, link.Client, clustersResource, "", cluster)
+	switch {
+	case apierrors.IsNotFound(err) && named(err, cluster):
+		return ""
+	case apierrors.IsNotFound(err):
+		return "the server does not know ManagedClusters: it is no hub of Open Cluster Management"
+	case err != nil:
+		return fmt.Sprintf("reading ManagedCluster %s: %v", cluster, err)
+	case !found.Spec.HubAcceptsClient:
+		return fmt.Sprintf("ManagedCluster %s is there and not accepted: accept or delete it on that hub", cluster)
+	}
+	return ""
+}
+
+// named tells whether an error is about the object of that name, and not about
+// its whole kind.
+func named(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name == name
+}

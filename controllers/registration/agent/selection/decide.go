@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Hub is one bootstrap secret of the list.
+type Hub struct {
+	// Secret is its name.
+	Secret string
+	// Server and ID are the address and the identity of the hub that it names
+	// (kubeconfig.Config.ID); empty when Problem tells why it cannot be read.
+	Server, ID string
+	Problem    string
+	// Asked tells that the hub was asked in this round; Refusal is why it cannot
+	// be used, empty when it can.
+	Asked   bool
+	Refusal string
+	// CoolUntil is until when the hub comes after all others, because it was
+	// left; zero when it was not.
+	CoolUntil time.Time
+}
+
+// Signs are the signs of life that a session has of a hub.
+type Signs struct {
+	// Server is the hub's address.
+	Server string
+	// At is when the hub last let the agent do what it has to.
+	At time.Time
+	// Unaccepted tells that the hub took its acceptance back.
+	Unaccepted bool
+}
+
+// State is what a decision is made on.
+type State struct {
+	Now time.Time
+	// Hubs are the candidates, the preferred first.
+	Hubs []Hub
+	// Timeout is how long the hub in use may give no sign of life.
+	Timeout time.Duration
+	// Current is the secret in use, empty for none; Since is since when.
+	Current string
+	Since   time.Time
+	// Joining tells that there is no valid access to a hub yet.
+	Joining bool
+	// Kept is the address of the hub that access is kept for, even if it is not
+	// valid any more.
+	Kept  string
+	Signs Signs
+	// Rest is until when no hub is asked again, because none was usable; Reasons
+	// is what they said.
+	Rest    time.Time
+	Reasons string
+}
+
+// Plan is what a pass does.
+type Plan struct {
+	// Choose is the secret to use, empty for none.
+	Choose string
+	// Ask is the secret whose hub is asked; the next pass knows the answer.
+	Ask string
+	// Leaving is why the hub in use is to be left, empty while it is not.
+	Leaving string
+	// Exhausted tells that no hub is usable; Reasons says why, one by one.
+	Exhausted bool
+	Reasons   string
+	// RequeueAfter is when to look again; zero waits for an event.
+	RequeueAfter time.Duration
+}
+
+// Decide keeps the hub in use while it gives signs of life, and looks for
+// another one when it does not (registration.md 3.6).
+func Decide(s State) Plan {
+	current := s.current()
+	p := Plan{Choose: s.Current}
+	if current != nil {
+		if p.Leaving, p.RequeueAfter = s.leaving(*current); p.Leaving == "" {
+			return p
+		}
+	}
+	if rest := s.Rest.Sub(s.Now); rest > 0 {
+		p.Reasons, p.RequeueAfter = s.Reasons, rest
+		return p
+	}
+	p.RequeueAfter = 0
+	var reasons []string
+	for _, h := range s.order() {
+		switch {
+		case h.Problem != "":
+			reasons = append(reasons, h.Secret+": "+h.Problem)
+		case !h.Asked:
+			p.Ask = h.Secret
+			return p
+		case h.Refusal != "":
+			reasons = append(reasons, h.Secret+": "+h.Refusal)
+		default:
+			p.Choose = h.Secret
+			return p
+		}
+	}
+	p.Exhausted, p.Reasons = true, strings.Join(reasons, "; ")
+	return p
+}
+
+func (s State) current() *Hub {
+	i := slices.IndexFunc(s.Hubs, func(h Hub) bool { return h.Secret == s.Current })
+	if s.Current == "" || i < 0 {
+		return nil
+	}
+	return &s.Hubs[i]
+}
+
+// leaving says why the hub in use is to be left; while it is not, how long
+// until the next look. A bootstrap kubeconfig that cannot be read does not
+// matter to an agent that has access.
+func (s State) leaving(h Hub) (why string, wait time.Duration) {
+	last := s.Since
+	if s.Signs.Server == h.Server {
+		// What was seen before the hub was chosen again is no reason to leave it.
+		if s.Signs.Unaccepted && !s.Signs.At.Before(s.Since) {
+			return "its hub does not accept the cluster any more", 0
+		}
+		if s.Signs.At.After(last) {
+			last = s.Signs.At
+		}
+	}
+	switch wait = last.Add(s.Timeout).Sub(s.Now); {
+	case s.Joining && h.Problem != "":
+		return h.Problem, 0
+	case wait <= 0:
+		return fmt.Sprintf("its hub gave no sign of life for %s", s.Timeout), 0
+	}
+	return "", wait
+}
+
+// order is in what order hubs other than the one in use are tried: the one that
+// access was kept for, then as they are listed; what was left just now last.
+func (s State) order() []Hub {
+	rank := func(h Hub) int {
+		switch {
+		case s.Now.Before(h.CoolUntil):
+			return 2
+		case s.Kept != "" && h.Server == s.Kept:
+			return 0
+		}
+		return 1
+	}
+	others := slices.DeleteFunc(slices.Clone(s.Hubs), func(h Hub) bool { return h.Secret == s.Current })
+	slices.SortStableFunc(others, func(a, b Hub) int { return rank(a) - rank(b) })
+	return others
+}
+
+// first is the hub that a process begins with without asking anybody: the one
+// that it has valid access to, or is joining already. Empty means none.
+func first(hubs []Hub, server, pending string) string {
+	for _, h := range hubs {
+		if (server != "" && h.Server == server) || (server == "" && pending != "" && h.ID == pending) {
+			return h.Secret
+		}
+	}
+	return ""
+}

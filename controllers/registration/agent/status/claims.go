@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// Bounds of what is reported. One claim beyond them would make the API server
+// refuse the whole status, availability included.
+const (
+	// maxValue is the longest value of a claim, in characters (registration.md
+	// 2.1).
+	maxValue = 1024
+	// maxName is the longest name of a claim, in characters.
+	maxName = 253
+	// maxClaims is how many bytes names and values may have together; etcd takes
+	// 1.5 MiB for the whole object, and the hub holds each of its clusters.
+	maxClaims = 256 << 10
+	// maxNamed is how many claims that are left out are named.
+	maxNamed = 5
+)
+
+var (
+	claimsResource     = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1alpha1", Resource: "clusterclaims"}
+	propertiesResource = schema.GroupVersionResource{Group: "about.k8s.io", Version: "v1alpha1", Resource: "clusterproperties"}
+)
+
+// Claim is what is kept of a ClusterClaim or ClusterProperty.
+type Claim struct {
+	Name, Value string
+	// TooLong tells that the value cannot be reported; it is not kept.
+	TooLong bool
+}
+
+// NewClaims makes the collection of ClusterClaims that may be reported.
+func NewClaims(client dynamic.Interface, log logr.Logger) *watch.Collection[Claim] {
+	return watch.New(claimOptions(client, claimsResource, log))
+}
+
+// NewProperties makes the collection of ClusterProperties that may be reported.
+// Their definition is another project's and need not be there.
+func NewProperties(client dynamic.Interface, log logr.Logger) *watch.Optional[Claim] {
+	return watch.NewOptional(claimOptions(client, propertiesResource, log))
+}
+
+func claimOptions(client dynamic.Interface, resource schema.GroupVersionResource, log logr.Logger) watch.Options[Claim] {
+	return watch.Options[Claim]{
+		Client: client, Resource: resource, Log: log, Keep: keepClaim,
+		Same: func(before, now Claim) bool { return before == now },
+	}
+}
+
+func keepClaim(u *unstructured.Unstructured) (Claim, bool) {
+	if _, hidden := u.GetLabels()[clusterv1alpha1.LabelSpokeOnly]; hidden {
+		return Claim{}, false
+	}
+	value, _, _ := unstructured.NestedString(u.Object, "spec", "value")
+	if utf8.RuneCountInString(value) > maxValue {
+		return Claim{Name: u.GetName(), TooLong: true}, true
+	}
+	return Claim{Name: u.GetName(), Value: value}, true
+}
+
+// claims lists the claims: reserved ones all and first, then custom ones up to
+// the limit, each part by name; a property stands for the claim of its name
+// (registration.md 7). What cannot be reported is left out and named.
+func (s State) claims(c *clusterv1.ManagedCluster) {
+	if !s.ClaimsKnown {
+		return
+	}
+	var (
+		out               []clusterv1.ManagedClusterClaim
+		excess, unfit     []string
+		customs, occupied int
+	)
+	for _, claim := range s.sorted() {
+		size := len(claim.Name) + len(claim.Value)
+		custom := !s.reserved(claim.Name)
+		switch {
+		case claim.TooLong || claim.Value == "" || claim.Name == "" || utf8.RuneCountInString(claim.Name) > maxName:
+			unfit = append(unfit, claim.Name)
+		case custom && customs >= s.MaxClaims, occupied+size > maxClaims:
+			excess = append(excess, claim.Name)
+		default:
+			out = append(out, clusterv1.ManagedClusterClaim{Name: claim.Name, Value: claim.Value})
+			occupied += size
+			if custom {
+				customs++
+			}
+		}
+	}
+	c.Status.ClusterClaims = out
+	s.leftOut(c, excess, unfit)
+}
+
+// sorted are claims and properties in the order of the report.
+func (s State) sorted() []Claim {
+	byName := make(map[string]Claim, len(s.Claims)+len(s.Properties))
+	for _, part := range [][]Claim{s.Claims, s.Properties} {
+		for _, claim := range part {
+			byName[claim.Name] = claim
+		}
+	}
+	out := make([]Claim, 0, len(byName))
+	for _, claim := range byName {
+		out = append(out, claim)
+	}
+	slices.SortFunc(out, func(a, b Claim) int {
+		if ra, rb := s.reserved(a.Name), s.reserved(b.Name); ra != rb {
+			if ra {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return out
+}
+
+func (s State) reserved(name string) bool {
+	switch name {
+	case clusterv1alpha1.ClaimID, clusterv1alpha1.ClaimKubeVersion, clusterv1alpha1.ClaimPlatform, clusterv1alpha1.ClaimProduct:
+		return true
+	}
+	return slices.ContainsFunc(s.ReservedSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
+}
+
+// leftOut tells by a condition what was left out and why; there is none while
+// all is reported.
+func (s State) leftOut(c *clusterv1.ManagedCluster, excess, unfit []string) {
+	var parts []string
+	reason := clusterv1.ReasonClaimsTruncated
+	if len(unfit) > 0 {
+		reason = clusterv1.ReasonClaimsInvalid
+		parts = append(parts, fmt.Sprintf("%s cannot be reported: a value has 1 to %d characters", enumerate(unfit), maxValue))
+	}
+	if len(excess) > 0 {
+		parts = append(parts, fmt.Sprintf("%s are left out: at most %d custom claims and %d bytes are reported (maxCustomClusterClaims of the Klusterlet)",
+			enumerate(excess), s.MaxClaims, maxClaims))
+	}
+	if len(parts) == 0 {
+		apimeta.RemoveStatusCondition(&c.Status.Conditions, clusterv1.ConditionClaimsReported)
+		return
+	}
+	s.set(c, metav1.Condition{Type: clusterv1.ConditionClaimsReported, Status: metav1.ConditionFalse, Reason: reason, Message: strings.Join(parts, "; ")})
+}
+
+// enumerate names the first few. It does not count the rest: somebody who makes
+// a thousand claims shall not make a thousand writes.
+func enumerate(names []string) string {
+	slices.Sort(names)
+	more := ""
+	if len(names) > maxNamed {
+		more = " and more"
+	}
+	return "claims " + strings.Join(names[:min(len(names), maxNamed)], ", ") + more
+}
+
+// claimEvents tells once of each set of claims that is left out.
+func claimEvents(before, after *clusterv1.ManagedCluster) []reconcile.Event {
+	was := apimeta.FindStatusCondition(before.Status.Conditions, clusterv1.ConditionClaimsReported)
+	is := apimeta.FindStatusCondition(after.Status.Conditions, clusterv1.ConditionClaimsReported)
+	if is == nil || (was != nil && was.Message == is.Message) {
+		return nil
+	}
+	return []reconcile.Event{{Type: "Warning", Reason: is.Reason, Message: is.Message, Namespace: after.Name}}
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addonhealth
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// State is everything that the decision on labels needs.
+type State struct {
+	// Cluster is the ManagedCluster.
+	Cluster *clusterv1.ManagedCluster
+	// AddOns are those in its namespace.
+	AddOns []AddOn
+	// Told tells of which add-on it was said already that it can have no label.
+	Told func(addon string) bool
+}
+
+// Decide is pure: it brings the feature labels of one cluster in step with its
+// add-ons.
+func Decide(s State) reconcile.Plan {
+	if s.Cluster.DeletionTimestamp != nil || apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable) == nil {
+		return reconcile.Plan{}
+	}
+	mc := s.Cluster.DeepCopy()
+	plan := reconcile.Plan{Object: mc}
+	wanted := map[string]string{}
+	for i := range s.AddOns {
+		a := &s.AddOns[i]
+		if a.DeletionTimestamp != nil {
+			continue
+		}
+		key, ok := label(a.Name)
+		if !ok {
+			if !s.Told(a.Name) {
+				plan.Events = append(plan.Events, tooLong(mc.Name, a.Name))
+			}
+			continue
+		}
+		wanted[key] = feature(a)
+	}
+	maps.DeleteFunc(mc.Labels, func(key, _ string) bool {
+		return strings.HasPrefix(key, clusterv1.LabelPrefixFeatureAddOn) && wanted[key] == ""
+	})
+	if mc.Labels == nil && len(wanted) > 0 {
+		mc.Labels = map[string]string{}
+	}
+	maps.Copy(mc.Labels, wanted)
+	return plan
+}
+
+// label is the key of the feature label of an add-on; ok is false when the name
+// makes none that Kubernetes takes.
+func label(addon string) (key string, ok bool) {
+	key = clusterv1.LabelPrefixFeatureAddOn + addon
+	return key, len(validation.IsQualifiedName(key)) == 0
+}
+
+// feature is the value of the label of an add-on (registration.md 5.4).
+func feature(a *AddOn) string {
+	c := a.available()
+	switch {
+	case c == nil:
+		return clusterv1.FeatureUnreachable
+	case c.Status == metav1.ConditionTrue:
+		return clusterv1.FeatureAvailable
+	case c.Status == metav1.ConditionFalse:
+		return clusterv1.FeatureUnhealthy
+	default:
+		return clusterv1.FeatureUnreachable
+	}
+}
+
+func tooLong(cluster, addon string) reconcile.Event {
+	prefix := clusterv1.LabelPrefixFeatureAddOn[strings.Index(clusterv1.LabelPrefixFeatureAddOn, "/")+1:]
+	return reconcile.Event{
+		Type: corev1.EventTypeWarning, Reason: "AddOnNameTooLong", Namespace: cluster,
+		Message: fmt.Sprintf("Add-on %s is not shown as a label of the cluster: the name has %d characters, a label takes %d; placements cannot select by it",
+			addon, len(addon), validation.LabelValueMaxLength-len(prefix)),
+	}
+}
+
+// repeat is the least time between two times that an add-on is said to be
+// Unknown. An agent that reports add-ons but does not renew its lease
+// contradicts at once, and without a pause the two would write as fast as they
+// can.
+const repeat = 10 * time.Second
+
+// AwayState is everything that the decision on one add-on needs.
+type AwayState struct {
+	// Cluster is that of the add-on; nil when there is none.
+	Cluster *clusterv1.ManagedCluster
+	// AddOn is the add-on.
+	AddOn *AddOn
+	// Said is when the hub said last that the add-on is Unknown; zero: not since
+	// this process started.
+	Said time.Time
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Away is the word about an add-on of a cluster that cannot be reached.
+type Away struct {
+	// Condition is to be the add-on's Available; nil leaves it alone.
+	Condition *metav1.Condition
+	// Later is how long to wait before it is judged again; zero waits for the
+	// next event.
+	Later time.Duration
+}
+
+// DecideAway is pure: it tells what becomes of an add-on while its cluster is
+// Unknown. Nothing else is copied.
+func DecideAway(s AwayState) Away {
+	if s.Cluster == nil {
+		return Away{}
+	}
+	c := apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable)
+	if c == nil || c.Status != metav1.ConditionUnknown {
+		return Away{}
+	}
+	want := metav1.Condition{Type: addonv1alpha1.ConditionAvailable, Status: c.Status, Reason: c.Reason, Message: c.Message}
+	if have := s.AddOn.available(); have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message {
+		return Away{}
+	}
+	if rest := s.Said.Add(repeat).Sub(s.Now); !s.Said.IsZero() && rest > 0 {
+		return Away{Later: rest}
+	}
+	return Away{Condition: &want}
+}
+
+// unlabelled are the names of the add-ons that can have no label, sorted.
+func unlabelled(list []AddOn) []string {
+	var out []string
+	for i := range list {
+		if _, ok := label(list[i].Name); !ok {
+			out = append(out, list[i].Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approve
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
+)
+
+func tokenSecret(id, credential, cluster string, end time.Time) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "join-token-" + id, Labels: map[string]string{clusterv1.LabelJoinToken: id, "other": "x"}, Annotations: map[string]string{"a": "b"}},
+		Data: map[string][]byte{
+			clusterv1.JoinTokenKeyCredentialID: []byte(credential), clusterv1.JoinTokenKeyCluster: []byte(cluster),
+			clusterv1.JoinTokenKeyExpiration: []byte(end.Format(time.RFC3339)), "password": []byte("p"),
+		},
+	}
+}
+
+func sent(at time.Time, groups []string, credentials ...string) *certificatesv1.CertificateSigningRequest {
+	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at)}}
+	csr.Spec.Username, csr.Spec.Groups = identity.BootstrapUser, groups
+	csr.Spec.Extra = map[string]certificatesv1.ExtraValue{clusterv1.ExtraCredentialID: credentials}
+	return csr
+}
+
+func TestJudge(t *testing.T) {
+	tokens := NewTokens()
+	for _, s := range []*corev1.Secret{
+		tokenSecret("any", "JTI=any", "", now.Add(time.Hour)),
+		tokenSecret("own", "JTI=own", "prod1", now.Add(time.Hour)),
+		tokenSecret("ten", "JTI=ten", "prod10", now.Add(time.Hour)),
+		tokenSecret("old", "JTI=old", "", now.Add(-time.Hour)),
+		tokenSecret("gone", "JTI=gone", "", now.Add(time.Hour)),
+		tokenSecret("cleared", "JTI=cleared", "", now.Add(-time.Hour)),
+	} {
+		require.NotEmpty(t, tokens.Observe(nil, s, now))
+	}
+	tokens.Observe(tokenSecret("gone", "JTI=gone", "", now.Add(time.Hour)), nil, now)
+	tokens.Observe(tokenSecret("cleared", "JTI=cleared", "", now.Add(-time.Hour)), nil, now)
+	const group = clusterv1.GroupPrefixBootstrapCluster
+	for name, tc := range map[string]struct {
+		csr    *certificatesv1.CertificateSigningRequest
+		reason string
+		says   string
+	}{
+		"a token for any cluster":                {sent(now, nil, "JTI=any"), "", ""},
+		"the token of this cluster":              {sent(now, nil, "JTI=own"), "", ""},
+		"a token that nobody made here":          {sent(now, nil, "JTI=foreign"), "", ""},
+		"no token":                               {sent(now, nil), "", ""},
+		"the token of a name that begins so":     {sent(now, nil, "JTI=ten"), clusterv1.ReasonTokenForAnotherCluster, "for cluster prod10 only"},
+		"one good credential and a bad one":      {sent(now, nil, "JTI=own", "JTI=ten"), clusterv1.ReasonTokenForAnotherCluster, "token ten"},
+		"a revoked token":                        {sent(now.Add(-time.Minute), nil, "JTI=gone"), clusterv1.ReasonTokenRevoked, "was revoked"},
+		"sent after the token's end":             {sent(now, nil, "JTI=old"), clusterv1.ReasonTokenExpired, "ended at 2026-08-01T11:00:00Z"},
+		"sent before the token's end":            {sent(now.Add(-2*time.Hour), nil, "JTI=old"), "", ""},
+		"before the end, and cleared away":       {sent(now.Add(-2*time.Hour), nil, "JTI=cleared"), "", ""},
+		"a bootstrap token of this cluster":      {sent(now, []string{clusterv1.GroupBootstrap, group + "prod1"}), "", ""},
+		"a bootstrap token of two":               {sent(now, []string{group + "prod2", group + "prod1"}), "", ""},
+		"a bootstrap token of any":               {sent(now, []string{clusterv1.GroupBootstrap}), "", ""},
+		"a bootstrap token of a name so begun":   {sent(now, []string{group + "prod10"}), clusterv1.ReasonTokenForAnotherCluster, "for cluster prod10 only"},
+		"a bootstrap token of the shorter name":  {sent(now, []string{group + "prod"}), clusterv1.ReasonTokenForAnotherCluster, "for cluster prod only"},
+		"a bootstrap token of an empty name":     {sent(now, []string{group}), clusterv1.ReasonTokenForAnotherCluster, ""},
+		"a bootstrap token of a name and a rest": {sent(now, []string{group + "prod1:x"}), clusterv1.ReasonTokenForAnotherCluster, "prod1:x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := judge(tc.csr, "prod1", tokens.Get)
+			require.Equal(t, tc.reason, got.Reason, got.Message)
+			require.Contains(t, got.Message, tc.says)
+			if tc.reason != "" {
+				require.Contains(t, got.Message, "kubectl ocm hub token create --cluster prod1")
+			}
+		})
+	}
+}
+
+func TestRevokedTokensAreForgottenInTheEnd(t *testing.T) {
+	tokens := NewTokens()
+	s := tokenSecret("a", "JTI=a", "", now.Add(24*time.Hour))
+	require.Equal(t, "JTI=a", tokens.Observe(nil, s, now))
+	require.Equal(t, "JTI=a", tokens.Observe(s, nil, now))
+	_, ok := tokens.Get("JTI=a")
+	require.True(t, ok)
+	tokens.Observe(nil, tokenSecret("b", "JTI=b", "", now), now.Add(2*time.Hour))
+	_, ok = tokens.Get("JTI=a")
+	require.False(t, ok)
+	require.Empty(t, tokens.Observe(nil, tokenSecret("c", "", "", now), now), "the token is not made yet")
+}
+
+func TestTheCacheKeepsNoSecrets(t *testing.T) {
+	out, err := TrimToken(tokenSecret("a", "JTI=a", "c1", now))
+	require.NoError(t, err)
+	s := out.(*corev1.Secret)
+	require.NotContains(t, s.Data, "password")
+	require.Empty(t, s.Annotations)
+	require.Equal(t, Token{ID: "a", Credential: "JTI=a", Cluster: "c1", Expires: now}, readToken(s))
+}

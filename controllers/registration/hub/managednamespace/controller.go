@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package managednamespace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// Name is the loop's id.
+const Name = "cluster.managednamespace"
+
+const workers = 4
+
+// Config of the loop.
+type Config struct {
+	// Client writes.
+	Client dynamic.Interface
+	// Clock tells the executor the time.
+	Clock clock.PassiveClock
+	// Index knows the sets of clusters and what they want.
+	Index *membership.Index
+}
+
+// Controller is the loop.
+type Controller struct {
+	reader client.Reader
+	index  *membership.Index
+	exec   *reconcile.Executor
+}
+
+// told are the clusters that have entries, as they were seen last.
+type told struct {
+	mu       sync.Mutex
+	clusters map[string]bool
+}
+
+func (t *told) note(cluster string, has bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if has {
+		t.clusters[cluster] = true
+	} else {
+		delete(t.clusters, cluster)
+	}
+}
+
+func (t *told) has(cluster string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clusters[cluster]
+}
+
+// Register adds the loop to m.
+func Register(m *manager.Manager, c Config) {
+	controller := &Controller{reader: m.Reader(), index: c.Index, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
+	queue := reconcile.NewQueue(Name)
+	add := func(cluster string) { queue.Add(reconcile.Key{Name: cluster}) }
+	told := &told{clusters: map[string]bool{}}
+	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
+		if current == nil {
+			told.note(old.Name, false)
+			return
+		}
+		told.note(current.Name, len(current.Status.ManagedNamespaces) > 0)
+		// What somebody else made of the entries is put right.
+		var before []clusterv1.ClusterSetManagedNamespace
+		if old != nil {
+			before = old.Status.ManagedNamespaces
+		}
+		if !slices.EqualFunc(before, current.Status.ManagedNamespaces, sameEntry) || old == nil && len(c.Index.Managed(current.Name)) > 0 {
+			add(current.Name)
+		}
+	})
+	c.Index.Listen(membership.Listener{
+		// Most sets manage no namespaces, and nearly all that happens when a hub
+		// starts is that clusters join sets.
+		Member: func(_, cluster string) {
+			if told.has(cluster) || len(c.Index.Managed(cluster)) > 0 {
+				add(cluster)
+			}
+		},
+		Namespaces: func(set string) {
+			for _, cluster := range c.Index.Members(set) {
+				add(cluster)
+			}
+		},
+	})
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+}
+
+// Reconcile brings the entries of one cluster in step.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	mc := &clusterv1.ManagedCluster{}
+	if err := c.reader.Get(ctx, key, mc); err != nil {
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("reading managedcluster %s: %w", key.Name, err)
+	}
+	plan := Decide(State{Cluster: mc, Wanted: c.index.Managed(key.Name)})
+	if plan.Object == nil {
+		return reconcile.Result{}, nil
+	}
+	return c.exec.Execute(ctx, mc, plan)
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package membership
+
+import (
+	"reflect"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// Listener is what a loop wants to be called for; nil functions are not called.
+type Listener struct {
+	// Object is called when the object of a set appeared, changed or went.
+	Object func(set string)
+	// Presence is called when a set appeared, began to be deleted, or went.
+	Presence func(set string)
+	// Namespaces is called when a set wants other managed namespaces than
+	// before; a set that is being deleted wants none.
+	Namespaces func(set string)
+	// Member is called when a cluster came into a set or left it. A set that
+	// appears or goes is joined or left by each of its members.
+	Member func(set, cluster string)
+	// Binding is called when a namespace was bound to the set of that name,
+	// whether there is one or not, or is no longer.
+	Binding func(namespace, set string)
+}
+
+// Index is the memory of sets. Its methods are safe for concurrent use.
+type Index struct {
+	mu       sync.RWMutex
+	clusters map[string]*cluster
+	sets     map[string]*set
+	// selecting are the sets with a selector, and asking those of them that ask
+	// for a label key.
+	selecting map[string]*set
+	asking    map[string]map[string]*set
+	// labelled are the clusters by their label of a set, also of sets that do
+	// not exist.
+	labelled groups
+	// bound are the sets that a namespace is bound to, and binding the
+	// namespaces by set.
+	bound, binding groups
+
+	listeners []Listener
+	// evaluated counts how often a selector was held against a cluster.
+	evaluated int
+}
+
+type names map[string]struct{}
+
+// groups are names below a key; a group without names is not kept, and the
+// empty key has none.
+type groups map[string]names
+
+func (g groups) add(key, name string) {
+	if key == "" {
+		return
+	}
+	if g[key] == nil {
+		g[key] = names{}
+	}
+	g[key][name] = struct{}{}
+}
+
+func (g groups) remove(key, name string) {
+	if delete(g[key], name); len(g[key]) == 0 {
+		delete(g, key)
+	}
+}
+
+type cluster struct {
+	labels tags
+	// sets are those that the cluster is in, sorted.
+	sets []string
+}
+
+type set struct {
+	name    string
+	spec    clusterv1beta2.ManagedClusterSelector
+	how     Selection
+	invalid error
+	// members of a set with a selector; those of an exclusive one are in
+	// Index.labelled.
+	members    names
+	namespaces []string
+	deleting   bool
+}
+
+// NewIndex makes an index that watches nothing; New is for loops.
+func NewIndex() *Index {
+	return &Index{
+		clusters: map[string]*cluster{}, sets: map[string]*set{}, selecting: map[string]*set{}, asking: map[string]map[string]*set{},
+		labelled: groups{}, bound: groups{}, binding: groups{},
+	}
+}
+
+// New makes the index of the loops of m.
+func New(m *manager.Manager) *Index {
+	x := NewIndex()
+	manager.Watch(m, &clusterv1.ManagedCluster{}, x.Cluster)
+	manager.Watch(m, &clusterv1beta2.ManagedClusterSet{}, x.Set)
+	manager.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, x.Binding)
+	return x
+}
+
+// Listen adds a listener, before the first event.
+func (x *Index) Listen(l Listener) { x.listeners = append(x.listeners, l) }
+
+// Cluster takes up a ManagedCluster: current is nil when it is gone.
+func (x *Index) Cluster(old, current *clusterv1.ManagedCluster) {
+	x.change(func(n *news) {
+		if current == nil {
+			x.dropCluster(n, old.Name)
+		} else {
+			x.putCluster(n, current.Name, tagsOf(current.Labels))
+		}
+	})
+}
+
+// Set takes up a ManagedClusterSet: current is nil when it is gone.
+func (x *Index) Set(old, current *clusterv1beta2.ManagedClusterSet) {
+	x.change(func(n *news) {
+		if current == nil {
+			x.dropSet(n, old.Name)
+		} else {
+			x.putSet(n, current)
+		}
+	})
+}
+
+// Binding takes up a ManagedClusterSetBinding: current is nil when it is gone.
+// One that is being deleted, or whose name is not that of its set, binds
+// nothing.
+func (x *Index) Binding(old, current *clusterv1beta2.ManagedClusterSetBinding) {
+	x.change(func(n *news) {
+		b, binds := current, true
+		if b == nil {
+			b, binds = old, false
+		}
+		x.bind(n, b.Namespace, b.Name, binds && b.DeletionTimestamp == nil && b.Spec.ClusterSet == b.Name)
+	})
+}
+
+func (x *Index) dropCluster(n *news, name string) {
+	c := x.clusters[name]
+	if c == nil {
+		return
+	}
+	for _, s := range slices.Clone(c.sets) {
+		x.leave(n, x.sets[s], name)
+	}
+	x.labelled.remove(c.labels.Get(clusterv1.LabelClusterSet), name)
+	delete(x.clusters, name)
+}
+
+// putCluster notes a cluster's labels and looks at the sets that they touch.
+func (x *Index) putCluster(n *news, name string, now tags) {
+	c := x.clusters[name]
+	fresh := c == nil
+	if fresh {
+		c = &cluster{}
+		x.clusters[name] = c
+	}
+	before := c.labels
+	c.labels = now
+	if from, to := before.Get(clusterv1.LabelClusterSet), now.Get(clusterv1.LabelClusterSet); from != to {
+		if s := x.sets[from]; s != nil && s.how.Exclusive {
+			x.leave(n, s, name)
+		}
+		x.labelled.remove(from, name)
+		x.labelled.add(to, name)
+		if s := x.sets[to]; s != nil && s.how.Exclusive {
+			x.join(n, s, name)
+		}
+	}
+	if fresh {
+		for _, s := range x.selecting {
+			x.weigh(n, s, name)
+		}
+		return
+	}
+	for key := range changed(before, now) {
+		for _, s := range x.asking[key] {
+			x.weigh(n, s, name)
+		}
+	}
+}
+
+// changed are the keys whose values differ.
+func changed(a, b tags) names {
+	var out names
+	note := func(key string) {
+		if out == nil {
+			out = names{}
+		}
+		out[key] = struct{}{}
+	}
+	for _, l := range a {
+		if other, ok := b.Lookup(l.key.Value()); !ok || other != l.value.Value() {
+			note(l.key.Value())
+		}
+	}
+	for _, l := range b {
+		if !a.Has(l.key.Value()) {
+			note(l.key.Value())
+		}
+	}
+	return out
+}
+
+// weigh holds the selector of a set against a cluster.
+func (x *Index) weigh(n *news, s *set, name string) {
+	x.evaluated++
+	if s.how.Selector.Matches(x.clusters[name].labels) {
+		x.join(n, s, name)
+	} else {
+		x.leave(n, s, name)
+	}
+}
+
+func (x *Index) join(n *news, s *set, name string) {
+	c := x.clusters[name]
+	at, in := slices.BinarySearch(c.sets, s.name)
+	if in {
+		return
+	}
+	c.sets = slices.Insert(c.sets, at, s.name)
+	if !s.how.Exclusive {
+		s.members[name] = struct{}{}
+	}
+	n.members = append(n.members, [2]string{s.name, name})
+}
+
+func (x *Index) leave(n *news, s *set, name string) {
+	c := x.clusters[name]
+	at, in := slices.BinarySearch(c.sets, s.name)
+	if !in {
+		return
+	}
+	c.sets = slices.Delete(c.sets, at, at+1)
+	delete(s.members, name)
+	n.members = append(n.members, [2]string{s.name, name})
+}
+
+// putSet notes a set; its members are found anew only if its selector changed.
+func (x *Index) putSet(n *news, current *clusterv1beta2.ManagedClusterSet) {
+	s := x.sets[current.Name]
+	if s == nil {
+		s = &set{name: current.Name, members: names{}}
+		x.sets[s.name] = s
+		n.presence = append(n.presence, s.name)
+		x.reselect(n, s, current)
+	} else if !reflect.DeepEqual(s.spec, current.Spec.ClusterSelector) {
+		x.reselect(n, s, current)
+	}
+	if deleting := current.DeletionTimestamp != nil; deleting != s.deleting {
+		s.deleting = deleting
+		n.presence = append(n.presence, s.name)
+	}
+	if wanted := managed(current); !slices.Equal(s.namespaces, wanted) {
+		s.namespaces = wanted
+		n.namespaces = append(n.namespaces, s.name)
+	}
+	n.objects = append(n.objects, s.name)
+}
+
+// managed are the names of the namespaces that a set wants, sorted.
+func managed(s *clusterv1beta2.ManagedClusterSet) []string {
+	if s.DeletionTimestamp != nil {
+		return nil
+	}
+	var out []string
+	for _, ns := range s.Spec.ManagedNamespaces {
+		out = append(out, ns.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (x *Index) dropSet(n *news, name string) {
+	s := x.sets[name]
+	if s == nil {
+		return
+	}
+	x.deselect(s)
+	for member := range x.members(s) {
+		x.leave(n, s, member)
+	}
+	delete(x.sets, name)
+	n.presence = append(n.presence, name)
+	n.objects = append(n.objects, name)
+}
+
+// reselect reads the selector of a set anew: those leave that no longer fit,
+// and those join that do.
+func (x *Index) reselect(n *news, s *set, current *clusterv1beta2.ManagedClusterSet) {
+	before := x.members(s)
+	x.deselect(s)
+	s.spec = *current.Spec.ClusterSelector.DeepCopy()
+	s.how, s.invalid = Select(current)
+	s.members = names{}
+	after := x.find(s)
+	if !s.how.Exclusive {
+		s.members = after
+	}
+	for name := range before {
+		if _, stays := after[name]; !stays {
+			x.leave(n, s, name)
+		}
+	}
+	for name := range after {
+		x.join(n, s, name)
+	}
+	if s.how.Selector == nil {
+		return
+	}
+	x.selecting[s.name] = s
+	for _, key := range s.how.Keys {
+		if x.asking[key] == nil {
+			x.asking[key] = map[string]*set{}
+		}
+		x.asking[key][s.name] = s
+	}
+}
+
+// find holds a selector against all clusters.
+func (x *Index) find(s *set) names {
+	out := names{}
+	switch {
+	case s.how.Exclusive:
+		return x.labelled[s.name]
+	case s.how.Selector == nil || s.how.Selector == labels.Nothing():
+		return out
+	}
+	for name, c := range x.clusters {
+		x.evaluated++
+		if s.how.Selector.Matches(c.labels) {
+			out[name] = struct{}{}
+		}
+	}
+	return out
+}
+
+// deselect forgets which labels a set asks for.
+func (x *Index) deselect(s *set) {
+	delete(x.selecting, s.name)
+	for _, key := range s.how.Keys {
+		if delete(x.asking[key], s.name); len(x.asking[key]) == 0 {
+			delete(x.asking, key)
+		}
+	}
+}
+
+// members of a set; the map is the index's own.
+func (x *Index) members(s *set) names {
+	if s.how.Exclusive {
+		return x.labelled[s.name]
+	}
+	return s.members
+}
+
+func (x *Index) bind(n *news, namespace, name string, binds bool) {
+	if _, bound := x.bound[namespace][name]; bound == binds {
+		return
+	}
+	if binds {
+		x.bound.add(namespace, name)
+		x.binding.add(name, namespace)
+	} else {
+		x.bound.remove(namespace, name)
+		x.binding.remove(name, namespace)
+	}
+	n.bindings = append(n.bindings, [2]string{namespace, name})
+}

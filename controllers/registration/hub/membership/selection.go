@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package membership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+)
+
+// Bounds of what a message about a selector holds: that many faults, and that
+// many bytes of each.
+const (
+	maxFaults = 3
+	maxFault  = 300
+)
+
+// Selection is how a set finds its members.
+type Selection struct {
+	// Exclusive is true of sets that take the clusters that carry the label of
+	// the set; Selector is nil then.
+	Exclusive bool
+	// Selector finds the members by their labels.
+	Selector labels.Selector
+	// Keys are the labels that the selector asks for, sorted.
+	Keys []string
+}
+
+// Select reads the selector of a set (registration.md 5.6): no type means the
+// label of the set, no labelSelector selects no cluster and an empty one all of
+// them. The error names the field and how to put it right; it is at most some
+// kilobytes long, however large the selector is.
+func Select(set *clusterv1beta2.ManagedClusterSet) (Selection, error) {
+	s := set.Spec.ClusterSelector
+	switch s.SelectorType {
+	case "", clusterv1beta2.SelectorTypeExclusiveClusterSetLabel:
+		if faults := validation.IsValidLabelValue(set.Name); len(faults) > 0 {
+			return Selection{}, fmt.Errorf("metadata.name cannot be the value of a label, so no cluster can carry it (%s): "+
+				"use a name of at most 63 letters and digits, or spec.clusterSelector.selectorType LabelSelector", strings.Join(faults, "; "))
+		}
+		return Selection{Exclusive: true}, nil
+	case clusterv1beta2.SelectorTypeLabelSelector:
+		return byLabels(s.LabelSelector)
+	default:
+		return Selection{}, fmt.Errorf("spec.clusterSelector.selectorType %.100q is not known: use ExclusiveClusterSetLabel or LabelSelector", s.SelectorType)
+	}
+}
+
+func byLabels(s *metav1.LabelSelector) (Selection, error) {
+	faults := metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "clusterSelector", "labelSelector"))
+	if len(faults) > 0 {
+		return Selection{}, explain(faults)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return Selection{}, fmt.Errorf("spec.clusterSelector.labelSelector: %w", err)
+	}
+	selection := Selection{Selector: selector}
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		selection.Keys = append(selection.Keys, r.Key())
+	}
+	slices.Sort(selection.Keys)
+	selection.Keys = slices.Compact(selection.Keys)
+	return selection, nil
+}
+
+// explain tells the first faults of a selector and how to mend them.
+func explain(faults field.ErrorList) error {
+	var out []string
+	for _, f := range faults[:min(len(faults), maxFaults)] {
+		text := f.Error()
+		if len(text) > maxFault {
+			text = strings.ToValidUTF8(text[:maxFault], "") + "..."
+		}
+		out = append(out, text)
+	}
+	if more := len(faults) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Errorf("%s; operators are In and NotIn with values, Exists and DoesNotExist without; keys and values are those of labels", strings.Join(out, "; "))
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package profile
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// State is everything that a decision needs.
+type State struct {
+	// Key names the profile: its name is that of the cluster.
+	Key reconcile.Key
+	// Cluster is nil when there is none of the name. Decide does not change it.
+	Cluster *clusterv1.ManagedCluster
+	// Profile is nil when there is none.
+	Profile *multiclusterv1alpha1.ClusterProfile
+	// Reached is true when the namespace is bound to a set with the cluster.
+	Reached bool
+	// Open is true when objects can be created in the namespace: it exists and
+	// is not being deleted.
+	Open bool
+	// Told is true when this process has told of the profile that stands in the
+	// way.
+	Told bool
+}
+
+// ReasonTaken is the reason of the Event on a profile that another manager made
+// under the name of a cluster that should be shown.
+const ReasonTaken = "ClusterProfileNameTaken"
+
+// taken tells whether another manager's profile keeps a cluster from being shown.
+func (s State) taken() bool {
+	return s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil &&
+		s.Profile != nil && s.Profile.DeletionTimestamp == nil && !Ours(s.Profile)
+}
+
+// Decide is pure.
+func Decide(s State) reconcile.Plan {
+	wanted := s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil
+	switch {
+	case s.Profile == nil && wanted && s.Open:
+		return reconcile.Plan{Apply: []reconcile.Apply{{Object: fresh(s), Create: true}}}
+	case s.taken():
+		if s.Told {
+			return reconcile.Plan{}
+		}
+		return reconcile.Plan{Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: ReasonTaken, Message: fmt.Sprintf(
+			"ClusterProfile %s is that of manager %q; cluster %s is not shown in namespace %s until it is removed or has another name",
+			s.Key, s.Profile.Spec.ClusterManager.Name, s.Key.Name, s.Key.Namespace)}}}
+	case s.Profile == nil || s.Profile.DeletionTimestamp != nil || !Ours(s.Profile):
+		return reconcile.Plan{}
+	case !wanted:
+		return reconcile.Plan{Delete: []reconcile.Target{{
+			Resource: Resource, Namespace: s.Key.Namespace, Name: s.Key.Name, UID: s.Profile.UID,
+		}}}
+	}
+	profile := s.Profile.DeepCopy()
+	if profile.Labels == nil {
+		profile.Labels = map[string]string{}
+	}
+	label(profile.Labels, s.Cluster)
+	profile.Spec.DisplayName = s.Cluster.Name
+	status(profile, s.Cluster)
+	return reconcile.Plan{Object: profile}
+}
+
+// Ours tells whether a profile is this project's: spec.clusterManager.name
+// cannot be changed, and a label that is lost is put back.
+func Ours(p *multiclusterv1alpha1.ClusterProfile) bool {
+	manager, labelled := p.Labels[multiclusterv1alpha1.LabelClusterManager]
+	return p.Spec.ClusterManager.Name == multiclusterv1alpha1.ManagerName && (!labelled || manager == multiclusterv1alpha1.ManagerName)
+}
+
+// fresh is a profile as it is created; its status comes when it is there.
+func fresh(s State) *multiclusterv1alpha1.ClusterProfile {
+	p := &multiclusterv1alpha1.ClusterProfile{
+		TypeMeta:   metav1.TypeMeta{APIVersion: multiclusterv1alpha1.GroupVersion.String(), Kind: "ClusterProfile"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Key.Namespace, Name: s.Key.Name, Labels: map[string]string{}},
+	}
+	p.Spec.DisplayName = s.Cluster.Name
+	p.Spec.ClusterManager.Name = multiclusterv1alpha1.ManagerName
+	label(p.Labels, s.Cluster)
+	return p
+}
+
+func label(labels map[string]string, mc *clusterv1.ManagedCluster) {
+	labels[multiclusterv1alpha1.LabelClusterManager] = multiclusterv1alpha1.ManagerName
+	labels[clusterv1.LabelClusterName] = mc.Name
+	if set := mc.Labels[clusterv1.LabelClusterSet]; set != "" {
+		labels[multiclusterv1alpha1.LabelClusterSet] = set
+	} else {
+		delete(labels, multiclusterv1alpha1.LabelClusterSet)
+	}
+}
+
+// conditions of a profile and what they are made of.
+var conditions = []struct{ kind, of string }{
+	{multiclusterv1alpha1.ConditionControlPlaneHealthy, clusterv1.ConditionAvailable},
+	{multiclusterv1alpha1.ConditionJoined, clusterv1.ConditionJoined},
+}
+
+func status(p *multiclusterv1alpha1.ClusterProfile, mc *clusterv1.ManagedCluster) {
+	p.Status.Version.Kubernetes = mc.Status.Version.Kubernetes
+	p.Status.Properties = nil
+	for _, claim := range mc.Status.ClusterClaims {
+		p.Status.Properties = append(p.Status.Properties, multiclusterv1alpha1.Property{Name: claim.Name, Value: claim.Value})
+	}
+	for _, c := range conditions {
+		source := apimeta.FindStatusCondition(mc.Status.Conditions, c.of)
+		if source == nil {
+			apimeta.RemoveStatusCondition(&p.Status.Conditions, c.kind)
+			continue
+		}
+		reconcile.SetCondition(&p.Status.Conditions, metav1.Condition{
+			Type: c.kind, Status: source.Status, Reason: source.Reason, Message: source.Message, ObservedGeneration: p.Generation,
+		}, source.LastTransitionTime.Time)
+	}
+}

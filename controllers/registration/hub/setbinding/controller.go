@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setbinding
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// Name is the loop's id.
+const Name = "setbinding.bound"
+
+const workers = 2
+
+// Config of the loop.
+type Config struct {
+	// Client writes.
+	Client dynamic.Interface
+	// Clock tells the time of conditions.
+	Clock clock.PassiveClock
+	// Index knows the bindings of sets.
+	Index *membership.Index
+}
+
+// Controller is the loop.
+type Controller struct {
+	reader client.Reader
+	clock  clock.PassiveClock
+	exec   *reconcile.Executor
+}
+
+// Register adds the loop to m.
+func Register(m *manager.Manager, c Config) {
+	controller := &Controller{reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
+	queue := reconcile.NewQueue(Name)
+	manager.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, func(old, current *clusterv1beta2.ManagedClusterSetBinding) {
+		if current != nil && (old == nil || old.Generation != current.Generation || !reflect.DeepEqual(old.Status, current.Status)) {
+			queue.Add(client.ObjectKeyFromObject(current))
+		}
+	})
+	c.Index.Listen(membership.Listener{Presence: func(set string) {
+		for _, namespace := range c.Index.Bound(set) {
+			queue.Add(reconcile.Key{Namespace: namespace, Name: set})
+		}
+	}})
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+}
+
+// Reconcile brings the condition of one binding in step.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	binding := &clusterv1beta2.ManagedClusterSetBinding{}
+	if err := c.reader.Get(ctx, key, binding); err != nil {
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("reading managedclustersetbinding %s: %w", key, err)
+	}
+	return reconcile.Run(ctx, c.exec, binding, c.gather, Decide)
+}
+
+func (c *Controller) gather(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) (State, error) {
+	s := State{Binding: binding, Now: c.clock.Now()}
+	set := &clusterv1beta2.ManagedClusterSet{}
+	err := c.reader.Get(ctx, client.ObjectKey{Name: binding.Spec.ClusterSet}, set, manager.NotCopied)
+	if client.IgnoreNotFound(err) != nil {
+		return s, fmt.Errorf("reading managedclusterset %s: %w", binding.Spec.ClusterSet, err)
+	}
+	s.Exists = err == nil
+	s.Deleting = s.Exists && set.DeletionTimestamp != nil
+	return s, nil
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setbinding
+
+import (
+	"fmt"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// State is everything that a decision needs.
+type State struct {
+	// Binding as it is.
+	Binding *clusterv1beta2.ManagedClusterSetBinding
+	// Exists is true when there is a set of the name, and Deleting when it is
+	// being deleted.
+	Exists, Deleting bool
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Decide is pure.
+func Decide(s State) reconcile.Plan {
+	if s.Binding.DeletionTimestamp != nil {
+		return reconcile.Plan{}
+	}
+	c := bound(s)
+	have := apimeta.FindStatusCondition(s.Binding.Status.Conditions, c.Type)
+	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message && have.ObservedGeneration == c.ObservedGeneration {
+		return reconcile.Plan{}
+	}
+	binding := s.Binding.DeepCopy()
+	reconcile.SetCondition(&binding.Status.Conditions, c, s.Now)
+	return reconcile.Plan{Object: binding}
+}
+
+func bound(s State) metav1.Condition {
+	name, set := s.Binding.Name, s.Binding.Spec.ClusterSet
+	c := metav1.Condition{
+		Type: clusterv1beta2.ConditionBound, Status: metav1.ConditionFalse, Reason: clusterv1beta2.ReasonClusterSetNotFound,
+		ObservedGeneration: s.Binding.Generation,
+	}
+	switch {
+	case set != name:
+		c.Message = fmt.Sprintf("spec.clusterSet is %.100q and metadata.name %.100q: nothing is bound; create a binding in which both are the name of the set", set, name)
+	case !s.Exists:
+		c.Message = fmt.Sprintf("There is no ManagedClusterSet %s; it is bound as soon as it is created", set)
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonClusterSetBound
+		c.Message = "ManagedClusterSet " + set + " is bound"
+		if s.Deleting {
+			c.Message += " until it is gone; it is being deleted"
+		}
+	}
+	return c
+}

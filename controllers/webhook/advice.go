@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply/ignore"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
+)
+
+// adviser names what in an object that is admitted will not work. It is shown as
+// a warning: agents of other versions may know more.
+type adviser func(ctx context.Context, r *admissionv1.AdmissionRequest) []string
+
+const (
+	// maxAdvice is how many warnings one answer has at most, maxAdviceBytes how
+	// long each may be; an API server cuts off what is longer.
+	maxAdvice      = 8
+	maxAdviceBytes = 256
+)
+
+// advise bounds what advisers say, and says nothing where one of them panics: an
+// object that was found good is not refused for it.
+func advise(ctx context.Context, request *admissionv1.AdmissionRequest, advisers []adviser) (out []string) {
+	defer func() {
+		if recover() != nil {
+			out = nil
+		}
+	}()
+	for _, a := range advisers {
+		out = append(out, a(ctx, request)...)
+	}
+	if len(out) > maxAdvice {
+		out = append(out[:maxAdvice-1], fmt.Sprintf("and %d more like these", len(out)-maxAdvice+1))
+	}
+	for i, text := range out {
+		if len(text) > maxAdviceBytes {
+			out[i] = strings.ToValidUTF8(text[:maxAdviceBytes-3], "") + "..."
+		}
+	}
+	return out
+}
+
+// maxCheckedBytes is how much of the CEL expressions of one object is compiled
+// to see whether they can work; what comes after that is not looked at.
+const maxCheckedBytes = 64 << 10
+
+// adviseWork names what in the rules of a work can never give anything.
+func (s *Server) adviseWork(_ context.Context, r *admissionv1.AdmissionRequest) []string {
+	work, old, err := objects[workv1.ManifestWork](r)
+	if err != nil || work.DeletionTimestamp != nil || (old != nil && reflect.DeepEqual(work.Spec, old.Spec)) {
+		return nil
+	}
+	return s.adviseSpec("spec.", &work.Spec)
+}
+
+// adviseSpec looks at everything by which a work picks, reads and judges fields.
+func (s *Server) adviseSpec(prefix string, spec *workv1.ManifestWorkSpec) []string {
+	var out []string
+	left := maxCheckedBytes
+	for i, c := range spec.ManifestConfigs {
+		at := fmt.Sprintf("%smanifestConfigs[%d].", prefix, i)
+		out = append(out, adviseFeedback(at, c.FeedbackRules)...)
+		for _, p := range s.rules.Check(c.ConditionRules, c.ResourceIdentifier, &left) {
+			out = append(out, at+p.Field+": "+p.Text)
+		}
+		if c.UpdateStrategy != nil && c.UpdateStrategy.ServerSideApply != nil {
+			out = append(out, adviseIgnored(at+"updateStrategy.serverSideApply.", c.UpdateStrategy.ServerSideApply.IgnoreFields)...)
+		}
+	}
+	return append(out, adviseJobs(prefix, spec)...)
+}
+
+// adviseFeedback looks at the paths of feedback rules.
+func adviseFeedback(at string, rules []workv1.FeedbackRule) []string {
+	var out []string
+	for j, rule := range rules {
+		for k, path := range rule.JSONPaths {
+			if err := feedback.CheckPath(path.Path); err != nil {
+				out = append(out, fmt.Sprintf("%sfeedbackRules[%d].jsonPaths[%d].path: %q gives no value: %s", at, j, k, path.Path, err))
+			}
+		}
+	}
+	return out
+}
+
+// adviseIgnored looks at the fields to ignore. One that cannot be read keeps the
+// whole object from being applied.
+func adviseIgnored(at string, entries []workv1.IgnoreField) []string {
+	_, err := ignore.Parse(entries)
+	var whole *ignore.Error
+	if !errors.As(err, &whole) {
+		return nil
+	}
+	var out []string
+	for j, entry := range entries {
+		for _, notation := range []struct {
+			name  string
+			texts []string
+			alone func(string) workv1.IgnoreField
+		}{
+			{"jsonPaths", entry.JSONPaths, func(text string) workv1.IgnoreField { return workv1.IgnoreField{JSONPaths: []string{text}} }},
+			{"jsonPointers", entry.JSONPointers, func(text string) workv1.IgnoreField { return workv1.IgnoreField{JSONPointers: []string{text}} }},
+			{"jqPathExpressions", entry.JQPathExpressions, func(text string) workv1.IgnoreField { return workv1.IgnoreField{JQPathExpressions: []string{text}} }},
+		} {
+			for k, text := range notation.texts {
+				var fault *ignore.Error
+				if _, err := ignore.Parse([]workv1.IgnoreField{notation.alone(text)}); errors.As(err, &fault) {
+					out = append(out, fmt.Sprintf("%signoreFields[%d].%s[%d]: %q %s, and the object is not applied", at, j, notation.name, k, text, fault.Problem))
+				}
+			}
+		}
+	}
+	if len(out) == 0 {
+		out = []string{fmt.Sprintf("%signoreFields: %s, and the object is not applied", at, whole.Problem)}
+	}
+	return out
+}
+
+// adviseJobs looks for Jobs that would be made again and again: their time to
+// live removes them, and nothing says that they were complete.
+func adviseJobs(prefix string, spec *workv1.ManifestWorkSpec) []string {
+	var out []string
+	for i := range spec.Workload.Manifests {
+		var job struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			Metadata   struct {
+				Namespace string `json:"namespace"`
+				Name      string `json:"name"`
+			} `json:"metadata"`
+			Spec struct {
+				TTL *int64 `json:"ttlSecondsAfterFinished"`
+			} `json:"spec"`
+		}
+		if json.Unmarshal(spec.Workload.Manifests[i].Raw, &job) != nil || job.Kind != "Job" || !strings.HasPrefix(job.APIVersion, "batch/") || job.Spec.TTL == nil {
+			continue
+		}
+		id := apply.ID{Group: "batch", Resource: "jobs", Namespace: job.Metadata.Namespace, Name: job.Metadata.Name}
+		if !slices.ContainsFunc(apply.RulesFor(spec, id).Conditions, func(r workv1.ConditionRule) bool { return r.Condition == workv1.ConditionComplete }) {
+			out = append(out, fmt.Sprintf("%sworkload.manifests[%d]: the Job is made again, and runs again, each time that its ttlSecondsAfterFinished removed it; add a condition rule for Complete", prefix, i))
+		}
+	}
+	return out
+}

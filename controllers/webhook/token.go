@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// JoinToken is what admission knows of a join token; there is no secret in it.
+type JoinToken struct {
+	// ID is the name that people know it by.
+	ID string
+	// Credential is what the API server calls it in requests.
+	Credential string
+	// Cluster is the only cluster that it is for; empty means any.
+	Cluster string
+}
+
+var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
+
+// NewJoinTokens makes the collection of the join tokens of a hub. Its owner runs
+// it.
+func NewJoinTokens(client dynamic.Interface, log logr.Logger) *watch.Collection[JoinToken] {
+	return watch.New(watch.Options[JoinToken]{
+		Client: client, Resource: secrets, Namespace: operatorv1.NamespaceOperator, LabelSelector: clusterv1.LabelJoinToken, Keep: readJoinToken, Log: log,
+	})
+}
+
+// readJoinToken leaves out tokens that are not made yet.
+func readJoinToken(u *unstructured.Unstructured) (JoinToken, bool) {
+	s, err := typed.FromUnstructured[corev1.Secret](u)
+	if err != nil {
+		return JoinToken{}, false // what is no Secret is no token
+	}
+	t := JoinToken{ID: s.Labels[clusterv1.LabelJoinToken], Credential: string(s.Data[clusterv1.JoinTokenKeyCredentialID]),
+		Cluster: string(s.Data[clusterv1.JoinTokenKeyCluster])}
+	return t, t.Credential != ""
+}
+
+// JoinToken looks among what is watched, and on the API server where it is not
+// there: a token may be used as soon as it was made.
+func (l live) JoinToken(ctx context.Context, credential string) (JoinToken, bool, error) {
+	for _, t := range l.tokens.List() {
+		if t.Credential == credential {
+			return t, true, nil
+		}
+	}
+	list, err := l.client.Resource(secrets).Namespace(operatorv1.NamespaceOperator).List(ctx, metav1.ListOptions{LabelSelector: clusterv1.LabelJoinToken})
+	if err != nil {
+		return JoinToken{}, false, fmt.Errorf("reading join tokens: %w", internal(err))
+	}
+	for i := range list.Items {
+		if t, ok := readJoinToken(&list.Items[i]); ok && t.Credential == credential {
+			return t, true, nil
+		}
+	}
+	return JoinToken{}, false, nil
+}
+
+// checkToken holds who joins with a token to the cluster that the token is for:
+// its certificate would be denied, but where clusters are accepted without a
+// person the other one would get its place on the hub.
+func (s *Server) checkToken(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
+	if old != nil {
+		return nil
+	}
+	refuse := func(what string, clusters ...string) error {
+		return apierrors.NewForbidden(schema.GroupResource{Group: clusterv1.GroupName, Resource: "managedclusters"}, mc.Name,
+			fmt.Errorf("%s is for cluster %s only; make one for this cluster on the hub, and join with it: kubectl ocm hub token create --cluster %s",
+				what, strings.Join(clusters, ", "), mc.Name))
+	}
+	if names := identity.BootstrapClusters(user.Groups); len(names) > 0 && !slices.Contains(names, mc.Name) {
+		return refuse(fmt.Sprintf("the token of %s", user.Username), names...)
+	}
+	if user.Username != identity.BootstrapUser {
+		return nil
+	}
+	for _, credential := range user.Extra[clusterv1.ExtraCredentialID] {
+		t, ok, err := s.o.Hub.JoinToken(ctx, credential)
+		switch {
+		case err != nil:
+			return err
+		case ok && t.Cluster != "" && t.Cluster != mc.Name:
+			return refuse("join token "+t.ID, t.Cluster)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// authorize makes the pass write as the work's executor, and has changes of its
+// rights wake the work. Which rights a look was made under is noted before it, so
+// that none of their changes is missed.
+func (p *pass) authorize(ctx context.Context) error {
+	p.applier = p.c.Applier
+	account := p.state.Executor
+	if account.IsAgent() {
+		p.c.Rights.Forget(p.applied.Name) //nolint:contextcheck // watches live as long as the agent, not as this pass
+		return nil
+	}
+	client, err := p.c.Rights.As(account)
+	if err != nil {
+		return err
+	}
+	p.applier = p.c.Applier.As(client)
+	var namespaces []string
+	for i := range p.plan.Tasks {
+		if t := &p.plan.Tasks[i]; t.Named {
+			namespaces = append(namespaces, t.ID.Namespace)
+		}
+	}
+	p.c.Rights.Track(ctx, p.applied.Name, account, namespaces...)
+	for i := range p.plan.Tasks {
+		t := &p.plan.Tasks[i]
+		if !t.Named || !t.Look {
+			continue
+		}
+		if now := p.c.Rights.Epoch(account, t.ID.Namespace); now != t.Rights {
+			t.Rights, t.Granted = now, false
+		}
+	}
+	return nil
+}
+
+// admit asks whether the executor may apply the object. What it was granted
+// holds until its rights change, but for what grants rights itself.
+func (p *pass) admit(ctx context.Context, t *Task, live *unstructured.Unstructured) error {
+	if t.Executor.IsAgent() {
+		return nil
+	}
+	if !t.Granted {
+		if err := p.c.Rights.Check(ctx, t.Executor, t.wanted()); err != nil {
+			return err
+		}
+		t.Granted = true
+	}
+	if live == nil || t.Options.Strategy == workv1.UpdateStrategyTypeReadOnly {
+		// Nothing is granted, or by a create that the API server judges as such.
+		return nil
+	}
+	return p.c.Rights.Rehearse(ctx, t.Executor, t.wanted(), t.Object)
+}
+
+// wanted is the object as the rights of an executor are about it.
+func (t *Task) wanted() executor.Object {
+	return executor.Object{Resource: t.Resource, Namespace: t.ID.Namespace, Name: t.ID.Name, Owned: t.Options.Owned}
+}

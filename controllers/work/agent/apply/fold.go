@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+)
+
+// folded is what is kept of an item between passes when there is nothing
+// special about it: it is applied, and nothing more is asked of it. The rest
+// stands in the record of its AppliedManifestWork. It is a tenth of an Item.
+type folded struct {
+	intent intent
+	seen   apply.Pack
+	// looked is when the object was last looked at, since the record was made.
+	looked time.Duration
+	// repairs counts writes that followed a change by somebody else.
+	repairs int
+}
+
+// plain is an item with nothing special about it.
+func plain(recorded workv1.AppliedManifestResourceMeta, o apply.Options, why intent, seen apply.Seen, looked time.Time) Item {
+	return Item{
+		ID: apply.RecordedID(recorded), Resource: apply.Resource(recorded), Named: true, Options: o, Intent: why,
+		Result:  apply.Result{Seen: seen},
+		Outcome: status.Outcome{Applied: status.Applied(""), Available: status.Exists(true), Feedback: status.NoFeedback()},
+		Looked:  looked,
+	}
+}
+
+// unplaced is the item without its place in the status, which each pass sets
+// anew.
+func (i Item) unplaced() Item {
+	i.Meta, i.Outcome.Meta = workv1.ManifestResourceMeta{}, workv1.ManifestResourceMeta{}
+	return i
+}
+
+// fold keeps less of the items where all are plain and have the same options,
+// and tells whether they are. It changes nothing that a pass would decide.
+func (r *record) fold(applied *workv1.AppliedManifestWork) bool {
+	resources := applied.Status.AppliedResources
+	if !r.settled || len(r.items) == 0 || len(r.items) != len(resources) {
+		return false
+	}
+	places := make(map[apply.ID]int, len(resources))
+	for i, recorded := range resources {
+		places[apply.RecordedID(recorded)] = i
+	}
+	list := make([]folded, len(resources))
+	options := r.items[0].Options
+	for _, item := range r.items {
+		place, ok := places[item.ID]
+		if !ok {
+			return false
+		}
+		usual := plain(resources[place], options, item.Intent, item.Result.Seen, item.Looked)
+		if usual.Repairs = item.Repairs; !reflect.DeepEqual(item.unplaced(), usual) {
+			return false
+		}
+		delete(places, item.ID)
+		list[place] = folded{intent: item.Intent, seen: item.Result.Seen.Packed(), looked: item.Looked.Sub(r.began), repairs: item.Repairs}
+	}
+	r.folded, r.options, r.items = list, options, nil
+	return true
+}
+
+// unfold brings the items back. Where somebody else wrote the list that names
+// them, or removed it, they are forgotten: the pass looks at every object then.
+func (r *record) unfold(applied *workv1.AppliedManifestWork) {
+	if r.folded == nil {
+		return
+	}
+	if applied != nil && r.resources == sumOf(applied.Status.AppliedResources) {
+		r.items = slices.Collect(r.each(applied))
+	}
+	r.folded = nil
+}
+
+// each are the items, folded or not; those that are folded are named by the list
+// that the last pass left on the AppliedManifestWork.
+func (r *record) each(applied *workv1.AppliedManifestWork) iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		for _, item := range r.items {
+			if !yield(item) {
+				return
+			}
+		}
+		for i, f := range r.folded {
+			item := plain(applied.Status.AppliedResources[i], r.options, f.intent, f.seen.Seen(), r.began.Add(f.looked))
+			if item.Repairs = f.repairs; !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+// seal digests what stands on the cluster of a work of which every item is
+// plain: the same seal later means the same intents, and objects as they were
+// left.
+func seal(items iter.Seq[Item]) string {
+	sum := sha256.New()
+	for item := range items {
+		fmt.Fprintf(sum, "%q %x %s\n", item.ID.String(), item.Intent, item.Result.Seen.Mark(item.Options.Manager))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// notesOn digests what a record notes of a work for an agent that starts anew:
+// its executor, and which manifests are complete. Nothing noted is zero.
+func notesOn(applied *workv1.AppliedManifestWork) intent {
+	user, complete := applied.Annotations[workv1.AnnotationExecutor], applied.Annotations[workv1.AnnotationCompleteManifests]
+	if user == "" && complete == "" {
+		return intent{}
+	}
+	return digest([]string{user, complete})
+}
+
+// remind writes the seal to the AppliedManifestWork, so that an agent that
+// starts anew knows without a request that the work is applied. Without it the
+// work is applied again, which changes nothing.
+func (c *Controller) remind(ctx context.Context, applied *workv1.AppliedManifestWork, r *record) {
+	value := seal(r.each(applied))
+	if applied.Annotations[workv1.AnnotationAppliedDigest] == value {
+		return
+	}
+	if _, err := c.c.Applied.Annotate(ctx, applied, workv1.AnnotationAppliedDigest, value); err != nil {
+		logr.FromContextOrDiscard(ctx).V(1).Info("The digest of what is applied was not noted", "work", applied.Spec.ManifestWorkName, "error", err.Error())
+	}
+}
+
+// watchWait is how long a work that may be applied already waits for the
+// watches of its objects, and watchCheck how often it looks whether they are
+// there; their first list wakes it sooner.
+const watchWait, watchCheck = 10 * time.Second, time.Second
+
+// restore remembers a work that an earlier process of the agent applied. It
+// makes no request: manifests and objects are compared with the seal. False
+// means that watches have not shown the objects yet.
+func (c *Controller) restore(s *State, r *record) bool {
+	if !restorable(s, r) {
+		return true
+	}
+	c.c.Watcher.Track(s.Applied.Name, Recorded(s.Applied))
+	order := make(map[apply.ID]int, len(s.Manifests))
+	for i := range s.Manifests {
+		m := &s.Manifests[i]
+		if m.Err != nil || m.MapErr != nil || m.Refusal != nil || m.Rival != "" {
+			return true
+		}
+		order[apply.IDOf(m.Mapping.Resource, m.Object.GetNamespace(), m.Object.GetName())] = i
+	}
+	items := make([]Item, 0, len(s.Manifests))
+	views := make([]view, 0, len(s.Manifests))
+	for _, recorded := range s.Applied.Status.AppliedResources {
+		i, declared := order[apply.RecordedID(recorded)]
+		if !declared {
+			return true
+		}
+		m := &s.Manifests[i]
+		item := plain(recorded, m.Options, intentOf(*m), apply.Seen{}, time.Time{})
+		shown := c.view(item)
+		switch {
+		case shown.sight == drift.Unknown && s.Now.Sub(r.began) < watchWait:
+			return false
+		case shown.sight != drift.Present, strays(m.Options, s.Applied.UID, shown.seen):
+			return true
+		}
+		item.Result.Seen = shown.seen
+		items, views = append(items, item), append(views, shown)
+	}
+	if seal(slices.Values(items)) != s.Applied.Annotations[workv1.AnnotationAppliedDigest] {
+		return true
+	}
+	for k := range items {
+		m := &s.Manifests[order[items[k].ID]]
+		m.Before, m.Shown = &items[k], views[k]
+	}
+	return true
+}
+
+// strays tells whether an object is owned otherwise than its options want, or on
+// its way out. The seal does not tell it: no field manager of ours holds that.
+func strays(o apply.Options, work types.UID, seen apply.Seen) bool {
+	return writesOwner(o) && (seen.Deleting || seen.OwnedBy(work) != o.Owned)
+}
+
+// restorable tells whether an earlier process may have applied the work.
+func restorable(s *State, r *record) bool {
+	return r.generation == 0 && s.Adopted && s.Applied.DeletionTimestamp == nil && s.Work.Spec.Executor == nil &&
+		s.Applied.Annotations[workv1.AnnotationAppliedDigest] != "" &&
+		len(s.Applied.Status.AppliedResources) == len(s.Manifests)
+}
+
+// Recorded are the objects that stand in the record of a work.
+func Recorded(applied *workv1.AppliedManifestWork) []drift.Object {
+	out := make([]drift.Object, 0, len(applied.Status.AppliedResources))
+	for _, r := range applied.Status.AppliedResources {
+		out = append(out, drift.Object{Resource: apply.Resource(r), Namespace: r.Namespace, Name: r.Name, Marked: true})
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+)
+
+// lateEvery is when condition rules are evaluated that a pass put off because
+// those of the work took too long together.
+const lateEvery = time.Minute
+
+// turns is the order in which tasks have their turn: that of their ranks, and
+// among equals those whose rules wait longest first. What is read for its rules
+// alone and waits has no rank: it comes before all, or rules that others use up
+// what a pass may cost for would never be evaluated.
+func turns(tasks []Task) []int {
+	order := make([]int, len(tasks))
+	rank := func(t *Task) int {
+		if t.Read && !t.Look && !t.Reading.late.IsZero() {
+			return -1
+		}
+		return t.Rank
+	}
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := &tasks[a], &tasks[b]
+		if by := cmp.Compare(rank(x), rank(y)); by != 0 || x.Reading.late.Equal(y.Reading.late) {
+			return by
+		}
+		switch {
+		case x.Reading.late.IsZero():
+			return 1
+		case y.Reading.late.IsZero():
+			return -1
+		}
+		return x.Reading.late.Compare(y.Reading.late)
+	})
+	return order
+}
+
+// former are the verdicts that hold on while the rules of a manifest wait: those
+// over the same content, of an earlier pass or, for an agent that starts anew, of
+// the status at this generation.
+func (p *pass) former(t *Task) []status.RuleVerdict {
+	switch {
+	case len(t.Rules.Conditions) == 0:
+	case t.Reading.judged == t.Intent:
+		return t.Outcome.Rules
+	case t.Reading.judged == intent{}:
+		if entry := appliedEntry(p.state, t); entry != nil {
+			return told(t.Rules.Conditions, entry.Conditions)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+)
+
+// dearTasks are manifests whose rules use up what a pass may cost after a few of
+// them, and a live object for all.
+func dearTasks(n int) ([]Task, *unstructured.Unstructured) {
+	live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"text": strings.Repeat("a", 1<<18)}}}
+	live.SetResourceVersion("1")
+	dear := workv1.ConditionRule{Condition: "Dear", Type: workv1.ConditionRuleTypeCEL,
+		CELExpressions: slices.Repeat([]string{"!object.data.text.contains('" + strings.Repeat("b", 200) + "')"}, 40)}
+	tasks := make([]Task, n)
+	for i := range tasks {
+		tasks[i].Read, tasks[i].Rules = true, apply.Rules{Conditions: []workv1.ConditionRule{dear}}
+		tasks[i].Reading.asked, tasks[i].Intent = askedOf(tasks[i].Rules), intent{1}
+	}
+	return tasks, live
+}
+
+// Objects that change all the time have rules that cost too much together. Each of
+// them is judged again and again all the same, and what was found of it stays
+// until it is.
+func TestRulesThatWaitedLongestComeFirst(t *testing.T) {
+	t.Parallel()
+	tasks, live := dearTasks(20)
+	clk := clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))
+	evaluator := rules.New()
+	since := make([]int, len(tasks))
+	for round := range 12 {
+		p := &pass{Controller: New(Config{Clock: clk}), plan: Plan{Tasks: tasks}, rules: evaluator.Round(clk), state: State{Work: &workv1.ManifestWork{}}}
+		judged := 0
+		for _, i := range turns(tasks) {
+			known := tasks[i].Reading.judged == tasks[i].Intent
+			p.judge(t.Context(), &tasks[i], live)
+			switch {
+			case tasks[i].Reading.late.IsZero():
+				judged++
+				since[i] = round
+			case known:
+				require.NotEqual(t, metav1.ConditionUnknown, tasks[i].Outcome.Rules[0].Status, "what is known is forgotten while it waits")
+			default:
+				require.Equal(t, metav1.ConditionUnknown, tasks[i].Outcome.Rules[0].Status)
+			}
+		}
+		require.Positive(t, judged)
+		require.Less(t, judged, len(tasks), "the test needs rules that cost more than a pass may")
+		clk.Step(time.Minute)
+	}
+	require.GreaterOrEqual(t, slices.Min(since), 6, "one was not judged for six passes: %v", since)
+}
+
+// What is kept while a rule waits is about the same content; an edit that was
+// applied is not complete because what was there before it was.
+func TestAVerdictIsKeptForTheSameContentOnly(t *testing.T) {
+	t.Parallel()
+	tasks, live := dearTasks(1)
+	clk := clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))
+	used := func() *rules.Round {
+		r := rules.New().Round(clk)
+		for {
+			if _, late := r.Evaluate(t.Context(), tasks[0].Rules.Conditions, live, nil); late {
+				return r
+			}
+		}
+	}
+	before := []status.RuleVerdict{{Condition: "Dear", Verdict: status.Verdict{Status: metav1.ConditionTrue, Reason: workv1.ReasonConditionRuleEvaluated, Message: "told before"}}}
+	told := metav1.Condition{Type: "Dear", Status: metav1.ConditionTrue, Reason: workv1.ReasonConditionRuleEvaluated, Message: "told by an earlier agent", ObservedGeneration: 2}
+	applied := metav1.Condition{Type: workv1.ConditionApplied, Status: metav1.ConditionTrue, ObservedGeneration: 2}
+	for name, tc := range map[string]struct {
+		judged     intent
+		generation int64
+		want       string
+	}{
+		"the same content":                   {intent{1}, 2, "told before"},
+		"other content":                      {intent{2}, 2, "not evaluated yet"},
+		"an agent that starts anew":          {intent{}, 2, "told by an earlier agent"},
+		"an agent that starts anew, an edit": {intent{}, 3, "not evaluated yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			task := tasks[0]
+			task.Meta = workv1.ManifestResourceMeta{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "one"}
+			task.Reading.judged, task.Outcome.Rules = tc.judged, before
+			work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Generation: tc.generation}}
+			work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{ResourceMeta: task.Meta, Conditions: []metav1.Condition{applied, told}}}
+			p := &pass{Controller: New(Config{Clock: clk}), plan: Plan{Tasks: []Task{task}}, rules: used(), state: State{Work: work}}
+			p.judge(t.Context(), &task, live)
+			require.True(t, strings.HasPrefix(task.Outcome.Rules[0].Message, tc.want), fmt.Sprint(task.Outcome.Rules))
+			require.Equal(t, clk.Now(), task.Reading.late)
+		})
+	}
+}
+
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	at := func(minutes int) reading { return reading{late: time.Unix(int64(minutes)*60, 0)} }
+	tasks := []Task{
+		{Rank: 5, Look: true},
+		{Rank: 0, Read: true},
+		{Rank: 5, Look: true, Item: Item{Reading: at(2)}},
+		{Rank: 1000, Read: true, Item: Item{Reading: at(3)}},
+		{Rank: 5, Read: true, Item: Item{Reading: at(1)}},
+		{Rank: 5, Look: true, Read: true, Item: Item{Reading: at(1)}},
+		{Rank: 0, Look: true},
+	}
+	require.Equal(t, []int{4, 3, 1, 6, 5, 2, 0}, turns(tasks), "writes keep to their ranks, reads for rules that wait come before them")
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+const (
+	// reasonPruneFailed is that of the Event about objects that cannot be removed.
+	reasonPruneFailed = "PruneFailed"
+	// leftoverBegin begins what the condition Applied says of them.
+	leftoverBegin = "; objects that the work no longer declares could not be removed: "
+)
+
+// prune finds the recorded objects that are declared no more. An object whose
+// manifest cannot be resolved at the moment stays. So does everything when the
+// work declares nothing at all: admission refuses such a work, so it is damage
+// and no wish, and who wants all objects gone deletes the work.
+func (p *Plan) prune(s State, declared map[apply.ID]bool) {
+	if s.Applied == nil {
+		return
+	}
+	seen := map[apply.ID]bool{}
+	for _, recorded := range slices.Concat(s.Owed, s.Applied.Status.AppliedResources) {
+		id := apply.RecordedID(recorded)
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if declared[id] || unresolved(s.Manifests, id) {
+			continue
+		}
+		if rest := lookEvery - s.Now.Sub(s.Removed); rest > 0 {
+			p.Pending = append(p.Pending, recorded)
+			p.later(rest)
+			continue
+		}
+		p.Remove = append(p.Remove, apply.Removal{
+			Recorded: recorded, Owner: apply.OwnerOf(s.Applied), Keep: !apply.Owned(s.Work.Spec.DeleteOption, id),
+		})
+	}
+}
+
+// unresolved tells whether a manifest that could not be resolved may be about
+// the object. Where there are no manifests, that holds for every object.
+func unresolved(manifests []Manifest, id apply.ID) bool {
+	return len(manifests) == 0 || slices.ContainsFunc(manifests, func(m Manifest) bool {
+		return (m.Err != nil || m.MapErr != nil) && m.Head.Group == id.Group && m.Head.Name == id.Name &&
+			(m.Head.Namespace == id.Namespace || id.Namespace == "")
+	})
+}
+
+// remove deletes what the work declares no more, last rank first.
+func (p *pass) remove(ctx context.Context) error {
+	if len(p.plan.Remove) == 0 {
+		return nil
+	}
+	p.record.removed = p.c.Clock.Now()
+	p.pending = p.plan.Pending
+	removals := slices.Clone(p.plan.Remove)
+	slices.SortStableFunc(removals, func(a, b apply.Removal) int {
+		return manifest.RankResource(b.Recorded.Resource) - manifest.RankResource(a.Recorded.Resource)
+	})
+	var errs []error
+	for _, r := range removals {
+		pending, err := p.applier.Remove(ctx, r)
+		if pending {
+			p.pending = append(p.pending, r.Recorded)
+		}
+		if err != nil {
+			errs = append(errs, errors.New(apply.Message(err, r.Recorded.Group == "" && r.Recorded.Resource == "secrets")))
+		}
+	}
+	if len(errs) > 0 {
+		p.leftover = errs[0].Error()
+		if more := len(errs) - 1; more > 0 {
+			p.leftover += fmt.Sprintf("; and %d more", more)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sayLeftover puts into the work's condition Applied what could not be removed,
+// or that nothing is removed because the work is empty.
+func (p *pass) sayLeftover(next *workv1.ManifestWorkStatus) {
+	if p.applied == nil {
+		return // nothing was ever recorded
+	}
+	generation, now := p.state.Work.Generation, p.c.Clock.Now()
+	if kept := len(p.applied.Status.AppliedResources); len(p.state.Manifests) == 0 && kept > 0 {
+		reconcile.SetCondition(&next.Conditions, metav1.Condition{
+			Type: workv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: workv1.ReasonAppliedManifestWorkFailed, ObservedGeneration: generation,
+			Message: fmt.Sprintf("%s: it declares no manifests any more, so that its %d objects are kept; delete the work to remove them, or declare them again", workv1.MessageWorkFailed, kept),
+		}, now)
+		return
+	}
+	c := apimeta.FindStatusCondition(next.Conditions, workv1.ConditionApplied)
+	if c == nil {
+		return
+	}
+	// Removals that this pass put off have failed as they did before.
+	message := p.leftover
+	if message == "" && len(p.plan.Pending) > 0 {
+		was := apimeta.FindStatusCondition(p.work.Status.Conditions, workv1.ConditionApplied)
+		if was != nil {
+			_, message, _ = strings.Cut(was.Message, leftoverBegin)
+		}
+	}
+	if message == "" {
+		return
+	}
+	said := *c
+	said.Message += leftoverBegin + message
+	reconcile.SetCondition(&next.Conditions, said, now)
+}
+
+// announceLeftover sends an Event when objects cannot be removed, once for each
+// cause.
+func (p *pass) announceLeftover(ctx context.Context, before workv1.ManifestWorkStatus) {
+	was := apimeta.FindStatusCondition(before.Conditions, workv1.ConditionApplied)
+	if p.leftover == "" || (was != nil && strings.HasSuffix(was.Message, leftoverBegin+p.leftover)) {
+		return
+	}
+	p.c.Event(ctx, p.work, reconcile.Event{
+		Type: "Warning", Reason: reasonPruneFailed, Action: "Prune",
+		Message: strings.TrimPrefix(leftoverBegin, "; ") + p.leftover,
+	})
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// unrecordable tells why no AppliedManifestWork can stand for a work of that
+// name; nil for every name that admission of our hub lets through.
+func unrecordable(work string, identity ledger.Identity) error {
+	most := validation.DNS1123SubdomainMaxLength - len(identity.Name(""))
+	if len(work) <= most {
+		return nil
+	}
+	return fmt.Errorf("metadata.name: has %d characters, more than the %d that leave room for the hash of the hub's address; "+
+		"create the work again under a shorter name", len(work), most)
+}
+
+// refuse says of each manifest why the work is not applied. Nothing is written
+// to the cluster, and the work is not held: what was never recorded needs no end.
+func (c *Controller) refuse(ctx context.Context, work *workv1.ManifestWork, r *record, fault error) error {
+	p := &pass{Controller: c, record: r, work: work, state: State{Work: work}}
+	for ordinal := range work.Spec.Workload.Manifests {
+		task := Task{}
+		task.Meta = head(work.Spec.Workload.Manifests[ordinal].Raw)
+		task.Meta.Ordinal = int32(ordinal) //nolint:gosec // bounded by the size of a work
+		task.Outcome = status.Outcome{Applied: status.Failed(fault.Error()), Available: status.Unnamed(), Feedback: status.NoFeedback()}
+		p.plan.Tasks = append(p.plan.Tasks, task)
+	}
+	return p.report(ctx)
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package executor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// RetryEvery is after what time an object that was denied is tried again, if
+// rights were not seen to change before.
+const RetryEvery = time.Minute
+
+// groupRBAC is the API group of roles and bindings.
+const groupRBAC = "rbac.authorization.k8s.io"
+
+// DeniedError says that the executor may not do what the work wants. It is no
+// failure of the agent: it heals when rights are granted.
+type DeniedError struct {
+	account Account
+	object  Object
+	// missing are the verbs that the executor lacks; none if the API server
+	// refused what the reviews allowed.
+	missing []string
+	// escalates is set when the object would grant rights that the executor does
+	// not have.
+	escalates bool
+}
+
+// Error is the contract's text and what to do about it (work.md section 10).
+func (e *DeniedError) Error() string {
+	cause := ""
+	if e.escalates {
+		cause = ", error: permission escalation"
+	}
+	o := e.object
+	return fmt.Sprintf("not allowed to apply the resource %s %s, %s %s%s, will try again in %s; %s",
+		o.Resource.Group, o.Resource.Resource, o.Namespace, o.Name, cause, RetryEvery, e.hint())
+}
+
+func (e *DeniedError) hint() string {
+	switch {
+	case e.escalates:
+		return fmt.Sprintf("ServiceAccount %s may grant only rights that it has itself; give it those rights, or the verb escalate on roles and bind on what bindings refer to", e.account)
+	case len(e.missing) == 0:
+		return fmt.Sprintf("the API server refused ServiceAccount %s although it has the rights; look at its authorizers", e.account)
+	}
+	return fmt.Sprintf("ServiceAccount %s lacks %s; grant it on the managed cluster: %s", e.account, strings.Join(e.missing, ", "), e.grant())
+}
+
+// grant is what gives the missing verbs.
+func (e *DeniedError) grant() string {
+	role := e.account.Name + "-" + e.object.Resource.Resource
+	kind, in := "clusterrole", ""
+	if e.object.Namespace != "" {
+		kind, in = "role", " -n "+e.object.Namespace
+	}
+	return fmt.Sprintf("kubectl create %s %s --verb=%s --resource=%s%s && kubectl create %sbinding %s --%s=%s --serviceaccount=%s:%s%s",
+		kind, role, strings.Join(e.missing, ","), e.object.Resource.GroupResource(), in,
+		kind, role, kind, role, e.account.Namespace, e.account.Name, in)
+}
+
+// Refused tells a write that an API server refused because of the executor's
+// rights from other errors, which it returns as they are.
+func Refused(err error, a Account, o Object) error {
+	if a.IsAgent() || !apierrors.IsForbidden(err) {
+		return err
+	}
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "cannot impersonate resource"):
+		// It is the agent that lacks a right.
+		return err
+	case o.grants() && escalates(text):
+		return &DeniedError{account: a, object: o, escalates: true}
+	case strings.Contains(text, `is forbidden: User "`+a.User()+`" `):
+		return &DeniedError{account: a, object: o}
+	}
+	return err
+}
+
+// escalates knows the words by which API servers refuse roles and bindings. Other
+// refusals, by a quota or of a namespace that ends, are about something else.
+func escalates(text string) bool {
+	return strings.Contains(text, "attempting to grant RBAC permissions not currently held") ||
+		strings.Contains(text, "must have cluster-admin privileges to use an aggregationRule")
+}

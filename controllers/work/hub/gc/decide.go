@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gc
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// reasonExpired is the reason of the Event of a deletion.
+const reasonExpired = "TTLExpired"
+
+// maxWait is how long a ManifestWork is left alone at most. Timers stand still
+// while a machine sleeps, and the clock may be set.
+const maxWait = 24 * time.Hour
+
+// maxTTL is the longest time to live that can be counted, in seconds: 292 years.
+const maxTTL = math.MaxInt64 / int64(time.Second)
+
+var worksResource = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
+
+// Finished is what is remembered of a ManifestWork that is complete and has a
+// time to live.
+type Finished struct {
+	// UID and Version are those of the object that was judged.
+	UID     types.UID
+	Version string
+	// Since is when it became Complete.
+	Since time.Time
+	// TTL is how long it stays after that, in seconds; 0 and less is not at all.
+	TTL int64
+}
+
+// State is everything that a decision needs.
+type State struct {
+	// Key names the ManifestWork.
+	Key reconcile.Key
+	// Work is what is remembered of it.
+	Work Finished
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// keep reads a ManifestWork; false leaves out all that are not to be deleted
+// some time as they stand.
+func keep(u *unstructured.Unstructured) (Finished, bool) {
+	// Most have none, and are not decoded.
+	if _, ok, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "deleteOption", "ttlSecondsAfterFinished"); !ok || err != nil || u.GetDeletionTimestamp() != nil {
+		return Finished{}, false
+	}
+	w, err := typed.FromUnstructured[workv1.ManifestWork](u)
+	if err != nil || w.Spec.DeleteOption == nil || w.Spec.DeleteOption.TTLSecondsAfterFinished == nil {
+		return Finished{}, false
+	}
+	c := apimeta.FindStatusCondition(w.Status.Conditions, workv1.ConditionComplete)
+	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != w.Generation {
+		return Finished{}, false
+	}
+	return Finished{UID: w.UID, Version: w.ResourceVersion, Since: c.LastTransitionTime.Time, TTL: *w.Spec.DeleteOption.TTLSecondsAfterFinished}, true
+}
+
+// same tells whether nothing changed that decides when to delete.
+func same(before, now Finished) bool {
+	return before.UID == now.UID && before.Since.Equal(now.Since) && before.TTL == now.TTL
+}
+
+// Decide is pure.
+func Decide(s State) reconcile.Plan {
+	ttl := time.Duration(min(max(s.Work.TTL, 0), maxTTL)) * time.Second
+	// A time to live of nothing is over, also where the clock of the agent that
+	// said Complete is ahead of ours.
+	if left := s.Work.Since.Add(ttl).Sub(s.Now); left > 0 && ttl > 0 {
+		return reconcile.Plan{RequeueAfter: min(left, maxWait)}
+	}
+	return reconcile.Plan{
+		Delete: []reconcile.Target{{
+			Resource: worksResource, Namespace: s.Key.Namespace, Name: s.Key.Name, UID: s.Work.UID, Version: s.Work.Version,
+		}},
+		Events: []reconcile.Event{{
+			Type: corev1.EventTypeNormal, Reason: reasonExpired, Once: true,
+			Message: fmt.Sprintf("Deleted: it is complete since %s, and its ttlSecondsAfterFinished is %d", s.Work.Since.UTC().Format(time.RFC3339), s.Work.TTL),
+		}},
+	}
+}

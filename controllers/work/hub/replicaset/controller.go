@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replicaset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
+)
+
+// Name is the loop's id; the field manager of what it applies follows from it.
+const (
+	Name    = "work.replicaset"
+	manager = "ocm." + Name
+)
+
+const workers = 4
+
+// settle is how long reports of ManifestWorks are gathered before they are
+// summed up: one status write for what many clusters report at once.
+const settle = 500 * time.Millisecond
+
+var worksResource = workv1.GroupVersion.WithResource("manifestworks")
+
+// Config of the loop.
+type Config struct {
+	// Client writes.
+	Client dynamic.Interface
+	// Clock tells the time of conditions and rollouts.
+	Clock clock.PassiveClock
+}
+
+// Controller is the loop. Its keys are replica sets.
+type Controller struct {
+	client   dynamic.Interface
+	reader   client.Reader
+	clock    clock.PassiveClock
+	exec     *reconcile.Executor
+	queue    *reconcile.Queue
+	children *children
+	users    users
+}
+
+// Register adds the loop to m.
+func Register(m *hub.Manager, c Config) {
+	controller := &Controller{client: c.Client, reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), queue: reconcile.NewQueue(Name)}
+	controller.children = newChildren(c.Client, func(set reconcile.Key) { controller.queue.AddAfter(set, settle) })
+	m.AddTask(controller.children.works.Run)
+	hub.Watch(m, &workv1alpha1.ManifestWorkReplicaSet{}, func(old, current *workv1alpha1.ManifestWorkReplicaSet) {
+		controller.users.changed(old, current)
+		if current != nil {
+			controller.queue.Add(client.ObjectKeyFromObject(current))
+		}
+	})
+	selected := func(namespace, placement string) {
+		for _, set := range controller.users.of(reconcile.Key{Namespace: namespace, Name: placement}) {
+			controller.queue.Add(set)
+		}
+	}
+	hub.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
+		if o := either(old, current); old == nil || current == nil {
+			selected(o.Namespace, o.Name)
+		}
+	})
+	hub.Watch(m, &clusterv1beta1.PlacementDecision{}, func(old, current *clusterv1beta1.PlacementDecision) {
+		o := either(old, current)
+		selected(o.Namespace, o.Labels[clusterv1beta1.LabelPlacement])
+	})
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, controller.queue)
+}
+
+// either returns the object as it is, or as it was last.
+func either[T comparable](old, current T) T {
+	var none T
+	if current == none {
+		return old
+	}
+	return current
+}
+
+// Reconcile brings one replica set nearer to what its spec says.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	if err := c.children.works.WaitSynced(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	set := &workv1alpha1.ManifestWorkReplicaSet{}
+	err := c.reader.Get(ctx, key, set)
+	if apierrors.IsNotFound(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("reading manifestworkreplicaset %s: %w", key, err)
+	}
+	return reconcile.Run(ctx, c.exec, set, c.gather, Decide)
+}
+
+// gather reads placements, decisions and ManifestWorks from the cache.
+func (c *Controller) gather(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (State, error) {
+	s := State{Set: set, Now: c.clock.Now()}
+	template, err := hashOf(set.Spec.ManifestWorkTemplate)
+	if err != nil {
+		return s, err
+	}
+	key := client.ObjectKeyFromObject(set)
+	s.Children = c.children.of(key, template)
+	if set.DeletionTimestamp != nil {
+		if len(s.Children) == 0 || set.Spec.CascadeDeletionPolicy != workv1alpha1.CascadeDeletionPolicyForeground {
+			// The set may go now: what was written a moment ago must not outlive it.
+			s.Children, err = c.live(ctx, key)
+		}
+		return s, err
+	}
+	seen := map[string]bool{}
+	for _, ref := range set.Spec.PlacementRefs {
+		if seen[ref.Name] {
+			continue
+		}
+		seen[ref.Name] = true
+		p, err := c.placement(ctx, set.Namespace, ref)
+		if err != nil {
+			return s, err
+		}
+		s.Placements = append(s.Placements, p)
+	}
+	return s, nil
+}
+
+// pageSize of live lists; each work comes with its manifests.
+const pageSize = 100
+
+// live lists the works of a replica set at the API server.
+func (c *Controller) live(ctx context.Context, set reconcile.Key) (out []Child, err error) {
+	if len(validation.IsValidLabelValue(label(set))) > 0 {
+		return nil, nil // no work can be marked as its
+	}
+	options := metav1.ListOptions{LabelSelector: workv1alpha1.LabelManifestWorkReplicaSet + "=" + label(set), Limit: pageSize}
+	for {
+		list, err := c.client.Resource(worksResource).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("listing the manifestworks of %s: %w", set, err)
+		}
+		for i := range list.Items {
+			u := &list.Items[i]
+			out = append(out, Child{Cluster: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), Deleting: u.GetDeletionTimestamp() != nil})
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return out, nil
+		}
+	}
+}
+
+// placement reads one placement with its decisions.
+func (c *Controller) placement(ctx context.Context, namespace string, ref workv1alpha1.LocalPlacementReference) (Placement, error) {
+	p := Placement{Name: ref.Name}
+	err := c.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &clusterv1beta1.Placement{})
+	if apierrors.IsNotFound(err) {
+		return p, nil
+	}
+	if err != nil {
+		return p, fmt.Errorf("reading placement %s: %w", ref.Name, err)
+	}
+	p.Found = true
+	strategy, invalid := rollout.Parse(ref.RolloutStrategy)
+	if invalid != nil {
+		p.Invalid = fmt.Errorf("rolloutStrategy.%w", invalid)
+		return p, nil
+	}
+	p.Strategy = strategy
+	list := &clusterv1beta1.PlacementDecisionList{}
+	own := client.MatchingLabels{clusterv1beta1.LabelPlacement: ref.Name}
+	if err := c.reader.List(ctx, list, client.InNamespace(namespace), own, hub.NotCopied); err != nil {
+		return p, fmt.Errorf("listing the decisions of placement %s: %w", ref.Name, err)
+	}
+	decisions := make([]*clusterv1beta1.PlacementDecision, 0, len(list.Items))
+	for i := range list.Items {
+		decisions = append(decisions, &list.Items[i])
+	}
+	p.Decided = len(decisions) > 0
+	p.Groups, p.Invalid = rollout.Groups(decisions)
+	return p, nil
+}

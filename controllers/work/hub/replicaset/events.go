@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replicaset
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// Reasons of Events, beside those of the condition PlacementVerified.
+const (
+	eventRolledOut = "RolledOut"
+	eventStarted   = "RolloutStarted"
+	eventStopped   = "RolloutStopped"
+)
+
+// stopped ends the message of PlacementRolledOut while a rollout is held up by
+// failures.
+const stopped = "; more failed than maxFailures allows, no further one is started"
+
+// events tell of what changed between two reports of a replica set: whether its
+// placements can be used, and the beginning, the end and the stop of a rollout.
+// How single clusters come along is no Event; there may be thousands.
+func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Event {
+	var out []reconcile.Event
+	for kind, news := range map[string]func(was, is *metav1.Condition) (string, string){
+		workv1alpha1.ConditionPlacementVerified: verifiedNews, workv1alpha1.ConditionPlacementRolledOut: rolloutNews, workv1alpha1.ConditionManifestworkApplied: nameNews,
+	} {
+		was, is := both(before, after, kind)
+		if is == nil {
+			continue
+		}
+		if kind, reason := news(was, is); reason != "" {
+			out = append(out, reconcile.Event{Type: kind, Reason: reason, Message: is.Message})
+		}
+	}
+	slices.SortFunc(out, func(a, b reconcile.Event) int { return strings.Compare(a.Reason, b.Reason) })
+	return out
+}
+
+// verifiedNews is an Event, as type and reason, of PlacementVerified; empty for none.
+func verifiedNews(was, is *metav1.Condition) (kind, reason string) {
+	switch {
+	case was != nil && was.Status == is.Status && was.Reason == is.Reason:
+		return "", ""
+	case is.Status == metav1.ConditionTrue || is.Reason == workv1alpha1.ReasonPlacementDecisionEmpty:
+		return corev1.EventTypeNormal, is.Reason
+	}
+	return corev1.EventTypeWarning, is.Reason
+}
+
+// rolloutNews is one of PlacementRolledOut.
+func rolloutNews(was, is *metav1.Condition) (kind, reason string) {
+	if was == nil {
+		was = &metav1.Condition{}
+	}
+	ended, held := is.Status == metav1.ConditionTrue, strings.HasSuffix(is.Message, stopped)
+	switch {
+	case ended && was.Status != is.Status:
+		return corev1.EventTypeNormal, eventRolledOut
+	case held && !strings.HasSuffix(was.Message, stopped):
+		return corev1.EventTypeWarning, eventStopped
+	case !ended && !held && was.Status == metav1.ConditionTrue:
+		return corev1.EventTypeNormal, eventStarted
+	}
+	return "", ""
+}
+
+// nameNews is one of ManifestworkApplied: that no work can be marked.
+func nameNews(was, is *metav1.Condition) (kind, reason string) {
+	if is.Reason != workv1alpha1.ReasonInvalidManifestWorkName || was != nil && was.Reason == is.Reason {
+		return "", ""
+	}
+	return corev1.EventTypeWarning, is.Reason
+}
+
+func both(before, after *workv1alpha1.ManifestWorkReplicaSet, kind string) (was, is *metav1.Condition) {
+	return apimeta.FindStatusCondition(before.Status.Conditions, kind), apimeta.FindStatusCondition(after.Status.Conditions, kind)
+}

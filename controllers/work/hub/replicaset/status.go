@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replicaset
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// unnamed reports a replica set whose children cannot be marked.
+func unnamed(set *workv1alpha1.ManifestWorkReplicaSet, problem string, now time.Time) {
+	put(set, now, metav1.Condition{
+		Type: workv1alpha1.ConditionManifestworkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonInvalidManifestWorkName,
+		Message: fmt.Sprintf("metadata.name: %s.%s marks the ManifestWorks as a label and cannot be one: %s; use a shorter name", set.Namespace, set.Name, problem),
+	})
+}
+
+// report writes summary and conditions (work.md 13.2).
+func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time) {
+	set.Status.Summary = workv1alpha1.ManifestWorkReplicaSetSummary{}
+	set.Status.PlacementSummary = nil
+	done := 0
+	var missing, invalid, undecided []string
+	for i, p := range d.Placements {
+		switch {
+		case !p.Found:
+			missing = append(missing, p.Name)
+		case p.Invalid != nil:
+			invalid = append(invalid, fmt.Sprintf("%s: %s", p.Name, p.Invalid))
+		case !p.Decided:
+			undecided = append(undecided, p.Name)
+		}
+		one, existing := d.summarize(i)
+		one.Updated = len(d.plans[i].Done)
+		done += one.Updated
+		add(&set.Status.Summary, one)
+		set.Status.PlacementSummary = append(set.Status.PlacementSummary, workv1alpha1.PlacementSummary{
+			Name: p.Name, Summary: one,
+			AvailableDecisionGroups: fmt.Sprintf("%d (%d / %d clusters applied)", len(p.Groups), existing, one.DesiredTotal),
+		})
+	}
+	sum := set.Status.Summary
+	incomplete := len(missing)+len(invalid)+len(undecided) > 0
+	put(set, now, verified(sum.DesiredTotal, missing, invalid, undecided))
+	put(set, now, rolledOut(d, done, sum.DesiredTotal, incomplete))
+	put(set, now, applied(sum))
+}
+
+// summarize counts the children that have the template, and all that exist, of
+// the clusters that a placement has.
+func (d *delivery) summarize(i int) (sum workv1alpha1.ManifestWorkReplicaSetSummary, existing int) {
+	for cluster, by := range d.claims {
+		if by != i {
+			continue
+		}
+		sum.DesiredTotal++
+		c, ok := d.children[cluster]
+		if !ok || c.Deleting {
+			continue
+		}
+		existing++
+		if !c.Current {
+			continue
+		}
+		sum.Total++
+		for kind, count := range map[string]*int{
+			workv1.ConditionApplied: &sum.Applied, workv1.ConditionAvailable: &sum.Available,
+			workv1.ConditionProgressing: &sum.Progressing, workv1.ConditionDegraded: &sum.Degraded,
+		} {
+			if c.is(kind) {
+				*count++
+			}
+		}
+	}
+	return sum, existing
+}
+
+func add(sum *workv1alpha1.ManifestWorkReplicaSetSummary, o workv1alpha1.ManifestWorkReplicaSetSummary) {
+	sum.DesiredTotal += o.DesiredTotal
+	sum.Total += o.Total
+	sum.Applied += o.Applied
+	sum.Available += o.Available
+	sum.Progressing += o.Progressing
+	sum.Degraded += o.Degraded
+	sum.Updated += o.Updated
+}
+
+func verified(desired int, missing, invalid, undecided []string) metav1.Condition {
+	c := metav1.Condition{Type: workv1alpha1.ConditionPlacementVerified, Status: metav1.ConditionFalse}
+	switch {
+	case len(missing) > 0:
+		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionNotFound, "There is no placement "+strings.Join(missing, ", ")+" in this namespace"
+	case len(invalid) > 0:
+		c.Reason, c.Message = workv1alpha1.ReasonNotAsExpected, "Placement "+strings.Join(invalid, "; ")
+	case len(undecided) > 0:
+		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionEmpty, "Placement "+strings.Join(undecided, ", ")+" has no PlacementDecision yet"
+	case desired == 0:
+		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionEmpty, "The placements select no cluster"
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, workv1alpha1.ReasonAsExpected
+		c.Message = fmt.Sprintf("The placements select %d clusters", desired)
+	}
+	return c
+}
+
+func rolledOut(d *delivery, done, desired int, incomplete bool) metav1.Condition {
+	c := metav1.Condition{Type: workv1alpha1.ConditionPlacementRolledOut, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonProgressing}
+	waiting, late := 0, 0
+	breach := false
+	for _, p := range d.plans {
+		waiting, late, breach = waiting+len(p.Waiting), late+len(p.TimedOut), breach || p.Breach
+	}
+	c.Message = fmt.Sprintf("%d of %d clusters succeeded, %d wait for their turn, %d are out of time", done, desired, waiting, late)
+	switch {
+	case breach:
+		c.Message += stopped
+	case done == desired && !incomplete:
+		c.Status, c.Reason = metav1.ConditionTrue, workv1alpha1.ReasonComplete
+	}
+	return c
+}
+
+func applied(sum workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
+	c := metav1.Condition{
+		Type: workv1alpha1.ConditionManifestworkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonNotAsExpected,
+		Message: fmt.Sprintf("Of %d ManifestWorks %d are applied, %d available, %d progressing, %d degraded", sum.Total, sum.Applied, sum.Available, sum.Progressing, sum.Degraded),
+	}
+	switch {
+	case sum.Total == 0 && sum.DesiredTotal == 0:
+		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionEmpty, "No cluster is selected"
+	case sum.Total == 0:
+	case sum.Available == sum.Total && sum.Progressing == 0 && sum.Degraded == 0:
+		c.Status, c.Reason = metav1.ConditionTrue, workv1alpha1.ReasonAsExpected
+	case sum.Progressing > 0 && sum.Degraded == 0:
+		c.Reason = workv1alpha1.ReasonProcessing
+	}
+	return c
+}
+
+// put sets a condition that does not say so already; a new generation alone is
+// worth a write here, since readers wait for it.
+func put(set *workv1alpha1.ManifestWorkReplicaSet, now time.Time, c metav1.Condition) {
+	c.ObservedGeneration = set.Generation
+	have := apimeta.FindStatusCondition(set.Status.Conditions, c.Type)
+	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message && have.ObservedGeneration == c.ObservedGeneration {
+		return
+	}
+	reconcile.SetCondition(&set.Status.Conditions, c, now)
+}

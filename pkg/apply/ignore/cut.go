@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ignore
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// cutMap takes what t selects out of want. owned is what anybody owns at this
+// place of the live object; it shows which parts the API server merges field by
+// field. In those that it takes as one value, and those that nobody owns, the
+// live values are put in place of what is selected.
+func (e *evaluator) cutMap(want map[string]any, live any, t *tree, owned *fieldpath.Set) error {
+	have, _ := live.(map[string]any)
+	if owned.Empty() && len(have) > 0 {
+		graftMap(want, have, t)
+		return nil
+	}
+	for name, sub := range t.names {
+		child, there := want[name]
+		switch {
+		case !there:
+		case sub.covers(child):
+			delete(want, name)
+		default:
+			next, err := e.cut(child, have[name], sub, owned.WithPrefix(fieldpath.FieldNameElement(name)))
+			if err != nil {
+				return err
+			}
+			want[name] = next
+		}
+	}
+	return nil
+}
+
+func (e *evaluator) cut(want, live any, t *tree, owned *fieldpath.Set) (any, error) {
+	switch w := want.(type) {
+	case map[string]any:
+		return w, e.cutMap(w, live, t, owned)
+	case []any:
+		have, _ := live.([]any)
+		if owned.Empty() && len(have) > 0 {
+			return graftList(w, have, t), nil
+		}
+		return e.cutList(w, have, t, owned)
+	}
+	return want, nil
+}
+
+// cutList takes elements out, or fields out of elements. An element that is not
+// on the live object yet is applied whole, unless it is itself selected.
+func (e *evaluator) cutList(want, have []any, t *tree, owned *fieldpath.Set) ([]any, error) {
+	out := make([]any, 0, len(want))
+	for i, child := range want {
+		sub := t.places[i]
+		if sub.covers(child) {
+			continue
+		}
+		if sub != nil {
+			same, err := e.elementOf(owned, child)
+			if err != nil {
+				return nil, err
+			}
+			at, err := e.position(have, same)
+			if err != nil {
+				return nil, err
+			}
+			if at >= 0 {
+				if child, err = e.cut(child, have[at], sub, owned.WithPrefix(*same)); err != nil {
+					return nil, err
+				}
+			}
+		}
+		out = append(out, child)
+	}
+	return out, nil
+}
+
+// graftMap puts the live values in place of those that are selected.
+func graftMap(want, have map[string]any, t *tree) {
+	for name, sub := range t.names {
+		child, there := want[name]
+		if !there {
+			continue
+		}
+		live, lives := have[name]
+		switch {
+		case !lives && sub.covers(child):
+			delete(want, name)
+		case lives:
+			want[name] = graft(child, live, sub)
+		}
+	}
+}
+
+func graft(want, live any, t *tree) any {
+	if t.covers(want) {
+		return runtime.DeepCopyJSONValue(live)
+	}
+	switch w := want.(type) {
+	case map[string]any:
+		if have, ok := live.(map[string]any); ok {
+			graftMap(w, have, t)
+		}
+	case []any:
+		if have, ok := live.([]any); ok {
+			return graftList(w, have, t)
+		}
+	}
+	return want
+}
+
+// graftList is graftMap for a list without keys: elements are the same if they
+// stand at the same place.
+func graftList(want, have []any, t *tree) []any {
+	out := make([]any, 0, len(want))
+	for i, child := range want {
+		sub := t.places[i]
+		switch {
+		case sub == nil:
+			out = append(out, child)
+		case i < len(have):
+			out = append(out, graft(child, have[i], sub))
+		case !sub.covers(child):
+			out = append(out, child)
+		}
+	}
+	return out
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// lateCertificate is the part of a certificate's life that may be left before it
+// is said to be late; it is renewed when a quarter is left.
+const lateCertificate = 0.2
+
+// spoke looks at the agents of a cluster, one area for each.
+func (c *checking) spoke(ctx context.Context) []CheckArea {
+	name := "spoke (" + c.o.Spoke.where() + ")"
+	reached := c.all(ctx, []check{c.reach(codeSpokeReached, c.o.Spoke)})
+	agents, err := typed.List[operatorv1.Klusterlet](ctx, c.o.Spoke.Client, klusterlets, "", metav1.ListOptions{})
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return []CheckArea{{Name: name, Findings: append(reached, unreadable(codeSpokeKlusterlet, explain("listing klusterlets", c.o.Spoke, err)))}}
+	case len(agents) == 0:
+		none := Finding{Code: codeSpokeAgent, Severity: SeverityError, Title: "there is no agent", Fix: "kubectl ocm join <name>" + c.o.Spoke.flag() + " --hub-context <hub>"}
+		return []CheckArea{{Name: name, Findings: append(reached, none)}}
+	}
+	var out []CheckArea
+	for i := range agents {
+		a := &agentCheck{checking: c, k: &agents[i]}
+		found := c.all(ctx, []check{
+			{codeSpokeAgent, a.runs}, {codeSpokeKlusterlet, a.conditions}, {codeSpokeCertificate, a.certificate}, {codeSpokeHub, a.hubAnswers},
+		})
+		area := name
+		if len(agents) > 1 {
+			area = "klusterlet " + a.k.Name + " on " + name
+		}
+		out = append(out, CheckArea{Name: area, Findings: append(reached, found...)})
+		reached = nil
+	}
+	return out
+}
+
+// agentCheck is one klusterlet that is looked at.
+type agentCheck struct {
+	*checking
+	k *operatorv1.Klusterlet
+}
+
+func (a *agentCheck) namespace() string {
+	if a.k.Spec.Namespace != "" {
+		return a.k.Spec.Namespace
+	}
+	return operatorv1.NamespaceAgent
+}
+
+// runs looks at the agent's Deployments. An agent that runs on another cluster
+// has none here.
+func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
+	if strings.Contains(string(a.k.Spec.DeployOption.Mode), "Hosted") {
+		return good("the agent runs on its hosting cluster"), nil
+	}
+	list, err := typed.List[appsv1.Deployment](ctx, a.o.Spoke.Client, deployments, a.namespace(), metav1.ListOptions{})
+	if err != nil {
+		return nil, explain("listing deployments of "+a.namespace(), a.o.Spoke, err)
+	}
+	var out []Finding
+	for i := range list {
+		d := &list[i]
+		if !strings.HasPrefix(d.Name, a.k.Name+"-") {
+			continue
+		}
+		ok, ready := rolledOut(d)
+		f := Finding{Severity: SeverityOK, Title: d.Name + " " + ready}
+		if !ok {
+			f.Severity, f.Fix = SeverityError, fmt.Sprintf("kubectl -n %s describe deployment/%s%s", d.Namespace, d.Name, a.o.Spoke.flag())
+			if b := podBlocker(ctx, a.o.Spoke, d.Namespace, d.Name); b != nil {
+				f.Cause = b.cause
+			}
+		}
+		out = append(out, f)
+	}
+	if out == nil {
+		out = []Finding{{Severity: SeverityError, Title: "the agent has no deployment in " + a.namespace(), Fix: "kubectl ocm join " + a.k.Spec.ClusterName + a.o.Spoke.flag() + " --hub-context <hub>"}}
+	}
+	return out, nil
+}
+
+// conditions tells which condition of the klusterlet is not as it should be.
+func (a *agentCheck) conditions(context.Context) ([]Finding, error) {
+	var out []Finding
+	for _, condition := range a.k.Status.Conditions {
+		bad := metav1.ConditionFalse
+		if strings.HasSuffix(condition.Type, "Degraded") {
+			bad = metav1.ConditionTrue
+		}
+		if condition.Status == bad {
+			b := blockedBy(&condition, "")
+			out = append(out, Finding{Severity: SeverityError, Title: "the agent is not well", Cause: b.cause + ", for " + duration.HumanDuration(a.run.now().Sub(b.since)),
+				Fix: "kubectl get klusterlet " + a.k.Name + " -o yaml" + a.o.Spoke.flag()})
+		}
+	}
+	switch {
+	case out != nil:
+		return out, nil
+	case apimeta.FindStatusCondition(a.k.Status.Conditions, operatorv1.ConditionApplied) == nil:
+		return []Finding{{Severity: SeverityError, Title: "the agent has not looked at klusterlet/" + a.k.Name}}, nil
+	}
+	return good("klusterlet/%s of cluster %s is well", a.k.Name, a.k.Spec.ClusterName), nil
+}
+
+// access reads the agent's own access to the hub; nil while there is none.
+func (a *agentCheck) access(ctx context.Context) (*corev1.Secret, error) {
+	s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, secrets, a.namespace(), operatorv1.SecretHubKubeconfig)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return s, explain("reading secret "+a.namespace()+"/"+operatorv1.SecretHubKubeconfig, a.o.Spoke, err)
+}
+
+func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
+	s, err := a.access(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil || len(s.Data["tls.crt"]) == 0 {
+		return []Finding{{Severity: SeverityWarning, Title: "the agent has no certificate yet", Cause: "the hub has not accepted it, or its request waits", Fix: "kubectl ocm accept " + a.k.Spec.ClusterName + " --context <hub>"}}, nil
+	}
+	block, _ := pem.Decode(s.Data["tls.crt"])
+	if block == nil {
+		return []Finding{{Severity: SeverityError, Title: "the agent's certificate cannot be read", Fix: "the agent asks for another: kubectl -n " + a.namespace() + " delete secret " + s.Name + a.o.Spoke.flag()}}, nil
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, failed("reading the agent's certificate", err, "")
+	}
+	return a.life(cert), nil
+}
+
+// life judges what is left of a certificate.
+func (a *agentCheck) life(cert *x509.Certificate) []Finding {
+	left := cert.NotAfter.Sub(a.run.now())
+	title := fmt.Sprintf("certificate of %s, good for %s", cert.Subject.CommonName, duration.HumanDuration(left))
+	switch {
+	case left <= 0:
+		return []Finding{{Severity: SeverityError, Title: "the agent's certificate ran out " + duration.HumanDuration(-left) + " ago", Cause: "it asks for another, which somebody has to accept",
+			Fix: "kubectl ocm accept " + a.k.Spec.ClusterName + " --context <hub>"}}
+	case float64(left) < lateCertificate*float64(cert.NotAfter.Sub(cert.NotBefore)):
+		return []Finding{{Severity: SeverityWarning, Title: title, Cause: "it should have been renewed when a quarter of its life was left, at " + cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4).UTC().Format(time.RFC3339)}}
+	}
+	return good("%s", title)
+}
+
+// hubAnswers asks the hub at the agent's address and by the agent's CA, from here.
+func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
+	s, err := a.access(ctx)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	config, err := kubeconfig.ParseSecret(s.Data)
+	if err != nil {
+		return nil, failed("reading the agent's kubeconfig", err, "kubectl -n "+a.namespace()+" delete secret "+s.Name+a.o.Spoke.flag())
+	}
+	if _, err := rootAs(ctx, config.Server, config.TLSServerName, config.CAData, config.ProxyURL); err != nil {
+		return []Finding{{Severity: SeverityWarning, Title: "the hub at " + config.Server + " does not answer to this machine as the agent expects", Cause: oneLine(err.Error()),
+			Fix: "if the hub has moved: kubectl ocm join " + a.k.Spec.ClusterName + a.o.Spoke.flag() + " --hub-context <hub>"}}, nil
+	}
+	return good("the hub answers at %s", config.Server), nil
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+)
+
+// goes is what a cluster has on the hub, in the order in which it goes, with the
+// finalizers that nobody takes off any more when the agent is dead: the agent's
+// own, and those of add-ons whose end the agent would have to report. Other
+// finalizers belong to programs that may well be alive.
+var goes = []struct {
+	resource   schema.GroupVersionResource
+	finalizers []string
+}{
+	{clusterAddOns, []string{addonv1alpha1.FinalizerPreDelete, addonv1alpha1.FinalizerHostingPreDelete, addonv1alpha1.FinalizerHostingManifests}},
+	{manifestWorks, []string{workv1.FinalizerManifestWork}},
+}
+
+// releaseWorks takes the agent's finalizer off the works of the cluster, so that
+// it does not remove what they have applied.
+func (u *unjoin) releaseWorks(ctx context.Context) error {
+	for i := range u.works {
+		if err := dropFinalizer(ctx, u.Hub, manifestWorks, &u.works[i], workv1.FinalizerManifestWork); err != nil {
+			return explain("releasing manifestwork "+u.Name+"/"+u.works[i].GetName(), u.Hub, err)
+		}
+	}
+	return nil
+}
+
+// releaseAll does what a dead agent cannot do any more: add-ons go first, then
+// works, of each those with the lowest cleanup priority, and the next only when
+// these are gone.
+func (u *unjoin) releaseAll(ctx context.Context) error {
+	for _, kind := range goes {
+		for {
+			items, err := listAll(ctx, u.Hub, query{resource: kind.resource, namespace: u.Name})
+			if err != nil {
+				return explain("listing "+kind.resource.Resource+" of "+u.Name, u.Hub, err)
+			}
+			if len(items) == 0 {
+				break
+			}
+			if err := u.releaseNext(ctx, kind.resource, items, kind.finalizers); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// releaseNext releases the objects of the lowest priority and waits until they
+// are gone.
+func (u *unjoin) releaseNext(ctx context.Context, resource schema.GroupVersionResource, items []unstructured.Unstructured, finalizers []string) error {
+	lowest := slices.MinFunc(items, func(a, b unstructured.Unstructured) int { return cmp.Compare(priority(a), priority(b)) })
+	next := map[string]bool{}
+	for i := range items {
+		item := &items[i]
+		if priority(*item) != priority(lowest) {
+			continue
+		}
+		next[string(item.GetUID())] = true
+		u.detail("releasing " + describe(item))
+		if err := dropFinalizer(ctx, u.Hub, resource, item, finalizers...); err != nil {
+			return explain("releasing "+describe(item), u.Hub, err)
+		}
+	}
+	var left []string
+	q := await.Query{Client: u.Hub.Client, Resource: resource, Namespace: u.Name, Clock: u.common.Clock}
+	err := await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		left = nil
+		for _, item := range items {
+			if next[string(item.GetUID())] {
+				left = append(left, held(item))
+			}
+		}
+		if len(left) > 0 {
+			u.detail("waiting for " + listed(left))
+		}
+		return len(left) == 0, nil
+	})
+	return u.timedOut(ctx, err, "what "+u.Name+" has on the hub to be gone", func(context.Context) *blocker {
+		return &blocker{cause: "finalizers of somebody else hold " + listed(left),
+			fix: "end what holds it, or take the finalizers off by kubectl edit; then run the same command again"}
+	})
+}
+
+// priority is the cleanup priority of an object (registration.md 5.5).
+func priority(u unstructured.Unstructured) int {
+	n, err := strconv.Atoi(u.GetAnnotations()[clusterv1.AnnotationCleanupPriority])
+	if err != nil || n < 0 || n > 100 {
+		return 0
+	}
+	return n
+}
+
+// holders names what of the cluster is left on the hub, and what holds it.
+func (u *unjoin) holders(ctx context.Context) string {
+	var out []string
+	for _, kind := range goes {
+		items, err := listAll(ctx, u.Hub, query{resource: kind.resource, namespace: u.Name})
+		if err != nil {
+			continue // this is the diagnosis: what can be told is told
+		}
+		for i := range items {
+			if items[i].GetDeletionTimestamp() != nil {
+				out = append(out, held(&items[i]))
+			}
+		}
+	}
+	return listed(out)
+}
+
+// held names an object and its finalizers.
+func held(u *unstructured.Unstructured) string {
+	if len(u.GetFinalizers()) == 0 {
+		return describe(u)
+	}
+	return describe(u) + " (" + strings.Join(u.GetFinalizers(), ", ") + ")"
+}
+
+// listedAtMost bounds how many names a message holds.
+const listedAtMost = 8
+
+// listed writes names, not too many.
+func listed(names []string) string {
+	if len(names) > listedAtMost {
+		return strings.Join(names[:listedAtMost], ", ") + fmt.Sprintf(" and %d more", len(names)-listedAtMost)
+	}
+	return strings.Join(names, ", ")
+}
+
+// removeNamespace deletes the namespace of a cluster on the hub, if it is ours
+// and holds nothing of anybody else's; else it tells what it holds.
+func (u *unjoin) removeNamespace(ctx context.Context) error {
+	ns, err := u.Hub.Client.Resource(namespaces).Get(ctx, u.Name, getOptions)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return explain("reading namespace "+u.Name, u.Hub, err)
+	}
+	if ns.GetLabels()[clusterv1.LabelClusterName] != u.Name {
+		u.remark("namespace "+u.Name, "stays: it was not made for the cluster")
+		return nil
+	}
+	foreign, err := u.foreignObjects(ctx)
+	if err != nil {
+		u.remark("namespace "+u.Name, "stays, because it cannot be told what it holds: "+oneLine(err.Error()))
+		return nil
+	}
+	if len(foreign) > 0 {
+		u.remark("namespace "+u.Name, "stays: it holds "+listed(foreign))
+		return nil
+	}
+	if err := remove(ctx, u.Hub, ns); err != nil {
+		return explain("deleting namespace "+u.Name, u.Hub, err)
+	}
+	u.result.Items = append(u.result.Items, Change{Object: reference(ns), Action: Deleted})
+	u.detail("waiting for namespace " + u.Name + " to go")
+	q := await.Query{Client: u.Hub.Client, Resource: namespaces, Name: u.Name, Clock: u.common.Clock}
+	err = await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		return len(items) == 0 || items[0].GetUID() != ns.GetUID(), nil
+	})
+	return u.timedOut(ctx, err, "namespace "+u.Name+" to be gone", func(context.Context) *blocker { return nil })
+}
+
+// foreignObjects names what the cluster's namespace holds, of any kind, beside
+// our objects and those that Kubernetes puts into every namespace.
+func (u *unjoin) foreignObjects(ctx context.Context) ([]string, error) {
+	kinds, err := u.Hub.namespaced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, resource := range kinds {
+		if resource.Resource == "events" {
+			continue
+		}
+		items, err := listAll(ctx, u.Hub, query{resource: resource, namespace: u.Name})
+		if apierrors.IsMethodNotSupported(err) {
+			continue
+		}
+		if err != nil {
+			return nil, explain("listing "+resource.Resource+" of namespace "+u.Name, u.Hub, err)
+		}
+		for i := range items {
+			item := &items[i]
+			ours := item.GetLabels()[clusterv1.LabelClusterName] == u.Name || item.GetDeletionTimestamp() != nil
+			standard := (item.GetKind() == "ConfigMap" && item.GetName() == "kube-root-ca.crt") || (item.GetKind() == "ServiceAccount" && item.GetName() == "default")
+			if !ours && !standard {
+				out = append(out, objectName(item))
+			}
+		}
+	}
+	return out, nil
+}

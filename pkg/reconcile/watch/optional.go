@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+var definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Optional is a Collection of custom resources whose definition somebody else
+// may bring, take away and bring again. While there is no definition it is
+// empty, and nothing asks for its objects: the definition itself is watched, by
+// name. Its methods are safe for concurrent use.
+type Optional[T any] struct {
+	o Options[T]
+	// definition holds which definition is served, empty while it is not.
+	definition *Collection[types.UID]
+	onChange   []func()
+	// wake has room for one: that the definition came, changed or went.
+	wake chan struct{}
+
+	mu      sync.Mutex
+	current *Collection[T]
+}
+
+// NewOptional makes an Optional of the resource in o; it is not known before
+// Run.
+func NewOptional[T any](o Options[T]) *Optional[T] {
+	p := &Optional[T]{o: o, wake: make(chan struct{}, 1)}
+	p.definition = New(Options[types.UID]{
+		Client: o.Client, Resource: definitionsResource, Log: o.Log,
+		FieldSelector: "metadata.name=" + o.Resource.GroupResource().String(),
+		Keep: func(u *unstructured.Unstructured) (types.UID, bool) {
+			if !serves(u, o.Resource.Version) {
+				return "", true
+			}
+			return u.GetUID(), true
+		},
+		Same: func(before, now types.UID) bool { return before == now },
+	})
+	p.definition.OnChange(func(reconcile.Key) { p.nudge() })
+	p.definition.OnOutcome(func(error) { p.nudge() })
+	return p
+}
+
+// serves tells whether the API server serves the version of a definition.
+func serves(definition *unstructured.Unstructured, version string) bool {
+	if definition.GetDeletionTimestamp() != nil {
+		return false
+	}
+	return holds(definition, "status", "conditions", func(c map[string]any) bool { return c["type"] == "Established" && c["status"] == "True" }) &&
+		holds(definition, "spec", "versions", func(v map[string]any) bool { return v["name"] == version && v["served"] == true })
+}
+
+// holds tells whether a list of the object has an item like that.
+func holds(u *unstructured.Unstructured, part, list string, like func(map[string]any) bool) bool {
+	items, _, _ := unstructured.NestedSlice(u.Object, part, list)
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok && like(m) {
+			return true
+		}
+	}
+	return false
+}
+
+// OnChange registers a function that is called when what List returns may have
+// changed. It must be called before Run and the function must not block.
+func (p *Optional[T]) OnChange(f func()) { p.onChange = append(p.onChange, f) }
+
+// List returns all objects, in no order; known is false while it is open which
+// ones there are. Where the definition must not be read there are none.
+func (p *Optional[T]) List() (items []T, known bool) {
+	p.mu.Lock()
+	current := p.current
+	p.mu.Unlock()
+	if current == nil {
+		return nil, closed(p.definition.Synced()) && p.served() == "" || apierrors.IsForbidden(p.definition.Err())
+	}
+	return current.List(), closed(current.Synced())
+}
+
+// Run keeps the collection current until ctx ends.
+func (p *Optional[T]) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { _ = p.definition.Run(ctx) })
+	running.Go(func() {
+		if p.definition.WaitSynced(ctx) == nil {
+			p.nudge()
+		}
+	})
+	for {
+		if p.follow(ctx); ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// follow holds the objects from when the definition is there until it is gone.
+// A definition that was made anew meanwhile is another one: its objects are, too,
+// and what watched those of the old one sits out a pause.
+func (p *Optional[T]) follow(ctx context.Context) {
+	var which types.UID
+	if !p.await(ctx, func() bool { which = p.served(); return which != "" }) {
+		return
+	}
+	inner, cancel := context.WithCancel(ctx)
+	objects := New(p.o)
+	objects.OnChange(func(reconcile.Key) { p.tell() })
+	var running sync.WaitGroup
+	running.Go(func() { _ = objects.Run(inner) })
+	// A collection without objects tells of nothing when it is complete.
+	running.Go(func() {
+		if objects.WaitSynced(inner) == nil {
+			p.tell()
+		}
+	})
+	p.set(objects)
+	p.await(ctx, func() bool { return p.served() != which })
+	cancel()
+	running.Wait()
+	p.set(nil)
+}
+
+// await waits until the definition is like that; false: ctx has ended.
+func (p *Optional[T]) await(ctx context.Context, like func() bool) bool {
+	for !like() {
+		select {
+		case <-p.wake:
+			p.tell()
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+// served is the UID of the definition while it is served, else empty.
+func (p *Optional[T]) served() types.UID {
+	served, _ := p.definition.Get(reconcile.Key{Name: p.o.Resource.GroupResource().String()})
+	return served
+}
+
+func (p *Optional[T]) set(current *Collection[T]) {
+	p.mu.Lock()
+	p.current = current
+	p.mu.Unlock()
+	p.tell()
+}
+
+func (p *Optional[T]) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *Optional[T]) tell() {
+	for _, f := range p.onChange {
+		f()
+	}
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}

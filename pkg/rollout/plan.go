@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+)
+
+// Status is how far a cluster is with the change.
+type Status string
+
+// What a caller can say of a cluster.
+const (
+	// ToApply: the change has not been given to it.
+	ToApply Status = "ToApply"
+	// Progressing: it has the change and is not done. What has the change and
+	// tells nothing yet is Progressing too: only so it can run out of time.
+	Progressing Status = "Progressing"
+	// Succeeded: it is done.
+	Succeeded Status = "Succeeded"
+	// Failed: it says that it failed; it may still succeed before the deadline.
+	Failed Status = "Failed"
+	// Skip: it takes no part and holds up nobody.
+	Skip Status = "Skip"
+)
+
+// Cluster is the state of one cluster. One that a caller leaves out is ToApply.
+type Cluster struct {
+	// Name of the cluster.
+	Name string
+	// Status of the change there; an unknown one counts as Progressing.
+	Status Status
+	// Since is when it came to that status; zero is now.
+	Since time.Time
+}
+
+// Plan says what to do now. Every cluster of the placement is in exactly one of
+// the lists besides Removed. All lists are sorted.
+type Plan struct {
+	// Start may be given the change now.
+	Start []string
+	// InFlight have the change and hold a place until they are done.
+	InFlight []string
+	// Waiting are not to be touched yet.
+	Waiting []string
+	// Done have the change.
+	Done []string
+	// TimedOut had it for longer than the deadline.
+	TimedOut []string
+	// Skipped take no part.
+	Skipped []string
+	// Removed have a state and are in no decision group any more.
+	Removed []string
+	// Breach is true when more clusters failed or timed out than is tolerated:
+	// no further one starts until that changes.
+	Breach bool
+	// Recheck is after how long a Plan may differ by time alone; zero is never.
+	Recheck time.Duration
+}
+
+// Plan makes the plan of one moment.
+func (s Strategy) Plan(groups []Group, clusters []Cluster, now time.Time) Plan {
+	p := &planner{Strategy: s, now: now, states: map[string]Cluster{}, members: map[string]bool{}}
+	for _, c := range clusters {
+		p.states[c.Name] = c
+	}
+	sorted := slices.Clone(groups)
+	slices.SortFunc(sorted, func(a, b Group) int { return a.Index - b.Index })
+	for i := range sorted {
+		// A cluster belongs to the first group that names it.
+		var own []string
+		for _, name := range sorted[i].Clusters {
+			if !p.members[name] {
+				p.members[name] = true
+				own = append(own, name)
+			}
+		}
+		slices.Sort(own)
+		sorted[i].Clusters = own
+	}
+	p.run(sorted)
+	for _, name := range slices.Sorted(maps.Keys(p.states)) {
+		if !p.members[name] {
+			p.plan.Removed = append(p.plan.Removed, name)
+		}
+	}
+	for _, list := range []*[]string{&p.plan.Start, &p.plan.InFlight, &p.plan.Waiting, &p.plan.Done, &p.plan.TimedOut, &p.plan.Skipped} {
+		slices.Sort(*list)
+	}
+	return p.plan
+}
+
+// planner makes one plan.
+type planner struct {
+	Strategy
+	now     time.Time
+	states  map[string]Cluster
+	members map[string]bool
+	plan    Plan
+}
+
+// phase is what the clusters of one step of a rollout have come to.
+type phase struct {
+	waiting []string
+	// running hold a place; failing are those of them that say Failed.
+	running, failing, timedOut int
+}
+
+// failures are those that count against maxFailures.
+func (p phase) failures() int { return p.failing + p.timedOut }
+
+// finished tells whether nothing of the phase is to come but what is tolerated.
+func (p phase) finished(tolerated int) bool {
+	return len(p.waiting) == 0 && p.running == p.failing && p.failures() <= tolerated
+}
+
+// run goes through the phases of the strategy. What is in flight in a phase that
+// has not its turn stays in flight; only starts are held back.
+func (p *planner) run(groups []Group) {
+	mandatory, rest := split(groups, p.mandatory)
+	open := true
+	for _, g := range mandatory {
+		open = p.step(open, g.Clusters, len(g.Clusters), 0)
+	}
+	switch p.kind {
+	case clusterv1alpha1.RolloutTypeProgressivePerGroup:
+		for _, g := range rest {
+			n := len(g.Clusters)
+			open = p.step(open, g.Clusters, n, p.failures.of(n))
+		}
+	case clusterv1alpha1.RolloutTypeProgressive:
+		all := flatten(rest)
+		batch := p.concurrency.of(len(all))
+		if batch == 0 {
+			batch = len(all)
+		}
+		p.step(open, all, batch, p.failures.of(len(all)))
+	default:
+		all := flatten(rest)
+		p.step(open, all, len(all), len(all))
+	}
+}
+
+// flatten returns the clusters of all groups by name.
+func flatten(groups []Group) []string {
+	var all []string
+	for _, g := range groups {
+		all = append(all, g.Clusters...)
+	}
+	slices.SortFunc(all, strings.Compare)
+	return all
+}
+
+// step sorts the clusters of one phase into the plan. Where the phase is open it
+// starts as many as batch has room for, unless more failed than is tolerated. It
+// returns whether the next phase is open.
+func (p *planner) step(open bool, names []string, batch, tolerated int) bool {
+	ph := p.sort(names)
+	start := 0
+	breach := ph.failures() > tolerated
+	p.plan.Breach = p.plan.Breach || (open && breach)
+	if open && !breach {
+		start = min(max(batch-ph.running, 0), len(ph.waiting))
+	}
+	p.plan.Start = append(p.plan.Start, ph.waiting[:start]...)
+	p.plan.Waiting = append(p.plan.Waiting, ph.waiting[start:]...)
+	return open && ph.finished(tolerated)
+}
+
+// sort puts every cluster but those that wait into its list of the plan.
+func (p *planner) sort(names []string) phase {
+	var ph phase
+	for _, name := range names {
+		c, known := p.states[name]
+		if !known {
+			c.Status = ToApply
+		}
+		if c.Since.IsZero() || c.Since.After(p.now) {
+			c.Since = p.now
+		}
+		switch c.Status {
+		case ToApply:
+			ph.waiting = append(ph.waiting, name)
+		case Skip:
+			p.plan.Skipped = append(p.plan.Skipped, name)
+		case Succeeded:
+			if p.soak > 0 && p.left(c.Since.Add(p.soak)) {
+				ph.running++
+				p.plan.InFlight = append(p.plan.InFlight, name)
+				continue
+			}
+			p.plan.Done = append(p.plan.Done, name)
+		default:
+			if p.deadline >= 0 && !p.left(c.Since.Add(p.deadline)) {
+				ph.timedOut++
+				p.plan.TimedOut = append(p.plan.TimedOut, name)
+				continue
+			}
+			ph.running++
+			if c.Status == Failed {
+				ph.failing++
+			}
+			p.plan.InFlight = append(p.plan.InFlight, name)
+		}
+	}
+	return ph
+}
+
+// left tells whether the moment is still to come, and has the plan looked at
+// again then.
+func (p *planner) left(moment time.Time) bool {
+	wait := moment.Sub(p.now)
+	if wait <= 0 {
+		return false
+	}
+	if p.plan.Recheck == 0 || wait < p.plan.Recheck {
+		p.plan.Recheck = wait
+	}
+	return true
+}

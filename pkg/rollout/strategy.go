@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rollout
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+)
+
+// Strategy is a RolloutStrategy that has been read and found good. The zero
+// value is All without a deadline.
+type Strategy struct {
+	kind clusterv1alpha1.RolloutType
+	// soak is how long a success must last before it counts.
+	soak time.Duration
+	// deadline is how long a cluster may take; negative: for ever.
+	deadline time.Duration
+	// failures and concurrency are sizes of a number of clusters.
+	failures, concurrency size
+	mandatory             []clusterv1alpha1.MandatoryDecisionGroup
+}
+
+// Parse reads a strategy. An empty type means All, a missing block its defaults.
+// The error names the field and what it may hold.
+func Parse(s clusterv1alpha1.RolloutStrategy) (Strategy, error) {
+	out := Strategy{kind: s.Type, deadline: -1}
+	var (
+		config clusterv1alpha1.RolloutConfig
+		field  string
+		err    error
+	)
+	switch s.Type {
+	case clusterv1alpha1.RolloutTypeAll, "":
+		out.kind, field = clusterv1alpha1.RolloutTypeAll, "all"
+		if s.All != nil {
+			// Everything goes out at once: there is nothing to soak or to fail for.
+			config.ProgressDeadline = s.All.ProgressDeadline
+		}
+	case clusterv1alpha1.RolloutTypeProgressive:
+		field = "progressive"
+		if p := s.Progressive; p != nil {
+			config, out.mandatory = p.RolloutConfig, p.MandatoryDecisionGroups.MandatoryDecisionGroups
+			if out.concurrency, err = parseSize(p.MaxConcurrency); err != nil {
+				return Strategy{}, fmt.Errorf("progressive.maxConcurrency: %w", err)
+			}
+		}
+	case clusterv1alpha1.RolloutTypeProgressivePerGroup:
+		field = "progressivePerGroup"
+		if p := s.ProgressivePerGroup; p != nil {
+			config, out.mandatory = p.RolloutConfig, p.MandatoryDecisionGroups.MandatoryDecisionGroups
+		}
+	default:
+		return Strategy{}, fmt.Errorf("type: %q is none of All, Progressive, ProgressivePerGroup", s.Type)
+	}
+	if out.deadline, err = parseDeadline(config.ProgressDeadline); err != nil {
+		return Strategy{}, fmt.Errorf("%s.progressDeadline: %w", field, err)
+	}
+	if out.failures, err = parseSize(&config.MaxFailures); err != nil {
+		return Strategy{}, fmt.Errorf("%s.maxFailures: %w", field, err)
+	}
+	if out.soak = config.MinSuccessTime.Duration; out.soak < 0 {
+		return Strategy{}, fmt.Errorf("%s.minSuccessTime: %s must not be negative", field, out.soak)
+	}
+	return out, nil
+}
+
+// parseDeadline reads a progressDeadline; negative means none.
+func parseDeadline(text string) (time.Duration, error) {
+	if text == "" || text == clusterv1alpha1.ProgressDeadlineNone {
+		return -1, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%q is neither None nor a duration such as 10m", text)
+	}
+	return d, nil
+}
+
+// size is a number of clusters, or a share of them.
+type size struct {
+	number  int
+	percent bool
+}
+
+// parseSize reads a number or a percentage; nil is 0.
+func parseSize(v *intstr.IntOrString) (size, error) {
+	switch {
+	case v == nil:
+		return size{}, nil
+	case v.Type == intstr.Int:
+		if v.IntVal < 0 {
+			return size{}, fmt.Errorf("%d must not be negative", v.IntVal)
+		}
+		return size{number: int(v.IntVal)}, nil
+	}
+	text, ok := strings.CutSuffix(v.StrVal, "%")
+	n, err := strconv.Atoi(text)
+	if !ok || err != nil || n < 0 || n > 100 {
+		return size{}, fmt.Errorf("%q is neither a number nor a percentage from 0%% to 100%%", v.StrVal)
+	}
+	return size{number: n, percent: true}, nil
+}
+
+// of is the size among total clusters, at most total; a share is rounded up.
+func (s size) of(total int) int {
+	n := s.number
+	if s.percent {
+		n = (total*s.number + 99) / 100
+	}
+	return min(n, total)
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import (
+	"slices"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+)
+
+// cluster is what is known under the name of a cluster: a ManagedCluster, its
+// scores, or only that decisions name it.
+type cluster struct {
+	name string
+	// slot is its number in sets of bits; it is given to another once nothing is
+	// known under the name.
+	slot uint32
+	// object is nil where there is no ManagedCluster of the name.
+	object *clusterv1.ManagedCluster
+	// sets are the existing sets that it is in.
+	sets []*set
+	// decisions is how often PlacementDecisions name it.
+	decisions int
+	scores    []*clusterv1alpha1.AddOnPlacementScore
+	// cpu and memory are allocatable; they count where capacity has them too.
+	cpu, memory       float64
+	hasCPU, hasMemory bool
+}
+
+// score is the AddOnPlacementScore of that name, or nil.
+func (c *cluster) score(resource string) *clusterv1alpha1.AddOnPlacementScore {
+	for _, s := range c.scores {
+		if s.Name == resource {
+			return s
+		}
+	}
+	return nil
+}
+
+// measure takes the resources from the object.
+func (c *cluster) measure() {
+	c.cpu, c.hasCPU = allocatable(c.object, clusterv1.ResourceCPU)
+	c.memory, c.hasMemory = allocatable(c.object, clusterv1.ResourceMemory)
+}
+
+func allocatable(c *clusterv1.ManagedCluster, name clusterv1.ResourceName) (float64, bool) {
+	if c == nil {
+		return 0, false
+	}
+	_, has := c.Status.Capacity[name]
+	amount, also := c.Status.Allocatable[name]
+	if !has || !also {
+		return 0, false
+	}
+	return amount.AsApproximateFloat64(), true
+}
+
+// claims are the claims of a cluster as selectors read labels: of two with one
+// name the last counts.
+type claims []clusterv1.ManagedClusterClaim
+
+// Has tells whether there is a claim of that name.
+func (c claims) Has(name string) bool {
+	_, has := c.Lookup(name)
+	return has
+}
+
+// Get is the value of the claim of that name.
+func (c claims) Get(name string) string {
+	value, _ := c.Lookup(name)
+	return value
+}
+
+// Lookup is the value of the claim of that name, and whether there is one.
+func (c claims) Lookup(name string) (string, bool) {
+	for i := len(c) - 1; i >= 0; i-- {
+		if c[i].Name == name {
+			return c[i].Value, true
+		}
+	}
+	return "", false
+}
+
+// cluster is what is known under a name; it is made when it is not there.
+func (s *Scheduler) cluster(name string) *cluster {
+	c := s.clusters[name]
+	if c != nil {
+		return c
+	}
+	c = &cluster{name: name}
+	if n := len(s.free); n > 0 {
+		c.slot, s.free = s.free[n-1], s.free[:n-1]
+		s.slots[c.slot] = c
+	} else {
+		c.slot = uint32(len(s.slots)) //nolint:gosec // there are not so many clusters
+		s.slots = append(s.slots, c)
+	}
+	s.clusters[name] = c
+	return c
+}
+
+// tidy forgets a cluster of which nothing is known any more.
+func (s *Scheduler) tidy(c *cluster) {
+	if c.object == nil && c.decisions == 0 && len(c.scores) == 0 {
+		delete(s.clusters, c.name)
+		s.slots[c.slot] = nil
+		s.free = append(s.free, c.slot)
+	}
+}
+
+// SetCluster takes up a ManagedCluster that appeared or changed. What no
+// placement reads costs nothing more than the comparison.
+func (s *Scheduler) SetCluster(object *clusterv1.ManagedCluster) {
+	c := s.cluster(object.Name)
+	old := c.object
+	if old == object {
+		return
+	}
+	c.object = object
+	fresh := old == nil || old.UID != object.UID
+	what := change{mask: everything}
+	if !fresh {
+		what = difference(old, object)
+	}
+	if fresh || what.mask&resources != 0 {
+		c.measure()
+	}
+	s.deleting.put(c.slot, object.DeletionTimestamp != nil)
+	s.tainted.put(c.slot, len(object.Spec.Taints) > 0)
+	if fresh || len(what.labels) > 0 {
+		s.place(c)
+	}
+	if !fresh && !s.anybodyReads(&what) {
+		return
+	}
+	s.concerned(c, func(p *placement) {
+		if fresh || p.verdict.touches(&what) {
+			p.forget(c.slot)
+		}
+		if fresh || p.wake.touches(&what) {
+			s.touch(p)
+		}
+	})
+}
+
+// DeleteCluster takes up that a ManagedCluster is gone. A name that is not known
+// is no error, here and in all other deletions.
+func (s *Scheduler) DeleteCluster(name string) {
+	c := s.clusters[name]
+	if c == nil || c.object == nil {
+		return
+	}
+	s.concerned(c, s.touch)
+	for _, in := range c.sets {
+		in.members.clear(c.slot)
+	}
+	c.sets, c.object = nil, nil
+	c.measure()
+	s.deleting.clear(c.slot)
+	s.tainted.clear(c.slot)
+	s.tidy(c)
+}
+
+// place puts a cluster into the sets that its labels say, and wakes the
+// placements of those that it joins or leaves.
+func (s *Scheduler) place(c *cluster) {
+	before := c.sets
+	c.sets = nil
+	join := func(to *set) {
+		c.sets = append(c.sets, to)
+		if !to.members.has(c.slot) {
+			to.members.set(c.slot)
+			s.subscribers(to, func(p *placement) {
+				p.forget(c.slot)
+				s.touch(p)
+			})
+		}
+	}
+	if to := s.sets[c.object.Labels[clusterv1.LabelClusterSet]]; to != nil && to.selector == nil {
+		join(to)
+	}
+	for to := range s.selecting {
+		if to.has(c.object.Labels) {
+			join(to)
+		}
+	}
+	for _, from := range before {
+		if !slices.Contains(c.sets, from) {
+			from.members.clear(c.slot)
+			s.subscribers(from, s.touch)
+		}
+	}
+}
+
+// concerned goes through the placements that have a cluster as candidate, some
+// of them more than once. While the selector of a set cannot be read, every
+// cluster may be in it.
+func (s *Scheduler) concerned(c *cluster, visit func(*placement)) {
+	for _, in := range c.sets {
+		s.subscribers(in, visit)
+	}
+	for in := range s.malformed {
+		s.subscribers(in, visit)
+	}
+}
+
+// SetScore takes up an AddOnPlacementScore that appeared or changed. Its
+// namespace is the name of the cluster.
+func (s *Scheduler) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
+	c := s.cluster(object.Namespace)
+	old := c.score(object.Name)
+	if old == object {
+		return
+	}
+	if at := slices.Index(c.scores, old); old != nil {
+		c.scores[at] = object
+	} else {
+		c.scores = append(c.scores, object)
+	}
+	s.scored(c, object.Name, old == nil || s.matters(&old.Status, &object.Status))
+}
+
+// matters tells whether a change of scores may change a decision. It does not
+// where they only stay valid for longer and had not expired when somebody last
+// looked: who reads them looks again when they would have expired.
+func (s *Scheduler) matters(old, now *clusterv1alpha1.AddOnPlacementScoreStatus) bool {
+	if !slices.Equal(old.Scores, now.Scores) {
+		return true
+	}
+	if old.ValidUntil.Equal(now.ValidUntil) {
+		return false
+	}
+	longer := old.ValidUntil != nil && (now.ValidUntil == nil || old.ValidUntil.Before(now.ValidUntil))
+	return !longer || !s.latest.Before(old.ValidUntil.Time)
+}
+
+// DeleteScore takes up that an AddOnPlacementScore is gone.
+func (s *Scheduler) DeleteScore(key Key) {
+	c := s.clusters[key.Namespace]
+	if c == nil {
+		return
+	}
+	at := slices.IndexFunc(c.scores, func(s *clusterv1alpha1.AddOnPlacementScore) bool { return s.Name == key.Name })
+	if at < 0 {
+		return
+	}
+	c.scores = slices.Delete(c.scores, at, at+1)
+	s.scored(c, key.Name, true)
+	s.tidy(c)
+}
+
+// scored wakes the placements that read scores of that name of a cluster.
+func (s *Scheduler) scored(c *cluster, name string, matters bool) {
+	for p := range s.scoreReaders[name] {
+		s.rescore(p, c, matters)
+	}
+	for p := range s.anyScore {
+		s.rescore(p, c, matters)
+	}
+}
+
+func (s *Scheduler) rescore(p *placement, c *cluster, matters bool) {
+	p.forget(c.slot)
+	if !matters {
+		return
+	}
+	for _, in := range c.sets {
+		if s.subscribes(p, in) {
+			s.touch(p)
+			return
+		}
+	}
+	for in := range s.malformed {
+		if s.subscribes(p, in) {
+			s.touch(p)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import (
+	"time"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// Report says how a Result came about: the verdict on every cluster of the
+// fleet. Text in it may quote labels, claims and expressions; it is bounded.
+type Report struct {
+	// Result is what Decide gives, always with Scores.
+	Result Result
+	// Sets are the sets that are bound in the namespace or named by the
+	// Placement, by name.
+	Sets []SetReport
+	// Prioritizers in the order of the spec, those that the mode adds first.
+	Prioritizers []Prioritizer
+	// Clusters are all clusters of the fleet by name.
+	Clusters []ClusterReport
+}
+
+// SetReport says what a set gives to the candidates.
+type SetReport struct {
+	// Name of the ManagedClusterSet.
+	Name string
+	// Bound is true if a binding of this name is in the namespace of the
+	// Placement, and Exists if there is a set of that name.
+	Bound, Exists bool
+	// Eligible is true if its members are candidates.
+	Eligible bool
+	// Members is the number of its clusters, also of those being deleted.
+	Members int
+	// Problem says why its selector or the binding cannot be used; empty if they
+	// can.
+	Problem string
+}
+
+// Prioritizer is one part of the score.
+type Prioritizer struct {
+	// Name is Balance, Steady, ResourceAllocatableCPU, ResourceAllocatableMemory or
+	// AddOn/<resource>/<score>.
+	Name string
+	// Weight is what its score is multiplied by.
+	Weight int64
+}
+
+// Stage is how far a cluster came.
+type Stage string
+
+// How far a cluster came, in this order.
+const (
+	// StageNotInSet: the cluster is in no set that the Placement selects from.
+	StageNotInSet Stage = "NotInSet"
+	// StageDeleting: the cluster is being deleted.
+	StageDeleting Stage = "Deleting"
+	// StagePredicate: the cluster fits no predicate.
+	StagePredicate Stage = "Predicate"
+	// StageTaint: the cluster has a taint that is not tolerated.
+	StageTaint Stage = "Taint"
+	// StageSpread: the cluster would make the spread too uneven.
+	StageSpread Stage = "Spread"
+	// StageRank: others are ranked before it and are enough.
+	StageRank Stage = "Rank"
+	// StageSelected: the cluster is selected by filters and rank.
+	StageSelected Stage = "Selected"
+)
+
+// ClusterReport is the verdict on one cluster.
+type ClusterReport struct {
+	// Name of the ManagedCluster.
+	Name string
+	// Stage is how far the cluster came by filters and rank. It says nothing where
+	// the spec cannot be followed.
+	Stage Stage
+	// Selected is true if it is in the Result. It differs from Stage where the
+	// Result is kept or delayed.
+	Selected bool
+	// Reason is the verdict in one sentence.
+	Reason string
+	// Sets are the sets of the Placement that the cluster is in, sorted.
+	Sets []string
+	// Predicates are all predicates of the Placement, in order, for candidates.
+	Predicates []PredicateReport
+	// Taints are all taints of the cluster, for candidates.
+	Taints []TaintReport
+	// Scores are in the order of Report.Prioritizers, for feasible clusters.
+	Scores []int64
+	// Total is the sum of weight times score, for feasible clusters.
+	Total int64
+	// Rank is the place among the feasible clusters by taints, score and name,
+	// counted from 1; 0 for others.
+	Rank int
+	// Spread has an entry for each spread constraint, for feasible clusters.
+	Spread []SpreadReport
+	// Group is the index of the decision group; -1 if it is not selected.
+	Group int
+	// GroupName is the name of that group, which may be empty.
+	GroupName string
+}
+
+// PredicateReport is how a cluster fits one predicate.
+type PredicateReport struct {
+	// Matched is true if all parts hold.
+	Matched bool
+	// Parts are the requirements of the predicate, in order: labels, claims, CEL.
+	Parts []PartReport
+}
+
+// Part is a kind of requirement.
+type Part string
+
+// Kinds of requirements.
+const (
+	// PartLabel is a requirement of the label selector.
+	PartLabel Part = "label"
+	// PartClaim is a requirement of the claim selector.
+	PartClaim Part = "claim"
+	// PartCEL is a CEL expression.
+	PartCEL Part = "cel"
+)
+
+// PartReport is how a cluster fits one requirement.
+type PartReport struct {
+	// Part is the kind.
+	Part Part
+	// Requirement is its text: a selector such as "region in (a,b)", or the
+	// expression.
+	Requirement string
+	// Matched is true if it holds.
+	Matched bool
+	// Actual is the value of the label or claim that it is about, and Present
+	// whether the cluster has one. Both are for PartLabel and PartClaim.
+	Actual  string
+	Present bool
+	// Error is why a CEL expression could not be evaluated.
+	Error string
+	// Cost of a CEL expression, in the units that CEL counts.
+	Cost uint64
+}
+
+// TaintReport is what becomes of one taint.
+type TaintReport struct {
+	// Taint of the cluster.
+	Taint clusterv1.Taint
+	// Tolerated is true if it does not keep the cluster out.
+	Tolerated bool
+	// Last is true if the cluster is only taken after all others for it.
+	Last bool
+	// Toleration is the index of the toleration that lets it pass, or -1.
+	Toleration int
+	// Until is when that toleration ends, or when one has ended that would let it
+	// pass. Zero is never.
+	Until time.Time
+	// Reason is the verdict in one sentence.
+	Reason string
+}
+
+// SpreadReport is what a spread constraint says of a cluster.
+type SpreadReport struct {
+	// Topology is the value of the label or claim, and Present whether the cluster
+	// has one.
+	Topology string
+	Present  bool
+	// Violated is true if taking the cluster, at the end, would exceed maxSkew, or
+	// did so when it was taken.
+	Violated bool
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import (
+	"container/heap"
+	"strconv"
+	"strings"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+)
+
+// topology is the value of a constraint's label or claim on a cluster.
+func topology(t *clusterv1beta1.SpreadConstraintsTerm, c *cluster) (string, bool) {
+	if t.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
+		return claims(c.object.Status.ClusterClaims).Lookup(t.TopologyKey)
+	}
+	value, has := c.object.Labels[t.TopologyKey]
+	return value, has
+}
+
+// spreader takes ranked clusters, the best first, each only while its places stay
+// within maxSkew of the emptiest. A cluster that must wait is looked at again when
+// the emptiest place has got one more.
+//
+// Clusters of the same places are taken in the order of rank, so they stand in
+// one bucket, and only the first of each bucket is ever compared.
+type spreader struct {
+	terms  []clusterv1beta1.SpreadConstraintsTerm
+	counts []places
+	// queue are the buckets that may be taken from, by level and rank of their
+	// first. What a bucket would violate can only grow until a minimum rises, so
+	// that an old level is too good at most.
+	queue bucketHeap
+	// blocked are buckets that DoNotSchedule holds back.
+	blocked []*bucket
+}
+
+// places counts the taken clusters by the value of one topology key.
+type places struct {
+	counts map[string]int
+	// least is the smallest count, and with how many places have it.
+	least, with int
+}
+
+func (p *places) add(place string) (rose bool) {
+	p.counts[place]++
+	if p.counts[place]-1 != p.least {
+		return false
+	}
+	if p.with--; p.with > 0 {
+		return false
+	}
+	p.least++
+	for _, n := range p.counts {
+		if n == p.least {
+			p.with++
+		}
+	}
+	return true
+}
+
+// bucket are clusters of the same places that are equally ranked by taints.
+type bucket struct {
+	places []string
+	has    []bool
+	last   bool
+	left   []ranked
+	// ranks of those that are left, and level of taking the first.
+	ranks []int
+	level int
+}
+
+type bucketHeap []*bucket
+
+// Len, Less, Swap, Push and Pop are those of a heap.
+func (h bucketHeap) Len() int      { return len(h) }
+func (h bucketHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h bucketHeap) Less(i, j int) bool {
+	if h[i].level != h[j].level {
+		return h[i].level < h[j].level
+	}
+	return h[i].ranks[0] < h[j].ranks[0]
+}
+func (h *bucketHeap) Push(x any) { *h = append(*h, x.(*bucket)) }
+func (h *bucketHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// newSpreader takes clusters in the order of their rank.
+func newSpreader(terms []clusterv1beta1.SpreadConstraintsTerm, order []ranked) *spreader {
+	s := &spreader{terms: terms, counts: make([]places, len(terms))}
+	for i := range s.counts {
+		s.counts[i].counts = map[string]int{}
+	}
+	buckets := map[string]*bucket{}
+	var key strings.Builder
+	for rank, r := range order {
+		b := &bucket{places: make([]string, len(terms)), has: make([]bool, len(terms)), last: r.last}
+		key.Reset()
+		for i := range terms {
+			b.places[i], b.has[i] = topology(&terms[i], r.cluster)
+			if b.has[i] {
+				s.counts[i].counts[b.places[i]] = 0
+				key.WriteString(strconv.Quote(b.places[i]))
+			}
+			key.WriteByte(0)
+		}
+		if r.last {
+			key.WriteByte(1)
+		}
+		if known := buckets[key.String()]; known != nil {
+			b = known
+		} else {
+			buckets[key.String()] = b
+			s.blocked = append(s.blocked, b)
+		}
+		b.left = append(b.left, r)
+		b.ranks = append(b.ranks, rank)
+	}
+	for i := range s.counts {
+		s.counts[i].with = len(s.counts[i].counts)
+	}
+	s.unblock()
+	return s
+}
+
+// unblock looks at all buckets anew.
+func (s *spreader) unblock() {
+	all := append(s.queue, s.blocked...)
+	s.queue, s.blocked = nil, nil
+	for _, b := range all {
+		s.put(b)
+	}
+}
+
+func (s *spreader) put(b *bucket) {
+	level, allowed := s.level(b)
+	if !allowed {
+		s.blocked = append(s.blocked, b)
+		return
+	}
+	b.level = level
+	heap.Push(&s.queue, b)
+}
+
+// level orders buckets by what taking from them now would violate: PreferNoSelect
+// before all, then the ScheduleAnyway constraints, the first most. It is not
+// allowed to violate DoNotSchedule.
+func (s *spreader) level(b *bucket) (level int, allowed bool) {
+	if b.last {
+		level = 1
+	}
+	for i := range s.terms {
+		level *= 2
+		if !s.violates(i, b) {
+			continue
+		}
+		if s.terms[i].WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
+			return 0, false
+		}
+		level++
+	}
+	return level, true
+}
+
+// violates tells whether a constraint is against taking one of a bucket.
+func (s *spreader) violates(i int, b *bucket) bool {
+	p := &s.counts[i]
+	return !b.has[i] || p.counts[b.places[i]]+1-p.least > int(s.terms[i].MaxSkew)
+}
+
+// take takes so many clusters, or as many as the constraints allow.
+func (s *spreader) take(wanted int) []ranked {
+	var taken []ranked
+	for len(taken) < wanted && len(s.queue) > 0 {
+		b := heap.Pop(&s.queue).(*bucket)
+		level, allowed := s.level(b)
+		if !allowed || level != b.level {
+			s.put(b)
+			continue
+		}
+		taken = append(taken, b.left[0])
+		b.left, b.ranks = b.left[1:], b.ranks[1:]
+		rose := false
+		for i := range s.terms {
+			if b.has[i] && s.counts[i].add(b.places[i]) {
+				rose = true
+			}
+		}
+		if len(b.left) > 0 {
+			s.put(b)
+		}
+		if rose {
+			s.unblock()
+		}
+	}
+	return taken
+}

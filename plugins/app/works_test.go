@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
+)
+
+// newWorksScene is a hub with works in all states, sets of works, and what is in
+// more files of testdata.
+func newWorksScene(t *testing.T, more ...string) *scene {
+	t.Helper()
+	s := newScene(t)
+	var documents []string
+	for _, name := range append([]string{"fleet", "works"}, more...) {
+		text, err := os.ReadFile("testdata/" + name + ".yaml")
+		require.NoError(t, err)
+		documents = append(documents, string(text))
+	}
+	s.hub = apitest.New(t, created, documents...)
+	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub, "spoke": s.spoke}))
+	return s
+}
+
+func TestWhatIsPrintedOfWorks(t *testing.T) {
+	for name, line := range map[string]string{
+		"work-states":             "work list --context hub -o wide",
+		"work-tree":               "work tree batch web --context hub",
+		"work-tree-going":         "work tree going --context hub",
+		"work-tree-json":          "work tree batch --context hub -o json",
+		"work-tree-missing":       "work tree nosuch --context hub",
+		"work-sets-list":          "work list --sets --context hub",
+		"work-sets-list-wide":     "work list --sets --context hub -o wide",
+		"work-sets-namespace":     "work list --sets shop -n apps --context hub -o json",
+		"work-sets-missing":       "work list --sets nosuch --context hub",
+		"work-sets-of-cluster":    "work list --sets -c cluster1 --context hub",
+		"work-wait":               "work wait done --for complete --context hub",
+		"work-wait-json":          "work wait done --context hub -o json",
+		"work-wait-not-available": "work wait batch --context hub --timeout 3s",
+		"work-wait-no-rule":       "work wait web -c cluster1 --for complete --context hub --timeout 3s",
+		"work-wait-going":         "work wait going --for deleted -c cluster2 --context hub --timeout 3s",
+		"work-wait-gone":          "work wait nosuch --for deleted --context hub",
+		"work-wait-missing":       "work wait nosuch --context hub",
+		"work-wait-wrong":         "work wait done --for ready --context hub",
+		"work-diff":               "work diff web -f - -c cluster1 --context hub",
+		"work-set-dry-run":        "work apply hello -f - --placement apps/everywhere --rollout progressive --max-concurrency 25% --context hub --dry-run",
+		"work-set-apply":          "work apply hello -f - --placement apps/everywhere --rollout per-group --context hub",
+		"work-set-wait":           "work apply shop -f - --placement apps/everywhere --context hub --wait --timeout 3s",
+		"work-set-no-placement":   "work apply hello -f - --placement apps/nosuch --context hub",
+		"work-set-delete-dry-run": "work delete shop --placement apps/everywhere --context hub --dry-run",
+		"work-set-delete-asks":    "work delete shop --placement apps/everywhere --context hub",
+		"work-set-delete":         "work delete shop --placement apps/everywhere --context hub --yes",
+		"work-set-delete-orphan":  "work delete shop --placement apps/everywhere --context hub --yes --orphan",
+		"work-strategy":           "work apply hello -f - -c cluster1 --update-strategy ssa --feedback text=.data.text --context hub --dry-run",
+		"work-strategy-wrong":     "work apply hello -f - -c cluster1 --update-strategy replace --context hub",
+		"work-feedback-wrong":     "work apply hello -f - -c cluster1 --feedback .data.text --context hub",
+		"work-rollout-cluster":    "work apply hello -f - -c cluster1 --rollout progressive --context hub",
+		"work-rollout-wrong":      "work apply hello -f - --placement apps/everywhere --rollout slow --context hub",
+		"work-concurrency-alone":  "work apply hello -f - --placement apps/everywhere --max-concurrency 5 --context hub",
+		"work-concurrency-wrong":  "work apply hello -f - --placement apps/everywhere --rollout progressive --max-concurrency some --context hub",
+	} {
+		t.Run(name, func(t *testing.T) {
+			words := strings.Fields(line)
+			widths := map[string]int{"": 0}
+			if name == "work-tree" || strings.HasPrefix(name, "work-sets-list") {
+				widths = map[string]int{"": 0, "-80": 80, "-200": 200}
+			}
+			for suffix, width := range widths {
+				s := newWorksScene(t)
+				s.width = width
+				goldentest.Compare(t, "golden/"+name+suffix, transcript(words, s.runIn(manifest, words...)))
+			}
+		})
+	}
+}
+
+// A hub that does not keep works on placements gets a work for each cluster, and
+// refuses a rollout.
+func TestAPlacementOnAHubThatRollsNothingOut(t *testing.T) {
+	s := newScene(t)
+	works, err := os.ReadFile("testdata/works.yaml")
+	require.NoError(t, err)
+	fleet, err := os.ReadFile("testdata/fleet.yaml")
+	require.NoError(t, err)
+	s.hub = apitest.New(t, created, string(works), string(fleet))
+	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub, "spoke": s.spoke}))
+	got := s.runIn(manifest, "work", "apply", "hello", "-f", "-", "--placement", "apps/everywhere", "--context", "hub")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, "manifestwork/hello created on cluster1\nmanifestwork/hello created on cluster2\n", got.out)
+	got = s.runIn(manifest, "work", "apply", "hello", "-f", "-", "--placement", "apps/everywhere", "--rollout", "all", "--context", "hub")
+	require.Equal(t, 6, got.code)
+	require.Contains(t, got.err, "hub init --feature-gates ManifestWorkReplicaSet=true")
+}
+
+// The tree has no lines where the terminal has no letters for them.
+func TestATreeInPlainLetters(t *testing.T) {
+	s := newWorksScene(t)
+	s.env["LANG"] = "C"
+	got := s.run("work", "tree", "done", "--context", "hub")
+	require.Contains(t, got.out, "\n- ConfigMap")
+}

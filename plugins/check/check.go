@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// What the first argument may limit a check to.
+const (
+	onlyHub       = "hub"
+	onlySpoke     = "spoke"
+	onlyCluster   = "cluster"
+	onlyPlacement = "placement"
+)
+
+// Options are the flags of check.
+type Options struct {
+	options.Output
+	// Only limits the check to the hub, the spoke or named clusters.
+	Only string
+	// Names of the clusters or placements.
+	Names []string
+	// HubContext is the context of the hub, where --context is a spoke's.
+	HubContext string
+	// FailOn is the severity from which on the exit code is 3.
+	FailOn string
+	// Skip leaves checks out.
+	Skip []string
+	// Short prints what is wrong only.
+	Short bool
+	// List prints the catalogue, Explain one entry of it.
+	List    bool
+	Explain string
+
+	f          *options.Factory
+	placements []types.NamespacedName
+}
+
+// New makes the command.
+func New(f *options.Factory) *cobra.Command {
+	o := &Options{f: f}
+	cmd := &cobra.Command{
+		Use: "check [hub|spoke|cluster NAME...|placement NAME...]", Aliases: []string{"doctor"}, Short: "Find what keeps the fleet from working, and how to mend it",
+		Long: options.Long(`
+		Look at the hub, its clusters and placements, or the agent of a cluster, whichever --context
+		is, and name what is wrong with cause and fix. With --hub-context, --context is a cluster with an agent,
+		and its side on the hub is looked at too. Nothing is changed. Exit code 3 means that
+		something was found.`),
+		Example: options.Example(`
+		kubectl ocm check --context hub
+		kubectl ocm check cluster cluster1 --context hub
+		kubectl ocm check placement shop/web --context hub
+		kubectl ocm check spoke --context cluster1 --hub-context hub
+		kubectl ocm check --explain OCM0304`),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			switch {
+			case len(args) == 0:
+				return []string{onlyHub, onlySpoke, onlyCluster, onlyPlacement}, cobra.ShellCompDirectiveNoFileComp
+			case args[0] == onlyPlacement:
+				return complete.Placements(f)(cmd, args[1:], typed)
+			case args[0] == onlyCluster:
+				return complete.Clusters(f)(cmd, args[1:], typed)
+			}
+			return complete.None(cmd, args, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(args); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	o.AddFlags(flags)
+	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub, where --context is a cluster's")
+	flags.StringVar(&o.FailOn, "fail-on", string(fleet.SeverityError), "exit with 3 from this severity on: warning or error")
+	flags.StringSliceVar(&o.Skip, "skip", nil, "codes of checks to leave out")
+	flags.BoolVar(&o.Short, "short", false, "print only what is wrong")
+	flags.BoolVar(&o.List, "list", false, "list all checks")
+	flags.StringVar(&o.Explain, "explain", "", "tell what a code means")
+	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
+	_ = cmd.RegisterFlagCompletionFunc("explain", codes)
+	_ = cmd.RegisterFlagCompletionFunc("skip", codes)
+	return cmd
+}
+
+func codes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, c := range fleet.CheckCodes() {
+		out = append(out, c.Code+"\t"+c.Title)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// Complete takes the arguments over and checks the flags.
+func (o *Options) Complete(args []string) error {
+	if len(args) > 0 {
+		o.Only, o.Names = args[0], args[1:]
+	}
+	switch {
+	case !slices.Contains([]string{"", onlyHub, onlySpoke, onlyCluster, onlyPlacement}, o.Only):
+		return options.Usage(fmt.Sprintf("%q cannot be checked", o.Only), "kubectl ocm check hub, spoke, cluster NAME, or placement NAME")
+	case (o.Only == onlyCluster || o.Only == onlyPlacement) && len(o.Names) == 0:
+		return options.Usage("the name of a "+o.Only+" is missing", "kubectl ocm check "+o.Only+" NAME")
+	case o.Only != onlyCluster && o.Only != onlyPlacement && len(o.Names) > 0:
+		return options.Usage(fmt.Sprintf("unexpected argument %q", o.Names[0]), "kubectl ocm check cluster NAME, or placement NAME")
+	case o.FailOn != string(fleet.SeverityWarning) && o.FailOn != string(fleet.SeverityError):
+		return options.Usage(fmt.Sprintf("wrong value %q for --fail-on", o.FailOn), "use warning or error")
+	}
+	for i, code := range o.Skip {
+		o.Skip[i] = strings.ToUpper(code)
+		if _, err := find(code); err != nil {
+			return err
+		}
+	}
+	if o.Only == onlyPlacement {
+		if err := o.keys(); err != nil {
+			return err
+		}
+	}
+	return o.Format.Check()
+}
+
+// keys reads the names of placements.
+func (o *Options) keys() error {
+	namespace, _ := o.f.Namespace()
+	for _, text := range o.Names {
+		key, err := fleet.PlacementName(text, namespace)
+		if err != nil {
+			return err
+		}
+		o.placements = append(o.placements, key)
+	}
+	return nil
+}
+
+func find(code string) (fleet.CheckCode, error) {
+	for _, c := range fleet.CheckCodes() {
+		if strings.EqualFold(c.Code, code) {
+			return c, nil
+		}
+	}
+	return fleet.CheckCode{}, options.Usage(fmt.Sprintf("there is no check %q", code), "kubectl ocm check --list")
+}
+
+// Run makes the checks and prints what they found.
+func (o *Options) Run(ctx context.Context) error {
+	switch {
+	case o.List:
+		return o.catalogue()
+	case o.Explain != "":
+		c, err := find(o.Explain)
+		if err != nil {
+			return err
+		}
+		if o.Format.Machine() {
+			return o.f.UI.Result(o.Format, "CheckCode", c, []string{c.Code})
+		}
+		o.f.UI.Say("%s: %s\n%s", c.Code, c.Title, o.f.UI.Own(c.Text))
+		return nil
+	}
+	wanted, err := o.sides(ctx)
+	if err != nil {
+		return err
+	}
+	wanted.Clock, wanted.Skip = o.f.UI.Streams.Clock, o.Skip
+	report, err := fleet.Check(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	if area, ok := o.shadows(); ok {
+		report.Areas = append([]fleet.CheckArea{area}, report.Areas...)
+		report.Warnings += len(area.Findings)
+	}
+	if err := o.print(report); err != nil {
+		return err
+	}
+	if report.Errors > 0 || (o.FailOn == string(fleet.SeverityWarning) && report.Warnings > 0) {
+		return ui.Exit(ui.ExitFindings)
+	}
+	return nil
+}
+
+// sides opens the clusters that are to be looked at.
+func (o *Options) sides(ctx context.Context) (fleet.CheckOptions, error) {
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return fleet.CheckOptions{}, err
+	}
+	hub, spoke, err := fleet.CheckSides(ctx, c)
+	if err != nil && o.Only != onlySpoke && o.HubContext == "" {
+		return fleet.CheckOptions{}, err
+	}
+	if o.HubContext != "" {
+		spoke = c
+		if hub, err = o.f.Cluster(o.HubContext); err != nil {
+			return fleet.CheckOptions{}, err
+		}
+	}
+	out := fleet.CheckOptions{Hub: hub, Spoke: spoke, Placements: o.placements}
+	if o.Only == onlyCluster {
+		out.Clusters = o.Names
+	}
+	return o.limited(out, c)
+}
+
+// limited leaves out what was not asked for; c is the cluster of --context.
+func (o *Options) limited(out fleet.CheckOptions, c *fleet.Cluster) (fleet.CheckOptions, error) {
+	out.HubOnly, out.PlacementsOnly = o.Only == onlyHub, o.Only == onlyPlacement
+	out.ClustersOnly = o.Only == onlyCluster || (o.HubContext != "" && !out.HubOnly && !out.PlacementsOnly)
+	onHub := o.Only == onlyHub || o.Only == onlyCluster || o.Only == onlyPlacement
+	switch {
+	case o.Only == onlySpoke && o.HubContext == "":
+		out.Hub, out.Spoke = nil, c
+	case onHub && out.Hub == nil:
+		return out, &fleet.Error{Message: c.String() + " is not a hub", Cause: "an agent runs there, and no hub", Fix: "name the hub's context by --context", Err: fleet.ErrNotHub}
+	case onHub:
+		out.Spoke = nil
+	}
+	return out, nil
+}
+
+func (o *Options) catalogue() error {
+	u := o.f.UI
+	all := fleet.CheckCodes()
+	if o.Format.Machine() {
+		var names []string
+		for _, c := range all {
+			names = append(names, c.Code)
+		}
+		return u.Result(o.Format, "CheckCodeList", all, names)
+	}
+	t := ui.Table{Heads: []string{"CODE", "CHECK"}}
+	for _, c := range all {
+		t.Rows = append(t.Rows, []string{c.Code, c.Title})
+	}
+	return u.Report(t, false)
+}
+
+// print shows the findings of each area: a line each, with cause and fix below
+// what is wrong.
+func (o *Options) print(report fleet.CheckReport) error {
+	u := o.f.UI
+	if o.Format.Machine() {
+		var names []string
+		for _, area := range report.Areas {
+			for _, f := range area.Findings {
+				if f.Severity != fleet.SeverityOK {
+					names = append(names, f.Code)
+				}
+			}
+		}
+		return u.Result(o.Format, "CheckReport", report, names)
+	}
+	for _, area := range report.Areas {
+		o.area(area)
+	}
+	u.Say("%s: %d ok, %s, %s", ui.Many(report.OK+report.Warnings+report.Errors, "check"), report.OK, ui.Many(report.Warnings, "warning"), ui.Many(report.Errors, "error"))
+	return nil
+}
+
+func (o *Options) area(area fleet.CheckArea) {
+	u := o.f.UI
+	if o.Short && !slices.ContainsFunc(area.Findings, func(f fleet.Finding) bool { return f.Severity != fleet.SeverityOK }) {
+		return
+	}
+	u.Say("%s", area.Name)
+	for _, f := range area.Findings {
+		switch {
+		case f.Severity != fleet.SeverityOK:
+			u.Say("  %s %s %s", u.Mark(stateOf(f.Severity)), f.Code, f.Title)
+		case !o.Short:
+			u.Say("  %s %s", u.Mark(fleet.Done), f.Title)
+		}
+		if f.Cause != "" {
+			u.Say("      cause: %s", f.Cause)
+		}
+		if f.Fix != "" {
+			u.Say("      fix:   %s", u.Own(f.Fix))
+		}
+	}
+}
+
+func stateOf(s fleet.Severity) fleet.StepState {
+	if s == fleet.SeverityError {
+		return fleet.Broken
+	}
+	return fleet.Warned
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// ours begins the names of programs that kubectl runs in place of our commands.
+const ours = "kubectl-ocm-"
+
+// shadows finds programs on PATH that hide commands of this plugin.
+func (o *Options) shadows() (fleet.CheckArea, bool) {
+	area := fleet.CheckArea{Name: "this machine"}
+	if slices.Contains(o.Skip, fleet.Shadowed) {
+		return area, false
+	}
+	for _, dir := range filepath.SplitList(o.f.UI.Streams.Getenv("PATH")) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if word, found := strings.CutPrefix(e.Name(), ours); found && !e.IsDir() {
+				area.Findings = append(area.Findings, fleet.Finding{Code: fleet.Shadowed, Severity: fleet.SeverityWarning,
+					Title: filepath.Join(dir, e.Name()) + " runs in place of \"kubectl ocm " + strings.ReplaceAll(word, "-", " ") + "\"", Fix: "remove or rename it"})
+			}
+		}
+	}
+	return area, len(area.Findings) > 0
+}

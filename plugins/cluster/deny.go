@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// DenyOptions are the flags of cluster deny.
+type DenyOptions struct {
+	options.Change
+	// Names of the clusters.
+	Names []string
+
+	f *options.Factory
+}
+
+func newDeny(f *options.Factory) *cobra.Command {
+	o := &DenyOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "deny NAME...", Short: "Take the rights of clusters on the hub away", Args: options.Args(1, -1, "the name of a cluster"),
+		Long: options.Long(`
+		Stop accepting clusters on the hub of --context, and refuse their certificate requests. Their
+		agents lose all rights but to see that; works that are left can still be removed by them.
+		What is on the clusters stays. "kubectl ocm accept" lets them in again.`),
+		Example: options.Example(`
+		kubectl ocm cluster deny cluster1 --context hub`),
+		ValidArgsFunction: complete.Clusters(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Names = args
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	o.AddFlags(cmd.Flags(), options.Parts{Yes: true, Wait: true, WaitDefault: true})
+	return cmd
+}
+
+// Validate checks names and flags.
+func (o *DenyOptions) Validate() error {
+	for _, name := range o.Names {
+		if err := fleet.CheckName(name); err != nil {
+			return err
+		}
+	}
+	return o.Check(o.f.UI)
+}
+
+// Run denies the clusters and prints what was done.
+func (o *DenyOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	hub, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	u.Note("hub: %s", hub)
+	if !o.Reads() {
+		var targets []string
+		for _, name := range o.Names {
+			targets = append(targets, "managedcluster/"+name+": its agent loses its rights")
+		}
+		if err := u.Confirm(o.Yes, "Deny "+ui.Many(len(o.Names), "cluster")+"?", targets); err != nil {
+			return err
+		}
+	}
+	p := u.Progress()
+	defer p.Close()
+	wanted := fleet.AcceptOptions{Hub: hub, Clusters: o.Names, Deny: true, Common: o.Common(u, p.Step)}
+	result, failure := fleet.Accept(ctx, wanted)
+	if failure != nil && len(result.Clusters) == 0 {
+		return failure
+	}
+	if o.Wait && !o.Reads() {
+		var denied []string
+		for _, c := range result.Clusters {
+			if c.Error == nil {
+				denied = append(denied, c.Cluster)
+			}
+		}
+		if err := fleet.AwaitDenied(ctx, wanted, denied); err != nil && failure == nil {
+			failure = err
+		}
+	}
+	p.Close()
+	if err := o.print(result); err != nil {
+		return err
+	}
+	return failure
+}
+
+func (o *DenyOptions) print(result fleet.AcceptResult) error {
+	u := o.f.UI
+	if done, err := o.Preview(u, "DenyResult", result, result.Items); done || err != nil {
+		return err
+	}
+	if o.Format.Machine() {
+		return u.Result(o.Format, "DenyResult", result, fleet.Names(result.Items))
+	}
+	for _, c := range result.Clusters {
+		switch {
+		case c.Error != nil && len(result.Clusters) > 1:
+			u.Note("managedcluster/%s failed: %s", c.Cluster, c.Failure)
+		case c.Error == nil && c.Action == fleet.Unchanged:
+			u.Say("managedcluster/%s unchanged", c.Cluster)
+		case c.Error == nil:
+			u.Say("managedcluster/%s denied", c.Cluster)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterset
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// ChangeOptions are the flags of the commands that change a set or where it may
+// be used.
+type ChangeOptions struct {
+	options.Change
+	// Name of the set.
+	Name string
+	// Selector makes a set that selects its members by labels.
+	Selector string
+	// Unbind deletes the bindings of a set that is deleted.
+	Unbind bool
+
+	f *options.Factory
+	// do is the change; ask shows what it takes away and asks, nil for nothing.
+	do  func(context.Context, fleet.SetOptions) (fleet.SetResult, error)
+	ask func(context.Context, fleet.SetOptions) error
+}
+
+func newCreate(f *options.Factory) *cobra.Command {
+	o := &ChangeOptions{f: f, do: fleet.CreateSet}
+	cmd := o.command(&cobra.Command{
+		Use: "create SET", Short: "Make a cluster set",
+		Long: options.Long(`
+		Make a cluster set on the hub of --context. Clusters are put into it by "clusterset add", or
+		are selected by their labels when --selector is given; such sets may overlap.`),
+		Example: options.Example(`
+		kubectl ocm clusterset create prod --context hub
+		kubectl ocm clusterset create eu --selector region=eu --context hub`),
+	}, options.Parts{Diff: true})
+	cmd.ValidArgsFunction = complete.None
+	cmd.Flags().StringVar(&o.Selector, "selector", "", "label selector of the members; without it, clusters are put into the set")
+	return cmd
+}
+
+func newBind(f *options.Factory) *cobra.Command {
+	o := &ChangeOptions{f: f}
+	o.do = o.bind
+	return o.command(&cobra.Command{
+		Use: "bind SET", Short: "Let the placements of a namespace use a set",
+		Example: options.Example(`
+		kubectl ocm clusterset bind prod -n shop --context hub`),
+	}, options.Parts{Diff: true})
+}
+
+func newUnbind(f *options.Factory) *cobra.Command {
+	o := &ChangeOptions{f: f, do: fleet.UnbindSet}
+	o.ask = o.askUnbind
+	return o.command(&cobra.Command{
+		Use: "unbind SET", Short: "Take a set away from the placements of a namespace",
+		Example: options.Example(`
+		kubectl ocm clusterset unbind prod -n shop --context hub`),
+	}, options.Parts{Diff: true, Yes: true})
+}
+
+func newDelete(f *options.Factory) *cobra.Command {
+	o := &ChangeOptions{f: f, do: fleet.DeleteSet}
+	o.ask = o.askDelete
+	cmd := o.command(&cobra.Command{
+		Use: "delete SET", Aliases: []string{"rm"}, Short: "Delete a cluster set that nobody uses",
+		Long: options.Long(`
+		Delete a cluster set of the hub of --context. A set that clusters were put into, or that
+		namespaces are bound to, is kept; --unbind deletes the bindings too.`),
+		Example: options.Example(`
+		kubectl ocm clusterset delete prod --context hub`),
+	}, options.Parts{Diff: true, Yes: true})
+	cmd.Flags().BoolVar(&o.Unbind, "unbind", false, "delete its bindings too: their placements lose its clusters")
+	return cmd
+}
+
+func (o *ChangeOptions) command(cmd *cobra.Command, parts options.Parts) *cobra.Command {
+	cmd.Args = options.Args(1, 1, "the name of the set")
+	cmd.ValidArgsFunction = complete.Sets(o.f)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.Name = args[0]
+		if err := fleet.CheckSetName(o.Name); err != nil {
+			return err
+		}
+		if err := o.Check(o.f.UI); err != nil {
+			return err
+		}
+		wanted := fleet.SetOptions{Unbind: o.Unbind}
+		if cmd.Flags().Changed("selector") {
+			wanted.Selector = &o.Selector
+		}
+		return o.Diffed(o.Run(cmd.Context(), wanted))
+	}
+	o.AddFlags(cmd.Flags(), parts)
+	return cmd
+}
+
+// Run makes the change and prints what was done.
+func (o *ChangeOptions) Run(ctx context.Context, wanted fleet.SetOptions) error {
+	u := o.f.UI
+	hub, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	wanted.Hub, wanted.Name, wanted.Common = hub, o.Name, o.Common(u, nil)
+	wanted.Namespace, _ = o.f.Namespace()
+	if o.ask != nil && !o.Reads() {
+		if err := o.ask(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	result, err := o.do(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	if done, err := o.Preview(u, "ClusterSetResult", result, result.Items); done || err != nil {
+		return err
+	}
+	if o.Format.Machine() {
+		return u.Result(o.Format, "ClusterSetResult", result, fleet.Names(result.Items))
+	}
+	for _, c := range result.Items {
+		u.Say("%s %s%s", c.Name(), c.Action, where(c))
+	}
+	return nil
+}
+
+// where is the namespace of an object that lies in one.
+func where(c fleet.Change) string {
+	if namespace := c.Object.GetNamespace(); namespace != "" {
+		return " in " + namespace
+	}
+	return ""
+}
+
+// bind binds the set, and says when nobody in the namespace uses it yet.
+func (o *ChangeOptions) bind(ctx context.Context, wanted fleet.SetOptions) (fleet.SetResult, error) {
+	result, err := fleet.BindSet(ctx, wanted)
+	if err != nil || o.Reads() {
+		return result, err
+	}
+	used, err := fleet.PlacementsIn(ctx, wanted.Hub, wanted.Namespace)
+	if err == nil && len(used) == 0 {
+		o.f.UI.Note("no placement in namespace %s uses it yet", wanted.Namespace)
+	}
+	return result, err
+}
+
+// askUnbind shows the placements that may lose clusters.
+func (o *ChangeOptions) askUnbind(ctx context.Context, wanted fleet.SetOptions) error {
+	used, err := fleet.PlacementsIn(ctx, wanted.Hub, wanted.Namespace)
+	if err != nil {
+		return err
+	}
+	targets := []string{"hub: " + wanted.Hub.String()}
+	for _, name := range used {
+		targets = append(targets, fmt.Sprintf("placement %s/%s can no longer select clusters of %s", wanted.Namespace, name, o.Name))
+	}
+	return o.f.UI.Confirm(o.Yes || len(used) == 0, "Unbind "+o.Name+" from "+wanted.Namespace+"?", targets)
+}
+
+// askDelete shows what else would go with the set.
+func (o *ChangeOptions) askDelete(ctx context.Context, wanted fleet.SetOptions) error {
+	wanted.DryRun = fleet.DryRunClient
+	result, err := fleet.DeleteSet(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	targets := []string{"hub: " + wanted.Hub.String()}
+	for _, c := range result.Items {
+		if c.Action == fleet.Deleted {
+			targets = append(targets, c.Name()+where(c))
+		}
+	}
+	return o.f.UI.Confirm(o.Yes || len(targets) == 1, "Delete the cluster set "+o.Name+"?", targets)
+}

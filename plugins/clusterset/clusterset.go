@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterset
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// New makes the command.
+func New(f *options.Factory) *cobra.Command {
+	cmd := options.Group(&cobra.Command{Use: "clusterset", Aliases: []string{"clustersets"}, Short: "Group managed clusters, and let namespaces use the groups"})
+	cmd.AddCommand(newList(f), newCreate(f), newAdd(f), newDrop(f), newBind(f), newUnbind(f), newDelete(f))
+	return cmd
+}
+
+// ListOptions are the flags of clusterset list.
+type ListOptions struct {
+	options.Listing
+
+	f *options.Factory
+}
+
+func newList(f *options.Factory) *cobra.Command {
+	o := &ListOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "list", Aliases: []string{"ls"}, Short: "List the cluster sets of the hub", Args: options.Args(0, 0, "list"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	o.AddFlags(cmd.Flags())
+	return cmd
+}
+
+// Validate checks the flags.
+func (o *ListOptions) Validate() error {
+	if _, err := labels.Parse(o.Selector); err != nil {
+		return options.Usage("wrong label selector "+strconv.Quote(o.Selector), "for example -l env=prod")
+	}
+	return o.Check()
+}
+
+// Run prints the sets.
+func (o *ListOptions) Run(ctx context.Context) error {
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
+		sets, err := fleet.ListSets(ctx, fleet.SetListOptions{Hub: c, Selector: o.Selector})
+		if err != nil {
+			return options.Listed{}, err
+		}
+		return o.listed(sets), nil
+	})
+}
+
+func (o *ListOptions) listed(sets []fleet.SetInfo) options.Listed {
+	now := o.f.UI.Streams.Clock.Now()
+	out := options.Listed{Kind: "ClusterSetList", Items: sets, Empty: "no cluster sets", Table: ui.Table{Wide: 3, Heads: []string{"NAME", "SELECTOR", "CLUSTERS",
+		"AVAILABLE", "BOUND-NAMESPACES", "AGE", "MEMBERS", "MANAGED-NAMESPACES", "EMPTY"}}}
+	for i := range sets {
+		s := &sets[i]
+		out.Names = append(out.Names, "managedclusterset."+clusterv1beta2.GroupName+"/"+s.Name)
+		out.Labels = append(out.Labels, s.Labels)
+		out.Table.Rows = append(out.Table.Rows, []string{s.Name, selector(s), strconv.Itoa(s.Clusters.Total), strconv.Itoa(s.Clusters.Good),
+			ui.Dash(strings.Join(s.Bound, ",")), ui.Age(s.Created, now), ui.Dash(strings.Join(s.Members, ",")), ui.Dash(strings.Join(s.Namespaces, ",")), ui.Dash(s.Empty)})
+	}
+	return out
+}
+
+// selector shows how clusters become members; the long key of the label of sets
+// is cut to its last word.
+func selector(s *fleet.SetInfo) string {
+	switch {
+	case s.Problem != "":
+		return "<none>"
+	case s.Selector == "":
+		return "<all>"
+	}
+	return strings.TrimPrefix(s.Selector, strings.TrimSuffix(clusterv1.LabelClusterSet, "clusterset"))
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterset
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// MemberOptions are the flags of clusterset add and drop.
+type MemberOptions struct {
+	options.Change
+	options.Targets
+	// Name of the set.
+	Name string
+	// Drop takes clusters out of the set.
+	Drop bool
+	// Move takes clusters out of the set they are in.
+	Move bool
+
+	f *options.Factory
+}
+
+func newAdd(f *options.Factory) *cobra.Command {
+	o := &MemberOptions{f: f}
+	cmd := o.command(&cobra.Command{
+		Use: "add SET", Short: "Put clusters into a set",
+		Long: options.Long(`
+		Put managed clusters into a set of the hub of --context. A cluster is in one such set at most:
+		one that is in another set than default is left there, unless --move is given.`),
+		Example: options.Example(`
+		kubectl ocm clusterset add prod -c cluster1,cluster2 --context hub
+		kubectl ocm clusterset add prod -l env=prod --context hub --move`),
+	}, options.Parts{Diff: true, Yes: true})
+	cmd.Flags().BoolVar(&o.Move, "move", false, "take clusters out of the set they are in")
+	return cmd
+}
+
+func newDrop(f *options.Factory) *cobra.Command {
+	o := &MemberOptions{f: f, Drop: true}
+	return o.command(&cobra.Command{
+		Use: "drop SET", Aliases: []string{"remove"}, Short: "Take clusters out of a set",
+		Long: options.Long(`
+		Take managed clusters out of a set of the hub of --context; they go to the set default. The
+		placements of the namespaces that are bound to the set can no longer select them.`),
+		Example: options.Example(`
+		kubectl ocm clusterset drop prod -c cluster2 --context hub`),
+	}, options.Parts{Diff: true, Yes: true})
+}
+
+func (o *MemberOptions) command(cmd *cobra.Command, parts options.Parts) *cobra.Command {
+	cmd.Args = options.Args(1, 1, "the name of the set")
+	cmd.ValidArgsFunction = complete.Sets(o.f)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.Name = args[0]
+		if err := o.Validate(); err != nil {
+			return err
+		}
+		return o.Diffed(o.Run(cmd.Context()))
+	}
+	o.Change.AddFlags(cmd.Flags(), parts)
+	o.Targets.AddFlags(cmd, options.Words{Clusters: complete.Clusters(o.f), Sets: complete.Sets(o.f), Placements: complete.AllPlacements(o.f)})
+	return cmd
+}
+
+// Validate checks the flags.
+func (o *MemberOptions) Validate() error {
+	if err := fleet.CheckSetName(o.Name); err != nil {
+		return err
+	}
+	if err := o.Targets.Check(true); err != nil {
+		return err
+	}
+	return o.Change.Check(o.f.UI)
+}
+
+// Run changes the labels of the clusters and prints what was done.
+func (o *MemberOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	hub, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	wanted := fleet.SetOptions{Common: o.Common(u, nil), Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Move: o.Move}
+	do := fleet.JoinSet
+	if o.Drop {
+		do = fleet.LeaveSet
+	}
+	if (o.Drop || o.Move) && !o.Reads() {
+		if err := o.confirm(ctx, wanted, do); err != nil {
+			return err
+		}
+	}
+	result, failure := do(ctx, wanted)
+	if failure != nil && len(result.Clusters) == 0 {
+		return failure
+	}
+	if failure == nil && len(result.Clusters) == 0 && !o.Format.Machine() {
+		u.Note("none of these clusters is in the set %s", o.Name)
+	}
+	if err := o.Clusters(u, "ClusterSetResult", result, failure, o.line); err != nil {
+		return err
+	}
+	return failure
+}
+
+// confirm shows which clusters leave which set, and asks.
+func (o *MemberOptions) confirm(ctx context.Context, wanted fleet.SetOptions, do func(context.Context, fleet.SetOptions) (fleet.WorkResult, error)) error {
+	wanted.DryRun = fleet.DryRunClient
+	result, err := do(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	var targets []string
+	for _, d := range result.Clusters {
+		if from := setOf(d.Live); d.Action != fleet.Unchanged && from != "" && from != clusterv1beta2.DefaultClusterSet {
+			targets = append(targets, fmt.Sprintf("managedcluster/%s: from the set %s to %s", d.Cluster, from, setOf(d.Object)))
+		}
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	return o.f.UI.Confirm(o.Yes, "Take "+ui.Many(len(targets), "cluster")+" out of the present set?", append([]string{"hub: " + wanted.Hub.String()}, targets...))
+}
+
+// setOf is the set that the label of a cluster names.
+func setOf(u *unstructured.Unstructured) string {
+	if u == nil {
+		return ""
+	}
+	return u.GetLabels()[clusterv1.LabelClusterSet]
+}
+
+// line words what was done to one cluster.
+func (o *MemberOptions) line(d fleet.WorkDone) string {
+	switch {
+	case d.Action == fleet.Unchanged:
+		return fmt.Sprintf("managedcluster/%s unchanged", d.Cluster)
+	case o.Drop:
+		return fmt.Sprintf("managedcluster/%s taken out of %s", d.Cluster, o.Name)
+	}
+	return fmt.Sprintf("managedcluster/%s put into %s", d.Cluster, o.Name)
+}

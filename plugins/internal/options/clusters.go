@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// Clusters prints what a command did on each of many clusters: a line each, or a
+// table where some failed. line words what was done on one of them.
+func (c *Change) Clusters(u *ui.UI, kind string, result fleet.WorkResult, failure error, line func(fleet.WorkDone) string) error {
+	if failure == nil {
+		if done, err := c.Preview(u, kind, result, result.Items); done || err != nil {
+			return err
+		}
+	}
+	if c.Format.Machine() {
+		return u.Result(c.Format, kind, result, fleet.Names(result.Items))
+	}
+	if failure != nil && len(result.Clusters) > 1 {
+		t := ui.Table{Heads: []string{"CLUSTER", "RESULT", "MESSAGE"}}
+		for _, d := range result.Clusters {
+			action := string(d.Action)
+			if d.Failure != "" {
+				action = "failed"
+			}
+			t.Rows = append(t.Rows, []string{d.Cluster, action, ui.Dash(d.Failure)})
+		}
+		return u.Report(t, false)
+	}
+	for _, d := range result.Clusters {
+		if d.Failure == "" && d.Object != nil {
+			u.Say("%s", line(d))
+		}
+	}
+	return nil
+}

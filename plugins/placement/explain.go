@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule/verdict"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// ExplainOptions are the flags of placement explain.
+type ExplainOptions struct {
+	options.Output
+	// Clusters are those whose whole story is told; none means all in short.
+	Clusters []string
+
+	f   *options.Factory
+	key types.NamespacedName
+}
+
+func newExplain(f *options.Factory) *cobra.Command {
+	o := &ExplainOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "explain NAME", Short: "Tell why each cluster is selected or not", Args: options.Args(1, 1, "the name of the placement"),
+		Long: options.Long(`
+		Compute on this machine what a placement selects, by the library that the hub decides with,
+		and tell why every cluster is in or out. The result is compared with the decision that is
+		there: "same", or + for clusters that are to come, - for clusters that are to go, ~ for clusters
+		that are to be in another decision group.`),
+		Example: options.Example(`
+		kubectl ocm placement explain web -n shop --context hub
+		kubectl ocm placement explain shop/web -c cluster3 --context hub
+		kubectl ocm placement explain shop/web -o json --context hub`),
+		ValidArgsFunction: complete.Placements(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := keys(f, args)
+			if err != nil {
+				return err
+			}
+			o.key = found[0]
+			if err := o.Format.Check(); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	o.AddFlags(cmd.Flags())
+	cmd.Flags().StringSliceVarP(&o.Clusters, "cluster", "c", nil, "tell the whole story of these clusters")
+	options.Hidden(cmd.Flags(), "clusters", "cluster")
+	_ = cmd.RegisterFlagCompletionFunc("cluster", complete.Clusters(f))
+	return cmd
+}
+
+// Run explains the placement.
+func (o *ExplainOptions) Run(ctx context.Context) error {
+	hub, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	e, err := fleet.ExplainPlacement(ctx, fleet.ExplainOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: hub, Key: o.key})
+	if err != nil {
+		return err
+	}
+	for _, name := range o.Clusters {
+		if !slices.ContainsFunc(e.Clusters, func(c verdict.Cluster) bool { return c.Name == name }) {
+			return &fleet.Error{Message: fmt.Sprintf("there is no managed cluster %s on %s", name, hub), Fix: "kubectl ocm cluster list" + options.ContextFlag(hub)}
+		}
+	}
+	return show(o.f.UI, o.Format, "PlacementExplanation", &e, o.Clusters)
+}
+
+// show prints an explanation: as a whole, or the stories of single clusters.
+func show(u *ui.UI, format ui.Format, kind string, e *verdict.Explanation, clusters []string) error {
+	if len(clusters) > 0 {
+		e.Clusters = slices.DeleteFunc(e.Clusters, func(c verdict.Cluster) bool { return !slices.Contains(clusters, c.Name) })
+	}
+	if format.Machine() {
+		names := make([]string, 0, len(e.Selected))
+		for _, name := range e.Selected {
+			names = append(names, "managedcluster.cluster.open-cluster-management.io/"+name)
+		}
+		return u.Result(format, kind, e, names)
+	}
+	s := sheet{u: u, e: e, wide: format == ui.Wide}
+	if len(clusters) > 0 {
+		return s.stories()
+	}
+	return s.whole()
+}

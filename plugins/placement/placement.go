@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// New makes the command.
+func New(f *options.Factory) *cobra.Command {
+	cmd := options.Group(&cobra.Command{Use: "placement", Aliases: []string{"placements"}, Short: "Select managed clusters, and see why each is in or out"})
+	cmd.AddCommand(newList(f), newCreate(f), newExplain(f), newSimulate(f), newDelete(f))
+	return cmd
+}
+
+// resource is how -o name calls placements.
+const resource = "placement." + clusterv1beta1.GroupName + "/"
+
+// keys reads the names of placements: NAME in the namespace in use, or
+// NAMESPACE/NAME.
+func keys(f *options.Factory, names []string) ([]types.NamespacedName, error) {
+	namespace, _ := f.Namespace()
+	var out []types.NamespacedName
+	for _, name := range names {
+		key, err := fleet.PlacementName(name, namespace)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, key)
+	}
+	return out, nil
+}

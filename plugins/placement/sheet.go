@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule/verdict"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// Bounds of what a person is shown; -o wide and -o json show all.
+const (
+	maxNames = 5
+	maxRows  = 30
+)
+
+// sheet shows an explanation to a person.
+type sheet struct {
+	u    *ui.UI
+	e    *verdict.Explanation
+	wide bool
+}
+
+// whole shows what became of all clusters.
+func (s sheet) whole() error {
+	s.head()
+	if stages := s.stages(); len(stages.Rows) > 0 {
+		s.u.Say("")
+		if err := s.u.Report(stages, true); err != nil {
+			return err
+		}
+	}
+	if scores := s.scores(); len(scores.Rows) > 0 {
+		s.u.Say("")
+		hidden := len(scores.Rows) - maxRows
+		if s.wide || hidden < 0 {
+			hidden = 0
+		}
+		scores.Rows = scores.Rows[:len(scores.Rows)-hidden]
+		if err := s.u.Report(scores, true); err != nil {
+			return err
+		}
+		if hidden > 0 {
+			s.u.Say("and %d more: -o wide shows all", hidden)
+		}
+	}
+	s.remarks()
+	return nil
+}
+
+// head says what is wanted, what is selected, and whether the hub has decided so.
+func (s sheet) head() {
+	e := s.e
+	s.u.Say("PLACEMENT %s/%s   wants %s   selected %d%s   live decision: %s", e.Placement.Metadata.Namespace, e.Placement.Metadata.Name, wanted(e.Placement.Spec.NumberOfClusters),
+		len(e.Selected), inBrackets(e.Selected), drift(&e.Live))
+}
+
+// drift shows how the live decision differs.
+func drift(live *verdict.Live) string {
+	if live.Same {
+		return "same"
+	}
+	var words []string
+	for _, part := range []struct {
+		sign  string
+		names []string
+	}{{"+", live.Added}, {"-", live.Removed}, {"~", live.Moved}} {
+		for i, name := range part.names {
+			if i == 2*maxNames {
+				words = append(words, fmt.Sprintf("%s%d more", part.sign, len(part.names)-i))
+				break
+			}
+			words = append(words, part.sign+name)
+		}
+	}
+	if live.Reordered {
+		words = append(words, "in another order")
+	}
+	return strings.Join(words, " ")
+}
+
+// names lists at most a few names.
+func names(all []string) string {
+	if len(all) > maxNames {
+		return strings.Join(all[:maxNames], ", ") + fmt.Sprintf(" and %d more", len(all)-maxNames)
+	}
+	return strings.Join(all, ", ")
+}
+
+func inBrackets(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + names(all) + ")"
+}
+
+// stages counts who is left after each step, and names who is not.
+func (s sheet) stages() ui.Table {
+	r := &s.e.Report.Result
+	t := ui.Table{Heads: []string{"STAGE", "IN", "OUT", "DROPPED"}}
+	if len(s.e.Clusters) == 0 || s.e.Kept {
+		return t // without clusters or a spec to follow there are no steps
+	}
+	row := func(stage string, in int, out []string) {
+		t.Rows = append(t.Rows, []string{stage, strconv.Itoa(in), strconv.Itoa(len(out)), ui.Dash(names(out))})
+	}
+	row("cluster sets: "+cmp.Or(strings.Join(s.eligible(), ","), "none"), r.Candidates, s.dropped(schedule.StageNotInSet, schedule.StageDeleting))
+	if r.Candidates == 0 {
+		return t
+	}
+	switch texts := fleet.PredicateTexts(&s.e.Placement.Spec); len(texts) {
+	case 0:
+	case 1:
+		row("predicate: "+texts[0], r.Matched, s.dropped(schedule.StagePredicate))
+	default:
+		for i, text := range texts {
+			t.Rows = append(t.Rows, []string{fmt.Sprintf("predicate %d: %s", i+1, text), strconv.Itoa(s.fitting(i)), "", ""})
+		}
+		row(fmt.Sprintf("one of %d predicates", len(texts)), r.Matched, s.dropped(schedule.StagePredicate))
+	}
+	row("taints", r.Feasible, s.dropped(schedule.StageTaint))
+	left := r.Feasible
+	if len(s.e.Placement.Spec.SpreadPolicy.SpreadConstraints) > 0 {
+		out := s.dropped(schedule.StageSpread)
+		left -= len(out)
+		row("spread: "+strings.Join(fleet.SpreadTexts(&s.e.Placement.Spec), ", "), left, out)
+	}
+	if s.e.Placement.Spec.NumberOfClusters != nil {
+		out := s.dropped(schedule.StageRank)
+		row("rank: "+wanted(s.e.Placement.Spec.NumberOfClusters)+" wanted", left-len(out), out)
+	}
+	return t
+}
+
+// eligible are the sets whose members are candidates.
+func (s sheet) eligible() []string {
+	var out []string
+	for _, set := range s.e.Sets {
+		if set.Eligible {
+			out = append(out, set.Name)
+		}
+	}
+	return out
+}
+
+// fitting counts the clusters that fit one predicate.
+func (s sheet) fitting(i int) int {
+	n := 0
+	for _, c := range s.e.Clusters {
+		if i < len(c.Predicates) && c.Predicates[i].Matched {
+			n++
+		}
+	}
+	return n
+}
+
+// dropped names the clusters that came no further, each with a short reason.
+func (s sheet) dropped(stages ...schedule.Stage) []string {
+	var out []string
+	for i := range s.e.Clusters {
+		c := &s.e.Clusters[i]
+		if slices.Contains(stages, schedule.Stage(c.Stage)) {
+			out = append(out, c.Name+short(c))
+		}
+	}
+	return out
+}
+
+// short is why a cluster is out, in a few words.
+func short(c *verdict.Cluster) string {
+	switch schedule.Stage(c.Stage) {
+	case schedule.StageDeleting:
+		return " (being deleted)"
+	case schedule.StagePredicate:
+		if len(c.Predicates) == 1 {
+			return lacking(c.Predicates[0].Parts)
+		}
+	case schedule.StageTaint:
+		for _, t := range c.Taints {
+			switch {
+			case t.Tolerated:
+			case t.Until != nil:
+				return " (" + plain(t.Key) + ", toleration over)"
+			default:
+				return " (" + plain(t.Key) + ", no toleration)"
+			}
+		}
+	case schedule.StageRank:
+		return " (" + fleet.Ordinal(c.Rank) + ")"
+	}
+	return ""
+}
+
+// lacking is the first requirement that does not hold, by what is there instead.
+func lacking(parts []verdict.Part) string {
+	for _, p := range parts {
+		switch {
+		case p.Matched:
+			continue
+		case p.Error != "":
+			return " (" + p.Part + ": " + p.Error + ")"
+		case p.Part == string(schedule.PartCEL):
+			return " (false)"
+		case p.Actual == nil:
+			return " (no " + p.Part + ")"
+		}
+		key, _, _ := strings.Cut(strings.TrimPrefix(p.Requirement, "!"), " ")
+		key, _, _ = strings.Cut(key, "=")
+		key, _, _ = strings.Cut(key, "!")
+		return " (" + plain(key) + "=" + *p.Actual + ")"
+	}
+	return ""
+}
+
+// plain is a key without the group of this API.
+func plain(key string) string {
+	return strings.TrimPrefix(key, clusterv1beta1.GroupName+"/")
+}
+
+// scores shows the clusters that passed all filters, the best first.
+func (s sheet) scores() ui.Table {
+	t := ui.Table{Heads: []string{"CLUSTER", "SCORE"}}
+	for _, p := range s.e.Report.Prioritizers {
+		t.Heads = append(t.Heads, fmt.Sprintf("%s(%d)", strings.Replace(p.Name, "ResourceAllocatable", "Alloc", 1), p.Weight))
+	}
+	t.Heads = append(t.Heads, "SELECTED")
+	grouped := len(s.e.Groups) > 1
+	if grouped {
+		t.Heads = append(t.Heads, "GROUP")
+	}
+	var ranked []*verdict.Cluster
+	for i := range s.e.Clusters {
+		if s.e.Clusters[i].Rank > 0 {
+			ranked = append(ranked, &s.e.Clusters[i])
+		}
+	}
+	slices.SortFunc(ranked, func(a, b *verdict.Cluster) int { return a.Rank - b.Rank })
+	for _, c := range ranked {
+		row := []string{c.Name, strconv.FormatInt(*c.Total, 10)}
+		for _, p := range s.e.Report.Prioritizers {
+			row = append(row, strconv.FormatInt(c.Scores[p.Name], 10))
+		}
+		row = append(row, yes(c.Selected))
+		if grouped {
+			row = append(row, group(c))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+// group names the decision group of a cluster.
+func group(c *verdict.Cluster) string {
+	if c.Group == nil {
+		return "-"
+	}
+	return strings.TrimSpace(strconv.Itoa(*c.Group) + " " + c.GroupName)
+}
+
+// remarks say what else is to be known.
+func (s sheet) remarks() {
+	e := s.e
+	if e.Frozen {
+		s.u.Say("note: the hub leaves this placement alone: annotation %s is \"true\"", clusterv1beta1.AnnotationSchedulingDisable)
+	}
+	if e.Kept {
+		s.u.Say("note: its spec cannot be followed, so that it keeps its last decision")
+	}
+	if e.Delayed {
+		s.u.Say("note: scores have changed, and scoreRateLimit holds the change back")
+	}
+	for _, p := range e.Problems {
+		s.u.Say("%s: %s: %s", strings.ToLower(p.Severity), p.Field, p.Message)
+		s.u.Say("  fix: %s", p.Fix)
+	}
+	for _, text := range e.Warnings {
+		s.u.Say("warning: %s", text)
+	}
+	for _, text := range e.Hints {
+		s.u.Say("hint: %s", s.u.Own(text))
+	}
+}
+
+// stories tell all of single clusters.
+func (s sheet) stories() error {
+	for i := range s.e.Clusters {
+		c := &s.e.Clusters[i]
+		if i > 0 {
+			s.u.Say("")
+		}
+		verb := "not selected by"
+		if c.Selected {
+			verb = "selected by"
+		}
+		s.u.Say("CLUSTER %s is %s %s/%s: %s", c.Name, verb, s.e.Placement.Metadata.Namespace, s.e.Placement.Metadata.Name, strings.TrimPrefix(c.Reason, "selected: "))
+		s.u.Say("")
+		if err := s.u.Report(s.story(c), true); err != nil {
+			return err
+		}
+	}
+	s.e.Hints = slices.DeleteFunc(s.e.Hints, func(hint string) bool {
+		return !slices.ContainsFunc(s.e.Clusters, func(c verdict.Cluster) bool { return strings.HasPrefix(hint, c.Name+" ") })
+	})
+	s.remarks()
+	return nil
+}
+
+// story are the steps that a cluster went through.
+func (s sheet) story(c *verdict.Cluster) ui.Table {
+	t := ui.Table{Heads: []string{"STEP", "VERDICT", "DETAIL"}}
+	row := func(step, verdict, detail string) { t.Rows = append(t.Rows, []string{step, verdict, ui.Dash(detail)}) }
+	if len(c.Sets) == 0 {
+		row("cluster sets", "out", "in none of those that are bound: "+cmp.Or(strings.Join(s.eligible(), ","), "none"))
+		return t
+	}
+	row("cluster sets", "in", strings.Join(c.Sets, ","))
+	for i, p := range c.Predicates {
+		for _, part := range p.Parts {
+			row(fmt.Sprintf("predicate %d %s", i+1, part.Part), yes(part.Matched), requirement(&part))
+		}
+		if len(p.Parts) == 0 {
+			row(fmt.Sprintf("predicate %d", i+1), yes(p.Matched), "everything fits")
+		}
+	}
+	for _, taint := range c.Taints {
+		verdict := "out"
+		if taint.Tolerated {
+			verdict = "in"
+		}
+		row("taint "+plain(taint.Key), verdict, taint.Reason)
+	}
+	if c.Rank > 0 {
+		for _, p := range s.e.Report.Prioritizers {
+			row(p.Name, strconv.FormatInt(c.Scores[p.Name]*p.Weight, 10), fmt.Sprintf("%d with weight %d", c.Scores[p.Name], p.Weight))
+		}
+		row("rank", strconv.Itoa(c.Rank), fmt.Sprintf("of %d, score %d; wanted: %s", s.e.Report.Result.Feasible, *c.Total, wanted(s.e.Placement.Spec.NumberOfClusters)))
+	}
+	s.spread(c, row)
+	if c.Group != nil {
+		row("decision group", strconv.Itoa(*c.Group), c.GroupName)
+	}
+	row("live decision", yes(slices.Contains(s.e.Live.Clusters, c.Name)), "")
+	return t
+}
+
+// spread tells where a cluster stands in each spread constraint.
+func (s sheet) spread(c *verdict.Cluster, row func(step, verdict, detail string)) {
+	i := slices.IndexFunc(s.e.Report.Clusters, func(r schedule.ClusterReport) bool { return r.Name == c.Name })
+	for n, at := range s.e.Report.Clusters[i].Spread {
+		term := s.e.Placement.Spec.SpreadPolicy.SpreadConstraints[n]
+		verdict, detail := "fits", term.TopologyKey+" is "+at.Topology
+		if at.Violated {
+			verdict = "too many"
+		}
+		if !at.Present {
+			verdict, detail = "no", "it has no "+strings.ToLower(string(term.TopologyKeyType))+" "+term.TopologyKey
+		}
+		row("spread "+plain(term.TopologyKey), verdict, detail)
+	}
+}
+
+// requirement words a requirement and what the cluster has.
+func requirement(p *verdict.Part) string {
+	switch {
+	case p.Error != "":
+		return p.Requirement + ": " + p.Error
+	case p.Part == string(schedule.PartCEL):
+		return p.Requirement
+	case p.Actual == nil:
+		return p.Requirement + ": it has no such " + p.Part
+	}
+	return p.Requirement + ": it has " + strconv.Quote(*p.Actual)
+}

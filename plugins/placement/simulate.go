@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// SimulateOptions are the flags of placement simulate.
+type SimulateOptions struct {
+	options.Output
+	// Name of a placement that is there, or File of one to be.
+	Name, File string
+	// With are files with clusters that are added, Without clusters that are taken
+	// out.
+	With, Without []string
+
+	f *options.Factory
+}
+
+func newSimulate(f *options.Factory) *cobra.Command {
+	o := &SimulateOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "simulate [NAME] [-f FILE]", Aliases: []string{"what-if"}, Short: "Tell what a placement would select", Args: options.Args(0, 1, "the name of the placement"),
+		Long: options.Long(`
+		Compute what a placement would select: one in a file that is not on the hub yet or is to
+		replace the one there, or one on the hub if clusters came or went. Nothing is written. The
+		result is compared with the decision that is there: + for clusters that would come, - for
+		those that would go, ~ for those that would change their decision group. The exit code is 0 when it stays the same, 1 when it changes, and 2
+		when that cannot be told.`),
+		Example: options.Example(`
+		kubectl ocm placement simulate -f placement.yaml --context hub
+		kubectl ocm placement simulate shop/web --without cluster1 --context hub
+		kubectl ocm placement simulate shop/web --with-cluster c9.yaml -o json --context hub`),
+		ValidArgsFunction: complete.Placements(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Name = args[0]
+			}
+			return compares(o.Run(cmd.Context()))
+		},
+	}
+	o.AddFlags(cmd.Flags())
+	cmd.Flags().StringVarP(&o.File, "filename", "f", "", "file with the placement, - for standard input")
+	cmd.Flags().StringSliceVar(&o.With, "with-cluster", nil, "files with managed clusters that the fleet is to have too")
+	cmd.Flags().StringSliceVar(&o.Without, "without", nil, "managed clusters that the fleet is not to have")
+	_ = cmd.RegisterFlagCompletionFunc("without", complete.Clusters(f))
+	return cmd
+}
+
+// compares gives a failure the exit code of a comparison that could not be made.
+func compares(err error) error {
+	var e *fleet.Error
+	if errors.As(err, &e) && e.Kind == fleet.Failed {
+		e.Kind = fleet.Usage
+	}
+	return err
+}
+
+// read checks the flags and reads the files.
+func (o *SimulateOptions) read() (fleet.ExplainOptions, error) {
+	wanted := fleet.ExplainOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Without: o.Without}
+	switch {
+	case (o.Name == "") == (o.File == ""):
+		return wanted, options.Usage("give either the name of a placement or a file with one", "kubectl ocm placement simulate NAME, or kubectl ocm placement simulate -f FILE")
+	case o.File == "-" && slices.Contains(o.With, "-"):
+		return wanted, options.Usage("standard input is given twice", "give the placement or the clusters by a file")
+	case o.Name != "" && len(o.With)+len(o.Without) == 0:
+		return wanted, options.Usage("nothing would be different", "add --without CLUSTER or --with-cluster FILE; or see what is: kubectl ocm placement explain "+o.Name)
+	}
+	if err := o.Format.Check(); err != nil {
+		return wanted, err
+	}
+	if o.Name != "" {
+		found, err := keys(o.f, []string{o.Name})
+		if err != nil {
+			return wanted, err
+		}
+		wanted.Key = found[0]
+	} else {
+		source, err := options.Text(o.f.UI, "-f", o.File)
+		if err != nil {
+			return wanted, err
+		}
+		namespace, _ := o.f.Namespace()
+		if wanted.Placement, err = fleet.ReadPlacement(source, namespace); err != nil {
+			return wanted, err
+		}
+		wanted.Key.Namespace, wanted.Key.Name = wanted.Placement.Namespace, wanted.Placement.Name
+	}
+	var sources []fleet.Source
+	for _, name := range o.With {
+		source, err := options.Text(o.f.UI, "--with-cluster", name)
+		if err != nil {
+			return wanted, err
+		}
+		sources = append(sources, source)
+	}
+	var err error
+	wanted.With, err = fleet.ReadClusters(sources)
+	return wanted, err
+}
+
+// Run decides the placement and prints what would change.
+func (o *SimulateOptions) Run(ctx context.Context) error {
+	wanted, err := o.read()
+	if err != nil {
+		return err
+	}
+	if wanted.Hub, err = o.f.Cluster(""); err != nil {
+		return err
+	}
+	e, err := fleet.ExplainPlacement(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	if err := show(o.f.UI, o.Format, "PlacementSimulation", &e, nil); err != nil {
+		return err
+	}
+	if e.Live.Same {
+		return nil
+	}
+	if !o.Format.Machine() {
+		o.f.UI.Say("")
+		for _, name := range e.Live.Added {
+			o.f.UI.Say("+ %s", name)
+		}
+		for _, name := range e.Live.Removed {
+			o.f.UI.Say("- %s", name)
+		}
+		for _, name := range e.Live.Moved {
+			o.f.UI.Say("~ %s", name)
+		}
+		if e.Live.Reordered {
+			o.f.UI.Say("in another order")
+		}
+	}
+	return ui.Exit(ui.ExitFailed)
+}

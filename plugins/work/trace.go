@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// TraceOptions are the flags of work trace.
+type TraceOptions struct {
+	options.Output
+	// Type and Name name the object.
+	Type, Name string
+	// HubContext is the context of the hub; empty looks for it.
+	HubContext string
+	// Cluster is what the hub calls the cluster; empty asks its agent's objects.
+	Cluster string
+
+	f *options.Factory
+}
+
+func newTrace(f *options.Factory) *cobra.Command {
+	o := &TraceOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "trace TYPE/NAME", Short: "Tell which work, set and placement an object of a managed cluster comes from",
+		Args: options.Args(1, 2, "TYPE/NAME of an object"),
+		Long: options.Long(`
+		Follow an object of the managed cluster of --context to who declared it: over its
+		controllers to the AppliedManifestWork that has it, to the hub, and there to the
+		ManifestWork, its set and its placement. BY names the field managers that wrote
+		each, the last one first. The hub is that of your contexts whose address the agent
+		uses; where none has it, name it by --hub-context. Nothing is changed.`),
+		Example: options.Example(`
+		kubectl ocm work trace deploy/web -n shop --context cluster1
+		kubectl ocm work trace pod web-5c9d7-x2x4k --context cluster1 --hub-context hub
+		kubectl ocm work trace widgets.example.com/one --context cluster1 -o json`),
+		ValidArgsFunction: complete.None,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Complete(args); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	o.AddFlags(flags)
+	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub")
+	flags.StringVarP(&o.Cluster, "cluster", "c", "", "what the hub calls the cluster, where its agent runs elsewhere")
+	_ = cmd.RegisterFlagCompletionFunc("hub-context", complete.Contexts(f))
+	return cmd
+}
+
+// Complete takes the arguments over and checks them.
+func (o *TraceOptions) Complete(args []string) error {
+	const example = "for example kubectl ocm work trace deploy/web -n shop"
+	slash := strings.Contains(args[0], "/")
+	switch {
+	case len(args) == 2 && slash:
+		return options.Usage("an object is named twice: "+strings.Join(args, " "), example)
+	case len(args) == 2:
+		o.Type, o.Name = args[0], args[1]
+	default:
+		o.Type, o.Name, _ = strings.Cut(args[0], "/")
+	}
+	if o.Type == "" || o.Name == "" || strings.Contains(o.Name, "/") {
+		return options.Usage(strings.Join(args, " ")+" does not name an object by type and name", example)
+	}
+	return o.Format.Check()
+}
+
+// Run follows the object and prints the way.
+func (o *TraceOptions) Run(ctx context.Context) error {
+	spoke, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	wanted := fleet.WorkTraceOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Spoke: spoke, Type: o.Type, Name: o.Name, Cluster: o.Cluster}
+	wanted.Namespace, _ = o.f.Namespace()
+	if o.HubContext != "" {
+		if wanted.Hub, err = o.f.Cluster(o.HubContext); err != nil {
+			return err
+		}
+	} else {
+		for _, name := range o.f.Contexts() {
+			if c, err := o.f.Cluster(name); err == nil {
+				wanted.Candidates = append(wanted.Candidates, c)
+			}
+		}
+	}
+	trace, failure := fleet.TraceObject(ctx, wanted)
+	if failure != nil && len(trace.Steps) == 0 {
+		return failure
+	}
+	if err := o.print(trace); err != nil {
+		return err
+	}
+	return failure
+}
+
+func (o *TraceOptions) print(trace fleet.WorkTrace) error {
+	u := o.f.UI
+	names := make([]string, 0, len(trace.Steps))
+	t := ui.Table{Heads: []string{"KIND", "NAME", "ON", "STATE", "BY", "MESSAGE"}}
+	for _, s := range trace.Steps {
+		names = append(names, strings.ToLower(s.Kind)+"/"+s.Name)
+		branch := ""
+		if s.Depth > 0 {
+			branch = strings.Repeat("   ", s.Depth-1) + u.Branch(true)
+		}
+		t.Rows = append(t.Rows, []string{branch + s.Kind, strings.TrimPrefix(s.Namespace+"/"+u.Abridge(s.Name), "/"), s.On, ui.Dash(s.State), ui.Dash(strings.Join(s.By, ",")), ui.Dash(s.Message)})
+	}
+	if o.Format.Machine() {
+		return u.Result(o.Format, "WorkTrace", trace, names)
+	}
+	if err := u.List(t, true, false); err != nil {
+		return err
+	}
+	for _, w := range trace.Warnings {
+		u.Warn("%s", w)
+	}
+	return nil
+}

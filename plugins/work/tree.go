@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+func newTree(f *options.Factory) *cobra.Command {
+	o := &ListOptions{f: f}
+	return o.command(&cobra.Command{
+		Use: "tree NAME...", Short: "Show the objects of works and how each of them is", Args: options.Args(1, -1, "the name of a work"),
+		Long: options.Long(`
+		Show works with their objects: what is applied and there, the values that were read
+		back from them, the conditions that rules make, and what is wrong. Of a work that is
+		being deleted it says what keeps it.`),
+	}, o.tree)
+}
+
+// tree prints the works with their objects.
+func (o *ListOptions) tree(ctx context.Context) error {
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
+		trees, err := fleet.TreeWorks(ctx, fleet.WorkListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
+		if err != nil {
+			return options.Listed{}, err
+		}
+		if err := o.missing(c, func(name string) bool {
+			return slices.ContainsFunc(trees, func(w fleet.WorkTree) bool { return w.Name == name })
+		}); err != nil {
+			return options.Listed{}, err
+		}
+		out := options.Listed{Kind: "WorkTree", Items: trees, Empty: "no works", Table: ui.Table{Heads: []string{
+			"KIND", "NAME", "APPLIED", "AVAILABLE", "FEEDBACK", "CONDITIONS", "MESSAGE"}}}
+		for _, w := range trees {
+			out.Names = append(out.Names, "manifestwork.work.open-cluster-management.io/"+w.Name)
+			out.Table.Rows = append(out.Table.Rows, []string{"ManifestWork", w.Cluster + "/" + w.Name, ui.Dash(w.Applied), ui.Dash(w.Available), "-", ui.Dash(conditionText(w.Conditions)), stateText(w.WorkInfo)})
+			for i, m := range w.Manifests {
+				out.Table.Rows = append(out.Table.Rows, []string{o.f.UI.Branch(i == len(w.Manifests)-1) + m.Kind, strings.TrimPrefix(m.Namespace+"/"+m.Name, "/"),
+					ui.Dash(m.Applied), ui.Dash(m.Available), ui.Dash(valueText(m.Feedback)), ui.Dash(conditionText(m.Conditions)), ui.Dash(m.Message)})
+			}
+		}
+		return out, nil
+	})
+}
+
+// stateText is the state of a work, with what is wrong.
+func stateText(w fleet.WorkInfo) string {
+	if w.Message == "" {
+		return w.State
+	}
+	return w.State + ": " + w.Message
+}
+
+func valueText(values []fleet.WorkValue) string {
+	var parts []string
+	for _, v := range values {
+		parts = append(parts, v.Name+"="+v.Value)
+	}
+	return strings.Join(parts, ",")
+}
+
+func conditionText(conditions []fleet.WorkCondition) string {
+	var parts []string
+	for _, c := range conditions {
+		parts = append(parts, c.Type+"="+c.Status)
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+const defaultWait = 5 * time.Minute
+
+// WaitOptions are the flags of work wait.
+type WaitOptions struct {
+	options.Output
+	options.Targets
+	// Timeout bounds the wait.
+	Timeout time.Duration
+	// Name of the work.
+	Name string
+	// For is the state to wait for.
+	For string
+
+	f *options.Factory
+}
+
+func newWait(f *options.Factory) *cobra.Command {
+	o := &WaitOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "wait NAME", Short: "Wait until a work is applied, available, complete or gone", Args: options.Args(1, 1, "the name of the work"),
+		Long: options.Long(`
+		Wait until a work is in a state on all clusters that have it, or on those that are
+		named, for its spec as it is now. The works that the hub keeps for a set of that name
+		count too. When the time is over, it says what is in the way.`),
+		Example: options.Example(`
+		kubectl ocm work wait web --for available --timeout 2m
+		kubectl ocm work wait migration --for complete -c cluster1`),
+		ValidArgsFunction: complete.Works(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			if err := errors.Join(o.Targets.Check(false), o.Format.Check()); err != nil {
+				return err
+			}
+			return o.Run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	o.Output.AddFlags(flags)
+	o.Targets.AddFlags(cmd, words(f))
+	options.DurationVar(flags, &o.Timeout, "timeout", defaultWait, "how long to wait, for example 90s or 5m")
+	flags.StringVar(&o.For, "for", "available", "the state to wait for: "+strings.Join(fleet.WaitStates(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(fleet.WaitStates(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// Run waits.
+func (o *WaitOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	c, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	result, failure := fleet.WaitWorks(ctx, fleet.WorkOptions{Common: fleet.Common{Timeout: o.Timeout, Clock: u.Streams.Clock}, Hub: c, Name: o.Name, Targets: o.Targets.Targets}, o.For)
+	switch {
+	case failure != nil && len(result.Clusters) == 0:
+		return failure
+	case o.Format.Machine():
+		if err := u.Result(o.Format, "WorkResult", result, fleet.Names(result.Items)); err != nil {
+			return err
+		}
+		return failure
+	}
+	t := ui.Table{Heads: []string{"CLUSTER", "RESULT", "MESSAGE"}}
+	for _, d := range result.Clusters {
+		if d.Failure != "" {
+			t.Rows = append(t.Rows, []string{d.Cluster, "waiting", d.Failure})
+			continue
+		}
+		t.Rows = append(t.Rows, []string{d.Cluster, o.For, "-"})
+	}
+	if len(t.Rows) > 0 && (failure == nil || len(t.Rows) > 1) {
+		if err := u.Report(t, false); err != nil {
+			return err
+		}
+	}
+	return failure
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fakefleet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+const (
+	// callTimeout bounds one request of a running agent.
+	callTimeout = 10 * time.Second
+	// firstPause and lastPause bound the pause after a watch that broke; it
+	// doubles, and up to as much again is drawn, as client-go does it.
+	firstPause, lastPause = 800 * time.Millisecond, 30 * time.Second
+	// firstRetry and lastRetry bound that after a lease that was not renewed; it
+	// doubles, and a quarter more or less is drawn, as ocm-agent does it.
+	firstRetry, lastRetry = time.Second, 16 * time.Second
+	// stretch is how much longer than its duration a lease may wait.
+	stretch = 0.25
+)
+
+const (
+	clustersPath = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
+	requestsPath = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+	mergePatch   = "application/merge-patch+json"
+	jsonType     = "application/json"
+)
+
+// agent is one simulated agent.
+type agent struct {
+	fleet   *Fleet
+	cluster string
+	wire    *wire
+	stop    context.CancelFunc
+
+	mu     sync.Mutex
+	random *rand.Rand
+	lease  *coordinationv1.Lease
+	period time.Duration
+	timer  clock.Timer
+	fails  int
+	ended  bool
+}
+
+// end stops the agent.
+func (a *agent) end() {
+	a.stop()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ended = true
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	if a.wire != a.fleet.pool {
+		a.wire.http.CloseIdleConnections()
+	}
+}
+
+// trouble reports a request that failed.
+func (a *agent) trouble(err error) {
+	if a.fleet.o.Trouble != nil && a.fleet.ctx.Err() == nil {
+		a.fleet.o.Trouble(a.cluster, err)
+	}
+}
+
+// pause is how long to wait after n broken watches in a row.
+func (a *agent) pause(n int) time.Duration {
+	least := min(firstPause<<min(n, 10), lastPause)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return least + time.Duration(a.random.Float64()*float64(least))
+}
+
+// wait waits, or returns false when ctx ends.
+func (a *agent) wait(ctx context.Context, d time.Duration) bool {
+	timer := a.fleet.o.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return true
+	}
+}
+
+func (a *agent) get(ctx context.Context) (*clusterv1.ManagedCluster, error) {
+	mc := &clusterv1.ManagedCluster{}
+	return mc, a.wire.do(ctx, call{method: http.MethodGet, resource: "managedclusters", path: clustersPath + "/" + a.cluster}, mc)
+}
+
+func accepted(mc *clusterv1.ManagedCluster) bool {
+	return apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
+}
+
+func available(mc *clusterv1.ManagedCluster) bool {
+	return apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
+		apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionAvailable)
+}
+
+// report writes the status, if it does not say already that the cluster is
+// there. A conflict is returned: the caller has, or gets, a newer view.
+func (a *agent) report(ctx context.Context, mc *clusterv1.ManagedCluster) error {
+	if !accepted(mc) || available(mc) {
+		return nil
+	}
+	now := a.fleet.o.Clock.Now()
+	status := a.fleet.o.Report(a.cluster, a.fleet.draw(a.cluster))
+	status.Conditions = mc.Status.Conditions
+	for _, c := range []metav1.Condition{
+		{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined, Message: "Managed cluster joined"},
+		{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterAvailable, Message: "Managed cluster is available"},
+	} {
+		c.ObservedGeneration = mc.Generation
+		reconcile.SetCondition(&status.Conditions, c, now)
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": mc.UID, "resourceVersion": mc.ResourceVersion}, "status": status,
+	})
+	if err != nil {
+		return err
+	}
+	return a.wire.do(ctx, call{
+		method: http.MethodPatch, resource: "managedclusters/status", path: clustersPath + "/" + a.cluster + "/status", contentType: mergePatch, body: body,
+	}, nil)
+}
+
+// watch follows the one ManagedCluster until ctx ends, and reports when that is
+// due. A watch that breaks goes on from where it was.
+func (a *agent) watch(ctx context.Context, mc *clusterv1.ManagedCluster) {
+	version := mc.ResourceVersion
+	seen := func(kind string, raw json.RawMessage) error {
+		now := &clusterv1.ManagedCluster{}
+		if err := json.Unmarshal(raw, now); err != nil {
+			return err
+		}
+		version = now.ResourceVersion
+		if kind == "BOOKMARK" || kind == "DELETED" {
+			return nil
+		}
+		a.duration(now) //nolint:contextcheck // renewals go on after the call that began them
+		if err := a.report(ctx, now); err != nil && !apierrors.IsConflict(err) {
+			return err
+		}
+		return nil
+	}
+	for fails := 0; ctx.Err() == nil; {
+		began := a.fleet.o.Clock.Now()
+		err := a.wire.follow(ctx, call{
+			path: clustersPath, resource: "managedclusters",
+			query: "watch=1&allowWatchBookmarks=true&fieldSelector=metadata.name%3D" + a.cluster + "&resourceVersion=" + version,
+		}, seen)
+		if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
+			// From whatever the API server holds, which comes first.
+			version = "0"
+		}
+		if ctx.Err() == nil {
+			a.trouble(fmt.Errorf("watching: %w", err))
+		}
+		if fails++; a.fleet.o.Clock.Since(began) > lastPause {
+			fails = 0
+		}
+		if !a.wait(ctx, a.pause(fails)) {
+			return
+		}
+	}
+}
+
+// duration takes over how often the lease is to be renewed; another one is
+// followed at once.
+func (a *agent) duration(mc *clusterv1.ManagedCluster) {
+	seconds := mc.Spec.LeaseDurationSeconds
+	if seconds <= 0 {
+		seconds = clusterv1.DefaultLeaseDurationSeconds
+	}
+	period := time.Duration(seconds) * time.Second
+	a.mu.Lock()
+	due := a.period != period && a.timer != nil && a.timer.Stop()
+	a.period = period
+	a.mu.Unlock()
+	if due {
+		a.next(0)
+	}
+}
+
+// next sets when the lease is renewed next.
+func (a *agent) next(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return
+	}
+	a.timer = a.fleet.o.Clock.AfterFunc(d, func() { go a.beat() })
+}
+
+// beat renews the lease, and sets when that is done next.
+func (a *agent) beat() {
+	ctx, cancel := context.WithTimeout(a.fleet.ctx, callTimeout)
+	defer cancel()
+	err := a.renew(ctx)
+	a.mu.Lock()
+	drawn := a.random.Float64()
+	wait := a.period + time.Duration(stretch*drawn*float64(a.period))
+	if err == nil {
+		a.fails = 0
+	} else {
+		a.fails++
+	}
+	fails := a.fails
+	a.mu.Unlock()
+	if err != nil {
+		a.trouble(fmt.Errorf("renewing the lease: %w", err))
+		wait = time.Duration((0.75 + drawn/2) * float64(min(firstRetry<<min(fails-1, 10), lastRetry)))
+	}
+	a.next(wait)
+}
+
+// renew is one PUT; the lease is read before the first, and after a conflict.
+func (a *agent) renew(ctx context.Context) error {
+	c := call{
+		method: http.MethodGet, resource: "leases", contentType: jsonType,
+		path: "/apis/coordination.k8s.io/v1/namespaces/" + a.cluster + "/leases/" + clusterv1.LeaseName,
+	}
+	a.mu.Lock()
+	lease := a.lease
+	a.lease = nil
+	a.mu.Unlock()
+	if lease == nil {
+		lease = &coordinationv1.Lease{}
+		if err := a.wire.do(ctx, c, lease); err != nil {
+			return err
+		}
+		lease.ManagedFields = nil
+	}
+	now := metav1.NewMicroTime(a.fleet.o.Clock.Now())
+	lease.Spec.RenewTime = &now
+	body, err := json.Marshal(lease)
+	if err != nil {
+		return err
+	}
+	c.method, c.body = http.MethodPut, body
+	live := &coordinationv1.Lease{}
+	if err := a.wire.do(ctx, c, live); err != nil {
+		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			a.keep(lease)
+		}
+		return err
+	}
+	live.ManagedFields = nil
+	a.keep(live)
+	return nil
+}
+
+func (a *agent) keep(lease *coordinationv1.Lease) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lease = lease
+}
+
+var errThere = errors.New("an agent of this cluster runs already, or the fleet was closed")

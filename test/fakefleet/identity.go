@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fakefleet
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// agentName is the second part of the common name of every simulated agent.
+const agentName = "agent"
+
+// Limits of a connection, as ocm-agent has them.
+const (
+	handshakeTimeout = 10 * time.Second
+	silenceTimeout   = 30 * time.Second
+	answerTimeout    = 10 * time.Second
+)
+
+// request is the certificate request of a cluster's agent (registration.md 3.4).
+func request(cluster string, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
+		CommonName:   clusterv1.UserPrefix + cluster + ":" + agentName,
+		Organization: []string{clusterv1.UserPrefix + cluster, clusterv1.GroupManagedClusters},
+	}}, key)
+	if err != nil {
+		return nil, fmt.Errorf("making the certificate request of cluster %s: %w", cluster, err)
+	}
+	return &certificatesv1.CertificateSigningRequest{
+		TypeMeta: metav1.TypeMeta{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest"},
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: cluster + "-", Labels: map[string]string{clusterv1.LabelClusterName: cluster},
+		},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}),
+			SignerName: clusterv1.SignerName,
+			Usages: []certificatesv1.KeyUsage{
+				certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth,
+			},
+		},
+	}, nil
+}
+
+func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
+
+// connect makes the connection of one agent; it sends nothing.
+func (f *Fleet) connect(certificate []byte, key *ecdsa.PrivateKey) (*wire, error) {
+	pair := tls.Certificate{PrivateKey: key}
+	for block, rest := pem.Decode(certificate); block != nil; block, rest = pem.Decode(rest) {
+		pair.Certificate = append(pair.Certificate, block.Bytes)
+	}
+	if len(pair.Certificate) == 0 {
+		return nil, fmt.Errorf("connecting with an issued certificate: it holds no PEM block")
+	}
+	transport := &http.Transport{
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: f.roots, Certificates: []tls.Certificate{pair}},
+		TLSHandshakeTimeout: handshakeTimeout, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1,
+		HTTP2: &http.HTTP2Config{SendPingTimeout: silenceTimeout, PingTimeout: answerTimeout},
+	}
+	return &wire{http: &http.Client{Transport: transport}, host: f.host, name: UserAgent, counts: &f.counts}, nil
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build perf
+
+package agent_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+)
+
+// TestResidentMemoryWithAddOns holds the memory budget beside ten works and five
+// add-ons with a credential and a lease each, and shows what they cost: the same
+// without the gate.
+func TestResidentMemoryWithAddOns(t *testing.T) {
+	t.Parallel()
+	const budget = 30 << 10
+	for name, addOns := range map[string]int{"off": 0, "five": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newAddonHub(t)
+			cluster := "figures-addons-" + name
+			s, a := joined(t, h, cluster, func(o *config.Options) {
+				if addOns == 0 {
+					o.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+						FeatureGates: []operatorv1.FeatureGate{{Feature: "AddonManagement", Mode: operatorv1.FeatureGateModeTypeDisable}}}
+				}
+			})
+			for i := range 10 {
+				h.deliver(t, cluster, fmt.Sprintf("work-%d", i))
+			}
+			for i := range addOns {
+				addOn := fmt.Sprintf("addon-%d", i)
+				h.enable(t, cluster, addOn, kubeClient())
+				h.grant(t, cluster, addOn)
+				renew(t, s.client, addonSpace, addOn, 0)
+				h.awaitAddon(t, cluster, addOn, rotated, metav1.ConditionTrue, "ClientCertificateUpdated", "")
+				h.awaitAddon(t, cluster, addOn, available, metav1.ConditionTrue, "ManagedClusterAddOnLeaseUpdated", "")
+			}
+			await(t, func() bool { return h.applied(t, cluster) == 10 })
+			rested := time.Now().Add(idle)
+			await(t, func() bool { return time.Now().After(rested) }, "a minute does not pass")
+			got := a.resident(t)
+			t.Logf("10 works and %d add-ons: %d KiB resident, budget %d KiB", addOns, got, budget)
+			require.LessOrEqual(t, got, budget)
+		})
+	}
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// wait is how long a test waits for what should take a second, or for a pause of
+// the agent of up to a minute; the machines that run tests are slow and shared.
+// tick is the time between two looks.
+const wait, tick = 3 * time.Minute, 20 * time.Millisecond
+
+// await fails the test when f does not say true in time. It asks in the test's
+// own goroutine, so that f may use require, and nothing of it outlives the test.
+// The message is a format and its arguments; of an argument that is a func() any
+// the result is shown.
+func await(t *testing.T, f func() bool, message ...any) {
+	t.Helper()
+	end := time.After(wait)
+	for !f() {
+		select {
+		case <-end:
+			require.Fail(t, "what is waited for does not come", explained(message))
+		case <-time.After(tick):
+		}
+	}
+}
+
+func explained(message []any) string {
+	switch len(message) {
+	case 0:
+		return ""
+	case 1:
+		return message[0].(string)
+	}
+	args := make([]any, 0, len(message)-1)
+	for _, arg := range message[1:] {
+		if now, ok := arg.(func() any); ok {
+			arg = now()
+		}
+		args = append(args, arg)
+	}
+	return fmt.Sprintf(message[0].(string), args...)
+}
+
+// never fails when f says true within d. It asks in the test's own goroutine, as
+// await does.
+func never(t *testing.T, d time.Duration, f func() bool, message string) {
+	t.Helper()
+	end := time.After(d)
+	for {
+		require.False(t, f(), message)
+		select {
+		case <-end:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// read repeats a read while the API server of a busy machine does not answer it
+// properly. What it returns at last is the answer: an object, or that there is
+// none.
+func read[T any](ctx context.Context, get func() (T, error)) (T, error) {
+	for end := time.Now().Add(wait); ; {
+		out, err := get()
+		if err == nil || !passes(err) || time.Now().After(end) {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, err
+		case <-time.After(tick):
+		}
+	}
+}
+
+// passes tells whether an error is of the API server's state and not of what it
+// was asked.
+func passes(err error) bool {
+	return apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsServiceUnavailable(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err)
+}

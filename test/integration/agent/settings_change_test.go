@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent_test
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// sessions is how many sessions the agent has had on a hub.
+func (a *agent) sessions(t *testing.T) int {
+	t.Helper()
+	raw, err := os.ReadFile(a.log)
+	require.NoError(t, err)
+	return bytes.Count(raw, []byte("The hub accepted the cluster"))
+}
+
+// amend patches the spec of the Klusterlet and waits until the agent has seen
+// that; it returns what condition Applied says.
+func (s *spoke) amend(t *testing.T, spec string) (reason string) {
+	t.Helper()
+	api := s.client.Resource(klusterlets)
+	patched, err := api.Patch(t.Context(), "klusterlet", types.MergePatchType, []byte(`{"spec":`+spec+`}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	await(t, func() bool {
+		u, err := api.Get(t.Context(), "klusterlet", metav1.GetOptions{})
+		require.NoError(t, err)
+		observed, _, _ := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+		conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+		for _, item := range conditions {
+			if c, ok := item.(map[string]any); ok && c["type"] == "Applied" {
+				reason, _ = c["reason"].(string)
+			}
+		}
+		return observed >= patched.GetGeneration()
+	})
+	return reason
+}
+
+func TestOnlySettingsThatConcernItEndASession(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	s, a := joined(t, h, "amended")
+	await(t, func() bool { return a.sessions(t) == 1 })
+	// The definition takes a time that cannot be read; nothing ends by that.
+	require.Equal(t, "KlusterletApplyFailed", s.amend(t, `{"workConfiguration":{"appliedManifestWorkEvictionGracePeriod":"99999999999999999999h"}}`))
+	require.Equal(t, "KlusterletApplied", s.amend(t, `{"workConfiguration":null}`))
+	// Labels and addresses are for those who join.
+	require.Equal(t, "KlusterletApplied", s.amend(t, `{"registrationConfiguration":{"clusterLabels":{"a":"b"}},"externalServerURLs":[{"url":"https://here"}]}`))
+	require.Equal(t, "KlusterletApplied", s.amend(t, `{"registrationConfiguration":{"clusterClaimConfiguration":{"maxCustomClusterClaims":7}}}`))
+	await(t, func() bool { return a.sessions(t) > 1 }, "the limit of claims is one of the session")
+	require.Equal(t, 2, a.sessions(t))
+	require.True(t, a.running())
+}
+
+func TestAGateOfTheKlusterletReachesTheWorks(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	s, a := joined(t, h, "structures")
+	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+		"metadata": map[string]any{"namespace": "structures", "name": "told"},
+		"spec": map[string]any{
+			"workload": map[string]any{"manifests": []any{map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "told"}, "data": map[string]any{"k": "v"}}}},
+			"manifestConfigs": []any{map[string]any{
+				"resourceIdentifier": map[string]any{"resource": "configmaps", "namespace": "default", "name": "told"},
+				"feedbackRules":      []any{map[string]any{"type": "JSONPaths", "jsonPaths": []any{map[string]any{"name": "all", "path": ".data"}}}},
+			}},
+		}}})
+	told := func(want string) {
+		t.Helper()
+		await(t, func() bool {
+			u, err := h.client.Resource(works).Namespace("structures").Get(t.Context(), "told", metav1.GetOptions{})
+			require.NoError(t, err)
+			raw, err := u.MarshalJSON()
+			require.NoError(t, err)
+			return bytes.Contains(raw, []byte(want))
+		}, want)
+	}
+	told("enable the feature gate RawFeedbackJsonString")
+	require.Equal(t, "KlusterletApplied", s.amend(t, `{"workConfiguration":{"featureGates":[{"feature":"RawFeedbackJsonString","mode":"Enable"}]}}`))
+	told(`"jsonRaw":"{\"k\":\"v\"}"`)
+	require.True(t, a.running())
+}

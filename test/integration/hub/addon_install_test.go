@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+var (
+	clusterAddOns     = addonv1alpha1.GroupVersion.WithResource("clustermanagementaddons")
+	deploymentConfigs = addonv1alpha1.GroupVersion.WithResource(addonv1alpha1.ResourceDeploymentConfig)
+)
+
+// newAddOnFan is a fan whose clusters exist.
+func newAddOnFan(t *testing.T, name string, clusters int) *fan {
+	t.Helper()
+	f := newFan(t, name, clusters)
+	for _, c := range f.clusters {
+		settled(t, func() error { return create(f.dyn, cluster(c)) })
+	}
+	return f
+}
+
+// write creates an object, or merges it into the one that is there.
+func (f *fan) write(t *testing.T, resource schema.GroupVersionResource, text string) {
+	t.Helper()
+	u := decoded(t, text)
+	reached(t, func() error {
+		_, err := f.dyn.Resource(resource).Namespace(u.GetNamespace()).Create(t.Context(), u, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			_, err = f.dyn.Resource(resource).Namespace(u.GetNamespace()).Patch(t.Context(), u.GetName(), types.MergePatchType, []byte(text), metav1.PatchOptions{})
+		}
+		return err
+	})
+}
+
+// settings writes the configuration of the fan, and returns its hash as the API
+// server holds it.
+func (f *fan) settings(t *testing.T, value string) string {
+	t.Helper()
+	f.write(t, deploymentConfigs, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"AddOnDeploymentConfig",
+		"metadata":{"namespace":%q,"name":"settings"},"spec":{"customizedVariables":[{"name":"V","value":%q}]}}`, f.namespace, value))
+	u, err := f.dyn.Resource(deploymentConfigs).Namespace(f.namespace).Get(t.Context(), "settings", metav1.GetOptions{})
+	require.NoError(t, err)
+	hash, err := config.SpecHash(u.Object)
+	require.NoError(t, err)
+	return hash
+}
+
+// offer writes an add-on named like the fan, with its settings as the default; it
+// goes with the test.
+func (f *fan) offer(t *testing.T, strategy string) {
+	t.Helper()
+	f.write(t, clusterAddOns, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn",
+		"metadata":{"name":%q,"annotations":{"addon.open-cluster-management.io/lifecycle":"addon-manager"}},"spec":{
+		"supportedConfigs":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","defaultConfig":{"namespace":%q,"name":"settings"}}],
+		"installStrategy":%s}}`, f.namespace, f.namespace, strategy))
+	t.Cleanup(func() {
+		require.NoError(t, f.dyn.Resource(clusterAddOns).Delete(context.Background(), f.namespace, metav1.DeleteOptions{}))
+	})
+}
+
+// instance is the add-on on a cluster; nil when there is none.
+func (f *fan) instance(t *testing.T, cluster string) *addonv1alpha1.ManagedClusterAddOn {
+	t.Helper()
+	a, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), f.dyn, addons, cluster, f.namespace)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	return a
+}
+
+// awaitGiven waits until every cluster has, and has not, what is written: a hash,
+// "-" for no configuration, or nothing for no instance; "*" after what is applied.
+func (f *fan) awaitGiven(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	soon(t, func() bool {
+		got = nil
+		for _, c := range f.clusters {
+			text := ""
+			if a := f.instance(t, c); a != nil && a.DeletionTimestamp == nil {
+				text = "-"
+				for _, r := range a.Status.ConfigReferences {
+					text = r.DesiredConfig.SpecHash
+					if r.LastAppliedConfig != nil && *r.LastAppliedConfig == *r.DesiredConfig {
+						text += "*"
+					}
+				}
+			}
+			got = append(got, text)
+		}
+		return strings.Join(got, " ") == strings.Join(want, " ")
+	}, "%v", &got)
+}
+
+// progress waits until the add-on says so of its placement.
+func (f *fan) awaitProgress(t *testing.T, message string) {
+	t.Helper()
+	var last []addonv1alpha1.InstallProgression
+	soon(t, func() bool {
+		a, err := typed.Get[addonv1alpha1.ClusterManagementAddOn](t.Context(), f.dyn, clusterAddOns, "", f.namespace)
+		require.NoError(t, err)
+		last = a.Status.InstallProgressions
+		for _, p := range last {
+			if c := apimeta.FindStatusCondition(p.Conditions, addonv1alpha1.ConditionProgressing); c != nil && c.Message == message {
+				return true
+			}
+		}
+		return false
+	}, "%+v", &last)
+}
+
+// deployAddOn is what an add-on's own controller and a cluster's agent do: a work
+// by what the instance has been given, which is applied and available.
+func (f *fan) deployAddOn(t *testing.T, cluster string) {
+	t.Helper()
+	mark, ok := config.Mark(f.instance(t, cluster).Status.ConfigReferences)
+	require.True(t, ok)
+	annotations, err := json.Marshal(map[string]string{addonv1alpha1.AnnotationConfigSpecHash: mark})
+	require.NoError(t, err)
+	name := "addon-" + f.namespace + "-deploy-0"
+	f.write(t, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"namespace":%q,"name":%q,
+		"labels":{"open-cluster-management.io/addon-name":%q},"annotations":%s},"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}]}}}`,
+		cluster, name, f.namespace, annotations))
+	status := `{"status":{"conditions":[{"type":"Applied","status":"True","reason":"A","message":"","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z"},
+		{"type":"Available","status":"True","reason":"A","message":"","observedGeneration":1,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
+	_, err = f.dyn.Resource(works).Namespace(cluster).Patch(t.Context(), name, types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	soon(t, func() bool {
+		conditions := f.instance(t, cluster).Status.Conditions
+		apimeta.SetStatusCondition(&conditions, metav1.Condition{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionTrue, Reason: "AddonManifestApplied"})
+		body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": conditions}})
+		require.NoError(t, err)
+		_, err = f.dyn.Resource(addons).Namespace(cluster).Patch(t.Context(), f.namespace, types.MergePatchType, body, metav1.PatchOptions{}, "status")
+		return err == nil
+	})
+}
+
+func TestAddOnsFollowTheirPlacement(t *testing.T) {
+	f := newAddOnFan(t, "follow", 3)
+	c := f.clusters
+	const synced = "addon.open-cluster-management.io/on-multicluster-hub"
+	require.NoError(t, patch(f.dyn, c[0], `{"metadata":{"annotations":{"`+synced+`":"yes"}}}`))
+	one := f.settings(t, "one")
+	f.place(t, "p", c[0], c[1])
+	f.offer(t, `{"type":"Placements","placements":[{"namespace":"follow","name":"p"}]}`)
+	f.awaitGiven(t, one, one, "")
+	f.awaitProgress(t, "selected clusters 2. configured addons 2/2 progressing..., 0 failed 0 timeout.")
+	a := f.instance(t, c[0])
+	require.Equal(t, "yes", a.Annotations[synced])
+	require.True(t, apimeta.IsStatusConditionTrue(a.Status.Conditions, addonv1alpha1.ConditionConfigured))
+	require.Len(t, a.OwnerReferences, 1)
+	require.Equal(t, "addon.open-cluster-management.io/v1beta1 ClusterManagementAddOn follow", a.OwnerReferences[0].APIVersion+" "+a.OwnerReferences[0].Kind+" "+a.OwnerReferences[0].Name)
+	require.True(t, *a.OwnerReferences[0].Controller)
+
+	// A change of what is configured reaches all; what a user set on one stays.
+	_, err := f.dyn.Resource(addons).Namespace(c[0]).Patch(t.Context(), "follow", types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+addonv1alpha1.AnnotationValues+`":"{}"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.NoError(t, patch(f.dyn, c[0], `{"metadata":{"annotations":{"`+synced+`":null}}}`))
+	two := f.settings(t, "two")
+	require.NotEqual(t, one, two)
+	f.awaitGiven(t, two, two, "")
+	soon(t, func() bool { return f.instance(t, c[0]).Annotations[synced] == "" }, "what the cluster has no more goes")
+	require.Equal(t, "{}", f.instance(t, c[0]).Annotations[addonv1alpha1.AnnotationValues])
+
+	// Clusters come and go, one by the word of its owner.
+	f.place(t, "p", c[1], c[2])
+	f.awaitGiven(t, "", two, two)
+	exclude := addonv1alpha1.AnnotationPrefixExclude + "follow"
+	require.NoError(t, patch(f.dyn, c[1], `{"metadata":{"annotations":{"`+exclude+`":""}}}`))
+	f.awaitGiven(t, "", "", two)
+	require.NoError(t, patch(f.dyn, c[1], `{"metadata":{"annotations":{"`+exclude+`":null}}}`))
+	f.awaitGiven(t, "", two, two)
+	require.NoError(t, f.dyn.Resource(addons).Namespace(c[2]).Delete(t.Context(), "follow", metav1.DeleteOptions{}))
+	f.awaitGiven(t, "", two, two)
+}
+
+func TestAnAddOnIsRolledOutOneClusterAfterTheOther(t *testing.T) {
+	f := newAddOnFan(t, "inturn", 2)
+	one := f.settings(t, "one")
+	f.place(t, "p", f.clusters...)
+	f.offer(t, `{"type":"Placements","placements":[{"namespace":"inturn","name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1}}}]}`)
+	f.awaitGiven(t, one, "-")
+	f.awaitProgress(t, "selected clusters 2. configured addons 1/2 progressing..., 0 failed 0 timeout.")
+	f.deployAddOn(t, f.clusters[0])
+	f.awaitGiven(t, one+"*", one)
+	f.deployAddOn(t, f.clusters[1])
+	f.awaitGiven(t, one+"*", one+"*")
+	f.awaitProgress(t, "selected clusters 2. configured addons 2/2 completed with no errors, 0 failed 0 timeout.")
+
+	// At rest nothing is written.
+	state := func() string {
+		u, err := f.dyn.Resource(clusterAddOns).Get(t.Context(), "inturn", metav1.GetOptions{})
+		require.NoError(t, err)
+		return u.GetResourceVersion() + " " + f.instance(t, f.clusters[0]).ResourceVersion + " " + f.instance(t, f.clusters[1]).ResourceVersion
+	}
+	rests(t, state, 2*time.Second)
+
+	two := f.settings(t, "two")
+	f.awaitGiven(t, two, one+"*")
+	require.True(t, apimeta.IsStatusConditionFalse(f.instance(t, f.clusters[1]).Status.Conditions, addonv1alpha1.ConditionConfigured))
+}
+
+func TestAManualAddOnIsAdopted(t *testing.T) {
+	f := newAddOnFan(t, "byhand", 1)
+	one := f.settings(t, "one")
+	f.offer(t, `{"type":"Manual"}`)
+	f.addon(t, f.clusters[0], "byhand")
+	f.awaitGiven(t, one)
+	soon(t, func() bool { return len(f.instance(t, f.clusters[0]).OwnerReferences) == 1 })
+}

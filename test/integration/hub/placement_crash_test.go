@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
+)
+
+// runPlacements runs the loop with the connection until it is dead, or done says so
+// once the loop has begun.
+func runPlacements(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
+	t.Helper()
+	dyn, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme} {
+		require.NoError(t, add(scheme))
+	}
+	m, err := manager.New(manager.Options{
+		Config: config, Scheme: scheme, Packed: []client.Object{&clusterv1.ManagedCluster{}}, Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	require.NoError(t, err)
+	placement.Register(m, placement.Config{Client: dyn, Clock: clock.RealClock{}})
+	var begun atomic.Bool
+	m.AddTask(func(ctx context.Context) error { begun.Store(true); <-ctx.Done(); return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = m.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	deadline := time.After(patience)
+	for !begun.Load() || !done() {
+		select {
+		case <-dead:
+			return
+		case <-deadline:
+			t.Error("the loop neither died nor completed its work")
+			return
+		case <-time.After(tick):
+		}
+	}
+}
+
+// union follows the decisions of a placement by a watch of its own, and keeps what
+// a reader finds after every single write.
+type union struct {
+	mu      sync.Mutex
+	objects map[string][]string
+	// watched must be selected, missing are those that were not, once.
+	watched, missing map[string]bool
+	seen             int
+}
+
+// follow starts to follow the decisions of the placement p of a namespace.
+func (f *field) follow(t *testing.T) *union {
+	t.Helper()
+	u := &union{objects: map[string][]string{}, watched: map[string]bool{}, missing: map[string]bool{}}
+	w, err := f.dyn.Resource(decisions).Namespace(f.namespace).Watch(t.Context(), metav1.ListOptions{LabelSelector: clusterv1beta1.LabelPlacement + "=p"})
+	require.NoError(t, err)
+	t.Cleanup(w.Stop)
+	go func() {
+		for event := range w.ResultChan() {
+			raw, err := json.Marshal(event.Object)
+			if err != nil {
+				continue
+			}
+			var d clusterv1beta1.PlacementDecision
+			if json.Unmarshal(raw, &d) == nil {
+				u.note(string(event.Type), &d)
+			}
+		}
+	}()
+	return u
+}
+
+func (u *union) note(kind string, d *clusterv1beta1.PlacementDecision) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.seen++
+	if kind == "DELETED" {
+		delete(u.objects, d.Name)
+	} else {
+		u.objects[d.Name] = selectedIn(d)
+	}
+	now := map[string]bool{}
+	for _, list := range u.objects {
+		for _, c := range list {
+			now[c] = true
+		}
+	}
+	for c := range u.watched {
+		if !now[c] {
+			u.missing[c] = true
+		}
+	}
+}
+
+// hold says which clusters have to be selected from now on.
+func (u *union) hold(names ...string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.watched = map[string]bool{}
+	for _, n := range names {
+		u.watched[n] = true
+	}
+}
+
+// lost are the clusters that were missing at any moment.
+func (u *union) lost() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Sorted(maps.Keys(u.missing))
+}
+
+func selectedIn(d *clusterv1beta1.PlacementDecision) []string {
+	var out []string
+	for _, one := range d.Status.Decisions {
+		out = append(out, one.ClusterName)
+	}
+	return out
+}
+
+// TestThePlacementLoopMayDieAfterEveryWrite lets each life of the loop make one
+// write: when a placement is new, when its groups are cut anew, so that every
+// cluster moves, and when fewer clusters are wanted. No cluster that stays is ever
+// missing from the decisions.
+func TestThePlacementLoopMayDieAfterEveryWrite(t *testing.T) {
+	t.Parallel()
+	s, config := processless(t)
+	life(t, config, nil, func() bool { return s.complete(t) })
+	// No process serves admission here.
+	hooks := s.kube.AdmissionregistrationV1()
+	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	f := &field{scene: s, namespace: "apps", set: "apps"}
+	f.bind(t, "apps")
+	var all []string
+	for i := range 6 {
+		name := fmt.Sprintf("k%d", i)
+		all = append(all, name)
+		require.NoError(t, f.add(name, nil))
+	}
+	u := f.follow(t)
+	dying := func(what string, atLeast int, want ...string) {
+		t.Helper()
+		done := func() bool {
+			return slices.Equal(want, f.groups(t, "p")) && f.satisfied(t, "p", len(strings.Fields(strings.Join(want, " ")))-len(want))
+		}
+		lives := 0
+		for ; !done(); lives++ {
+			require.Less(t, lives, 60, "%s does not converge: %v", what, f.groups(t, "p"))
+			mortal, process := faults.StopAfter(config, 1)
+			runPlacements(t, mortal, process.Died(), done)
+		}
+		t.Logf("%s: %d lives of one write", what, lives)
+		require.GreaterOrEqual(t, lives, atLeast, what)
+		require.Empty(t, u.lost(), "%s: clusters that stay were missing for a moment", what)
+	}
+	f.place(t, "p", `{"numberOfClusters":5,"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":2}}}`)
+	dying("a new placement", 6, "0: k0 k1", "1: k2 k3", "2: k4")
+	u.hold("k0", "k1", "k2", "k3", "k4")
+	f.place(t, "p", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":1}}}`)
+	dying("groups of one", 6, "0: k0", "1: k1", "2: k2", "3: k3", "4: k4", "5: k5")
+	u.hold(all...)
+	f.place(t, "p", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":4}}}`)
+	dying("groups of four", 5, "0: k0 k1 k2 k3", "1: k4 k5")
+	u.hold("k0", "k1")
+	f.place(t, "p", `{"numberOfClusters":2}`)
+	dying("fewer clusters", 2, "0: k0 k1")
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	require.Greater(t, u.seen, 15, "the watch saw the writes")
+}
+
+// TestAPlacementAtRestCostsNothing starts the loop on placements that are decided,
+// and wants no write and no read of it beyond its watches.
+func TestAPlacementAtRestCostsNothing(t *testing.T) {
+	t.Parallel()
+	s, config := processless(t)
+	life(t, config, nil, func() bool { return s.complete(t) })
+	hooks := s.kube.AdmissionregistrationV1()
+	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	f := &field{scene: s, namespace: "apps", set: "apps"}
+	f.bind(t, "apps")
+	for i := range 3 {
+		require.NoError(t, f.add(fmt.Sprintf("k%d", i), nil))
+	}
+	f.place(t, "p", `{"numberOfClusters":2,"prioritizerPolicy":{"mode":"Exact"}}`) // other decisions do not count
+	f.place(t, "q", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":"50%"}}}`)
+	done := func() bool {
+		return slices.Equal([]string{"0: k0 k1"}, f.groups(t, "p")) && f.satisfied(t, "p", 2) && len(f.groups(t, "q")) == 2 && f.satisfied(t, "q", 3)
+	}
+	counted, process := faults.Count(config)
+	runPlacements(t, counted, nil, done)
+	// Two objects and their contents, one, and two statuses; nothing twice.
+	var writes []string
+	for _, w := range process.Seen() {
+		if !strings.HasSuffix(w, "/events") {
+			writes = append(writes, w)
+		}
+	}
+	require.Len(t, writes, 3+3+2, "%v", writes)
+
+	counted, process = faults.Count(config)
+	runPlacements(t, counted, nil, func() bool {
+		s.heartbeat(t, "k0")
+		return true
+	})
+	require.Empty(t, process.Seen(), "a start on what is decided, and a heartbeat, write nothing")
+	for _, r := range process.Take() {
+		require.True(t, strings.HasPrefix(r, "GET "), r)
+		require.NotContains(t, r, "/placementdecisions/", "decisions are not read one by one")
+	}
+}
+
+// heartbeat reports conditions of a cluster some times, for longer than the loop
+// gathers changes.
+func (s *scene) heartbeat(t *testing.T, name string) {
+	t.Helper()
+	for i := range 3 {
+		body := fmt.Sprintf(`{"status":{"conditions":[{"type":"ManagedClusterConditionAvailable","status":"True","reason":"R","message":"%d","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, i)
+		_, err := s.dyn.Resource(clusters).Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+		<-time.After(500 * time.Millisecond)
+	}
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// collector is the loop gc, run beside the hub's own under the hub's token; change
+// is what is different of its connection and of what it sees.
+func (s *scene) collector(t *testing.T, kinds map[client.Object]cache.ByObject, change func(*rest.Config)) *manager.Manager {
+	t.Helper()
+	ctrllog.SetLogger(logr.Discard())
+	config := s.As(t, hub.Namespace, hub.Name)
+	change(config)
+	dyn, err := dynamic.NewForConfig(rest.CopyConfig(config))
+	require.NoError(t, err)
+	scheme := runtime.NewScheme()
+	require.NoError(t, clusterv1.AddToScheme(scheme))
+	require.NoError(t, addonhealth.AddToScheme(scheme))
+	m, err := manager.New(manager.Options{Config: config, Scheme: scheme, Clock: clock.RealClock{}, Kinds: kinds})
+	require.NoError(t, err)
+	gc.Register(m, gc.Config{Client: dyn, Clock: clock.RealClock{}, Clean: true})
+	// The namespaces that the loop reads have to be watched by somebody.
+	manager.Watch(m, manager.Metadata(accept.NamespaceKind), func(_, _ *metav1.PartialObjectMetadata) {})
+	return m
+}
+
+// runs runs loops until the test ends.
+func runs(t *testing.T, m *manager.Manager) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- m.Run(t.Context()) }()
+	t.Cleanup(func() { require.NoError(t, <-done) })
+}
+
+// TestWorksOfAClusterThatIsBackAreNotDeleted lets a cache believe that a cluster
+// went which is there: it holds clusters with a label alone. So it is for a
+// moment when somebody makes a cluster and its works anew, and the works are seen
+// first.
+func TestWorksOfAClusterThatIsBackAreNotDeleted(t *testing.T) {
+	s := sharedHub(t)
+	s.register(t, "back", "a")
+	require.NoError(t, patch(s.dyn, "back", `{"metadata":{"labels":{"seen":"yes"}}}`))
+	seen, err := labels.Parse("seen=yes")
+	require.NoError(t, err)
+	m := s.collector(t, map[client.Object]cache.ByObject{&clusterv1.ManagedCluster{}: {Label: seen}}, func(*rest.Config) {})
+	came, went := make(chan struct{}, 1), make(chan struct{}, 1)
+	manager.Watch(m, &clusterv1.ManagedCluster{}, func(_, current *clusterv1.ManagedCluster) {
+		switch {
+		case current == nil:
+			went <- struct{}{}
+		case current.Name == "back":
+			select {
+			case came <- struct{}{}:
+			default:
+			}
+		}
+	})
+	runs(t, m)
+
+	<-came
+	s.work(t, "back", "w", -1)
+	require.NoError(t, patch(s.dyn, "back", `{"metadata":{"labels":{"seen":null}}}`))
+	<-went
+	never(t, func() bool {
+		going, _ := s.deleting(t, works, "back")
+		return len(going) > 0
+	}, 2*time.Second)
+}
+
+// late is a connection by which one watch tells nothing while it is shut.
+type late struct {
+	next     http.RoundTripper
+	resource string
+	// lists counts the lists of one namespace, reads those of single objects.
+	lists, reads atomic.Int32
+	mu           sync.Mutex
+	flow         chan struct{}
+}
+
+func (l *late) shut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.flow = make(chan struct{})
+}
+
+func (l *late) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flow != nil {
+		close(l.flow)
+	}
+	l.flow = nil
+}
+
+func (l *late) flowing() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flow
+}
+
+// RoundTrip sends the request.
+func (l *late) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := l.next.RoundTrip(r)
+	switch {
+	case err != nil:
+	case r.Method == http.MethodGet && path.Base(path.Dir(r.URL.Path)) == l.resource:
+		l.reads.Add(1)
+	case path.Base(r.URL.Path) != l.resource:
+	case r.URL.Query().Get("watch") != "":
+		answer.Body = &lateBody{answer.Body, l}
+	case strings.Contains(r.URL.Path, "/namespaces/"):
+		l.lists.Add(1)
+	}
+	return answer, err
+}
+
+type lateBody struct {
+	io.ReadCloser
+	line *late
+}
+
+// Read holds back what has come.
+func (b *lateBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if flow := b.line.flowing(); flow != nil {
+		<-flow
+	}
+	return n, err
+}
+
+// TestWorksOfTheNextClusterAreNotDeletedWithTheOneBefore makes a work for the next
+// cluster of a name as soon as the one before is gone, which the loop hears late.
+func TestWorksOfTheNextClusterAreNotDeletedWithTheOneBefore(t *testing.T) {
+	s := sharedHub(t)
+	s.register(t, "replaced", "a")
+	s.work(t, "replaced", "held", -1)
+	line := &late{resource: clusters.Resource}
+	m := s.collector(t, nil, func(c *rest.Config) {
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper { line.next = next; return line })
+	})
+	var going, gone, without atomic.Bool
+	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
+		switch {
+		case current == nil:
+			gone.Store(gone.Load() || old.Name == "replaced")
+		case current.Name == "replaced" && current.DeletionTimestamp != nil:
+			going.Store(true)
+		}
+	})
+	manager.Watch(m, manager.Metadata(gc.ManifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
+		without.Store(without.Load() || current == nil && old.Namespace == "replaced")
+	})
+	runs(t, m)
+	require.NoError(t, s.dyn.Resource(clusters).Delete(t.Context(), "replaced", metav1.DeleteOptions{}))
+	soon(t, going.Load, "the loop does not see that the cluster goes")
+	s.await(t, "replaced", "waits for its work", remains("1 manifestworks are left, 1 of them wait"))
+	t.Cleanup(line.open)
+	line.shut()
+	s.letGo(t, works, "replaced", "held")
+	s.await(t, "replaced", "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
+	soon(t, without.Load, "the loop does not see that the work is gone")
+
+	deleted := func() bool {
+		going, _ := s.deleting(t, works, "replaced")
+		return len(going) > 0
+	}
+	before := line.reads.Load()
+	s.work(t, "replaced", "next", -1)
+	soon(t, func() bool { return deleted() || line.reads.Load() > before }, "the loop does not look whether the cluster is there")
+	require.False(t, deleted(), "the loop takes the cluster for one that is there")
+	line.open()
+	soon(t, gone.Load, "the loop does not see that the cluster is gone")
+	never(t, deleted, 2*time.Second, "the cluster had left nothing")
+}
+
+// TestTheOrderOfDeletionIsNotThatInWhichWatchesTell lets a hub see that a cluster
+// goes before it sees the add-on that was made earlier.
+func TestTheOrderOfDeletionIsNotThatInWhichWatchesTell(t *testing.T) {
+	s := sharedHub(t)
+	s.register(t, "unseen", "a")
+	line := &late{resource: addons.Resource}
+	m := s.collector(t, nil, func(c *rest.Config) {
+		c.Wrap(func(next http.RoundTripper) http.RoundTripper { line.next = next; return line })
+	})
+	var work atomic.Bool
+	manager.Watch(m, manager.Metadata(gc.ManifestWorkKind), func(_, current *metav1.PartialObjectMetadata) {
+		if current != nil && current.Namespace == "unseen" {
+			work.Store(true)
+		}
+	})
+	var ready atomic.Bool
+	m.AddTask(func(ctx context.Context) error { ready.Store(true); <-ctx.Done(); return nil })
+	runs(t, m)
+	soon(t, ready.Load, "the loop does not begin")
+	t.Cleanup(line.open)
+	line.shut()
+	s.addon(t, "unseen", "addon", agentFinalizer)
+	s.work(t, "unseen", "w", -1)
+	soon(t, work.Load, "the work is not seen")
+	before := line.lists.Load()
+	require.NoError(t, s.dyn.Resource(clusters).Delete(t.Context(), "unseen", metav1.DeleteOptions{}))
+	soon(t, func() bool { return line.lists.Load() >= before+3 }, "the loop does not look what there is")
+	going, _ := s.deleting(t, works, "unseen")
+	require.Empty(t, going, "the add-on is first")
+
+	line.open()
+	s.await(t, "unseen", "waits for its add-on", remains("1 managedclusteraddons are left, 1 of them wait"))
+	going, _ = s.deleting(t, works, "unseen")
+	require.Empty(t, going, "the add-on is first")
+	s.letGo(t, addons, "unseen", "addon")
+	soon(t, func() bool {
+		going, _ := s.deleting(t, works, "unseen")
+		return len(going) == 1
+	}, "the work goes after the add-on")
+	s.letGo(t, works, "unseen", "w")
+	s.await(t, "unseen", "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
+}
+
+// TestANamespaceThatSomebodyDeletesComesBack: the binding for works holds the
+// namespace until the last work is gone, and no longer.
+func TestANamespaceThatSomebodyDeletesComesBack(t *testing.T) {
+	s := sharedHub(t)
+	s.register(t, "emptied", "a")
+	s.work(t, "emptied", "w", -1)
+	before, err := s.kube.CoreV1().Namespaces().Get(t.Context(), "emptied", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(t.Context(), "emptied", metav1.DeleteOptions{}))
+	s.await(t, "emptied", "tells of its namespace", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError))
+	require.True(t, eventually(func() bool {
+		going, _ := s.deleting(t, works, "emptied")
+		return len(going) == 1
+	}))
+	require.True(t, s.hasBinding("emptied", ":work"), "the agent has to remove what the work applied")
+	s.letGo(t, works, "emptied", "w")
+	require.True(t, eventually(func() bool {
+		ns, err := s.kube.CoreV1().Namespaces().Get(t.Context(), "emptied", metav1.GetOptions{})
+		return err == nil && ns.UID != before.UID && s.hasBinding("emptied", ":work") && s.hasBinding("emptied", ":registration")
+	}))
+	s.await(t, "emptied", "is accepted again", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, clusterv1.ReasonHubClusterAdminAccepted))
+}

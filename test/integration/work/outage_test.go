@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
+)
+
+// refusals answers requests of one side with 429 and notes when.
+type refusals struct {
+	side string
+	mu   sync.Mutex
+	over bool
+	// at are the times of each request that was refused, by method and path.
+	at map[string][]time.Time
+}
+
+func (r *refusals) answer(side string, request *http.Request) *http.Response {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || side != r.side || strings.HasSuffix(request.URL.Path, "/events") {
+		return nil
+	}
+	key := request.Method + " " + request.URL.Path
+	r.at[key] = append(r.at[key], time.Now())
+	return &http.Response{
+		Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Retry-After": {"1"}}, Body: io.NopCloser(strings.NewReader("busy")), Request: request,
+	}
+}
+
+// most is how often one request was refused.
+func (r *refusals) most() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := 0
+	for _, times := range r.at {
+		out = max(out, len(times))
+	}
+	return out
+}
+
+func (r *refusals) end() map[string][]time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	return r.at
+}
+
+func TestAnAPIServerThatIsBusyIsAskedNoSoonerThanItSays(t *testing.T) {
+	t.Parallel()
+	for _, side := range []string{"hub", "spoke"} {
+		t.Run(side, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.start()
+			s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
+			s.ready("web")
+			r := &refusals{side: side, at: map[string][]time.Time{}}
+			s.sent.Answer(r.answer)
+			s.update("web", s.manifests(configMap("one", "a", "2"), configMap("two", "a", "1")))
+			s.patch(configMaps, "two", `{"data":{"a":"theirs"}}`)
+			s.eventually(func() bool { return r.most() >= 3 }, "it does not try again")
+			refused := r.end()
+			s.ready("web")
+			s.eventually(func() bool { return s.data("one", "a") == "2" && s.data("two", "a") == "1" }, "it does not go on")
+			for request, times := range refused {
+				for i := 1; i < len(times); i++ {
+					require.GreaterOrEqual(t, times[i].Sub(times[i-1]), 990*millisecond, "%s was sent again before its time", request)
+				}
+			}
+		})
+	}
+}
+
+// A cluster that wants to be left alone for longer than a request may last is left
+// alone for that long, and the hub is told so at once. Works whose objects it
+// takes go on.
+func TestAnAPIServerThatIsBusyForLongIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.start()
+	var mu sync.Mutex
+	var asked []time.Time
+	s.sent.Answer(func(side string, r *http.Request) *http.Response {
+		if side != "spoke" || !strings.HasSuffix(r.URL.Path, "/configmaps/busy") {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if asked = append(asked, time.Now()); len(asked) > 1 {
+			return nil
+		}
+		return &http.Response{
+			Status: "429 Too Many Requests", StatusCode: http.StatusTooManyRequests, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+			Header: http.Header{"Retry-After": {"17"}}, Body: io.NopCloser(strings.NewReader("busy")), Request: r,
+		}
+	})
+	s.create("busy", []string{configMap("busy", "a", "1"), configMap("beside", "a", "1")})
+	s.soonManifestSays("busy", 0, "Applied", "False AppliedManifestFailed Failed to apply manifest: reading configmaps "+s.namespace+"/busy: the API server is busy (code 429) and asks to come back after 17 s")
+	require.Equal(t, "1", s.data("beside", "a"))
+	s.create("other", []string{configMap("other", "a", "1")})
+	s.ready("other")
+	s.ready("busy")
+	mu.Lock()
+	defer mu.Unlock()
+	require.GreaterOrEqual(t, asked[1].Sub(asked[0]), 16*time.Second, "it was asked before its time")
+}
+
+// TestAPeerThatVanishesIsNoticed loses all connections of the agent to one of its
+// API servers without a word to either end, as when a node or a router between
+// them goes down. Nothing arrives on them any more; new ones work. The times after
+// which client-go gives such a connection up are half a minute and a quarter.
+func TestAPeerThatVanishesIsNoticed(t *testing.T) {
+	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "2")
+	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "2")
+	for side, change := range map[string]func(*scene){
+		"hub":   func(s *scene) { s.update("web", s.manifests(configMap("one", "a", "2"))) },
+		"spoke": func(s *scene) { s.patch(configMaps, "one", `{"data":{"a":"2","theirs":"1"}}`) },
+	} {
+		t.Run(side, func(t *testing.T) {
+			s := newScene(t)
+			gate := harness.Shared(t, side).Gate(t)
+			through := func(cfg *rest.Config) *rest.Config {
+				cfg = gate.Through(cfg)
+				// Connections of its own, with the times above.
+				cfg.Dial = (&net.Dialer{}).DialContext
+				return cfg
+			}
+			want := "1"
+			if side == "hub" {
+				s.config.Hub, want = through(s.config.Hub), "2"
+			} else {
+				s.config.Spoke = through(s.config.Spoke)
+			}
+			s.start()
+			s.create("web", []string{configMap("one", "a", "1")})
+			s.ready("web")
+			s.rests()
+			gate.Lose()
+			change(s)
+			s.eventually(func() bool { return s.data("one", "a") == want && len(s.sent.Take()) > 0 }, "it is not carried out")
+			s.ready("web")
+		})
+	}
+}
+
+// listing tells the requests by which the agent learns which works there are.
+func listing(side string, r *http.Request) bool {
+	return side == "hub" && r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/manifestworks")
+}
+
+func unlisted(side string, r *http.Request) error {
+	if listing(side, r) {
+		return faults.ErrCut
+	}
+	return nil
+}
+
+// TestAStaleCacheEvictsNothing has the agent miss that a work came back: it is not
+// told of works any more, and the grace ends.
+func TestAStaleCacheEvictsNothing(t *testing.T) {
+	s := newScene(t)
+	gate := harness.Shared(t, "hub").Gate(t)
+	s.config.Grace = time.Hour
+	s.config.Hub = gate.Through(s.config.Hub)
+	stop := s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	uid := s.get(configMaps, "one").GetUID()
+	stop()
+	s.forget("web")
+	s.start()
+	s.eventually(func() bool { return s.applied("web").Status.EvictionStartTime != nil }, "it is not missed")
+	s.sent.Fail(unlisted)
+	gate.Cut()
+	gate.Heal() // closes the watch
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.sent.Take()
+	s.clock.forward(2 * time.Hour)
+	s.poke("web")
+	asked := func(r string) bool { return strings.HasSuffix(r, "/manifestworks/web") }
+	s.eventually(func() bool {
+		for _, r := range s.sent.Take() {
+			if asked(r) {
+				return true
+			}
+		}
+		return false
+	}, "the hub is not asked")
+	s.never(func() bool { a := s.applied("web"); return a == nil || a.DeletionTimestamp != nil }, second, "it is evicted by what the cache says")
+	s.sent.Fail(nil)
+	s.ready("web")
+	s.eventually(func() bool { return s.applied("web").Status.EvictionStartTime == nil }, "it is still missed")
+	require.Equal(t, uid, s.get(configMaps, "one").GetUID())
+}
+
+// TestNothingIsMissedBeforeTheHubWasHeard starts an agent whose hub does not tell
+// which works there are.
+func TestNothingIsMissedBeforeTheHubWasHeard(t *testing.T) {
+	s := newScene(t)
+	s.config.Grace = second
+	stop := s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	uid := s.get(configMaps, "one").GetUID()
+	stop()
+	s.sent.Fail(unlisted)
+	s.sent.Take()
+	s.start()
+	tries := 0
+	s.eventually(func() bool {
+		for _, r := range s.sent.Take() {
+			if strings.HasPrefix(r, "hub GET") && strings.HasSuffix(r, "/manifestworks") {
+				tries++
+			}
+		}
+		return tries >= 3
+	}, "the hub is not asked")
+	s.never(func() bool { a := s.applied("web"); return a == nil || a.Status.EvictionStartTime != nil }, 2*second, "a work that nobody could see is missed")
+	s.sent.Fail(nil)
+	s.update("web", s.manifests(configMap("one", "a", "2")))
+	s.ready("web")
+	require.Equal(t, uid, s.get(configMaps, "one").GetUID())
+}
+
+// TestAnObjectThatIsWrittenMeanwhileIsLookedAtAgain has somebody write the object
+// between each of the agent's looks and its write, three times in a row.
+func TestAnObjectThatIsWrittenMeanwhileIsLookedAtAgain(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	s.rests()
+	object := "/api/v1/namespaces/" + s.namespace + "/configmaps/one"
+	var left atomic.Int64
+	left.Store(3)
+	s.sent.Fail(func(side string, r *http.Request) error {
+		n := left.Load()
+		if side != "spoke" || r.Method != http.MethodPatch || r.URL.Path != object || n == 0 {
+			return nil
+		}
+		left.Store(n - 1)
+		_, err := s.spoke.Resource(configMaps).Namespace(s.namespace).Patch(r.Context(), "one", types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"annotations":{"theirs":"%d"}}}`, n), metav1.PatchOptions{FieldManager: "somebody"})
+		return err
+	})
+	s.update("web", s.manifests(configMap("one", "a", "2")))
+	s.ready("web")
+	require.Equal(t, "2", s.data("one", "a"))
+	require.Equal(t, "1", s.get(configMaps, "one").GetAnnotations()["theirs"])
+	tries, reports := 0, 0
+	for _, r := range s.sent.Take() {
+		switch {
+		case r == "spoke PATCH "+object:
+			tries++
+		case strings.HasPrefix(r, "hub PATCH ") && strings.HasSuffix(r, "/status"):
+			reports++
+		}
+	}
+	require.Equal(t, 4, tries)
+	require.Equal(t, 1, reports, "the hub hears of the end alone")
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+)
+
+const (
+	second      = time.Second
+	millisecond = time.Millisecond
+
+	// soon is how long a test waits for what has to happen. It is far more than a
+	// busy machine needs, and costs a test that passes nothing.
+	soon = 5 * time.Minute
+	// lookEvery is the time between two looks at a condition.
+	lookEvery = 10 * millisecond
+	// An agent rests when it sends nothing for that long, which is more than any
+	// pause that it makes before a request; after a change of rights it makes
+	// longer ones.
+	calm, calmOfRights = 3500 * millisecond, 7 * second
+)
+
+// wait looks until the condition holds. The condition runs on the test's own
+// goroutine, so that it may end the test and share variables with it.
+func wait(t testing.TB, condition func() bool, message string, args ...any) {
+	t.Helper()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for end := time.Now().Add(soon); !condition(); <-ticker.C {
+		if time.Now().After(end) {
+			require.FailNow(t, fmt.Sprintf("after %s: ", soon)+fmt.Sprintf(message, args...))
+		}
+	}
+}
+
+func (s *scene) eventually(condition func() bool, message string, args ...any) {
+	s.t.Helper()
+	wait(s.t, condition, message, args...)
+}
+
+// never makes sure that for that long the condition does not hold. A slow machine
+// makes it see less, and never fails it.
+func (s *scene) never(condition func() bool, d time.Duration, message string, args ...any) {
+	s.t.Helper()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for end := time.Now().Add(d); time.Now().Before(end); <-ticker.C {
+		if condition() {
+			require.FailNow(s.t, fmt.Sprintf(message, args...))
+		}
+	}
+}
+
+// untilRest waits until the agent rests, and returns what it sent. It counts
+// looks instead of time, because where this process is not run for a while the
+// agent is not run either, and a request that is not answered yet is no rest.
+func (s *scene) untilRest(d time.Duration) []string {
+	s.t.Helper()
+	var sent []string
+	var quiet time.Duration
+	s.eventually(func() bool {
+		more := s.sent.Take()
+		sent = append(sent, more...)
+		if quiet += lookEvery; len(more) > 0 || s.sent.Busy() {
+			quiet = 0
+		}
+		return quiet > d
+	}, "the agent does not come to rest")
+	return sent
+}
+
+// rests waits until the agent rests.
+func (s *scene) rests() {
+	s.t.Helper()
+	s.untilRest(calm)
+}
+
+// hands is the clock of a scene's agent: the real one, until the test holds it or
+// sets it forward. Timers run as ever.
+type hands struct {
+	clock.RealClock
+
+	mu    sync.Mutex
+	held  time.Time
+	ahead time.Duration
+}
+
+// Now is the time that the clock shows.
+func (h *hands) Now() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.held.IsZero() {
+		return h.held
+	}
+	return h.RealClock.Now().Add(h.ahead)
+}
+
+// Since is the time that went by on the clock.
+func (h *hands) Since(t time.Time) time.Duration { return h.Now().Sub(t) }
+
+// hold stops the clock: from now on it moves by forward alone.
+func (h *hands) hold() {
+	now := h.Now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held = now
+}
+
+// run lets the clock go on from where it is.
+func (h *hands) run() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ahead, h.held = h.held.Sub(h.RealClock.Now()), time.Time{}
+}
+
+// forward sets the clock forward.
+func (h *hands) forward(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ahead += d; !h.held.IsZero() {
+		h.held = h.held.Add(d)
+	}
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build perf
+
+package registration
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/test/fakefleet"
+	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
+)
+
+const (
+	// joining is how many agents join for one figure.
+	joining = 100
+	// window is how long a fleet is watched at rest.
+	window = 30 * time.Second
+	// duration of leases when the hub goes away, and how long it is away: five
+	// durations, as five minutes are of the usual ones.
+	duration = 12
+	outage   = 5 * duration * time.Second
+)
+
+// fiveHundredAgents lets whole agents join, each with its own certificate
+// and connection, counts what that costs, watches them at rest, and takes the
+// hub away from them.
+func fiveHundredAgents(t *testing.T, b *budget.File) {
+	s := newScene(t)
+	put := budget.LeasePuts(t, s.Config) / budget.Renewals
+	f := s.fleet()
+	all := names("c", joining*budget.Repetitions)
+	require.NoError(t, f.Prepare(all...))
+	person, err := fakefleet.NewPerson(s.Config)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	letting := make(chan error, 1)
+	go func() { letting <- person.LetIn(ctx, workers) }()
+
+	began := s.mark()
+	var took []time.Duration
+	for i := range budget.Repetitions {
+		from := time.Now()
+		s.each(all[i*joining:(i+1)*joining], f.Join)
+		took = append(took, time.Since(from))
+		t.Logf("%d agents joined in %s", joining, took[i].Round(time.Millisecond))
+	}
+	b.Rate("joinedPerSecond", joining, took, put)
+	cancel()
+	require.NoError(t, <-letting)
+	s.settle()
+	s.costs(b, began, len(all))
+
+	began = s.mark()
+	<-time.After(window)
+	s.require("at rest nobody writes but leases", s.idleWrites(began))
+	b.Count("requestsPerRenewal", s.renewals(began))
+
+	s.shorten(all)
+	s.takeAway(b, f, len(all))
+	s.require("no cluster is Unknown", s.unknown())
+}
+
+// costs counts the writes that one registration takes.
+func (s *scene) costs(b *budget.File, from int64, n int) {
+	s.t.Helper()
+	writes, events := 0, 0
+	by := map[string]int{}
+	for _, r := range s.records(from) {
+		who := r.who()
+		switch {
+		case !r.writes() || who == kubernetes || who == node || r.ObjectRef.Resource == "leases" && r.Verb != "create" || r.reviews():
+		case r.ObjectRef.Resource == "events":
+			events++
+		default:
+			writes++
+			by[who+": "+r.what()]++
+		}
+	}
+	for what, n := range by {
+		s.t.Logf("%6d %s", n, what)
+	}
+	b.Count("writesToRegister", float64(writes)/float64(n))
+	b.Count("eventsToRegister", float64(events)/float64(n))
+}
+
+// renewals is how many requests agents made for leases, for one that was renewed.
+func (s *scene) renewals(from int64) float64 {
+	s.t.Helper()
+	all, renewed := 0, 0
+	for _, r := range s.records(from) {
+		if r.who() != agent || r.ObjectRef.Resource != "leases" {
+			continue
+		}
+		all++
+		if r.Verb == "update" && r.writes() {
+			renewed++
+		}
+	}
+	require.Positive(s.t, renewed, "no lease was renewed")
+	return float64(all) / float64(renewed)
+}
+
+// takeAway takes the API server away for five lease durations, and counts how the
+// agents come back.
+func (s *scene) takeAway(b *budget.File, f *fakefleet.Fleet, n int) {
+	s.t.Helper()
+	s.away.Store(true)
+	defer s.away.Store(false)
+	require.NoError(s.t, s.Playground.Kill(playground.APIServer))
+	<-time.After(outage)
+	require.NoError(s.t, s.Playground.Restart(s.t.Context(), playground.APIServer))
+	began := s.mark()
+	watching := total(f, "WATCH", "managedclusters")
+	var perSecond []int64
+	for range 6 * duration {
+		<-time.After(time.Second)
+		now := total(f, "WATCH", "managedclusters")
+		perSecond = append(perSecond, now-watching)
+		watching = now
+	}
+	busiest := slices.Max(perSecond)
+	s.t.Logf("watches begun again in each second after the return: %v", perSecond)
+	b.Count("returnsInOneSecond", float64(busiest)/float64(n))
+	var unknown int
+	for _, r := range s.records(began) {
+		if r.who() == hubProcess && r.what() == "patch managedclusters/status" && r.writes() {
+			unknown++
+		}
+	}
+	b.Count("statusWritesAfterOutage", float64(unknown))
+}
+
+// total is how many requests of a kind agents made that were answered.
+func total(f *fakefleet.Fleet, method, resource string) int64 {
+	var n int64
+	for r, count := range f.Counts() {
+		if r.Method == method && r.Resource == resource && r.Code == 200 {
+			n += count
+		}
+	}
+	return n
+}

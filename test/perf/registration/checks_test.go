@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build perf
+
+package registration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/test/fakefleet"
+)
+
+// The parties of a registration.
+const (
+	agent      = "agent"
+	hubProcess = "hub"
+	person     = "person"
+	kubernetes = "kubernetes"
+	node       = "process-node"
+)
+
+// who tells them apart, by what they call themselves.
+func (r record) who() string {
+	switch {
+	case strings.HasPrefix(r.UserAgent, fakefleet.PersonAgent):
+		return person
+	case strings.HasPrefix(r.UserAgent, fakefleet.UserAgent):
+		return agent
+	case strings.HasPrefix(r.UserAgent, "ocm-hub/"):
+		return hubProcess
+	case strings.HasPrefix(r.UserAgent, "kube-"), strings.HasPrefix(r.User.Username, "system:apiserver"):
+		return kubernetes
+	case strings.HasPrefix(r.UserAgent, node):
+		return node
+	default:
+		return r.UserAgent
+	}
+}
+
+// reviews tells requests that are sent as writes and write nothing: reviews, and
+// those for tokens.
+func (r record) reviews() bool {
+	return strings.HasSuffix(r.ObjectRef.Resource, "reviews") || r.ObjectRef.Resource == "serviceaccounts" && r.ObjectRef.Subresource == "token"
+}
+
+// require fails the benchmark when anything was found.
+func (s *scene) require(what string, found []string) {
+	s.t.Helper()
+	require.Empty(s.t, found[:min(len(found), 10)], "%s: %d were found", what, len(found))
+}
+
+// idleWrites are writes but for leases, reviews and what concerns named
+// clusters, of agents, hub and people.
+func (s *scene) idleWrites(from int64, clusters ...string) []string {
+	s.t.Helper()
+	var out []string
+	for _, r := range s.records(from) {
+		o := r.ObjectRef
+		if who := r.who(); !r.writes() || who == kubernetes || who == node || o.Resource == "leases" || r.reviews() ||
+			slices.ContainsFunc(clusters, func(c string) bool { return o.Namespace == c || strings.Contains(o.Name, c) }) {
+			continue
+		}
+		// The number of members of a set is written when it changed, at most
+		// once in ten seconds; the hub that starts says how far it is.
+		if len(clusters) > 0 && (o.Resource == "managedclustersets" || r.who() == hubProcess && r.what() == "patch clustermanagers/status") {
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s: %s %s/%s", r.who(), r.what(), o.Namespace, o.Name))
+	}
+	return out
+}
+
+// settle waits until nobody writes any more but leases.
+func (s *scene) settle() {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		from := s.mark()
+		<-time.After(11 * time.Second)
+		return len(s.idleWrites(from)) == 0
+	}, patience, time.Second)
+}
+
+// unknown are the clusters that are not Available.
+func (s *scene) unknown() []string {
+	s.t.Helper()
+	list, err := typed.List[clusterv1.ManagedCluster](s.t.Context(), s.dyn, clusters, "", metav1.ListOptions{})
+	require.NoError(s.t, err)
+	var out []string
+	for i := range list {
+		c := list[i].Status.Conditions
+		if list[i].Spec.HubAcceptsClient && apimeta.IsStatusConditionTrue(c, clusterv1.ConditionJoined) &&
+			!apimeta.IsStatusConditionTrue(c, clusterv1.ConditionAvailable) {
+			out = append(out, list[i].Name)
+		}
+	}
+	return out
+}
+
+// placed requires that clusters have namespace and rights.
+func (s *scene) placed(names []string) {
+	s.t.Helper()
+	rbac := func(resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
+	}
+	for resource, each := range map[schema.GroupVersionResource]int{
+		{Version: "v1", Resource: "namespaces"}: 1, rbac("clusterroles"): 1, rbac("clusterrolebindings"): 1, rbac("rolebindings"): 2,
+	} {
+		found := map[string]int{}
+		list, err := typed.List[metav1.PartialObjectMetadata](s.t.Context(), s.dyn, resource, "", metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName})
+		require.NoError(s.t, err)
+		for i := range list {
+			found[list[i].Labels[clusterv1.LabelClusterName]]++
+		}
+		for _, name := range names {
+			require.Equal(s.t, each, found[name], "%s of cluster %s", resource.Resource, name)
+		}
+	}
+}
+
+// shorten sets shorter lease durations.
+func (s *scene) shorten(names []string) {
+	s.t.Helper()
+	body := fmt.Appendf(nil, `{"spec":{"leaseDurationSeconds":%d}}`, duration)
+	s.each(names, func(ctx context.Context, name string) error {
+		_, err := s.dyn.Resource(clusters).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+		return err
+	})
+	<-time.After(2 * duration * time.Second)
+}
