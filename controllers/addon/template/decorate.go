@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+)
+
+// Where the files of an agent lie. Contract: addon.md 7.
+const (
+	mountFolder         = "/managed"
+	hubKubeconfigFolder = mountFolder + "/hub-kubeconfig"
+	proxyCAFolder       = mountFolder + "/proxy-ca"
+	proxyCAKey          = "ca-bundle.crt"
+	proxyCAVolume       = "proxy-ca-bundle"
+	proxyCASuffix       = "-proxy-ca"
+)
+
+// decorate fits everything that runs pods to the cluster.
+func (r *render) decorate(namespace string, registrations []Registration) error {
+	volumes := volumesOf(r.in.AddOn.Name, registrations)
+	namespaces := map[string]bool{namespace: true}
+	for _, o := range r.objects {
+		w, ok, err := r.workload(o)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		in := o.GetNamespace()
+		if r.set.namespace != "" || in == "" {
+			in = namespace
+		}
+		namespaces[in] = true
+		if w.kind.classic || in == namespace {
+			if err := r.mount(w, volumes); err != nil {
+				return err
+			}
+		}
+		for _, step := range []func(workload) error{r.environment, r.place, r.images, r.proxy, r.resources} {
+			if err := step(w); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.set.proxy.CABundle) == 0 {
+		return nil
+	}
+	for _, in := range slices.Sorted(maps.Keys(namespaces)) {
+		r.objects = append(r.objects, object{Unstructured: r.proxyCA(in)})
+	}
+	return nil
+}
+
+// environment tells containers who and where they are.
+func (r *render) environment(w workload) error { return r.setEnv(w, r.values.env) }
+
+// setEnv sets variables of every container. The names are the hub's: what a
+// container says itself is replaced.
+func (r *render) setEnv(w workload, variables []variable) error {
+	for _, c := range w.containers {
+		for _, v := range variables {
+			if err := r.put(w.object, c.fields, c.at, "env", "name", map[string]any{"name": v.name, "value": v.value}, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// volume is a folder of files for every container.
+type volume struct {
+	name, folder string
+	// source is the field of the volume that says where the files come from.
+	kind   string
+	source map[string]any
+}
+
+// volumesOf are the credentials of the agent as files.
+func volumesOf(addOn string, registrations []Registration) (out []volume) {
+	for _, g := range registrations {
+		out = append(out, volume{
+			name: g.volume(), folder: g.folder(), kind: "secret", source: map[string]any{"secretName": g.secret(addOn)},
+		})
+	}
+	return out
+}
+
+// mount gives every container the files. A volume or a mount that the template has
+// under the same name or at the same place stays.
+func (r *render) mount(w workload, volumes []volume) error {
+	at := w.podPath()
+	for _, v := range volumes {
+		if err := r.put(w.object, w.pod, at, "volumes", "name", map[string]any{"name": v.name, v.kind: maps.Clone(v.source)}, false); err != nil {
+			return err
+		}
+		for _, c := range w.containers {
+			if err := r.put(w.object, c.fields, c.at, "volumeMounts", "mountPath", map[string]any{"name": v.name, "mountPath": v.folder}, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// place says on which nodes the pods run.
+func (r *render) place(w workload) error {
+	if p := r.set.placement; len(p.NodeSelector) > 0 {
+		selector := map[string]any{}
+		for key, value := range p.NodeSelector {
+			selector[key] = value
+		}
+		w.pod["nodeSelector"] = selector
+	}
+	if p := r.set.placement; len(p.Tolerations) > 0 {
+		tolerations, err := asJSON(p.Tolerations)
+		if err != nil {
+			return err
+		}
+		w.pod["tolerations"] = tolerations
+	}
+	return nil
+}
+
+// images says where images come from.
+func (r *render) images(w workload) error {
+	for _, c := range w.containers {
+		if image, ok := c.fields["image"].(string); ok && image != "" {
+			c.fields["image"] = mirrored(image, r.set.registries)
+		}
+	}
+	return nil
+}
+
+// proxy tells containers of the proxy, and by what it is verified.
+func (r *render) proxy(w workload) error {
+	if err := r.setEnv(w, proxyEnv(r.set.proxy)); err != nil || len(r.set.proxy.CABundle) == 0 {
+		return err
+	}
+	return r.mount(w, []volume{{
+		name: proxyCAVolume, folder: proxyCAFolder, kind: "configMap", source: map[string]any{"name": r.in.AddOn.Name + proxyCASuffix},
+	}})
+}
+
+// proxyCA holds what the proxy is verified by, beside the pods that read it.
+func (r *render) proxyCA(namespace string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": r.in.AddOn.Name + proxyCASuffix, "namespace": namespace},
+		"data":     map[string]any{proxyCAKey: string(r.set.proxy.CABundle)},
+	}}
+}
+
+// resources says what containers request and are limited to.
+func (r *render) resources(w workload) error {
+	for _, c := range w.containers {
+		name, _ := c.fields["name"].(string)
+		for _, q := range slices.Backward(r.set.requirements) {
+			if !q.fits(w.kind.resource, w.GetName(), name) {
+				continue
+			}
+			value, err := asJSON(q.resources)
+			if err != nil {
+				return err
+			}
+			c.fields["resources"] = value
+			break
+		}
+	}
+	return nil
+}
+
+// installNamespace is where the agent runs: where a configuration wants it, or where
+// the first Deployment, else the first DaemonSet is.
+func (r *render) installNamespace() string {
+	own := addonv1alpha1.DefaultInstallNamespace
+	for _, kind := range []string{"DaemonSet", "Deployment"} {
+		for _, o := range slices.Backward(r.objects) {
+			if gk := o.GroupVersionKind().GroupKind(); gk.Group == "apps" && gk.Kind == kind && o.GetNamespace() != "" {
+				own = o.GetNamespace()
+			}
+		}
+	}
+	if r.set.namespace == "" {
+		return own
+	}
+	if r.set.namespace == addonv1alpha1.DefaultInstallNamespace && own != r.set.namespace {
+		r.warn("%s: spec.agentInstallNamespace: moves the add-on from namespace %s to %s, which is what the API sets where nothing is written; write \"\" to leave it in %s",
+			r.set.namespaceOf, own, r.set.namespace, own)
+	}
+	return r.set.namespace
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// agentSuffix, after the name of the add-on, is the name of an agent of a template.
+// Contract: addon.md 6.2.
+const agentSuffix = "-agent"
+
+// maxVolume bounds the name of a volume, and volumeDigest is how much of a digest
+// ends one that would be longer.
+const maxVolume, volumeDigest = 63, 8
+
+// Registration is one credential that the agent needs.
+type Registration struct {
+	// Config is what stands in the status of the ManagedClusterAddOn.
+	Config addonv1alpha1.RegistrationConfig
+	// HubPermissions are the rights on the hub that go with access to its API server.
+	HubPermissions []addonv1alpha1.HubPermissionConfig
+	// SigningCA is the authority of another signer, nil for the hub's API server.
+	SigningCA *addonv1alpha1.SigningCARef
+}
+
+// kubeClient tells access to the hub's API server from other certificates.
+func (g Registration) kubeClient() bool { return g.SigningCA == nil }
+
+// secret is the name of the secret that the registration agent keeps for it.
+// Contract: addon.md 6.4.
+func (g Registration) secret(addOn string) string {
+	if g.kubeClient() {
+		return addOn + addonv1alpha1.SecretSuffixHubKubeconfig
+	}
+	return addOn + "-" + strings.ReplaceAll(g.Config.SignerName, "/", "-") + addonv1alpha1.SecretSuffixClientCert
+}
+
+func (g Registration) folder() string {
+	if g.kubeClient() {
+		return hubKubeconfigFolder
+	}
+	return mountFolder + "/" + strings.ReplaceAll(g.Config.SignerName, "/", "-")
+}
+
+// volume is the name of the volume. A signer may have a name that is longer than
+// that of a volume; then a digest keeps two of them apart.
+func (g Registration) volume() string {
+	if g.kubeClient() {
+		return "hub-kubeconfig"
+	}
+	name := "cert-" + strings.NewReplacer("/", "-", ".", "-").Replace(g.Config.SignerName)
+	if len(name) <= maxVolume {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:maxVolume-volumeDigest-1] + "-" + hex.EncodeToString(sum[:])[:volumeDigest]
+}
+
+// registrationsOf are the credentials that a template asks for. Several entries of
+// type KubeClient are one credential with all their rights.
+func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registration, error) {
+	var out []Registration
+	kube, signers := -1, map[string]bool{}
+	for i, g := range t.Spec.Registration {
+		at := fmt.Sprintf("spec.registration[%d]", i)
+		refuse := func(field, problem, fix string) error {
+			return &Error{Source: source(t), Field: at + field, Problem: problem, Fix: fix}
+		}
+		switch g.Type {
+		case addonv1alpha1.RegistrationTypeKubeClient:
+			rights, field := permissionsOf(g.KubeClient)
+			if field != "" {
+				return nil, refuse(field, "must be set", "say which role the agent gets")
+			}
+			if kube < 0 {
+				kube = len(out)
+				out = append(out, Registration{Config: addonv1alpha1.RegistrationConfig{
+					SignerName: addonv1alpha1.KubeAPIServerSigner, Subject: defaultSubject(cluster, t.Spec.AddonName),
+				}})
+			}
+			out[kube].HubPermissions = append(out[kube].HubPermissions, rights...)
+		case addonv1alpha1.RegistrationTypeCustomSigner:
+			s := g.CustomSigner
+			if s == nil {
+				return nil, refuse(".customSigner", "must be set", "name the signer and its authority")
+			}
+			made := Registration{SigningCA: &s.SigningCA, Config: addonv1alpha1.RegistrationConfig{SignerName: s.SignerName, Subject: defaultSubject(cluster, t.Spec.AddonName)}}
+			if s.Subject != nil {
+				made.Config.Subject = *s.Subject
+			}
+			if s.SignerName == addonv1alpha1.KubeAPIServerSigner {
+				return nil, refuse(".customSigner.signerName", "is the signer of the hub's API server", "use the type KubeClient")
+			}
+			// The agent keeps both in one secret.
+			if signers[made.folder()] {
+				return nil, refuse(".customSigner.signerName", "is kept in the secret of another registration", "name each signer once; two of them must differ by more than / and -")
+			}
+			signers[made.folder()] = true
+			out = append(out, made)
+		default:
+			return nil, refuse(".type", "must be KubeClient or CustomSigner", "correct it")
+		}
+	}
+	return out, nil
+}
+
+// permissionsOf are the rights on the hub, or the field that is missing.
+func permissionsOf(k *addonv1alpha1.KubeClientRegistrationConfig) (rights []addonv1alpha1.HubPermissionConfig, missing string) {
+	if k == nil {
+		return nil, ""
+	}
+	for i, p := range k.HubPermissions {
+		at := fmt.Sprintf(".kubeClient.hubPermissions[%d]", i)
+		switch {
+		case p.Type == addonv1alpha1.HubPermissionTypeCurrentCluster && (p.CurrentCluster == nil || p.CurrentCluster.ClusterRoleName == ""):
+			return nil, at + ".currentCluster.clusterRoleName"
+		case p.Type == addonv1alpha1.HubPermissionTypeSingleNamespace && (p.SingleNamespace == nil || p.SingleNamespace.Namespace == ""):
+			return nil, at + ".singleNamespace.namespace"
+		case p.Type == addonv1alpha1.HubPermissionTypeSingleNamespace && p.SingleNamespace.RoleRef.Name == "":
+			return nil, at + ".singleNamespace.roleRef.name"
+		case p.Type != addonv1alpha1.HubPermissionTypeCurrentCluster && p.Type != addonv1alpha1.HubPermissionTypeSingleNamespace:
+			return nil, at + ".type"
+		}
+	}
+	return k.HubPermissions, ""
+}
+
+// defaultSubject is who an agent of a template is on the hub. Contract: addon.md 6.2.
+func defaultSubject(cluster, addOn string) addonv1alpha1.Subject {
+	own := clusterv1.UserPrefix + "cluster:" + cluster + ":addon:" + addOn
+	return addonv1alpha1.Subject{
+		User:   own + ":agent:" + addOn + agentSuffix,
+		Groups: []string{own, clusterv1.UserPrefix + "addon:" + addOn},
+	}
+}

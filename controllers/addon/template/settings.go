@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// settings are what the AddOnDeploymentConfigs of a cluster, and the cluster itself,
+// want together.
+type settings struct {
+	// namespace is where the add-on is moved to, empty to leave it where it is;
+	// namespaceOf says which object wants it.
+	namespace, namespaceOf string
+	variables              map[string]string
+	placement              addonv1alpha1.NodePlacement
+	// registries are tried in order, the last one that fits counts.
+	registries []addonv1alpha1.ImageMirror
+	proxy      addonv1alpha1.ProxyConfig
+	// requirements are tried in order, the last one that fits counts.
+	requirements []requirement
+}
+
+// settings merges the configurations, the first one strongest.
+func (r *render) settings() (settings, error) {
+	set := settings{variables: map[string]string{}}
+	for _, c := range slices.Backward(r.in.Configs) {
+		spec := &c.Spec
+		set.namespaceOf, set.namespace = configSource(c), addonv1alpha1.DefaultInstallNamespace
+		if spec.AgentInstallNamespace != nil {
+			set.namespace = *spec.AgentInstallNamespace
+		}
+		for _, v := range spec.CustomizedVariables {
+			set.variables[v.Name] = v.Value
+			r.checkVariable(c, v.Name)
+		}
+		if p := spec.NodePlacement; p != nil && len(p.NodeSelector) > 0 {
+			set.placement.NodeSelector = p.NodeSelector
+		}
+		if p := spec.NodePlacement; p != nil && len(p.Tolerations) > 0 {
+			set.placement.Tolerations = p.Tolerations
+		}
+		if p := spec.ProxyConfig; p.HTTPProxy != "" || p.HTTPSProxy != "" || p.NoProxy != "" || len(p.CABundle) > 0 {
+			set.proxy = p
+		}
+		if !utf8.Valid(spec.ProxyConfig.CABundle) {
+			return set, &Error{Source: configSource(c), Field: "spec.proxyConfig.caBundle", Problem: "is not text", Fix: "encode PEM certificates by base64, once"}
+		}
+		set.registries = append(set.registries, spec.Registries...)
+		wanted, err := requirementsOf(c)
+		if err != nil {
+			return set, err
+		}
+		set.requirements = append(set.requirements, wanted...)
+	}
+	if len(set.registries) > 0 {
+		return set, nil
+	}
+	var err error
+	set.registries, err = registriesOf(r.in.Cluster)
+	return set, err
+}
+
+// checkVariable warns of a variable that never counts.
+func (r *render) checkVariable(c *addonv1alpha1.AddOnDeploymentConfig, name string) {
+	if name == VariableClusterName || (name == VariableInstallNamespace && (c.Spec.AgentInstallNamespace == nil || *c.Spec.AgentInstallNamespace != "")) {
+		r.warn("%s: spec.customizedVariables[%s]: the hub sets this variable itself; remove it", configSource(c), name)
+	}
+}
+
+func configSource(c *addonv1alpha1.AddOnDeploymentConfig) string {
+	return "AddOnDeploymentConfig " + c.Namespace + "/" + c.Name
+}
+
+// registriesOf are the registries that the annotation of a cluster names.
+func registriesOf(cluster *clusterv1.ManagedCluster) ([]addonv1alpha1.ImageMirror, error) {
+	text := cluster.Annotations[clusterv1.AnnotationImageRegistries]
+	if text == "" {
+		return nil, nil
+	}
+	var value struct {
+		Registries []addonv1alpha1.ImageMirror `json:"registries"`
+	}
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return nil, &Error{
+			Source: "ManagedCluster " + cluster.Name, Field: "metadata.annotations[" + clusterv1.AnnotationImageRegistries + "]",
+			Problem: "is not a JSON object with registries", Fix: `write {"registries":[{"source":"quay.io/a","mirror":"registry.local/a"}]}`,
+		}
+	}
+	return value.Registries, nil
+}
+
+// mirrored is the image as the registries want it: of the last one that fits. A
+// source stands for whole parts of a name: quay.io/a is not the begin of quay.io/ab.
+func mirrored(image string, registries []addonv1alpha1.ImageMirror) string {
+	out := image
+	for _, r := range registries {
+		mirror, source := strings.TrimSuffix(r.Mirror, "/"), strings.TrimSuffix(r.Source, "/")
+		if mirror == "" {
+			continue
+		}
+		if source == "" {
+			out = mirror + "/" + image[strings.LastIndex(image, "/")+1:]
+			continue
+		}
+		if rest, ok := strings.CutPrefix(image, source); ok && (rest == "" || strings.ContainsRune("/:@", rune(rest[0]))) {
+			out = mirror + rest
+		}
+	}
+	return out
+}
+
+// proxyEnv are the variables that programs find the proxy by.
+func proxyEnv(p addonv1alpha1.ProxyConfig) (out []variable) {
+	add := func(value string, names ...string) {
+		for _, name := range names {
+			if value != "" {
+				out = append(out, variable{name, value})
+			}
+		}
+	}
+	add(p.HTTPProxy, "HTTP_PROXY", "http_proxy")
+	add(p.HTTPSProxy, "HTTPS_PROXY", "https_proxy")
+	if len(out) > 0 {
+		add(p.NoProxy, "NO_PROXY", "no_proxy")
+	}
+	if len(p.CABundle) > 0 {
+		add(proxyCAFolder+"/"+proxyCAKey, "CA_BUNDLE_FILE_PATH")
+	}
+	return out
+}
+
+// asJSON turns a typed value into what stands in an unstructured object.
+func asJSON(value any) (any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("writing a setting as JSON: %w", err)
+	}
+	var out any
+	return out, json.Unmarshal(raw, &out)
+}
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
+)
+
+// Variables that the hub gives. Contract: addon.md 7.
+const (
+	// VariableHubKubeconfig is the file of the access to the hub. A configuration
+	// may set another one.
+	VariableHubKubeconfig = "HUB_KUBECONFIG"
+	// VariableClusterName is the name of the managed cluster.
+	VariableClusterName = "CLUSTER_NAME"
+	// VariableInstallNamespace is the namespace that a configuration wants; without
+	// one it does not exist.
+	VariableInstallNamespace = "INSTALL_NAMESPACE"
+)
+
+const (
+	opening, closing = "{{", "}}"
+	// maxQuoted bounds how much of a manifest's text stands in a message.
+	maxQuoted = 64
+)
+
+// variable is a name and a value.
+type variable struct{ name, value string }
+
+// values are what stands for variables on one cluster.
+type values struct {
+	// known are all that a manifest may use.
+	known map[string]string
+	// env are those that containers see, in order.
+	env []variable
+}
+
+// valuesOf are the defaults, replaced by those of the configurations, replaced by
+// what the hub knows itself.
+func valuesOf(in Input, set settings) values {
+	v := values{known: map[string]string{}}
+	registered := len(in.Template.Spec.Registration) > 0
+	if registered {
+		v.known[VariableHubKubeconfig] = hubKubeconfigFolder + "/kubeconfig"
+	}
+	for name, value := range set.variables {
+		v.known[name] = value
+	}
+	v.known[VariableClusterName] = in.Cluster.Name
+	shown := []string{VariableClusterName}
+	if registered {
+		shown = []string{VariableHubKubeconfig, VariableClusterName}
+	}
+	if set.namespace != "" {
+		v.known[VariableInstallNamespace] = set.namespace
+		shown = append(shown, VariableInstallNamespace)
+	}
+	for _, name := range shown {
+		v.env = append(v.env, variable{name, v.known[name]})
+	}
+	return v
+}
+
+// read reads the manifests of the template with their variables replaced.
+func (r *render) read() error {
+	manifests := r.in.Template.Spec.AgentSpec.Workload.Manifests
+	if len(manifests) == 0 {
+		return &Error{
+			Source: source(r.in.Template), Field: "spec.agentSpec.workload.manifests", Problem: "must not be empty",
+			Fix: "put the objects of the agent there",
+		}
+	}
+	for i := range manifests {
+		o, err := r.readOne(i, manifests[i])
+		if err != nil {
+			return err
+		}
+		r.objects = append(r.objects, o)
+	}
+	return nil
+}
+
+func (r *render) readOne(index int, m workv1.Manifest) (object, error) {
+	o := object{at: place(index, nil)}
+	raw := m.Raw
+	if raw == nil && m.Object != nil {
+		var err error
+		if raw, err = json.Marshal(m.Object); err != nil {
+			return o, r.fault(o, "", "the manifest has no form in JSON", "correct it")
+		}
+	}
+	u, err := manifest.Decode(raw)
+	if err != nil {
+		o.at = place(index, guess(raw))
+		return o, r.misread(o, err)
+	}
+	o.Unstructured, o.at = u, place(index, u)
+	if !bytes.Contains(raw, []byte(opening)) {
+		return o, nil
+	}
+	s := &substitution{values: r.values.known, left: manifest.MaxBytes}
+	replaced, err := s.tree(u.Object)
+	if err != nil {
+		return o, r.misread(o, err)
+	}
+	for _, tag := range s.unknown {
+		r.unknown(o.at, tag)
+	}
+	// Names that were made of values are checked like written ones.
+	if raw, err = json.Marshal(replaced); err != nil {
+		return o, r.fault(o, "", "the manifest has no form in JSON", "correct it")
+	}
+	if u, err = manifest.Decode(raw); err != nil {
+		return o, r.misread(o, err)
+	}
+	o.Unstructured, o.at = u, place(index, u)
+	return o, nil
+}
+
+// guess reads kind and name of a manifest that is refused, for the message.
+func guess(raw []byte) *unstructured.Unstructured {
+	var content map[string]any
+	if len(raw) > manifest.MaxBytes || manifest.Depth(raw) > manifest.MaxDepth || json.Unmarshal(raw, &content) != nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+// misread gives an error about a manifest its place.
+func (r *render) misread(o object, err error) error {
+	var at *manifest.Error
+	if !errors.As(err, &at) {
+		return r.fault(o, "", err.Error(), "correct the manifest")
+	}
+	return r.fault(o, at.Field, at.Problem, at.Fix)
+}
+
+// unknown warns of a variable that has no value.
+func (r *render) unknown(at, tag string) {
+	name := strings.TrimSpace(tag)
+	fix := "set it in the customizedVariables of an AddOnDeploymentConfig"
+	if _, ok := r.values.known[name]; ok {
+		fix = "write " + opening + name + closing + ", without spaces"
+	} else if name == VariableInstallNamespace {
+		fix = "set the agentInstallNamespace of an AddOnDeploymentConfig"
+	}
+	if len(tag) > maxQuoted {
+		tag = tag[:maxQuoted] + "..."
+	}
+	r.warn("%s: %s: %q has no value, nothing stands in its place; %s", source(r.in.Template), at, opening+tag+closing, fix)
+}
+
+// substitution replaces variables in one manifest.
+type substitution struct {
+	values map[string]string
+	// unknown are the names that had no value, in order of their first use.
+	unknown []string
+	// left is how many bytes the texts may still take.
+	left int
+}
+
+// tree replaces variables in all texts below a value, keys included. Maps and lists
+// are changed in place. Depth was bounded by manifest.Decode.
+func (s *substitution) tree(value any) (any, error) {
+	switch v := value.(type) {
+	case string:
+		return s.text(v)
+	case []any:
+		for i := range v {
+			var err error
+			if v[i], err = s.tree(v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		return v, s.entries(v)
+	}
+	return value, nil
+}
+
+func (s *substitution) entries(m map[string]any) error {
+	made := map[string]any{}
+	for _, key := range sortedKeys(m) {
+		value, err := s.tree(m[key])
+		if err != nil {
+			return err
+		}
+		name, err := s.text(key)
+		if err != nil {
+			return err
+		}
+		if _, taken := made[name]; taken {
+			return &manifest.Error{Field: short(key), Problem: fmt.Sprintf("becomes %q, which stands beside it already", short(name)), Fix: "use variables whose values differ"}
+		}
+		made[name] = value
+	}
+	clear(m)
+	for key, value := range made {
+		m[key] = value
+	}
+	return nil
+}
+
+// text replaces the variables of one text, once: what a value holds stays as it is.
+func (s *substitution) text(t string) (string, error) {
+	var out strings.Builder
+	rest := t
+	for {
+		before, after, found := strings.Cut(rest, opening)
+		tag, behind, closed := strings.Cut(after, closing)
+		if !found || !closed {
+			out.WriteString(rest)
+			break
+		}
+		value, known := s.values[tag]
+		if !known {
+			s.note(tag)
+		}
+		out.WriteString(before)
+		out.WriteString(value)
+		rest = behind
+		if out.Len() > s.left {
+			break
+		}
+	}
+	if s.left -= out.Len(); s.left < 0 {
+		return "", &manifest.Error{
+			Problem: fmt.Sprintf("with its variables replaced it takes more than the limit of %d bytes", manifest.MaxBytes),
+			Fix:     "use shorter values",
+		}
+	}
+	return out.String(), nil
+}
+
+func (s *substitution) note(tag string) {
+	for _, u := range s.unknown {
+		if u == tag {
+			return
+		}
+	}
+	s.unknown = append(s.unknown, tag)
+}
+
+func short(s string) string {
+	if len(s) <= maxQuoted {
+		return s
+	}
+	return s[:maxQuoted] + "..."
+}
