@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"fmt"
+	"slices"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// draft is a plan in the making.
+type draft struct {
+	State
+	parts
+	// unrendered is why there are no manifests; empty where there are.
+	unrendered string
+	object     *addonv1alpha1.ManagedClusterAddOn
+	plan       reconcile.Plan
+}
+
+// Decide is pure. The object of the plan is nil where nothing is to be said.
+func Decide(s State) reconcile.Plan {
+	d := &draft{State: s}
+	if s.AddOn.DeletionTimestamp == nil && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil || !s.ready()) {
+		return d.plan
+	}
+	d.object = s.AddOn.DeepCopy()
+	d.plan.Object = d.object
+	d.plan.OnFailure = &metav1.Condition{
+		Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionFalse,
+		Reason: addonv1alpha1.ReasonManifestWorkApplyFailed, ObservedGeneration: s.AddOn.Generation,
+	}
+	var err error
+	if d.parts, err = s.sortOut(); s.AddOn.DeletionTimestamp == nil {
+		if err == nil {
+			err = d.keep()
+		}
+		if err != nil {
+			return d.failed(err)
+		}
+		return d.plan
+	}
+	if err != nil {
+		d.unrendered = err.Error()
+	}
+	if err := d.end(); err != nil {
+		return d.failed(err)
+	}
+	return d.plan
+}
+
+// failed leaves all as it is and says why.
+func (d *draft) failed(err error) reconcile.Plan {
+	d.object = d.AddOn.DeepCopy()
+	d.plan = reconcile.Plan{Object: d.object, RequeueAfter: d.plan.RequeueAfter}
+	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
+		if kind == addonv1alpha1.ConditionManifestApplied || d.Hosting != nil {
+			d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonManifestWorkApplyFailed, err.Error())
+		}
+	}
+	return d.plan
+}
+
+// keep deploys an instance that stays.
+func (d *draft) keep() error {
+	d.finalizers()
+	deployed, hooks := d.onHosting()
+	d.remove(hooks...)
+	if live := d.hookOf(d.managedPlace()); live != nil {
+		d.remove(live)
+	}
+	d.unsay(addonv1alpha1.ConditionHookManifestCompleted)
+	if err := d.deployManaged(); err != nil {
+		return err
+	}
+	here := d.hostingPlace()
+	for _, w := range deployed {
+		if !d.valid() || w.Namespace != here.namespace {
+			d.remove(w)
+		}
+	}
+	d.sayHosting()
+	if !d.valid() {
+		d.unsay(addonv1alpha1.ConditionHostingManifestApplied)
+		return nil
+	}
+	return d.deployHosting()
+}
+
+// finalizers sets those that an instance needs while it stays.
+func (d *draft) finalizers() {
+	deployed, _ := d.onHosting()
+	want := map[string]bool{
+		addonv1alpha1.FinalizerPreDelete:        len(d.managedHooks) > 0,
+		addonv1alpha1.FinalizerHostingPreDelete: len(d.hostingHooks) > 0 && d.valid(),
+		// Without a hosting cluster there is nothing to wait for; with another, or
+		// none any more, what is on the one before is.
+		addonv1alpha1.FinalizerHostingManifests: d.valid() || (d.Hosting == nil && len(deployed) > 0),
+	}
+	for _, f := range ours {
+		if want[f] && !slices.Contains(d.object.Finalizers, f) {
+			d.object.Finalizers = append(d.object.Finalizers, f)
+		}
+		if !want[f] {
+			d.release(f)
+		}
+	}
+	d.release(deprecated...)
+}
+
+// ours are the finalizers of an instance in the order in which they are dropped.
+var ours = []string{addonv1alpha1.FinalizerPreDelete, addonv1alpha1.FinalizerHostingPreDelete, addonv1alpha1.FinalizerHostingManifests}
+
+var deprecated = []string{
+	addonv1alpha1.DeprecatedFinalizerPreDelete, addonv1alpha1.DeprecatedFinalizerHostingPreDelete, addonv1alpha1.DeprecatedFinalizerHostingManifests,
+}
+
+func (d *draft) release(finalizers ...string) {
+	d.object.Finalizers = slices.DeleteFunc(d.object.Finalizers, func(f string) bool { return slices.Contains(finalizers, f) })
+}
+
+func (d *draft) has(finalizer string) bool { return slices.Contains(d.object.Finalizers, finalizer) }
+
+func (d *draft) deployManaged() error {
+	return d.deploy(d.managedPlace(), d.managed, addonv1alpha1.ConditionManifestApplied)
+}
+
+func (d *draft) deployHosting() error {
+	return d.deploy(d.hostingPlace(), d.hosting, addonv1alpha1.ConditionHostingManifestApplied)
+}
+
+// deploy brings the works of a place to where they are wanted, and says in a
+// condition how far they are.
+func (d *draft) deploy(p place, manifests []addonkit.Manifest, condition string) error {
+	var slots []*slot
+	for _, w := range d.worksOf(p) {
+		i, _ := p.indexOf(w.Name)
+		slots = append(slots, slotOf(i, w))
+	}
+	option := deleteOption(manifests)
+	var live []*workv1.ManifestWork
+	complete := true
+	for _, s := range arrange(slots, manifests) {
+		if len(s.manifests) == 0 {
+			d.remove(s.work)
+			continue
+		}
+		name := fmt.Sprintf("%s-%d", p.deploy, s.index)
+		if s.work != nil {
+			name = s.work.Name
+		}
+		want := p.make(name, s.manifests, d.Configs)
+		want.Spec.DeleteOption = option
+		if d.Mark != "" {
+			want.Annotations = map[string]string{addonv1alpha1.AnnotationConfigSpecHash: d.Mark}
+		}
+		if err := d.write(s.work, want); err != nil {
+			return fmt.Errorf("encoding manifestwork %s/%s: %w", want.Namespace, want.Name, err)
+		}
+		if s.work == nil || s.work.DeletionTimestamp != nil || !same(s.work, want) {
+			complete = false
+			continue
+		}
+		live = append(live, s.work)
+	}
+	d.sayApplied(condition, live, complete && len(manifests) > 0, len(manifests))
+	return nil
+}
+
+// sayApplied tells what becomes of the manifests. As long as the agent has not
+// answered, what was said before stands, unless it was a failure. Contract:
+// addon.md 3.
+func (d *draft) sayApplied(condition string, works []*workv1.ManifestWork, complete bool, manifests int) {
+	if manifests == 0 {
+		d.say(condition, metav1.ConditionTrue, addonv1alpha1.ReasonManifestApplied, addonv1alpha1.MessageNoManifest)
+		return
+	}
+	for _, w := range works {
+		c := applied(w, workv1.ConditionApplied)
+		if c != nil && c.Status != metav1.ConditionTrue {
+			d.say(condition, metav1.ConditionFalse, addonv1alpha1.ReasonManifestAppliedFailed, addonv1alpha1.MessageManifestsAppliedFailed)
+			return
+		}
+		complete = complete && c != nil
+	}
+	if complete {
+		d.say(condition, metav1.ConditionTrue, addonv1alpha1.ReasonManifestApplied, addonv1alpha1.MessageManifestsApplied)
+	} else if apimeta.IsStatusConditionFalse(d.object.Status.Conditions, condition) {
+		d.unsay(condition)
+	}
+}
+
+// sayHosting tells whether the hosting cluster is one of this hub.
+func (d *draft) sayHosting() {
+	const kind = addonv1alpha1.ConditionHostingClusterValidity
+	switch {
+	case d.Hosting == nil:
+		d.unsay(kind)
+	case d.valid():
+		d.say(kind, metav1.ConditionTrue, addonv1alpha1.ReasonHostingClusterValid,
+			fmt.Sprintf("hosting cluster %s is a managed cluster of the hub", d.Hosting.Name))
+	default:
+		d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHostingClusterInvalid,
+			fmt.Sprintf("hosting cluster %s is not a managed cluster of the hub", d.Hosting.Name))
+	}
+}
+
+func (d *draft) say(kind string, status metav1.ConditionStatus, reason, message string) {
+	reconcile.SetCondition(&d.object.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: d.object.Generation,
+	}, d.Now)
+}
+
+func (d *draft) unsay(kind string) { apimeta.RemoveStatusCondition(&d.object.Status.Conditions, kind) }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"fmt"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// State is everything that a decision needs.
+type State struct {
+	// AddOn is the instance.
+	AddOn *addonv1alpha1.ManagedClusterAddOn
+	// Cluster is its ManagedCluster; nil when there is none.
+	Cluster *clusterv1.ManagedCluster
+	// Hosting is the cluster that the agent runs on; nil when it runs on its own.
+	Hosting *Hosting
+	// Options are those of the add-on.
+	Options addonkit.Options
+	// Manifests is what it renders; they do not count beside a RenderError.
+	Manifests   []addonkit.Manifest
+	RenderError error
+	// Configs refine how manifests are applied: those of health and of the author,
+	// put together by MergeConfigs.
+	Configs []workv1.ManifestConfigOption
+	// Mark is the value of the annotation with the hashes of configurations; empty
+	// for none.
+	Mark string
+	// Works are all ManifestWorks of the instance, in any namespace.
+	Works []*workv1.ManifestWork
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Hosting is the cluster that the agent of an add-on runs on instead.
+type Hosting struct {
+	// Name is what the instance says.
+	Name string
+	// Cluster is the ManagedCluster of the name; nil when there is none.
+	Cluster *clusterv1.ManagedCluster
+}
+
+// valid tells whether there is a hosting cluster to run on.
+func (s State) valid() bool {
+	return s.Hosting != nil && s.Hosting.Cluster != nil && s.Hosting.Cluster.DeletionTimestamp == nil
+}
+
+// ready tells whether the gates before deployment are open (addon.md 5.1).
+func (s State) ready() bool {
+	return apimeta.FindStatusCondition(s.AddOn.Status.Conditions, addonv1alpha1.ConditionRegistrationApplied) != nil &&
+		(!s.Options.WaitConfigured || apimeta.IsStatusConditionTrue(s.AddOn.Status.Conditions, addonv1alpha1.ConditionConfigured))
+}
+
+// deadline is when a deletion stops to wait; false is never. The annotation of a
+// user goes before what the add-on says; one that is not a duration says nothing.
+func (s State) deadline() (time.Time, bool) {
+	wait := s.Options.HookDeadline
+	if wait == 0 {
+		wait = addonkit.DefaultHookDeadline
+	}
+	if d, err := time.ParseDuration(s.AddOn.Annotations[addonv1alpha1.AnnotationHookDeadline]); err == nil {
+		wait = d
+	}
+	if wait < 0 || s.AddOn.DeletionTimestamp == nil {
+		return time.Time{}, false
+	}
+	return s.AddOn.DeletionTimestamp.Add(wait), true
+}
+
+// parts are manifests by where and when they are applied.
+type parts struct {
+	managed, hosting, managedHooks, hostingHooks []addonkit.Manifest
+}
+
+// sortOut puts manifests where they belong. Without a hosting cluster all are for
+// the managed one, whatever they say. Contract: addon.md 5.5, 5.6.
+func (s State) sortOut() (parts, error) {
+	var p parts
+	if s.RenderError != nil {
+		return p, s.RenderError
+	}
+	for _, m := range s.Manifests {
+		if len(m.Raw) > maxWork {
+			return parts{}, fmt.Errorf("%s: the manifest has %d bytes, more than the %d that a ManifestWork may hold; make it smaller", m.ID, len(m.Raw), maxWork)
+		}
+		onHosting := false
+		if s.Hosting != nil {
+			switch where, _ := m.Marked(addonv1alpha1.AnnotationHostedManifestLocation); where {
+			case "", addonv1alpha1.HostedManifestLocationManaged:
+			case addonv1alpha1.HostedManifestLocationHosting:
+				onHosting = true
+			case addonv1alpha1.HostedManifestLocationNone:
+				continue
+			default:
+				return parts{}, fmt.Errorf("%s: annotation %s: %q is no location; use managed, hosting or none", m.ID, addonv1alpha1.AnnotationHostedManifestLocation, where)
+			}
+		}
+		list := &p.managed
+		switch {
+		case m.Hook() && onHosting:
+			list = &p.hostingHooks
+		case m.Hook():
+			list = &p.managedHooks
+		case onHosting:
+			list = &p.hosting
+		}
+		*list = append(*list, m)
+	}
+	return p, nil
+}
+
+// Inspected are the works and manifests by which health is told: in hosted mode
+// those on the hosting cluster. Contract: addon.md 5.9.
+func (s State) Inspected() ([]addonkit.Manifest, []*workv1.ManifestWork) {
+	p, err := s.sortOut()
+	if err != nil {
+		p = parts{}
+	}
+	if s.Hosting != nil {
+		return p.hosting, s.worksOf(s.hostingPlace())
+	}
+	return p.managed, s.worksOf(s.managedPlace())
+}
+
+// unreachable tells whether nobody knows how a cluster is.
+func unreachable(c *clusterv1.ManagedCluster) bool {
+	available := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable)
+	return available != nil && available.Status == metav1.ConditionUnknown
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package addonkit is what somebody implements who writes an add-on.
+//
+// An add-on is a type with two methods, Options and Manifests. What else it needs
+// it says by one more method each: Registrar, Permitter, Approver, Signer, Healthy,
+// Placed, Hosted, Configured. A type that has none of them is an add-on without
+// access to the hub, whose health is told by its lease.
+//
+// The methods read and answer; they write nothing. What follows from the answers is
+// decided by the packages below, which are pure:
+//
+//   - deploy: which ManifestWorks, finalizers and conditions,
+//   - health: whether the add-on is available,
+//   - registration: which rights it gets on the hub, and which certificate requests
+//     are its own.
+//
+// An instance is seen at the version that hubs store, v1alpha1.
+//
+// Contract: addon.md 5, 6 and 8.1. Done otherwise than there: Manifests is asked
+// once a pass; rights are declared and carried out by the hub, so that they are
+// those of one cluster and go with it; hooks have a deadline.
+package addonkit
