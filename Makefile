@@ -73,7 +73,7 @@ images: ## Build the container images as OCI archives into dist/, without a cont
 
 .PHONY: release
 release: ## Build the plugin's archives and checksums into dist/, and rewrite krew-index/
-	go run ./tools/release -version $(VERSION) -out $(DIST)/release -manifest $(MANIFEST)
+	go run ./tools/release -version $(VERSION) -out $(DIST)/release -manifest $(MANIFEST) $(ARGS)
 
 .PHONY: kubernetes
 kubernetes: ## Build the Kubernetes of the demo and the tests, once (minutes; kept in the user's cache)
@@ -154,7 +154,7 @@ integration: control-plane ## Only the tests of the loops on real control planes
 	go test -shuffle=on -timeout 20m $(ARGS) ./test/integration/...
 
 .PHONY: perf
-perf: control-plane ## Measure against the budgets of test/perf/*.yaml (a machine with nothing else to do)
+perf: control-plane ## Measure against the budgets of test/perf/*.yaml (a machine with nothing else to do; ARGS=-short: smaller fleets)
 	go test -tags perf -count=1 -p 1 -v -timeout 30m $(ARGS) ./test/perf/...
 	go test -tags perf -count=1 -p 1 -v -timeout 10m -run '^TestResidentMemory$$' $(ARGS) ./test/integration/agent
 

@@ -30,6 +30,14 @@ const (
 	hashes, block = 1000, 64 << 10
 )
 
+// Sized is the size of a run: whole or, where the run is shortened, part.
+func Sized[T any](whole, part T) T {
+	if testing.Short() {
+		return part
+	}
+	return whole
+}
+
 // CPU is how long a CPU-bound loop takes on one core: SHA-256 of 64 MiB, the
 // median of five.
 func CPU(t testing.TB) time.Duration {

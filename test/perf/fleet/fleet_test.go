@@ -19,12 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 )
 
-// idle is how long the fleet rests before its memory is read; patience bounds a
-// command.
-const (
-	idle     = time.Minute
-	patience = "2m"
-)
+// patience bounds a command.
+const patience = "2m"
 
 // object is what each work holds.
 const object = `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {a: "1"}}`
@@ -38,7 +34,7 @@ func TestAFleetStaysWithinItsBudgets(t *testing.T) {
 	ocm("", "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept")
 	put := budget.LeasePuts(t, clusters[0].Config) / budget.Renewals
 	var joins []time.Duration
-	for i := range budget.Repetitions {
+	for i := range budget.Sized(budget.Repetitions, 3) {
 		if i > 0 {
 			ocm("", "unjoin", "c2", "--context", "c2", "--hub-context", "hub", "--yes")
 		}
@@ -49,7 +45,7 @@ func TestAFleetStaysWithinItsBudgets(t *testing.T) {
 		name := fmt.Sprintf("work-%d", i)
 		ocm(fmt.Sprintf(object, name), "work", "apply", name, "-f", "-", "-c", "c1", "--context", "hub", "--wait")
 	}
-	<-time.After(idle)
+	<-time.After(budget.Sized(time.Minute, 20*time.Second)) // at rest
 
 	hub, agents := budget.Processes(t, programs["ocm-hub"]), budget.Processes(t, programs["ocm-agent"])
 	require.Len(t, hub, 1)
