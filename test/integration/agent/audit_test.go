@@ -3,9 +3,6 @@
 package agent_test
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,33 +12,16 @@ import (
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
 )
 
-// audited is a request as the API server's audit log tells it.
-type audited struct {
-	Verb, Stage, RequestURI, UserAgent string
-	ObjectRef                          struct{ Resource, Namespace string }
-}
-
 // auditedHub is a hub of this test alone, and what agents have asked of it.
-func auditedHub(t *testing.T) (*hub, func() []audited) {
+func auditedHub(t *testing.T) (*hub, func() []audit.Request) {
 	t.Helper()
-	dir := t.TempDir()
-	policy, log := filepath.Join(dir, "policy.json"), filepath.Join(dir, "audit.log")
-	require.NoError(t, os.WriteFile(policy, []byte(`{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],
-		"rules":[{"level":"None","nonResourceURLs":["*"]},{"level":"Metadata"}]}`), 0o600))
-	h := prepareHub(t, harness.ControlPlane(t, "hub", harness.APIServer("--audit-policy-file="+policy, "--audit-log-path="+log)))
-	return h, func() []audited {
-		raw, err := os.ReadFile(log)
-		require.NoError(t, err)
-		var out []audited
-		for line := range strings.Lines(string(raw)) {
-			var r audited
-			if json.Unmarshal([]byte(line), &r) == nil && strings.HasPrefix(r.UserAgent, "ocm-agent/") {
-				out = append(out, r)
-			}
-		}
-		return out
+	log := audit.New(t, audit.OnlyResources)
+	h := prepareHub(t, harness.ControlPlane(t, "hub", harness.APIServer(log.Flags()...)))
+	return h, func() []audit.Request {
+		return slices.DeleteFunc(log.Since(0), func(r audit.Request) bool { return !strings.HasPrefix(r.UserAgent, "ocm-agent/") })
 	}
 }
 
@@ -61,10 +41,10 @@ func TestAnAgentWatchesItsOneRequestAndNoneAfterwards(t *testing.T) {
 		open, renewals = 0, 0
 		for _, r := range agentAsked() {
 			switch {
-			case r.ObjectRef.Resource == "leases" && r.Verb == "update" && r.Stage == "ResponseComplete":
+			case r.Object.Resource == "leases" && r.Verb == "update" && r.Stage == "ResponseComplete":
 				renewals++
-			case r.ObjectRef.Resource == "certificatesigningrequests" && r.Verb == "watch":
-				require.Contains(t, r.RequestURI, "fieldSelector=metadata.name%3D"+request.GetName())
+			case r.Object.Resource == "certificatesigningrequests" && r.Verb == "watch":
+				require.Contains(t, r.URI, "fieldSelector=metadata.name%3D"+request.GetName())
 				if r.Stage == "ResponseStarted" {
 					open++
 				} else if r.Stage == "ResponseComplete" {
@@ -82,7 +62,7 @@ func TestAnAgentWatchesItsOneRequestAndNoneAfterwards(t *testing.T) {
 	await(t, func() bool {
 		last = nil
 		for _, r := range agentAsked() {
-			last = append(last, r.Verb+" "+r.ObjectRef.Resource)
+			last = append(last, r.Verb+" "+r.Object.Resource)
 		}
 		if last = last[max(0, len(last)-10):]; len(last) < 10 {
 			return false

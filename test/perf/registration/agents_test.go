@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/test/fakefleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
+	"github.com/kubectl-ocm/kubectl-ocm/test/perf/scene"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 // and connection, counts what that costs, watches them at rest, and takes the
 // hub away from them. A shortened run has a hundred, and leaves them their hub.
 func fiveHundredAgents(t *testing.T, b *budget.File) {
-	s := newScene(t)
+	s := newRun(t)
 	put := budget.LeasePuts(t, s.Config) / budget.Renewals
 	f := s.fleet()
 	joining := budget.Sized(100, 20)
@@ -38,9 +39,9 @@ func fiveHundredAgents(t *testing.T, b *budget.File) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	letting := make(chan error, 1)
-	go func() { letting <- person.LetIn(ctx, workers) }()
+	go func() { letting <- person.LetIn(ctx, scene.AtOnce) }()
 
-	began := s.mark()
+	began := s.Mark()
 	var took []time.Duration
 	for i := range budget.Repetitions {
 		from := time.Now()
@@ -54,7 +55,7 @@ func fiveHundredAgents(t *testing.T, b *budget.File) {
 	s.settle()
 	s.costs(b, began, len(all))
 
-	began = s.mark()
+	began = s.Mark()
 	// Leases are renewed once in a minute; of many agents some are in half of it.
 	<-time.After(budget.Sized(30*time.Second, time.Minute))
 	s.require("at rest nobody writes but leases", s.idleWrites(began))
@@ -68,19 +69,19 @@ func fiveHundredAgents(t *testing.T, b *budget.File) {
 }
 
 // costs counts the writes that one registration takes.
-func (s *scene) costs(b *budget.File, from int64, n int) {
+func (s *run) costs(b *budget.File, from int64, n int) {
 	s.t.Helper()
 	writes, events := 0, 0
 	by := map[string]int{}
-	for _, r := range s.records(from) {
-		who := r.who()
+	for _, r := range s.Since(from) {
+		from := who(r)
 		switch {
-		case !r.writes() || who == kubernetes || who == node || r.ObjectRef.Resource == "leases" && r.Verb != "create" || r.reviews():
-		case r.ObjectRef.Resource == "events":
+		case !r.Writes() || from == kubernetes || from == node || r.Object.Resource == "leases" && r.Verb != "create" || r.Reviews():
+		case r.Object.Resource == "events":
 			events++
 		default:
 			writes++
-			by[who+": "+r.what()]++
+			by[from+": "+r.What()]++
 		}
 	}
 	for what, n := range by {
@@ -91,15 +92,15 @@ func (s *scene) costs(b *budget.File, from int64, n int) {
 }
 
 // renewals is how many requests agents made for leases, for one that was renewed.
-func (s *scene) renewals(from int64) float64 {
+func (s *run) renewals(from int64) float64 {
 	s.t.Helper()
 	all, renewed := 0, 0
-	for _, r := range s.records(from) {
-		if r.who() != agent || r.ObjectRef.Resource != "leases" {
+	for _, r := range s.Since(from) {
+		if who(r) != agent || r.Object.Resource != "leases" {
 			continue
 		}
 		all++
-		if r.Verb == "update" && r.writes() {
+		if r.Verb == "update" && r.Writes() {
 			renewed++
 		}
 	}
@@ -109,14 +110,14 @@ func (s *scene) renewals(from int64) float64 {
 
 // takeAway takes the API server away for five lease durations, and counts how the
 // agents come back.
-func (s *scene) takeAway(b *budget.File, f *fakefleet.Fleet, n int) {
+func (s *run) takeAway(b *budget.File, f *fakefleet.Fleet, n int) {
 	s.t.Helper()
 	s.away.Store(true)
 	defer s.away.Store(false)
 	require.NoError(s.t, s.Playground.Kill(playground.APIServer))
 	<-time.After(outage)
 	require.NoError(s.t, s.Playground.Restart(s.t.Context(), playground.APIServer))
-	began := s.mark()
+	began := s.Mark()
 	watching := total(f, "WATCH", "managedclusters")
 	var perSecond []int64
 	for range 6 * duration {
@@ -129,8 +130,8 @@ func (s *scene) takeAway(b *budget.File, f *fakefleet.Fleet, n int) {
 	s.t.Logf("watches begun again in each second after the return: %v", perSecond)
 	b.Count("returnsInOneSecond", float64(busiest)/float64(n))
 	var unknown int
-	for _, r := range s.records(began) {
-		if r.who() == hubProcess && r.what() == "patch managedclusters/status" && r.writes() {
+	for _, r := range s.Since(began) {
+		if who(r) == hubProcess && r.What() == "patch managedclusters/status" && r.Writes() {
 			unknown++
 		}
 	}

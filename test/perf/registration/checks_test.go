@@ -20,6 +20,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/fakefleet"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
+	"github.com/kubectl-ocm/kubectl-ocm/test/perf/scene"
 )
 
 // The parties of a registration.
@@ -32,13 +34,13 @@ const (
 )
 
 // who tells them apart, by what they call themselves.
-func (r record) who() string {
+func who(r audit.Request) string {
 	switch {
 	case strings.HasPrefix(r.UserAgent, fakefleet.PersonAgent):
 		return person
 	case strings.HasPrefix(r.UserAgent, fakefleet.UserAgent):
 		return agent
-	case strings.HasPrefix(r.UserAgent, "ocm-hub/"):
+	case scene.OfHub(r):
 		return hubProcess
 	case strings.HasPrefix(r.UserAgent, "kube-"), strings.HasPrefix(r.User.Username, "system:apiserver"):
 		return kubernetes
@@ -49,53 +51,47 @@ func (r record) who() string {
 	}
 }
 
-// reviews tells requests that are sent as writes and write nothing: reviews, and
-// those for tokens.
-func (r record) reviews() bool {
-	return strings.HasSuffix(r.ObjectRef.Resource, "reviews") || r.ObjectRef.Resource == "serviceaccounts" && r.ObjectRef.Subresource == "token"
-}
-
 // require fails the benchmark when anything was found.
-func (s *scene) require(what string, found []string) {
+func (s *run) require(what string, found []string) {
 	s.t.Helper()
 	require.Empty(s.t, found[:min(len(found), 10)], "%s: %d were found", what, len(found))
 }
 
 // idleWrites are writes but for leases, reviews and what concerns named
 // clusters, of agents, hub and people.
-func (s *scene) idleWrites(from int64, clusters ...string) []string {
+func (s *run) idleWrites(from int64, clusters ...string) []string {
 	s.t.Helper()
 	var out []string
-	for _, r := range s.records(from) {
-		o := r.ObjectRef
-		if who := r.who(); !r.writes() || who == kubernetes || who == node || o.Resource == "leases" || r.reviews() ||
+	for _, r := range s.Since(from) {
+		o := r.Object
+		if by := who(r); !r.Writes() || by == kubernetes || by == node || o.Resource == "leases" || r.Reviews() ||
 			slices.ContainsFunc(clusters, func(c string) bool { return o.Namespace == c || strings.Contains(o.Name, c) }) {
 			continue
 		}
 		// The number of members of a set is written when it changed, at most
 		// once in ten seconds; the hub that starts says how far it is.
-		if len(clusters) > 0 && (o.Resource == "managedclustersets" || r.who() == hubProcess && r.what() == "patch clustermanagers/status") {
+		if len(clusters) > 0 && (o.Resource == "managedclustersets" || who(r) == hubProcess && r.What() == "patch clustermanagers/status") {
 			continue
 		}
-		out = append(out, fmt.Sprintf("%s: %s %s/%s", r.who(), r.what(), o.Namespace, o.Name))
+		out = append(out, fmt.Sprintf("%s: %s %s/%s", who(r), r.What(), o.Namespace, o.Name))
 	}
 	return out
 }
 
 // settle waits until nobody writes any more but leases.
-func (s *scene) settle() {
+func (s *run) settle() {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
-		from := s.mark()
+		from := s.Mark()
 		<-time.After(11 * time.Second)
 		return len(s.idleWrites(from)) == 0
-	}, patience, time.Second)
+	}, scene.Patience, time.Second)
 }
 
 // unknown are the clusters that are not Available.
-func (s *scene) unknown() []string {
+func (s *run) unknown() []string {
 	s.t.Helper()
-	list, err := typed.List[clusterv1.ManagedCluster](s.t.Context(), s.dyn, clusters, "", metav1.ListOptions{})
+	list, err := typed.List[clusterv1.ManagedCluster](s.t.Context(), s.Dyn, clusters, "", metav1.ListOptions{})
 	require.NoError(s.t, err)
 	var out []string
 	for i := range list {
@@ -109,7 +105,7 @@ func (s *scene) unknown() []string {
 }
 
 // placed requires that clusters have namespace and rights.
-func (s *scene) placed(names []string) {
+func (s *run) placed(names []string) {
 	s.t.Helper()
 	rbac := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
@@ -118,7 +114,7 @@ func (s *scene) placed(names []string) {
 		{Version: "v1", Resource: "namespaces"}: 1, rbac("clusterroles"): 1, rbac("clusterrolebindings"): 1, rbac("rolebindings"): 2,
 	} {
 		found := map[string]int{}
-		list, err := typed.List[metav1.PartialObjectMetadata](s.t.Context(), s.dyn, resource, "", metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName})
+		list, err := typed.List[metav1.PartialObjectMetadata](s.t.Context(), s.Dyn, resource, "", metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName})
 		require.NoError(s.t, err)
 		for i := range list {
 			found[list[i].Labels[clusterv1.LabelClusterName]]++
@@ -130,11 +126,11 @@ func (s *scene) placed(names []string) {
 }
 
 // shorten sets shorter lease durations.
-func (s *scene) shorten(names []string) {
+func (s *run) shorten(names []string) {
 	s.t.Helper()
 	body := fmt.Appendf(nil, `{"spec":{"leaseDurationSeconds":%d}}`, duration)
 	s.each(names, func(ctx context.Context, name string) error {
-		_, err := s.dyn.Resource(clusters).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+		_, err := s.Dyn.Resource(clusters).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
 		return err
 	})
 	<-time.After(2 * duration * time.Second)

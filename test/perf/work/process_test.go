@@ -5,7 +5,6 @@
 package work
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,6 +37,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 )
 
@@ -47,17 +47,11 @@ var (
 	bindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 )
 
-// auditPolicy notes each request that is not an administrator's, when it has
-// been answered; of a watch also its beginning.
-const auditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","omitStages":["RequestReceived"],"rules":[
-{"level":"None","userGroups":["system:masters"]},
-{"level":"Metadata"}]}`
-
 // program is ocm-agent as a process between two control planes.
 type program struct {
 	*bench
 	spokeCluster *harness.Cluster
-	audits       []string
+	logs         []*audit.Log
 	root         string
 	env          []string
 	cmd          *exec.Cmd
@@ -106,10 +100,9 @@ func newProgram(t *testing.T, budgets *budget.File) *program {
 // controlPlane starts a control plane that writes what agents ask of it.
 func (p *program) controlPlane(name string) *harness.Cluster {
 	p.t.Helper()
-	policy, log := filepath.Join(p.root, name+"-policy.json"), filepath.Join(p.root, name+"-audit.log")
-	require.NoError(p.t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
-	p.audits = append(p.audits, log)
-	return harness.ControlPlane(p.t, name, harness.APIServer("--audit-policy-file="+policy, "--audit-log-path="+log))
+	log := audit.New(p.t, audit.NotAdministrators)
+	p.logs = append(p.logs, log)
+	return harness.ControlPlane(p.t, name, harness.APIServer(log.Flags()...))
 }
 
 // pod prepares what a pod of the agent finds: files of its ServiceAccount, and
@@ -244,22 +237,12 @@ func (p *program) make(client dynamic.Interface, gvr schema.GroupVersionResource
 	return err
 }
 
-// request is a line of an audit log.
-type request struct {
-	Verb, Stage string
-	URI         string `json:"requestURI"`
-	UserAgent   string
-	ObjectRef   struct{ Resource, Subresource string }
-}
-
 // mark is where the logs end now.
 func (p *program) mark() []int64 {
 	p.t.Helper()
 	var out []int64
-	for _, log := range p.audits {
-		info, err := os.Stat(log)
-		require.NoError(p.t, err)
-		out = append(out, info.Size())
+	for _, log := range p.logs {
+		out = append(out, log.Mark())
 	}
 	return out
 }
@@ -270,25 +253,15 @@ func (p *program) mark() []int64 {
 func (p *program) since(mark []int64) (all int, by map[string]int) {
 	p.t.Helper()
 	by = map[string]int{}
-	for i, log := range p.audits {
-		file, err := os.Open(log)
-		require.NoError(p.t, err)
-		_, err = file.Seek(mark[i], 0)
-		require.NoError(p.t, err)
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			var r request
-			require.NoError(p.t, json.Unmarshal(lines.Bytes(), &r))
+	for i, log := range p.logs {
+		for _, r := range log.Since(mark[i]) {
 			if !strings.HasPrefix(r.UserAgent, "ocm-agent/") || r.Stage != "ResponseComplete" || r.Verb == "watch" ||
-				r.ObjectRef.Resource == "leases" || strings.HasPrefix(r.URI, "/livez") {
+				r.Object.Resource == "leases" || strings.HasPrefix(r.URI, "/livez") {
 				continue
 			}
 			all++
-			by[[]string{"hub ", "spoke "}[i]+r.Verb+" "+r.ObjectRef.Resource+"/"+r.ObjectRef.Subresource]++
+			by[[]string{"hub ", "spoke "}[i]+r.What()]++
 		}
-		require.NoError(p.t, lines.Err())
-		require.NoError(p.t, file.Close())
 	}
 	return all, by
 }

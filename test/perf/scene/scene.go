@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scene
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
+	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
+)
+
+const (
+	// AtOnce is how many requests of a benchmark are on their way at a time.
+	AtOnce = 16
+	// Patience bounds every wait.
+	Patience = 10 * time.Minute
+	// userAgent is how the hub begins to call itself.
+	userAgent = "ocm-hub/"
+)
+
+// Scene is a hub.
+type Scene struct {
+	*harness.Cluster
+	*audit.Log
+	// Dyn is an administrator's client.
+	Dyn dynamic.Interface
+
+	t       *testing.T
+	program string
+}
+
+// New starts a hub whose log has no requests that rules leave out.
+func New(t *testing.T, rules ...string) *Scene {
+	t.Helper()
+	s := &Scene{t: t, program: harness.Program(t, "controllers/ocm-hub"), Log: audit.New(t, rules...)}
+	s.Cluster = harness.WithNode(t, "hub", map[string]string{"ocm-hub": s.program}, harness.APIServer(s.Flags()...))
+	s.Dyn = s.Dynamic(t)
+	cluster, err := fleet.Connect(s.Config, "hub")
+	require.NoError(t, err)
+	_, err = fleet.Init(t.Context(), fleet.InitOptions{Common: fleet.Common{Wait: true}, Hub: cluster, Version: "v0.0.0-perf"})
+	require.NoError(t, err)
+	return s
+}
+
+// PIDs are the ids of the hub's processes: one, or none where it is away.
+func (s *Scene) PIDs() []int { return budget.Processes(s.t, s.program) }
+
+// PID is the id of the hub's process.
+func (s *Scene) PID() int {
+	s.t.Helper()
+	pids := s.PIDs()
+	require.Len(s.t, pids, 1)
+	return pids[0]
+}
+
+// Resident is the memory of the hub, VmRSS, in bytes.
+func (s *Scene) Resident() int64 {
+	s.t.Helper()
+	return budget.Resident(s.t, s.PID())
+}
+
+// Each runs do for the numbers from one to another, some at a time.
+func (s *Scene) Each(from, to int, do func(ctx context.Context, i int) error) {
+	s.t.Helper()
+	group, ctx := errgroup.WithContext(s.t.Context())
+	group.SetLimit(AtOnce)
+	for i := from; i < to; i++ {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	require.NoError(s.t, group.Wait())
+}
+
+// OfHub tells a request of the hub.
+func OfHub(r audit.Request) bool { return strings.HasPrefix(r.UserAgent, userAgent) }
+
+// Asked counts what the hub asked for and got since a mark, by what it is, without
+// reviews.
+func (s *Scene) Asked(mark int64) map[string]int {
+	s.t.Helper()
+	out := map[string]int{}
+	for _, r := range s.Since(mark) {
+		if OfHub(r) && r.Done() && !r.Reviews() {
+			out[r.What()]++
+		}
+	}
+	return out
+}
+
+// Sum logs what was counted and returns it together, Events apart.
+func (s *Scene) Sum(title string, counted map[string]int) float64 {
+	s.t.Helper()
+	n := 0
+	for what, count := range counted {
+		s.t.Logf("%s: %6d %s", title, count, what)
+		if !strings.HasSuffix(what, " events") {
+			n += count
+		}
+	}
+	return float64(n)
+}
+
+// Settle waits until the hub has asked for nothing for a while.
+func (s *Scene) Settle(quiet time.Duration) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		from := s.Mark()
+		<-time.After(quiet)
+		return len(s.Asked(from)) == 0
+	}, Patience, time.Millisecond)
+}
+
+// Object reads an object in its JSON form.
+func Object(text string, args ...any) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(fmt.Appendf(nil, text, args...)); err != nil {
+		return nil, fmt.Errorf("reading an object: %w", err)
+	}
+	return u, nil
+}
