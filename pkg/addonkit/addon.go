@@ -10,10 +10,12 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	addonv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1beta1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
@@ -21,9 +23,13 @@ import (
 // DefaultHookDeadline is how long the deletion of an add-on waits for its hooks.
 const DefaultHookDeadline = 30 * time.Minute
 
-// maxName bounds the name of an add-on, so that the names of what belongs to it are
-// allowed: a hook on a hosting cluster adds 89 characters to it, of 253.
-const maxName = 150
+// maxName bounds the name of an add-on, because what belongs to it bears the name as
+// a label.
+const maxName = 63
+
+// ErrSubjectNotReady tells that it is not known yet whom rights are for: condition
+// RegistrationApplied is PermissionConfigPending, and no failure.
+var ErrSubjectNotReady = errors.New("it is not known yet who the agent is")
 
 // Instance is one add-on on one cluster. What it points to belongs to a cache and
 // must not be changed.
@@ -58,6 +64,16 @@ type Options struct {
 	// less than 0 for ever. A longer one lets slow hooks end, a shorter one gives the
 	// name free sooner where the cluster is gone. Users override it by an annotation.
 	HookDeadline time.Duration
+}
+
+// Owner is the reference by which what belongs to an instance goes with it. Contract:
+// addon.md 5.2.
+func Owner(addOn *addonv1alpha1.ManagedClusterAddOn) metav1.OwnerReference {
+	yes := true
+	return metav1.OwnerReference{
+		APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ManagedClusterAddOn", Name: addOn.Name, UID: addOn.UID,
+		Controller: &yes, BlockOwnerDeletion: &yes,
+	}
 }
 
 // Check tells what is wrong with the options, with the field.
@@ -99,7 +115,8 @@ type Permission struct {
 
 // Permitter is an add-on whose agent may do something on the hub.
 type Permitter interface {
-	// Permissions are bound to who the agent is on this cluster, and go with it.
+	// Permissions are bound to who the agent is on this cluster, and go with it. An
+	// error is told in condition RegistrationApplied; ErrSubjectNotReady is none.
 	Permissions(ctx context.Context, i Instance) ([]Permission, error)
 }
 

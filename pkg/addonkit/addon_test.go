@@ -21,7 +21,7 @@ func TestOptions(t *testing.T) {
 		"":                  {Name: "web", Configs: []addonv1alpha1.ConfigGroupResource{{Resource: "configmaps"}}},
 		"name: must be set": {},
 		`name "Web"`:        {Name: "Web"},
-		"use at most 150":   {Name: strings.Repeat("a", 151)},
+		"use at most 63":    {Name: strings.Repeat("a", 64)},
 		"configs[1].resource: must be set; use the plural of the kind": {Name: "web", Configs: []addonv1alpha1.ConfigGroupResource{{Resource: "x"}, {Group: "y"}}},
 	} {
 		if want == "" {

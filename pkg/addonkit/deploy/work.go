@@ -17,7 +17,6 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	addonv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1beta1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -36,14 +35,11 @@ type place struct {
 }
 
 func (s State) managedPlace() place {
-	yes, prefix := true, addonv1alpha1.WorkNamePrefix+s.AddOn.Name
+	prefix, owner := addonv1alpha1.WorkNamePrefix+s.AddOn.Name, addonkit.Owner(s.AddOn)
 	return place{
 		namespace: s.AddOn.Namespace, deploy: prefix + addonv1alpha1.WorkSuffixDeploy, hook: prefix + addonv1alpha1.WorkSuffixPreDelete,
 		labels: map[string]string{addonv1alpha1.LabelAddOnName: s.AddOn.Name},
-		owner: &metav1.OwnerReference{
-			APIVersion: addonv1beta1.GroupVersion.String(), Kind: "ManagedClusterAddOn", Name: s.AddOn.Name, UID: s.AddOn.UID,
-			Controller: &yes, BlockOwnerDeletion: &yes,
-		},
+		owner:  &owner,
 	}
 }
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"cmp"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// ReasonNotOwned is that of the Event about an instance that no ClusterManagementAddOn
+// owns: nothing is done for it.
+const ReasonNotOwned = "AddOnNotOwned"
+
+// State is everything that a decision needs.
+type State struct {
+	// AddOn is the instance; nil when it is gone and only what it had is left.
+	AddOn *addonv1alpha1.ManagedClusterAddOn
+	// Cluster is its ManagedCluster; nil when there is none.
+	Cluster *clusterv1.ManagedCluster
+	// Options are those of the add-on.
+	Options addonkit.Options
+	// Registrar tells that the add-on asks for credentials: Registrations.
+	Registrar     bool
+	Registrations []addonv1alpha1.RegistrationConfig
+	// Namespace is where the add-on says it runs; empty leaves it to the instance.
+	Namespace string
+	// Permissions are what its agent may do.
+	Permissions []addonkit.Permission
+	// Fault is what the add-on answered instead of any of these.
+	Fault error
+	// Labels are put on roles and bindings beside those of every add-on.
+	Labels map[string]string
+	// Roles and Bindings are those that carry the labels of the instance, and those of
+	// the names that Names tells.
+	Roles    []*rbacv1.Role
+	Bindings []*rbacv1.RoleBinding
+	// Now is the time of the decision.
+	Now time.Time
+}
+
+// Decide is pure. The object of the plan is nil where nothing is to be said.
+func Decide(s State) reconcile.Plan {
+	var plan reconcile.Plan
+	switch {
+	case s.AddOn == nil:
+		s.takeAway(&plan, nil, nil)
+		return plan
+	case s.AddOn.DeletionTimestamp != nil, s.Cluster == nil, s.Cluster.DeletionTimestamp != nil:
+		// Credentials and rights are good until the instance is gone.
+		return plan
+	case !owned(s.AddOn):
+		plan.Events = []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: ReasonNotOwned, Once: true,
+			Message: "Nothing is done for the add-on: it has no owner reference to ClusterManagementAddOn " + s.AddOn.Name}}
+		return plan
+	}
+	object := s.AddOn.DeepCopy()
+	plan.Object = object
+	if !slices.Equal(object.Status.SupportedConfigs, s.Options.Configs) {
+		object.Status.SupportedConfigs = slices.Clone(s.Options.Configs)
+	}
+	if s.Fault != nil && !errors.Is(s.Fault, addonkit.ErrSubjectNotReady) {
+		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+s.Fault.Error())
+		return plan
+	}
+	wanted := Wanted(s.AddOn, s.Registrations)
+	if s.Registrar {
+		if !sameRegistrations(object.Status.Registrations, wanted) {
+			object.Status.Registrations = wanted
+		}
+		object.Status.Namespace = InstallNamespace(s.AddOn, s.Namespace)
+	} else {
+		object.Status.Registrations = nil
+	}
+	if s.Fault != nil {
+		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, s.Fault.Error())
+		return plan
+	}
+	if err := s.permit(&plan, wanted); err != nil {
+		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+err.Error())
+		return plan
+	}
+	reason := addonv1alpha1.ReasonSetPermissionApplied
+	if !s.Registrar {
+		reason = addonv1alpha1.ReasonNilRegistration
+	}
+	s.say(object, metav1.ConditionTrue, reason, addonv1alpha1.MessageRegistrationConfigured)
+	return plan
+}
+
+func (s State) say(object *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus, reason, message string) {
+	reconcile.SetCondition(&object.Status.Conditions, metav1.Condition{
+		Type: addonv1alpha1.ConditionRegistrationApplied, Status: status, Reason: reason, Message: message, ObservedGeneration: object.Generation,
+	}, s.Now)
+}
+
+// owned tells whether the ClusterManagementAddOn of the name owns an instance; version
+// and UID do not count. Contract: addon.md 4.3.
+func owned(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
+	return slices.ContainsFunc(addOn.OwnerReferences, func(o metav1.OwnerReference) bool {
+		return o.Kind == "ClusterManagementAddOn" && o.Name == addOn.Name
+	})
+}
+
+// InstallNamespace is where an add-on runs: where it says itself, else where the
+// instance says. Contract: addon.md 5.8.
+func InstallNamespace(addOn *addonv1alpha1.ManagedClusterAddOn, own string) string {
+	return cmp.Or(own, addOn.Spec.InstallNamespace, addonv1alpha1.DefaultInstallNamespace)
+}
+
+func sameRegistrations(a, b []addonv1alpha1.RegistrationConfig) bool {
+	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
+}
+
+// HasToken tells whether an instance uses the token driver.
+func HasToken(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
+	return addOn.Status.KubeClientDriver == addonv1alpha1.DriverTypeToken && kubeClient(addOn.Status.Registrations) != nil
+}
+
+// removeCondition takes a condition away.
+func removeCondition(object *addonv1alpha1.ManagedClusterAddOn, kind string) {
+	apimeta.RemoveStatusCondition(&object.Status.Conditions, kind)
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// state is an instance of an add-on that asks for access to the hub.
+func state(permissions ...addonkit.Permission) State {
+	i := instance()
+	i.AddOn.UID, i.AddOn.Generation = "u", 2
+	i.AddOn.OwnerReferences = []metav1.OwnerReference{{Kind: "ClusterManagementAddOn", Name: "web"}}
+	return State{
+		AddOn: i.AddOn, Cluster: &clusterv1.ManagedCluster{}, Registrar: true, Permissions: permissions, Now: start,
+		Registrations: []addonv1alpha1.RegistrationConfig{KubeClient{}.registration(i)},
+	}
+}
+
+func object(t *testing.T, p reconcile.Plan) *addonv1alpha1.ManagedClusterAddOn {
+	t.Helper()
+	o, ok := p.Object.(*addonv1alpha1.ManagedClusterAddOn)
+	require.True(t, ok)
+	return o
+}
+
+// said is the condition RegistrationApplied after a plan.
+func said(t *testing.T, p reconcile.Plan) string {
+	t.Helper()
+	c := apimeta.FindStatusCondition(object(t, p).Status.Conditions, addonv1alpha1.ConditionRegistrationApplied)
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+}
+
+func TestRegistrationApplied(t *testing.T) {
+	const fine = "Registration of the addon agent is configured"
+	for name, tc := range map[string]struct {
+		change        func(*State)
+		want          string
+		registrations int
+	}{
+		"it asks for access":       {func(*State) {}, "True SetPermissionApplied: " + fine, 1},
+		"it asks for nothing":      {func(s *State) { s.Registrar, s.Registrations = false, nil }, "True NilRegistration: " + fine, 0},
+		"the add-on fails":         {func(s *State) { s.Fault = errors.New("no value") }, "False SetPermissionFailed: Failed to set permission for hub agent: no value", 0},
+		"the subject is not ready": {func(s *State) { s.Fault = fmt.Errorf("cluster1: %w", addonkit.ErrSubjectNotReady) }, "False PermissionConfigPending: cluster1: it is not known yet who the agent is", 1},
+		"rights without access": {func(s *State) {
+			s.Registrations = nil
+			s.Permissions = []addonkit.Permission{{Role: rbacv1.RoleRef{Kind: "Role", Name: "r"}}}
+		}, "False SetPermissionFailed: Failed to set permission for hub agent: the add-on wants permissions and has no registration for the API server of the hub; give it one of signer kubernetes.io/kube-apiserver-client", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := state()
+			tc.change(&s)
+			p := Decide(s)
+			require.Equal(t, tc.want, said(t, p))
+			require.Len(t, object(t, p).Status.Registrations, tc.registrations)
+			require.Empty(t, s.AddOn.Status.Registrations, "the object of the cache is left alone")
+		})
+	}
+}
+
+func TestNothingIsDecidedFor(t *testing.T) {
+	gone := metav1.NewTime(start)
+	for name, change := range map[string]func(*State){
+		"an instance that is being deleted": func(s *State) { s.AddOn.DeletionTimestamp = &gone },
+		"a cluster that is being deleted":   func(s *State) { s.Cluster.DeletionTimestamp = &gone },
+		"a cluster that is gone":            func(s *State) { s.Cluster = nil },
+	} {
+		s := state()
+		s.Bindings = []*rbacv1.RoleBinding{{ObjectMeta: s.meta("cluster1", "old")}}
+		change(&s)
+		require.Equal(t, reconcile.Plan{}, Decide(s), name)
+	}
+	s := state()
+	s.AddOn.OwnerReferences = []metav1.OwnerReference{{Kind: "ClusterManagementAddOn", Name: "other"}}
+	p := Decide(s)
+	require.Nil(t, p.Object, "without its owner nothing is deployed")
+	require.Equal(t, "AddOnNotOwned", p.Events[0].Reason)
+}
+
+func TestStatusOfARegistration(t *testing.T) {
+	s := state()
+	s.Options.Configs = []addonv1alpha1.ConfigGroupResource{{Group: "g", Resource: "r"}}
+	o := object(t, Decide(s))
+	require.Equal(t, s.Options.Configs, o.Status.SupportedConfigs)
+	require.Equal(t, "open-cluster-management-agent-addon", o.Status.Namespace)
+	s.AddOn.Spec.InstallNamespace = "user"
+	require.Equal(t, "user", object(t, Decide(s)).Status.Namespace)
+	s.Namespace = "own"
+	require.Equal(t, "own", object(t, Decide(s)).Status.Namespace)
+	s.Registrar = false
+	s.AddOn.Status.Namespace = "was"
+	require.Equal(t, "was", object(t, Decide(s)).Status.Namespace, "without registrations it is left alone")
+
+	s = state()
+	o = object(t, Decide(s))
+	require.Equal(t, addonv1alpha1.Subject{User: defaultUser, Groups: []string{ownGroup, everybodysOwn}}, o.Status.Registrations[0].Subject)
+	s.AddOn.Status.KubeClientDriver = addonv1alpha1.DriverTypeToken
+	s.Registrations = append(s.Registrations, addonv1alpha1.RegistrationConfig{SignerName: "example.com/s", Subject: addonv1alpha1.Subject{User: "x"}})
+	o = object(t, Decide(s))
+	require.Equal(t, []addonv1alpha1.RegistrationConfig{
+		{SignerName: kube, Subject: addonv1alpha1.Subject{User: "system:serviceaccount:cluster1:web-agent"}},
+		{SignerName: "example.com/s", Subject: addonv1alpha1.Subject{User: "x"}},
+	}, o.Status.Registrations, "the agent and the hub do not write against each other")
+	s.AddOn = o
+	require.Equal(t, o, Decide(s).Object, "at rest nothing changes")
+}
+
+// outline is what a plan does to roles and bindings.
+func outline(t *testing.T, p reconcile.Plan) []string {
+	t.Helper()
+	var out []string
+	for _, s := range p.Steps {
+		out = append(out, "replace "+s.Target.String())
+	}
+	for _, a := range p.Apply {
+		switch o := a.Object.(type) {
+		case *rbacv1.Role:
+			out = append(out, fmt.Sprintf("role %s/%s owners=%d", o.Namespace, o.Name, len(o.OwnerReferences)))
+		case *rbacv1.RoleBinding:
+			line := fmt.Sprintf("binding %s/%s owners=%d to %s %s:", o.Namespace, o.Name, len(o.OwnerReferences), o.RoleRef.Kind, o.RoleRef.Name)
+			for _, s := range o.Subjects {
+				line += " " + s.Kind + "=" + s.Name
+			}
+			out = append(out, line)
+		}
+	}
+	for _, d := range p.Delete {
+		out = append(out, "delete "+d.String())
+	}
+	return out
+}
+
+// carryOut puts what a plan applies into the state.
+func carryOut(s *State, p reconcile.Plan) {
+	for _, a := range p.Apply {
+		switch o := a.Object.(type) {
+		case *rbacv1.Role:
+			s.Roles = append(s.Roles, o)
+		case *rbacv1.RoleBinding:
+			s.Bindings = append(s.Bindings, o)
+		}
+	}
+}
+
+func named(kind, name, namespace string) addonkit.Permission {
+	return addonkit.Permission{Namespace: namespace, Role: rbacv1.RoleRef{Kind: kind, Name: name}}
+}
+
+func TestPermissions(t *testing.T) {
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{"", "apps"}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list"}}}
+	const who = " User=" + defaultUser + " Group=" + ownGroup
+	s := state(addonkit.Permission{Rules: rules}, named("ClusterRole", "viewer", ""), named("ClusterRole", "editor", ""), named("Role", "shared", "infra"))
+	p := Decide(s)
+	require.Equal(t, []string{
+		"role cluster1/open-cluster-management:web:agent owners=1",
+		"binding cluster1/open-cluster-management:web:role:agent owners=1 to Role open-cluster-management:web:agent:" + who,
+		"binding cluster1/open-cluster-management:web:clusterrole:agent owners=1 to ClusterRole viewer:" + who,
+		"binding cluster1/open-cluster-management:web:clusterrole:agent:2 owners=1 to ClusterRole editor:" + who,
+		"binding infra/open-cluster-management:web:role:agent:cluster1 owners=0 to Role shared:" + who,
+	}, outline(t, p), "each has a binding of its own, and nobody of another cluster is in it")
+	require.Equal(t, map[string]string{"open-cluster-management.io/addon-name": "web", "open-cluster-management.io/cluster-name": "cluster1"}, p.Apply[0].Object.GetLabels())
+	require.Equal(t, addonv1alpha1.ReasonSetPermissionFailed, p.OnFailure.Reason)
+	require.Contains(t, p.OnFailure.Message, "Failed to set permission for hub agent: who may, grants it by: "+
+		"kubectl -n cluster1 create role open-cluster-management:web:agent --verb=get,list --resource=configmaps,configmaps.apps && ")
+	require.Contains(t, p.OnFailure.Message, "kubectl -n infra create rolebinding open-cluster-management:web:role:agent:cluster1 --role=shared --user="+defaultUser+" --group="+ownGroup+";")
+
+	carryOut(&s, p)
+	s.AddOn = object(t, p)
+	rest := Decide(s)
+	require.Empty(t, outline(t, rest))
+	require.Equal(t, s.AddOn, rest.Object, "at rest nothing is written")
+
+	s.AddOn.Status.KubeClientDriver = addonv1alpha1.DriverTypeToken
+	require.Contains(t, outline(t, Decide(s)), "binding infra/open-cluster-management:web:role:agent:cluster1 owners=0 to Role shared: User=system:serviceaccount:cluster1:web-agent")
+	s.AddOn.Status.KubeClientDriver = ""
+
+	s.Permissions = s.Permissions[1:2]
+	s.Permissions[0].Role.Name = "other"
+	require.Equal(t, []string{
+		"replace rolebindings cluster1/open-cluster-management:web:clusterrole:agent",
+		"binding cluster1/open-cluster-management:web:clusterrole:agent owners=1 to ClusterRole other:" + who,
+		"delete rolebindings cluster1/open-cluster-management:web:role:agent",
+		"delete rolebindings cluster1/open-cluster-management:web:clusterrole:agent:2",
+		"delete rolebindings infra/open-cluster-management:web:role:agent:cluster1",
+		"delete roles cluster1/open-cluster-management:web:agent",
+	}, outline(t, Decide(s)), "what is not wanted any more is taken away")
+
+	s.AddOn = nil
+	require.Len(t, outline(t, Decide(s)), 5, "and all of it when the instance is gone, in every namespace")
+}
+
+func TestRightsOfOthersAreLeftAlone(t *testing.T) {
+	s := state(named("Role", "r", "infra"))
+	p := Decide(s)
+	carryOut(&s, p)
+	s.Bindings[0].Labels = nil
+	require.Empty(t, outline(t, Decide(s)), "what an administrator has bound by hand counts")
+	s.Permissions = nil
+	require.Empty(t, outline(t, Decide(s)), "and is not taken away")
+}
+
+func TestRulesThatChange(t *testing.T) {
+	s := state(addonkit.Permission{Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}}}})
+	carryOut(&s, Decide(s))
+	s.Permissions[0].Rules = []rbacv1.PolicyRule{{Verbs: []string{"list"}}}
+	require.Equal(t, []string{"role cluster1/open-cluster-management:web:agent owners=1"}, outline(t, Decide(s)))
+}
+
+func TestPermissionsThatCannotBe(t *testing.T) {
+	for want, p := range map[string]addonkit.Permission{
+		"permissions[0]: names no role and has no rules; give it one of them": {},
+		`permissions[0].role.kind: "User" is none; use Role or ClusterRole`:   named("User", "x", ""),
+	} {
+		require.Equal(t, "False SetPermissionFailed: Failed to set permission for hub agent: "+want, said(t, Decide(state(p))))
+		roles, bindings := Names(state(p))
+		require.Empty(t, roles)
+		require.Empty(t, bindings)
+	}
+}
+
+func TestNames(t *testing.T) {
+	roles, bindings := Names(state(addonkit.Permission{Rules: []rbacv1.PolicyRule{{}}}, named("Role", "r", "infra")))
+	require.Equal(t, []reconcile.Key{{Namespace: "cluster1", Name: "open-cluster-management:web:agent"}}, roles)
+	require.Equal(t, []reconcile.Key{
+		{Namespace: "cluster1", Name: "open-cluster-management:web:role:agent"}, {Namespace: "infra", Name: "open-cluster-management:web:role:agent:cluster1"},
+	}, bindings)
+	roles, bindings = Names(State{})
+	require.Empty(t, roles)
+	require.Empty(t, bindings)
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+var (
+	rolesResource    = rbacv1.SchemeGroupVersion.WithResource("roles")
+	bindingsResource = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
+)
+
+// permit plans the roles and bindings of an instance, and takes away those that are
+// not wanted any more.
+func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.RegistrationConfig) error {
+	if len(s.Permissions) == 0 {
+		s.takeAway(plan, nil, nil)
+		return nil
+	}
+	client := kubeClient(registrations)
+	if client == nil {
+		return errors.New("the add-on wants permissions and has no registration for the API server of the hub; give it one of signer " + addonv1alpha1.KubeAPIServerSigner)
+	}
+	roles, bindings, err := s.wanted(subjects(s.AddOn.Name, *client))
+	if err != nil {
+		return err
+	}
+	for _, want := range roles {
+		live := find(s.Roles, want)
+		if live == nil || !reflect.DeepEqual(live.Rules, want.Rules) {
+			plan.Apply = append(plan.Apply, reconcile.Apply{Object: want})
+		}
+	}
+	for _, want := range bindings {
+		live := find(s.Bindings, want)
+		if live != nil && live.RoleRef == want.RoleRef && sameSubjects(live.Subjects, want.Subjects) {
+			continue // also one that an administrator made
+		}
+		if live != nil && live.RoleRef != want.RoleRef {
+			// The role of a binding never changes.
+			at := targetOf(bindingsResource.Resource, live)
+			plan.Steps = append(plan.Steps, reconcile.Step{Target: at})
+		}
+		plan.Apply = append(plan.Apply, reconcile.Apply{Object: want})
+	}
+	if len(plan.Apply) > 0 {
+		plan.OnFailure = &metav1.Condition{
+			Type: addonv1alpha1.ConditionRegistrationApplied, Status: metav1.ConditionFalse, Reason: addonv1alpha1.ReasonSetPermissionFailed,
+			Message: addonv1alpha1.MessageSetPermissionFailed + " who may, grants it by: " + grants(roles, bindings) + ";", ObservedGeneration: s.AddOn.Generation,
+		}
+	}
+	s.takeAway(plan, roles, bindings)
+	return nil
+}
+
+// subjects are who rights are bound to: user and groups of the registration, without
+// those that agents of other clusters are in. Contract: addon.md 6.6.
+func subjects(addOn string, r addonv1alpha1.RegistrationConfig) []rbacv1.Subject {
+	out := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: r.Subject.User}}
+	for _, g := range r.Subject.Groups {
+		if g != authenticated && g != sharedGroup(addOn) {
+			out = append(out, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: g})
+		}
+	}
+	return out
+}
+
+func sameSubjects(a, b []rbacv1.Subject) bool {
+	all := func(list []rbacv1.Subject) (out []string) {
+		for _, s := range list {
+			out = append(out, s.Kind+"/"+s.Namespace+"/"+s.Name)
+		}
+		return out
+	}
+	return sameSet(all(a), all(b))
+}
+
+// wanted are the roles and bindings of an instance.
+func (s State) wanted(to []rbacv1.Subject) (roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding, err error) {
+	used := map[string]int{}
+	name := func(namespace, base string) metav1.ObjectMeta {
+		m := s.meta(namespace, base)
+		key := namespace + "/" + m.Name
+		if used[key]++; used[key] > 1 {
+			m.Name += ":" + strconv.Itoa(used[key])
+		}
+		return m
+	}
+	for i, p := range s.Permissions {
+		namespace, ref := p.Namespace, p.Role
+		if namespace == "" {
+			namespace = s.AddOn.Namespace
+		}
+		if ref.Name == "" {
+			if len(p.Rules) == 0 {
+				return nil, nil, fmt.Errorf("permissions[%d]: names no role and has no rules; give it one of them", i)
+			}
+			role := &rbacv1.Role{ObjectMeta: name(namespace, prefix(s.AddOn.Name)+"agent"), Rules: p.Rules}
+			role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("Role"))
+			roles = append(roles, role)
+			ref = rbacv1.RoleRef{Kind: "Role", Name: role.Name}
+		}
+		if ref.Kind != "Role" && ref.Kind != "ClusterRole" {
+			return nil, nil, fmt.Errorf("permissions[%d].role.kind: %q is none; use Role or ClusterRole", i, ref.Kind)
+		}
+		ref.APIGroup = rbacv1.GroupName
+		b := &rbacv1.RoleBinding{ObjectMeta: name(namespace, prefix(s.AddOn.Name)+strings.ToLower(ref.Kind)+":agent"), RoleRef: ref, Subjects: to}
+		b.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("RoleBinding"))
+		bindings = append(bindings, b)
+	}
+	return roles, bindings, nil
+}
+
+func prefix(addOn string) string { return "open-cluster-management:" + addOn + ":" }
+
+// meta names an object. In the namespace of the cluster it is owned by the instance;
+// in another one its name ends with the cluster's.
+func (s State) meta(namespace, name string) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{
+		addonv1alpha1.LabelAddOnName: s.AddOn.Name, clusterv1.LabelClusterName: s.AddOn.Namespace,
+	}}
+	maps.Copy(m.Labels, s.Labels)
+	if namespace == s.AddOn.Namespace {
+		m.OwnerReferences = []metav1.OwnerReference{addonkit.Owner(s.AddOn)}
+	} else {
+		m.Name += ":" + s.AddOn.Namespace
+	}
+	return m
+}
+
+// grants are the commands by which an administrator makes what the hub may not.
+func grants(roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) string {
+	var out []string
+	for _, r := range roles {
+		for _, rule := range r.Rules {
+			out = append(out, fmt.Sprintf("kubectl -n %s create role %s --verb=%s --resource=%s", r.Namespace, r.Name, strings.Join(rule.Verbs, ","), resources(rule)))
+		}
+	}
+	for _, b := range bindings {
+		line := fmt.Sprintf("kubectl -n %s create rolebinding %s --%s=%s", b.Namespace, b.Name, strings.ToLower(b.RoleRef.Kind), b.RoleRef.Name)
+		for _, s := range b.Subjects {
+			line += fmt.Sprintf(" --%s=%s", strings.ToLower(s.Kind), s.Name)
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, " && ")
+}
+
+// resources of a rule as kubectl writes them.
+func resources(rule rbacv1.PolicyRule) string {
+	var out []string
+	for _, r := range rule.Resources {
+		for _, g := range rule.APIGroups {
+			if g == "" {
+				out = append(out, r)
+			} else {
+				out = append(out, r+"."+g)
+			}
+		}
+	}
+	return strings.Join(out, ",")
+}
+
+// takeAway deletes what carries the labels of the instance and is not wanted.
+func (s State) takeAway(plan *reconcile.Plan, roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) {
+	for _, b := range s.Bindings {
+		if marked(b) && find(bindings, b) == nil {
+			plan.Delete = append(plan.Delete, targetOf(bindingsResource.Resource, b))
+		}
+	}
+	for _, r := range s.Roles {
+		if marked(r) && find(roles, r) == nil {
+			plan.Delete = append(plan.Delete, targetOf(rolesResource.Resource, r))
+		}
+	}
+}
+
+// marked tells whether an object is one that was made here, not one of its name.
+func marked(o metav1.Object) bool {
+	l := o.GetLabels()
+	return l[addonv1alpha1.LabelAddOnName] != "" && l[clusterv1.LabelClusterName] != ""
+}
+
+// find returns the object of the same name; nil if there is none.
+func find[T metav1.Object](list []T, like metav1.Object) (none T) {
+	i := slices.IndexFunc(list, func(o T) bool { return o.GetNamespace() == like.GetNamespace() && o.GetName() == like.GetName() })
+	if i < 0 {
+		return none
+	}
+	return list[i]
+}
+
+func targetOf(resource string, o metav1.Object) reconcile.Target {
+	return reconcile.Target{
+		Resource: rbacv1.SchemeGroupVersion.WithResource(resource), Namespace: o.GetNamespace(), Name: o.GetName(),
+		UID: o.GetUID(), Version: o.GetResourceVersion(),
+	}
+}
+
+// Names are the roles and bindings that a decision would make, so that whoever gathers
+// its State can read them.
+func Names(s State) (roles, bindings []reconcile.Key) {
+	if s.AddOn == nil {
+		return nil, nil
+	}
+	r, b, err := s.wanted(nil)
+	if err != nil {
+		return nil, nil
+	}
+	for _, o := range r {
+		roles = append(roles, reconcile.Key{Namespace: o.Namespace, Name: o.Name})
+	}
+	for _, o := range b {
+		bindings = append(bindings, reconcile.Key{Namespace: o.Namespace, Name: o.Name})
+	}
+	return roles, bindings
+}
