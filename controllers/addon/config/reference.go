@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
@@ -125,28 +126,8 @@ func References(have []addonv1alpha1.ConfigReference, want []Desired) []addonv1a
 }
 
 // Mark is the value of the annotation config-spec-hash of ManifestWorks that are
-// made with these references; empty for none. It is false while a hash is missing.
-// Contract: addon.md 4.8.
-func Mark(refs []addonv1alpha1.ConfigReference) (string, bool) {
-	if len(refs) == 0 {
-		return "", true
-	}
-	hashes := map[string]string{}
-	for _, r := range refs {
-		hash := hashOf(r.DesiredConfig)
-		if hash == "" {
-			return "", false
-		}
-		kind := r.Resource
-		if r.Group != "" {
-			kind += "." + r.Group
-		}
-		at := Referent(r)
-		hashes[kind+"/"+at.Namespace+"/"+at.Name] = hash
-	}
-	raw, err := json.Marshal(hashes)
-	return string(raw), err == nil
-}
+// made with these references, as add-ons write it.
+func Mark(refs []addonv1alpha1.ConfigReference) (string, bool) { return addonkit.Mark(refs) }
 
 // maxMark is how many bytes of the annotation are read; a name has at most 253.
 const maxMark = 64 << 10

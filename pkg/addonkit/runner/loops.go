@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/health"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// whole keeps an object but for who wrote which field.
+func whole[T any](u *unstructured.Unstructured) (*T, bool) {
+	u.SetManagedFields(nil)
+	out, err := typed.FromUnstructured[T](u)
+	return out, err == nil
+}
+
+// reconcileRegistration gives an instance its credentials and rights.
+func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	s := registration.State{Options: r.options, Roles: r.roles.list(key), Bindings: r.bindings.list(key), Now: r.Clock.Now()}
+	i, there := r.instance(key)
+	if !there {
+		return r.registering.Execute(ctx, gone(key), registration.Decide(s))
+	}
+	s.AddOn, s.Cluster = i.AddOn, i.Cluster
+	if i.Cluster != nil {
+		s.Fault = r.ask(ctx, i, &s)
+		if err := r.readNamed(ctx, &s); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return r.registering.Execute(ctx, i.AddOn, registration.Decide(s))
+}
+
+// ask asks the add-on what it needs on the hub.
+func (r *runner) ask(ctx context.Context, i addonkit.Instance, s *registration.State) (err error) {
+	if a, ok := r.addOn.(addonkit.Registrar); ok {
+		s.Registrar = true
+		if s.Registrations, err = a.Registrations(ctx, i); err != nil {
+			return fmt.Errorf("registrations: %w", err)
+		}
+	}
+	if a, ok := r.addOn.(addonkit.Placed); ok {
+		if s.Namespace, err = a.InstallNamespace(ctx, i); err != nil {
+			return fmt.Errorf("install namespace: %w", err)
+		}
+	}
+	if a, ok := r.addOn.(addonkit.Permitter); ok {
+		if s.Permissions, err = a.Permissions(ctx, i); err != nil {
+			return fmt.Errorf("permissions: %w", err)
+		}
+	}
+	return nil
+}
+
+// readNamed reads roles and bindings of the names that are wanted and not known: an
+// administrator may have made them by hand.
+func (r *runner) readNamed(ctx context.Context, s *registration.State) error {
+	roles, bindings := registration.Names(*s)
+	for _, key := range roles {
+		if _, known := r.roles.Get(key); known {
+			continue
+		}
+		o, err := get[rbacv1.Role](ctx, r, rolesAPI, key)
+		if err != nil {
+			return err
+		}
+		if o != nil {
+			s.Roles = append(s.Roles, o)
+		}
+	}
+	for _, key := range bindings {
+		if _, known := r.bindings.Get(key); known {
+			continue
+		}
+		o, err := get[rbacv1.RoleBinding](ctx, r, bindingsAPI, key)
+		if err != nil {
+			return err
+		}
+		if o != nil {
+			s.Bindings = append(s.Bindings, o)
+		}
+	}
+	return nil
+}
+
+// get reads an object live; nil when there is none.
+func get[T any](ctx context.Context, r *runner, resource schema.GroupVersionResource, key reconcile.Key) (*T, error) {
+	o, err := typed.Get[T](ctx, r.Client, resource, key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}
+
+// hosting is the cluster that an instance runs on instead; nil for none.
+func (r *runner) hosting(i addonkit.Instance) *deploy.Hosting {
+	h, ok := r.addOn.(addonkit.Hosted)
+	if !ok {
+		return nil
+	}
+	name, hosted := h.HostingCluster(i)
+	if !hosted {
+		return nil
+	}
+	return &deploy.Hosting{Name: name, Cluster: r.cluster(name)}
+}
+
+// reconcileDeploy brings an instance to its cluster, and tells how it is.
+func (r *runner) reconcileDeploy(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	i, there := r.instance(key)
+	if !there {
+		return reconcile.Result{}, nil // works on its own cluster go with it
+	}
+	s := deploy.State{
+		AddOn: i.AddOn, Cluster: i.Cluster, Hosting: r.hosting(i), Options: r.options, Works: r.works.list(key), Now: r.Clock.Now(),
+	}
+	s.Mark, _ = addonkit.Mark(i.AddOn.Status.ConfigReferences)
+	if i.Cluster != nil {
+		objects, err := r.addOn.Manifests(ctx, i)
+		if err == nil {
+			s.Manifests, err = addonkit.Read(objects)
+		}
+		s.RenderError = err
+	}
+	var look addonkit.Health
+	if a, ok := r.addOn.(addonkit.Healthy); ok {
+		look = a.Health()
+	}
+	inspected, works := s.Inspected()
+	var own []workv1.ManifestConfigOption
+	if a, ok := r.addOn.(addonkit.Configured); ok && i.Cluster != nil {
+		own = a.ManifestConfigs(i)
+	}
+	s.Configs = deploy.MergeConfigs(health.Configs(look, inspected), own)
+	plan := deploy.Decide(s)
+	if object, ok := plan.Object.(*addonv1alpha1.ManagedClusterAddOn); ok && i.AddOn.DeletionTimestamp == nil {
+		health.Set(health.State{Instance: i, Health: look, Manifests: inspected, Works: works, Now: s.Now}, object)
+	}
+	return r.deploying.Execute(ctx, i.AddOn, plan)
+}
+
+// reconcileRequest answers a certificate request of the add-on.
+func (r *runner) reconcileRequest(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	csr, there := r.requests.Get(key)
+	if !there {
+		return reconcile.Result{}, nil
+	}
+	i, there := r.instance(r.key(csr.Labels[clusterv1.LabelClusterName]))
+	if !there || i.Cluster == nil || !registration.Belongs(csr, i) {
+		return reconcile.Result{}, nil
+	}
+	if a, ok := r.addOn.(addonkit.Approver); ok && registration.Open(csr) {
+		if a.Approve(ctx, i, csr) == nil {
+			return reconcile.Result{}, r.update(ctx, registration.Approved(csr, r.Clock.Now()), "approval")
+		}
+		return reconcile.Result{}, nil // a person decides
+	}
+	if a, ok := r.addOn.(addonkit.Signer); ok && registration.ToSign(csr) {
+		certificate, err := a.Sign(ctx, i, csr)
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("signing certificate request %s: %w", csr.Name, err)
+		}
+		signed := csr.DeepCopy()
+		signed.Status.Certificate = certificate
+		return reconcile.Result{}, r.update(ctx, signed, "status")
+	}
+	return reconcile.Result{}, nil
+}
+
+// update writes an answer; one that somebody else gave first stands.
+func (r *runner) update(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, subresource string) error {
+	u, err := typed.ToUnstructured(csr)
+	if err != nil {
+		return err
+	}
+	_, err = r.Client.Resource(certificates).Update(ctx, u, metav1.UpdateOptions{}, subresource)
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("answering certificate request %s: %w", csr.Name, err)
+	}
+	return nil
+}
