@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package fleet is the library behind "kubectl ocm": making a cluster a hub,
-// joining clusters to it, accepting, grouping and removing them, sending work, and
-// finding what is wrong. Every operation is one function with an options struct, a typed result, and
+// joining clusters to it, accepting, grouping and removing them, sending work,
+// bringing add-ons, and finding what is wrong. Every operation is one function with an options struct, a typed result, and
 // progress by a callback; nothing here knows a terminal, a flag or a file of
 // the user's.
 //

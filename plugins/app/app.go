@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/accept"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/check"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/cluster"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/clusterset"
@@ -83,7 +84,7 @@ func tree(f *options.Factory) *cobra.Command {
 	logFlags(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "fleet", Title: "Fleet:"}, &cobra.Group{ID: "use", Title: "Use:"}, &cobra.Group{ID: "other", Title: "Other:"})
 	add(root, "fleet", hub.New(f), join.New(f), accept.New(f), unjoin.New(f))
-	add(root, "use", cluster.New(f), clusterset.New(f), placement.New(f), work.New(f))
+	add(root, "use", cluster.New(f), clusterset.New(f), placement.New(f), work.New(f), addon.New(f))
 	add(root, "other", check.New(f), version.New(f), completion.New(f))
 	root.SetHelpCommandGroupID("other")
 	return root
@@ -176,7 +177,7 @@ var formerly = []struct{ old, now string }{
 	{"get hub-info", "hub status"}, {"get klusterlet-info", "check spoke"}, {"get clusters", "cluster list"}, {"get works", "work list"},
 	{"create work", "work apply"}, {"delete work", "work delete"}, {"clusters", "cluster list"},
 	{"get clustersets", "clusterset list"}, {"create clusterset", "clusterset create"}, {"delete clusterset", "clusterset delete"},
-	{"clusterset set", "clusterset add"}, {"get placements", "placement list"}, {"create placement", "placement create"},
+	{"clusterset set", "clusterset add"}, {"get addons", "addon list"}, {"get addon", "addon list"}, {"get placements", "placement list"}, {"create placement", "placement create"},
 }
 
 // rewrite turns an old spelling of a command into ours and says so.

@@ -35,6 +35,10 @@ var lines = map[string][]string{
 	"unjoin":               {"cluster3", "--context", "spoke", "--hub-context", "hub", "--yes", "--force"},
 	"work apply":           {"hello", "-f", "-", "-c", "cluster1,cluster2", "--context", "hub", "--wait"},
 	"work delete":          {"web", "-c", "cluster1", "--context", "hub", "--yes"},
+	"addon enable":         {"hello", "-c", "cluster1,cluster2", "--set", "A=b", "--context", "hub", "--wait"},
+	"addon disable":        {"hello", "-c", "cluster1", "--context", "hub", "--yes"},
+	"addon create":         {"other", "-f", "-", "--registration", "csr", "--context", "hub"},
+	"addon delete":         {"hello", "--context", "hub", "--yes"},
 	"completion install":   {"--dir", "."},
 	"completion uninstall": {"--dir", "."},
 }
@@ -105,6 +109,8 @@ func TestJSONIsAllThatIsPrinted(t *testing.T) {
 	all["work tree"] = []string{"web", "--context", "hub"}
 	all["placement list"] = []string{"--context", "hub"}
 	all["placement explain"] = []string{"shop/web", "--context", "hub"}
+	all["addon list"] = []string{"--context", "hub"}
+	all["addon status"] = []string{"hello", "--context", "hub"}
 	all["work wait"] = []string{"web", "-c", "cluster1", "--context", "hub"}
 	all["work list --sets"] = []string{"--context", "hub"}
 	for path, flags := range all {

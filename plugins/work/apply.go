@@ -18,14 +18,9 @@ import (
 type ApplyOptions struct {
 	options.Change
 	options.Targets
+	options.Files
 	// Name of the work.
 	Name string
-	// Files are files, folders, or - for standard input; Kustomize is a folder
-	// with a kustomization instead.
-	Files     []string
-	Kustomize string
-	// Recursive reads folders in folders.
-	Recursive bool
 	// Deletion is foreground or orphan.
 	Deletion string
 	// Force writes works that belong to somebody else.
@@ -130,9 +125,7 @@ func (o *ApplyOptions) addFlags(cmd *cobra.Command, parts options.Parts) {
 	flags, f := cmd.Flags(), o.f
 	o.Change.AddFlags(flags, parts)
 	o.Targets.AddFlags(cmd, words(f))
-	flags.StringSliceVarP(&o.Files, "filename", "f", nil, "files or folders with YAML or JSON manifests, - for standard input")
-	flags.StringVarP(&o.Kustomize, "kustomize", "k", "", "folder with a kustomization, instead of -f")
-	flags.BoolVarP(&o.Recursive, "recursive", "R", true, "read folders in folders")
+	o.Files.AddFlags(flags)
 	flags.StringVar(&o.Deletion, "delete-option", "foreground", "what happens to the objects when the work is deleted: foreground or orphan")
 	flags.StringVar(&o.UpdateStrategy, "update-strategy", "", "how objects that are there already are changed: "+strings.Join(fleet.UpdateStrategies(), ", "))
 	flags.StringArrayVar(&o.Feedback, "feedback", nil, "a value to read back from the objects, NAME=JSONPATH; may be given again")
@@ -146,11 +139,12 @@ func (o *ApplyOptions) addFlags(cmd *cobra.Command, parts options.Parts) {
 
 // Validate checks the flags.
 func (o *ApplyOptions) Validate() error {
+	given, err := o.Given()
 	switch {
-	case len(o.Files) == 0 && o.Kustomize == "" && !o.Live:
+	case err != nil:
+		return err
+	case !given && !o.Live:
 		return options.Usage("there are no manifests: -f is missing", "kubectl ocm work apply NAME -f FILE -c CLUSTER")
-	case len(o.Files) > 0 && o.Kustomize != "":
-		return options.Usage("-f and -k are both given", "leave one of them out; a kustomization may name files")
 	case o.SpokeContext != "" && o.Executor == "" && !o.Live:
 		return options.Usage("--spoke-context is not needed", "it goes with --executor of work apply, and with --live of work diff")
 	case o.Deletion != "foreground" && o.Deletion != "orphan":

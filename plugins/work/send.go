@@ -51,7 +51,7 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 
 // wanted is what the flags ask for. No cluster is asked yet.
 func (o *ApplyOptions) wanted(step func(fleet.Step)) (fleet.WorkOptions, error) {
-	sources, err := o.sources()
+	sources, err := o.Sources(o.f.UI)
 	if err != nil {
 		return fleet.WorkOptions{}, err
 	}

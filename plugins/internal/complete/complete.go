@@ -35,6 +35,9 @@ func Pending(f *options.Factory) Func { return remote(f, fleet.PendingNames) }
 // Works offers names of ManifestWorks.
 func Works(f *options.Factory) Func { return remote(f, fleet.WorkNames) }
 
+// AddOns offers names of add-ons.
+func AddOns(f *options.Factory) Func { return remote(f, fleet.AddOnNames) }
+
 // Sets offers cluster sets.
 func Sets(f *options.Factory) Func { return remote(f, fleet.SetNames) }
 

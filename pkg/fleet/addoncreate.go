@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+var addOnTemplates = addonv1alpha1.GroupVersion.WithResource(addonv1alpha1.ResourceTemplate)
+
+// AddOnCreate says which add-on to make of manifests.
+type AddOnCreate struct {
+	Common
+	// Hub is the hub.
+	Hub *Cluster
+	// Name of the add-on, and its Version; together they name the template.
+	Name, Version string
+	// Sources are texts with the manifests. They may hold {{VARIABLES}} in texts.
+	Sources []Source
+	// Registered gives the agent access to the hub; Permissions are what it may do
+	// there: clusterrole/NAME in the namespace of its cluster, or
+	// NAMESPACE/role/NAME and NAMESPACE/clusterrole/NAME in another one.
+	Registered  bool
+	Permissions []string
+	// DisplayName and Description are for people; empty leaves them as they are.
+	DisplayName, Description string
+	// Labels are added to those of the add-on.
+	Labels map[string]string
+	// Placement is one that installs the add-on, NAMESPACE/NAME; empty leaves the
+	// install strategy as it is.
+	Placement string
+	// Overwrite changes a template that is there, or the default one of the add-on.
+	Overwrite bool
+}
+
+// Template is the AddOnTemplate that the options describe. It is not rendered here.
+func (o *AddOnCreate) Template() (*addonv1alpha1.AddOnTemplate, error) {
+	if err := CheckAddOnName(o.Name); err != nil {
+		return nil, err
+	}
+	t := &addonv1alpha1.AddOnTemplate{}
+	t.SetGroupVersionKind(addonv1alpha1.GroupVersion.WithKind("AddOnTemplate"))
+	t.Name, t.Spec.AddonName = o.Name+"-"+o.Version, o.Name
+	if problems := validation.IsDNS1123Subdomain(t.Name); len(problems) > 0 {
+		return nil, usage(fmt.Sprintf("wrong version %q", o.Version), "the template cannot have the name "+t.Name+": "+problems[0], "for example --version 0.1.0")
+	}
+	for _, s := range o.Sources {
+		objects, err := s.objects()
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range objects {
+			raw, err := json.Marshal(u.Object)
+			if err != nil {
+				return nil, usage(s.Name+" cannot be written as JSON", err.Error(), "correct the file")
+			}
+			t.Spec.AgentSpec.Workload.Manifests = append(t.Spec.AgentSpec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
+		}
+	}
+	if !o.Registered && len(o.Permissions) == 0 {
+		return t, nil
+	}
+	kube := &addonv1alpha1.KubeClientRegistrationConfig{}
+	for _, text := range o.Permissions {
+		p, err := hubPermission(text)
+		if err != nil {
+			return nil, err
+		}
+		kube.HubPermissions = append(kube.HubPermissions, p)
+	}
+	t.Spec.Registration = []addonv1alpha1.RegistrationSpec{{Type: addonv1alpha1.RegistrationTypeKubeClient, KubeClient: kube}}
+	return t, nil
+}
+
+// hubPermission reads a right of an agent on the hub.
+func hubPermission(text string) (addonv1alpha1.HubPermissionConfig, error) {
+	words := strings.Split(text, "/")
+	kinds := map[string]string{"role": "Role", "clusterrole": "ClusterRole"}
+	switch {
+	case slices.Contains(words, ""):
+	case len(words) == 1:
+		words = []string{"clusterrole", words[0]}
+		fallthrough
+	case len(words) == 2 && strings.EqualFold(words[0], "clusterrole"):
+		return addonv1alpha1.HubPermissionConfig{
+			Type: addonv1alpha1.HubPermissionTypeCurrentCluster, CurrentCluster: &addonv1alpha1.CurrentClusterBindingConfig{ClusterRoleName: words[1]},
+		}, nil
+	case len(words) == 3 && kinds[strings.ToLower(words[1])] != "":
+		return addonv1alpha1.HubPermissionConfig{Type: addonv1alpha1.HubPermissionTypeSingleNamespace, SingleNamespace: &addonv1alpha1.SingleNamespaceBindingConfig{
+			Namespace: words[0], RoleRef: addonv1alpha1.RoleRef{APIGroup: rbacGroup, Kind: kinds[strings.ToLower(words[1])], Name: words[2]},
+		}}, nil
+	}
+	return addonv1alpha1.HubPermissionConfig{}, usage(fmt.Sprintf("wrong permission %q", text), "",
+		"write clusterrole/NAME for the namespace of each cluster, or NAMESPACE/role/NAME or NAMESPACE/clusterrole/NAME for another one")
+}
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+// ReadCluster reads a managed cluster, to render a template for it.
+func ReadCluster(ctx context.Context, hub *Cluster, name string) (*clusterv1.ManagedCluster, error) {
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, hub.Client, managedClusters, "", name)
+	if apierrors.IsNotFound(err) {
+		if err := needHub(ctx, hub); err != nil {
+			return nil, err
+		}
+		return nil, &Error{Message: "there is no managed cluster " + name + " on " + hub.String(), Fix: "kubectl ocm cluster list" + hub.flag(), Err: err}
+	}
+	return mc, explain("reading managedcluster "+name, hub, err)
+}
+
+// CreateAddOn makes the template and registers the add-on, with the template as its
+// default. A template that is there with another content, and an add-on that has
+// another default template, are refused without Overwrite: clusters would be changed.
+// Contract: addon.md 2.2, 2.6, 4.1.
+func CreateAddOn(ctx context.Context, o AddOnCreate) (AddOnResult, error) {
+	ctx, cancel, r := o.begin(ctx)
+	defer cancel()
+	if err := needHub(ctx, o.Hub); err != nil {
+		return AddOnResult{}, err
+	}
+	t, err := o.Template()
+	if err != nil {
+		return AddOnResult{}, err
+	}
+	present, err := readAddOn(ctx, o.Hub, o.Name)
+	if err != nil {
+		return AddOnResult{}, err
+	}
+	registration, err := o.registration(ctx, r, present, t.Name)
+	if err != nil {
+		return AddOnResult{}, err
+	}
+	u, err := o.template(ctx, r, t)
+	if err != nil {
+		return AddOnResult{}, err
+	}
+	var out AddOnResult
+	change, err := r.applyOne(ctx, o.Hub, u)
+	if err != nil {
+		return out, explain("applying "+describe(u), o.Hub, err)
+	}
+	out.Items = append(out.Items, change)
+	if present == nil {
+		change, err = r.create(ctx, o.Hub, registration)
+	} else {
+		change, err = r.merge(ctx, o.Hub, registration)
+	}
+	if overtaken(err) {
+		err = &Error{Message: "somebody else has just written " + describe(registration), Fix: "run this again", Err: err}
+	}
+	if err != nil {
+		return out, explain("applying "+describe(registration), o.Hub, err)
+	}
+	out.Items = append(out.Items, change)
+	return out, nil
+}
+
+// template is the template to apply, once it is clear that it may be.
+func (o *AddOnCreate) template(ctx context.Context, r *run, t *addonv1alpha1.AddOnTemplate) (*unstructured.Unstructured, error) {
+	raw, err := json.Marshal(t)
+	if err != nil {
+		return nil, fmt.Errorf("encoding template %s: %w", t.Name, err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(raw); err != nil {
+		return nil, fmt.Errorf("encoding template %s: %w", t.Name, err)
+	}
+	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
+	live, err := r.live(ctx, o.Hub, u)
+	if err != nil {
+		return nil, explain("reading "+describe(u), o.Hub, err)
+	}
+	if live != nil && !o.Overwrite && !equality.Semantic.DeepEqual(live.Object["spec"], u.Object["spec"]) {
+		return nil, refused(fmt.Sprintf("the template %q is there with another content", t.Name), "clusters that use it would be changed at once",
+			"choose another --version, or add --overwrite")
+	}
+	return u, nil
+}
+
+// registration is the ClusterManagementAddOn, or what to change of the one that is
+// there.
+func (o *AddOnCreate) registration(ctx context.Context, r *run, present *addonv1alpha1.ClusterManagementAddOn, template string) (*unstructured.Unstructured, error) {
+	wanted := &addonv1alpha1.ClusterManagementAddOn{}
+	wanted.Name = o.Name
+	if present != nil {
+		wanted = present.DeepCopy()
+		if !managedByHub(present) && !o.Overwrite {
+			return nil, refused(fmt.Sprintf("the add-on %q installs itself", o.Name), "its annotation "+addonv1alpha1.AnnotationLifecycle+" says so", "choose another name, or add --overwrite to leave it to the hub")
+		}
+	}
+	if o.Placement != "" {
+		c := &addOnChange{AddOnOptions: AddOnOptions{Hub: o.Hub, Targets: Targets{Placement: o.Placement}}, run: r}
+		placed, err := c.underPlacement(ctx, wanted)
+		if err != nil {
+			return nil, err
+		}
+		wanted = placed
+	}
+	old := setDefault(wanted, template)
+	if old != "" && old != template && !o.Overwrite {
+		return nil, refused(fmt.Sprintf("the add-on %q has the default template %q", o.Name, old), "its clusters would be changed to "+template, "add --overwrite to change them, as its rollout strategy says")
+	}
+	spec, err := o.spec(wanted)
+	if err != nil {
+		return nil, err
+	}
+	u := named(addonv1alpha1.GroupVersion.WithKind("ClusterManagementAddOn"), "", o.Name)
+	if len(o.Labels) > 0 {
+		u.SetLabels(o.Labels)
+	}
+	u.SetAnnotations(map[string]string{addonv1alpha1.AnnotationLifecycle: addonv1alpha1.LifecycleAddOnManager})
+	if present != nil && !o.reads() {
+		u.SetResourceVersion(present.ResourceVersion)
+	}
+	u.Object["spec"] = spec
+	return u, nil
+}
+
+// setDefault makes a template the default one, and returns the one that was.
+func setDefault(a *addonv1alpha1.ClusterManagementAddOn, template string) (old string) {
+	has := map[string]int{}
+	for i, s := range a.Spec.SupportedConfigs {
+		if s.Group == addonv1alpha1.GroupName {
+			has[s.Resource] = i + 1
+		}
+	}
+	for _, resource := range []string{addonv1alpha1.ResourceTemplate, addonv1alpha1.ResourceDeploymentConfig} {
+		if has[resource] == 0 {
+			a.Spec.SupportedConfigs = append(a.Spec.SupportedConfigs, addonv1alpha1.ConfigMeta{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: resource}})
+			has[resource] = len(a.Spec.SupportedConfigs)
+		}
+	}
+	at := &a.Spec.SupportedConfigs[has[addonv1alpha1.ResourceTemplate]-1]
+	if at.DefaultConfig != nil && at.DefaultConfig.Name != addonv1alpha1.ReservedNoDefault {
+		old = at.DefaultConfig.Name
+	}
+	at.DefaultConfig = &addonv1alpha1.ConfigReferent{Name: template}
+	return old
+}
+
+// plain is a value as it stands in an object.
+func plain(value any) (any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an add-on: %w", err)
+	}
+	var out any
+	return out, json.Unmarshal(raw, &out)
+}
+
+// spec is what the options say of the add-on's spec.
+func (o *AddOnCreate) spec(wanted *addonv1alpha1.ClusterManagementAddOn) (map[string]any, error) {
+	spec := map[string]any{}
+	for field, value := range map[string]any{"supportedConfigs": wanted.Spec.SupportedConfigs, "installStrategy": wanted.Spec.InstallStrategy} {
+		if field == "installStrategy" && o.Placement == "" {
+			continue
+		}
+		var err error
+		if spec[field], err = plain(value); err != nil {
+			return nil, err
+		}
+	}
+	meta := map[string]any{}
+	for field, value := range map[string]string{"displayName": o.DisplayName, "description": o.Description} {
+		if value != "" {
+			meta[field] = value
+		}
+	}
+	if len(meta) > 0 {
+		spec["addOnMeta"] = meta
+	}
+	return spec, nil
+}

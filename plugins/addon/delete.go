@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// DeleteOptions are the flags of addon delete.
+type DeleteOptions struct {
+	options.Change
+	// Name of the add-on.
+	Name string
+
+	f *options.Factory
+}
+
+func newDelete(f *options.Factory) *cobra.Command {
+	o := &DeleteOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete an add-on from the hub and from all clusters", Args: options.Args(1, 1, "the name of the add-on"),
+		Long: options.Long(`
+		Delete an add-on: its registration on the hub, itself from every cluster, and then the
+		templates that were made for it. The command returns when all of it is gone; where that
+		does not come about, it tells what holds it.`),
+		Example: options.Example(`
+		kubectl ocm addon delete metrics --context hub`),
+		ValidArgsFunction: complete.AddOns(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Name = args[0]
+			if err := fleet.CheckAddOnName(o.Name); err != nil {
+				return err
+			}
+			if err := o.Check(f.UI); err != nil {
+				return err
+			}
+			return o.Diffed(o.Run(cmd.Context()))
+		},
+	}
+	o.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true, Yes: true})
+	return cmd
+}
+
+// Run deletes the add-on and prints what was done.
+func (o *DeleteOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	hub, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	p := u.Progress()
+	defer p.Close()
+	wanted := fleet.AddOnOptions{Common: o.Common(u, p.Step), Hub: hub, Names: []string{o.Name}, Warn: func(text string) { u.Warn("%s", text) }}
+	if !o.Reads() {
+		if err := o.confirm(ctx, wanted); err != nil {
+			return err
+		}
+	}
+	result, failure := fleet.DeleteAddOn(ctx, wanted)
+	p.Close()
+	if failure != nil && len(result.Items) == 0 {
+		return failure
+	}
+	if err := o.Finish(u, "AddOnResult", result.Items); err != nil {
+		return err
+	}
+	return failure
+}
+
+// confirm shows what goes, and asks when there is anything.
+func (o *DeleteOptions) confirm(ctx context.Context, wanted fleet.AddOnOptions) error {
+	wanted.DryRun = fleet.DryRunClient
+	result, err := fleet.DeleteAddOn(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	targets := []string{"hub: " + wanted.Hub.String()}
+	for _, c := range result.Items {
+		if c.Action != fleet.Deleted {
+			continue
+		}
+		text := c.Name()
+		if cluster := c.Object.GetNamespace(); cluster != "" {
+			text += " on " + cluster
+		}
+		targets = append(targets, text)
+	}
+	if len(targets) == 1 {
+		return nil
+	}
+	return o.f.UI.Confirm(o.Yes, "Delete the add-on "+o.Name+"?", targets)
+}

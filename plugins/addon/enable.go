@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// EnableOptions are the flags of addon enable.
+type EnableOptions struct {
+	options.Change
+	options.Targets
+	// Names of the add-ons.
+	Names []string
+	// InstallNamespace is where the agent shall run.
+	InstallNamespace string
+	// Configs are files with configuration objects, or names of such objects.
+	Configs []string
+	// Set are variables, and Labels and Annotations what is added, each KEY=VALUE.
+	Set                 map[string]string
+	Labels, Annotations map[string]string
+
+	f *options.Factory
+}
+
+func newEnable(f *options.Factory) *cobra.Command {
+	o := &EnableOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "enable NAME...", Short: "Bring add-ons to managed clusters",
+		Long: options.Long(`
+		Bring add-ons to each of the clusters, or change how they are there. Labels, annotations,
+		variables and configurations are added to those that are there. A cluster that addon
+		disable has left out is no longer left out.
+
+		With --placement alone nothing is done on clusters one by one: the placement is added to
+		the install strategy of the add-ons, and the hub keeps them on what it selects, now and
+		later.`),
+		Example: options.Example(`
+		kubectl ocm addon enable metrics -c cluster1,cluster2 --context hub
+		kubectl ocm addon enable metrics -l env=prod --set LEVEL=debug --wait
+		kubectl ocm addon enable metrics -c cluster1 --config small.yaml
+		kubectl ocm addon enable metrics --placement apps/everywhere`),
+		ValidArgsFunction: complete.AddOns(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Names = append(o.Names, args...)
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Diffed(o.Run(cmd.Context()))
+		},
+	}
+	flags := cmd.Flags()
+	o.Change.AddFlags(flags, options.Parts{Diff: true, Wait: true, Yes: true})
+	o.Targets.AddFlags(cmd, words(f))
+	flags.Lookup("placement").Usage = "add this Placement, NAMESPACE/NAME, to the install strategy of the add-ons"
+	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "namespace on the clusters that the agents run in; add-ons made of templates take theirs from their configuration")
+	flags.StringArrayVar(&o.Configs, "config", nil, "configuration for these clusters: a file to apply, or GROUP/RESOURCE/NAMESPACE/NAME; may be given again")
+	flags.StringToStringVar(&o.Set, "set", nil, "variables of the add-ons, put into an AddOnDeploymentConfig of each cluster")
+	flags.StringToStringVar(&o.Labels, "labels", nil, "labels to add to the add-ons on these clusters")
+	flags.StringToStringVar(&o.Annotations, "annotations", nil, "annotations to add to the add-ons on these clusters")
+	options.Hidden(flags, "config-file", "config")
+	options.Hidden(flags, "annotate", "annotations")
+	hiddenNames(cmd, &o.Names)
+	return cmd
+}
+
+// hiddenNames adds --names of the field's older command line.
+func hiddenNames(cmd *cobra.Command, names *[]string) {
+	cmd.Flags().StringSliceVar(names, "names", nil, "")
+	cmd.Flags().Lookup("names").Hidden = true
+}
+
+// byPlacement tells that the install strategy is meant, not clusters.
+func (o *EnableOptions) byPlacement() bool { return o.Placement != "" }
+
+// Validate checks the flags.
+func (o *EnableOptions) Validate() error {
+	if err := checkNames(o.Names); err != nil {
+		return err
+	}
+	if err := o.Targets.Check(true); err != nil {
+		return err
+	}
+	if o.byPlacement() {
+		switch {
+		case len(o.Targets.Clusters) > 0 || o.Selector != "" || o.Targets.Set != "":
+			return options.Usage("--placement goes with no other choice of clusters", "it changes the install strategy; leave one of them out")
+		case o.InstallNamespace != "" || len(o.Set) > 0 || len(o.Labels) > 0 || len(o.Annotations) > 0:
+			return options.Usage("with --placement only --config can be said of the clusters", "put variables and the namespace into an AddOnDeploymentConfig, and name it by --config")
+		case o.Wait:
+			return options.Usage("--wait does not go with --placement", "kubectl ocm addon status NAME -w")
+		}
+	}
+	return o.Change.Check(o.f.UI)
+}
+
+// checkNames refuses no names and wrong ones.
+func checkNames(names []string) error {
+	if len(names) == 0 {
+		return options.Usage("the name of an add-on is missing", "kubectl ocm addon list")
+	}
+	for _, name := range names {
+		if err := fleet.CheckAddOnName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run enables the add-ons and prints what was done.
+func (o *EnableOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	hub, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	p := u.Progress()
+	defer p.Close()
+	wanted := fleet.AddOnOptions{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, InstallNamespace: o.InstallNamespace,
+		Variables: o.Set, Labels: o.Labels, Annotations: o.Annotations, Warn: func(text string) { u.Warn("%s", text) }}
+	if err := o.configs(&wanted); err != nil {
+		return err
+	}
+	if o.byPlacement() {
+		return o.strategy(ctx, wanted)
+	}
+	result, failure := fleet.EnableAddOns(ctx, wanted)
+	p.Close()
+	if failure != nil && len(result.Clusters) == 0 {
+		return failure
+	}
+	if err := o.Change.Clusters(u, "AddOnResult", result, failure, line); err != nil {
+		return err
+	}
+	if failure == nil && !o.Wait && !o.Reads() {
+		u.Next("kubectl ocm addon status " + o.Names[0] + options.ContextFlag(hub))
+	}
+	return failure
+}
+
+// configs reads the values of --config.
+func (o *EnableOptions) configs(wanted *fleet.AddOnOptions) error {
+	var files options.Files
+	for _, value := range o.Configs {
+		_, err := os.Stat(value)
+		if value == "-" || err == nil || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(value)) && strings.Count(value, "/") < 2 {
+			files.Files = append(files.Files, value)
+			continue
+		}
+		config, err := fleet.ParseAddOnConfig(value)
+		if err != nil {
+			return err
+		}
+		wanted.Configs = append(wanted.Configs, config)
+	}
+	if len(files.Files) == 0 {
+		return nil
+	}
+	sources, err := files.Sources(o.f.UI)
+	if err != nil {
+		return err
+	}
+	namespace, _ := o.f.Namespace()
+	wanted.Objects, err = fleet.ReadConfigs(sources, namespace)
+	return err
+}
+
+// strategy adds the placement to the install strategies, and asks first where that
+// takes add-ons away.
+func (o *EnableOptions) strategy(ctx context.Context, wanted fleet.AddOnOptions) error {
+	u := o.f.UI
+	if !o.Reads() {
+		lost, err := fleet.LostByPlacement(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		targets := []string{"hub: " + wanted.Hub.String()}
+		for _, name := range lost {
+			targets = append(targets, "add-on "+name+" goes, because no placement selects that cluster")
+		}
+		if len(lost) > 0 {
+			if err := u.Confirm(o.Yes, "Leave "+strings.Join(o.Names, ", ")+" to placements?", targets); err != nil {
+				return err
+			}
+		}
+	}
+	result, err := fleet.EnableByPlacement(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	return o.Finish(u, "AddOnResult", result.Items)
+}
+
+// DisableOptions are the flags of addon disable.
+type DisableOptions struct {
+	options.Change
+	options.Targets
+	// Names of the add-ons.
+	Names []string
+
+	f *options.Factory
+}
+
+func newDisable(f *options.Factory) *cobra.Command {
+	o := &DisableOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "disable NAME...", Short: "Take add-ons from managed clusters",
+		Long: options.Long(`
+		Take add-ons from each of the clusters. Where an install strategy would bring one back, the
+		cluster is left out of it from then on; addon enable takes that back. The command returns
+		when the add-ons are gone; where that does not come about, it tells what holds them.`),
+		Example: options.Example(`
+		kubectl ocm addon disable metrics -c cluster1 --context hub
+		kubectl ocm addon disable metrics --all --yes --context hub`),
+		ValidArgsFunction: complete.AddOns(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Names = append(o.Names, args...)
+			if err := checkNames(o.Names); err != nil {
+				return err
+			}
+			if err := o.Targets.Check(true); err != nil {
+				return err
+			}
+			if err := o.Change.Check(f.UI); err != nil {
+				return err
+			}
+			return o.Diffed(o.Run(cmd.Context()))
+		},
+	}
+	o.Change.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true, Yes: true})
+	o.Targets.AddFlags(cmd, words(f))
+	hiddenNames(cmd, &o.Names)
+	return cmd
+}
+
+// Run disables the add-ons and prints what was done.
+func (o *DisableOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	hub, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	p := u.Progress()
+	defer p.Close()
+	wanted := fleet.AddOnOptions{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, Warn: func(text string) { u.Warn("%s", text) }}
+	if !o.Reads() {
+		found, err := fleet.FindAddOns(ctx, wanted)
+		if err != nil {
+			return err
+		}
+		targets := []string{"hub: " + hub.String()}
+		for _, name := range found {
+			targets = append(targets, "add-on "+name)
+		}
+		if len(found) > 0 {
+			if err := u.Confirm(o.Yes, "Disable "+strings.Join(o.Names, ", ")+"?", targets); err != nil {
+				return err
+			}
+		}
+	}
+	result, failure := fleet.DisableAddOns(ctx, wanted)
+	p.Close()
+	if failure != nil && len(result.Clusters) == 0 {
+		return failure
+	}
+	if err := o.Change.Clusters(u, "AddOnResult", result, failure, disabled); err != nil {
+		return err
+	}
+	return failure
+}
+
+// disabled words what was done on one cluster.
+func disabled(d fleet.WorkDone) string {
+	if d.Action == fleet.Configured {
+		return "managedclusteraddon/" + d.Object.GetName() + " left out on " + d.Cluster
+	}
+	return line(d)
+}
