@@ -118,16 +118,17 @@ func (s State) sortOut() (parts, error) {
 }
 
 // Inspected are the works and manifests by which health is told: in hosted mode
-// those on the hosting cluster. Contract: addon.md 5.9.
-func (s State) Inspected() ([]addonkit.Manifest, []*workv1.ManifestWork) {
+// those on the hosting cluster. An error is why the manifests are not known; nothing
+// new can be told of the health then. Contract: addon.md 5.9.
+func (s State) Inspected() ([]addonkit.Manifest, []*workv1.ManifestWork, error) {
 	p, err := s.sortOut()
 	if err != nil {
-		p = parts{}
+		return nil, nil, err
 	}
 	if s.Hosting != nil {
-		return p.hosting, s.worksOf(s.hostingPlace())
+		return p.hosting, s.worksOf(s.hostingPlace()), nil
 	}
-	return p.managed, s.worksOf(s.managedPlace())
+	return p.managed, s.worksOf(s.managedPlace()), nil
 }
 
 // unreachable tells whether nobody knows how a cluster is.

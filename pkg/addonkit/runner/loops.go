@@ -143,14 +143,14 @@ func (r *runner) reconcileDeploy(ctx context.Context, key reconcile.Key) (reconc
 	if a, ok := r.addOn.(addonkit.Healthy); ok {
 		look = a.Health()
 	}
-	inspected, works := s.Inspected()
+	inspected, works, unknown := s.Inspected()
 	var own []workv1.ManifestConfigOption
 	if a, ok := r.addOn.(addonkit.Configured); ok && i.Cluster != nil {
 		own = a.ManifestConfigs(i)
 	}
 	s.Configs = deploy.MergeConfigs(health.Configs(look, inspected), own)
 	plan := deploy.Decide(s)
-	if object, ok := plan.Object.(*addonv1alpha1.ManagedClusterAddOn); ok && i.AddOn.DeletionTimestamp == nil {
+	if object, ok := plan.Object.(*addonv1alpha1.ManagedClusterAddOn); ok && i.AddOn.DeletionTimestamp == nil && unknown == nil {
 		health.Set(health.State{Instance: i, Health: look, Manifests: inspected, Works: works, Now: s.Now}, object)
 	}
 	return r.deploying.Execute(ctx, i.AddOn, plan)

@@ -47,7 +47,7 @@ type runner struct {
 	works     *group[*workv1.ManifestWork]
 	roles     *group[*rbacv1.Role]
 	bindings  *group[*rbacv1.RoleBinding]
-	requests  *watch.Collection[*certificatesv1.CertificateSigningRequest]
+	requests  *group[*certificatesv1.CertificateSigningRequest]
 
 	// register, deploy and answer are the queues of the loops; the keys of the first
 	// two are instances, those of the third certificate requests.
@@ -128,9 +128,11 @@ func (r *runner) watch() {
 		func(o *rbacv1.Role) reconcile.Key { return r.key(o.Labels[clusterv1.LabelClusterName]) }, pointer[rbacv1.Role], r.register.Add)
 	r.bindings = newGroup(watch.Options[*rbacv1.RoleBinding]{Client: r.Client, Resource: bindingsAPI, LabelSelector: label + "," + clusterv1.LabelClusterName},
 		func(o *rbacv1.RoleBinding) reconcile.Key { return r.key(o.Labels[clusterv1.LabelClusterName]) }, pointer[rbacv1.RoleBinding], r.register.Add)
-	r.requests = watch.New(watch.Options[*certificatesv1.CertificateSigningRequest]{
-		Client: r.Client, Resource: certificates, LabelSelector: label, Keep: whole[certificatesv1.CertificateSigningRequest],
-	})
+	r.requests = newGroup(watch.Options[*certificatesv1.CertificateSigningRequest]{Client: r.Client, Resource: certificates, LabelSelector: label},
+		func(o *certificatesv1.CertificateSigningRequest) reconcile.Key {
+			return r.key(o.Labels[clusterv1.LabelClusterName])
+		},
+		pointer[certificatesv1.CertificateSigningRequest], func(reconcile.Key) {})
 	r.requests.OnChange(r.answer.Add)
 }
 
@@ -147,10 +149,8 @@ func (r *runner) changed(key reconcile.Key) {
 	r.register.Add(key)
 	r.deploy.Add(key)
 	// A request may have come before its instance.
-	for _, csr := range r.requests.List() {
-		if csr.Labels[clusterv1.LabelClusterName] == key.Namespace {
-			r.answer.Add(reconcile.Key{Name: csr.Name})
-		}
+	for _, csr := range r.requests.list(key) {
+		r.answer.Add(reconcile.Key{Name: csr.Name})
 	}
 }
 

@@ -30,6 +30,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/runner"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -55,8 +56,9 @@ const rights = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole
 	{"apiGroups":["addon.open-cluster-management.io"],"resources":["managedclusteraddons/finalizers"],"verbs":["update"]},
 	{"apiGroups":["work.open-cluster-management.io"],"resources":["manifestworks"],"verbs":["list","watch","create","patch","delete"]},
 	{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["list","watch"]},
-	{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests/approval"],"verbs":["update"]},
-	{"apiGroups":["certificates.k8s.io"],"resources":["signers"],"resourceNames":["kubernetes.io/kube-apiserver-client"],"verbs":["approve"]},
+	{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests/approval","certificatesigningrequests/status"],"verbs":["update"]},
+	{"apiGroups":["certificates.k8s.io"],"resources":["signers"],"resourceNames":["kubernetes.io/kube-apiserver-client","example.com/guest"],"verbs":["approve"]},
+	{"apiGroups":["certificates.k8s.io"],"resources":["signers"],"resourceNames":["example.com/guest"],"verbs":["sign"]},
 	{"apiGroups":["rbac.authorization.k8s.io"],"resources":["roles","rolebindings"],"verbs":["get","list","watch","create","patch","delete"]},
 	{"apiGroups":["events.k8s.io"],"resources":["events"],"verbs":["create"]},
 	{"apiGroups":[""],"resources":["configmaps"],"verbs":["get","list","watch"]}]}`
@@ -106,7 +108,7 @@ func eventually(holds func() bool) bool {
 }
 
 // newScene starts a hub with its definitions and the add-on under its own account.
-func newScene(t *testing.T) *scene {
+func newScene(t *testing.T, addOn addonkit.AddOn) *scene {
 	t.Helper()
 	cluster := harness.ControlPlane(t, "hub")
 	s := &scene{admin: cluster.Dynamic(t), config: cluster.Config}
@@ -123,7 +125,7 @@ func newScene(t *testing.T) *scene {
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- runner.Run(ctx, runner.Config{Client: client, Clock: clock.RealClock{}}, hello{}) }()
+	go func() { done <- runner.Run(ctx, runner.Config{Client: client, Clock: clock.RealClock{}}, addOn) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
@@ -131,22 +133,33 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// install makes a cluster and the instance of the add-on on it.
-func (s *scene) install(t *testing.T, cluster string) {
+// join makes a cluster.
+func (s *scene) join(t *testing.T, cluster string) {
 	t.Helper()
 	s.write(t, fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, cluster))
 	s.write(t, fmt.Sprintf(`{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":%q},"spec":{"hubAcceptsClient":true}}`, cluster))
-	owner := s.write(t, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn","metadata":{"name":"hello"},"spec":{}}`)
-	s.write(t, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{"namespace":%q,"name":"hello",
-		"ownerReferences":[{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn","name":"hello","uid":%q}]},"spec":{}}`, cluster, owner.GetUID()))
+}
+
+// install makes a cluster and the instance of the add-on on it.
+func (s *scene) install(t *testing.T, cluster, name, host string) {
+	t.Helper()
+	s.join(t, cluster)
+	owner := s.write(t, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn","metadata":{"name":%q},"spec":{}}`, name))
+	annotations := "{}"
+	if host != "" {
+		annotations = fmt.Sprintf(`{%q:%q}`, addonv1alpha1.AnnotationHostingClusterName, host)
+	}
+	s.write(t, fmt.Sprintf(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{"namespace":%q,"name":%q,"annotations":%s,
+		"ownerReferences":[{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ClusterManagementAddOn","name":%q,"uid":%q}]},"spec":{}}`,
+		cluster, name, annotations, name, owner.GetUID()))
 }
 
 // await waits until the instance says something.
-func (s *scene) await(t *testing.T, cluster, condition, reason string) *addonv1alpha1.ManagedClusterAddOn {
+func (s *scene) await(t *testing.T, key reconcile.Key, condition, reason string) *addonv1alpha1.ManagedClusterAddOn {
 	t.Helper()
 	var out *addonv1alpha1.ManagedClusterAddOn
 	soon(t, condition, func() (err error) {
-		if out, err = typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), s.admin, addOns, cluster, "hello"); err != nil {
+		if out, err = typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), s.admin, addOns, key.Namespace, key.Name); err != nil {
 			return err
 		}
 		if c := apimeta.FindStatusCondition(out.Status.Conditions, condition); c == nil || c.Reason != reason {
@@ -170,9 +183,10 @@ func (s *scene) report(t *testing.T, cluster, work, manifests string) {
 }
 
 func TestAnAddOnFromItsInstallationToItsEnd(t *testing.T) {
-	s := newScene(t)
-	s.install(t, "c1")
-	a := s.await(t, "c1", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied)
+	s := newScene(t, hello{})
+	s.install(t, "c1", "hello", "")
+	here := reconcile.Key{Namespace: "c1", Name: "hello"}
+	a := s.await(t, here, addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied)
 	require.Equal(t, registration.DefaultUser("c1", "hello", "hello"), a.Status.Registrations[0].Subject.User)
 	require.Equal(t, addonv1alpha1.DefaultInstallNamespace, a.Status.Namespace)
 	binding, err := typed.Get[rbacv1.RoleBinding](t.Context(), s.admin, bindings, "c1", "open-cluster-management:hello:role:agent")
@@ -183,61 +197,83 @@ func TestAnAddOnFromItsInstallationToItsEnd(t *testing.T) {
 	work, err := typed.Get[workv1.ManifestWork](t.Context(), s.admin, works, "c1", "addon-hello-deploy-0")
 	require.NoError(t, err)
 	require.True(t, metav1.IsControlledBy(work, a), "garbage collection takes it with the instance")
-	a = s.await(t, "c1", addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ReasonManifestApplied)
+	a = s.await(t, here, addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ReasonManifestApplied)
 	require.Equal(t, addonv1alpha1.HealthCheckModeCustomized, a.Status.HealthCheck.Mode)
-	s.await(t, "c1", addonv1alpha1.ConditionAvailable, addonv1alpha1.ReasonWorkApplied)
+	s.await(t, here, addonv1alpha1.ConditionAvailable, addonv1alpha1.ReasonWorkApplied)
 	require.Equal(t, []string{addonv1alpha1.FinalizerPreDelete}, a.Finalizers)
 	s.certificate(t, a)
 
 	require.NoError(t, s.admin.Resource(addOns).Namespace("c1").Delete(t.Context(), "hello", metav1.DeleteOptions{}))
-	s.await(t, "c1", addonv1alpha1.ConditionHookManifestCompleted, addonv1alpha1.ReasonHookNotCompleted)
+	s.await(t, here, addonv1alpha1.ConditionHookManifestCompleted, addonv1alpha1.ReasonHookNotCompleted)
 	s.report(t, "c1", "addon-hello-pre-delete", `{"resourceMeta":{"ordinal":0,"group":"batch","version":"v1","kind":"Job","resource":"jobs",
 		"namespace":"open-cluster-management-agent-addon","name":"goodbye"},"conditions":[],
 		"statusFeedback":{"values":[{"name":"JobComplete","fieldValue":{"type":"String","string":"True"}}]}}`)
 	for resource, name := range map[schema.GroupVersionResource]string{
 		addOns: "hello", bindings: binding.Name, rbacv1.SchemeGroupVersion.WithResource("roles"): "open-cluster-management:hello:agent",
 	} {
-		soon(t, name, func() error {
-			_, err := s.admin.Resource(resource).Namespace("c1").Get(t.Context(), name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return fmt.Errorf("%s %s is there: %w", resource.Resource, name, err)
-		})
+		s.gone(t, resource, reconcile.Key{Namespace: "c1", Name: name})
 	}
+}
+
+// gone waits until there is no such object.
+func (s *scene) gone(t *testing.T, resource schema.GroupVersionResource, key reconcile.Key) {
+	t.Helper()
+	soon(t, key.String(), func() error {
+		_, err := s.admin.Resource(resource).Namespace(key.Namespace).Get(t.Context(), key.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("%s %s is there: %w", resource.Resource, key, err)
+	})
 }
 
 // certificate asks for a certificate as the agent of a cluster does, and waits for it.
 func (s *scene) certificate(t *testing.T, a *addonv1alpha1.ManagedClusterAddOn) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	subject := a.Status.Registrations[0].Subject
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: subject.User, Organization: subject.Groups}}, key)
-	require.NoError(t, err)
-	encoded := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
-	for cluster, approved := range map[string]bool{"c10": false, "c1": true} {
-		config := rest.CopyConfig(s.config)
-		config.Impersonate = rest.ImpersonationConfig{UserName: clusterv1.UserPrefix + cluster + ":agent", Groups: []string{"system:masters"}}
-		agent, err := dynamic.NewForConfig(config)
-		require.NoError(t, err)
-		u := &unstructured.Unstructured{}
-		require.NoError(t, json.Unmarshal([]byte(`{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",
-			"metadata":{"name":"addon-`+cluster+`-hello","labels":{"open-cluster-management.io/cluster-name":"c1","open-cluster-management.io/addon-name":"hello"}},
-			"spec":{"request":"`+encoded+`","signerName":"kubernetes.io/kube-apiserver-client","usages":["digital signature","key encipherment","client auth"]}}`), &u.Object))
-		_, err = agent.Resource(requests).Create(t.Context(), u, metav1.CreateOptions{})
-		require.NoError(t, err)
-		if approved {
-			soon(t, "certificate", func() error {
-				csr, err := typed.Get[certificatesv1.CertificateSigningRequest](t.Context(), s.admin, requests, "", u.GetName())
-				if err == nil && len(csr.Status.Certificate) == 0 {
-					err = fmt.Errorf("no certificate: %+v", csr.Status)
-				}
-				return err
-			})
-		}
-	}
-	other, err := typed.Get[certificatesv1.CertificateSigningRequest](t.Context(), s.admin, requests, "", "addon-c10-hello")
+	s.ask(t, "c10", a)
+	s.issued(t, s.ask(t, a.Namespace, a))
+	other, err := typed.Get[certificatesv1.CertificateSigningRequest](t.Context(), s.admin, requests, "", "addon-c10-"+a.Name)
 	require.NoError(t, err)
 	require.True(t, registration.Open(other), "the agent of another cluster gets nothing: %+v", other.Status)
+}
+
+// ask sends the request for the first registration as the agent of a cluster, and
+// returns its name.
+func (s *scene) ask(t *testing.T, cluster string, a *addonv1alpha1.ManagedClusterAddOn) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	wanted := a.Status.Registrations[0]
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: wanted.Subject.User, Organization: wanted.Subject.Groups}}, key)
+	require.NoError(t, err)
+	encoded := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))
+	config := rest.CopyConfig(s.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: clusterv1.UserPrefix + cluster + ":agent", Groups: []string{"system:masters"}}
+	agent, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	u := &unstructured.Unstructured{}
+	require.NoError(t, json.Unmarshal([]byte(fmt.Sprintf(`{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",
+		"metadata":{"name":"addon-%s-%s","labels":{"open-cluster-management.io/cluster-name":%q,"open-cluster-management.io/addon-name":%q}},
+		"spec":{"request":%q,"signerName":%q,"usages":["digital signature","key encipherment","client auth"]}}`,
+		cluster, a.Name, a.Namespace, a.Name, encoded, wanted.SignerName)), &u.Object))
+	_, err = agent.Resource(requests).Create(t.Context(), u, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return u.GetName()
+}
+
+// issued waits for the certificate of a request.
+func (s *scene) issued(t *testing.T, name string) []byte {
+	t.Helper()
+	var out []byte
+	soon(t, "certificate", func() error {
+		csr, err := typed.Get[certificatesv1.CertificateSigningRequest](t.Context(), s.admin, requests, "", name)
+		if err != nil {
+			return err
+		}
+		if out = csr.Status.Certificate; len(out) == 0 {
+			return fmt.Errorf("no certificate: %+v", csr.Status)
+		}
+		return nil
+	})
+	return out
 }
