@@ -5,6 +5,7 @@ package template
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -66,7 +67,7 @@ func (r *render) environment(w workload) error { return r.setEnv(w, r.values.env
 func (r *render) setEnv(w workload, variables []variable) error {
 	for _, c := range w.containers {
 		for _, v := range variables {
-			if err := r.put(w.object, c.fields, c.at, "env", "name", map[string]any{"name": v.name, "value": v.value}, true); err != nil {
+			if err := r.put(w.object, c, envList, map[string]any{"name": v.name, "value": v.value}); err != nil {
 				return err
 			}
 		}
@@ -95,13 +96,13 @@ func volumesOf(addOn string, registrations []Registration) (out []volume) {
 // mount gives every container the files. A volume or a mount that the template has
 // under the same name or at the same place stays.
 func (r *render) mount(w workload, volumes []volume) error {
-	at := w.podPath()
+	pod := container{fields: w.pod, at: strings.Join(w.kind.path, ".")}
 	for _, v := range volumes {
-		if err := r.put(w.object, w.pod, at, "volumes", "name", map[string]any{"name": v.name, v.kind: maps.Clone(v.source)}, false); err != nil {
+		if err := r.put(w.object, pod, volumeList, map[string]any{"name": v.name, v.kind: maps.Clone(v.source)}); err != nil {
 			return err
 		}
 		for _, c := range w.containers {
-			if err := r.put(w.object, c.fields, c.at, "volumeMounts", "mountPath", map[string]any{"name": v.name, "mountPath": v.folder}, false); err != nil {
+			if err := r.put(w.object, c, mountList, map[string]any{"name": v.name, "mountPath": v.folder}); err != nil {
 				return err
 			}
 		}

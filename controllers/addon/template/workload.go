@@ -99,23 +99,32 @@ func (r *render) listOf(o object, parent map[string]any, at, field string) ([]ma
 	return out, nil
 }
 
-// put adds an item to a list of objects that are told apart by a field. One with the
-// same key is replaced when the new one shall win, and else stays.
-func (r *render) put(o object, parent map[string]any, at, field, key string, item map[string]any, wins bool) error {
-	items, err := r.listOf(o, parent, at, field)
+// list is a list of objects that are told apart by a field.
+type list struct {
+	name, key string
+	// replaced tells that of two items with the same key the hub's counts; else that
+	// of the template stays.
+	replaced bool
+}
+
+var (
+	envList    = list{"env", "name", true}
+	volumeList = list{"volumes", "name", false}
+	mountList  = list{"volumeMounts", "mountPath", false}
+)
+
+// put adds an item to a list of a container, or of the spec of the pods.
+func (r *render) put(o object, in container, l list, item map[string]any) error {
+	items, err := r.listOf(o, in.fields, in.at, l.name)
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(items, func(m map[string]any) bool { return m[key] == item[key] }); i >= 0 {
-		if wins {
-			parent[field].([]any)[i] = item
-		}
-		return nil
+	present, _ := in.fields[l.name].([]any)
+	switch i := slices.IndexFunc(items, func(m map[string]any) bool { return m[l.key] == item[l.key] }); {
+	case i < 0:
+		in.fields[l.name] = append(present, item)
+	case l.replaced:
+		present[i] = item
 	}
-	list, _ := parent[field].([]any)
-	parent[field] = append(list, item)
 	return nil
 }
-
-// podPath is where the spec of the pods stands in the manifest.
-func (w workload) podPath() string { return strings.Join(w.kind.path, ".") }
