@@ -23,6 +23,10 @@ import (
 // DefaultHookDeadline is how long the deletion of an add-on waits for its hooks.
 const DefaultHookDeadline = 30 * time.Minute
 
+// RetryDelay is how soon an add-on that failed to answer is asked again, if nothing
+// happens before: what it failed at may be elsewhere.
+const RetryDelay = 30 * time.Second
+
 // maxName bounds the name of an add-on, because what belongs to it bears the name as
 // a label.
 const maxName = 63

@@ -59,7 +59,7 @@ func Decide(s State) reconcile.Plan {
 // failed leaves all as it is and says why.
 func (d *draft) failed(err error) reconcile.Plan {
 	d.object = d.AddOn.DeepCopy()
-	d.plan = reconcile.Plan{Object: d.object, RequeueAfter: d.plan.RequeueAfter}
+	d.plan = reconcile.Plan{Object: d.object, RequeueAfter: addonkit.RetryDelay}
 	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
 		if kind == addonv1alpha1.ConditionManifestApplied || d.Hosting != nil {
 			d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonManifestWorkApplyFailed, err.Error())

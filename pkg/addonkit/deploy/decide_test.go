@@ -179,6 +179,7 @@ func TestARenderErrorLeavesWhatRuns(t *testing.T) {
 	require.ErrorIs(t, err, s.RenderError, "nothing new is known of its health")
 	require.Len(t, s.AddOn.Finalizers, 1)
 	require.Len(t, s.Works, 1)
+	require.Equal(t, 30*time.Second, Decide(s).RequeueAfter, "it is asked again")
 	require.Equal(t, "ManifestWorkApplyFailed", Decide(s).Object.(*addonv1alpha1.ManagedClusterAddOn).Status.Conditions[1].Reason)
 }
 

@@ -265,10 +265,13 @@ func (d *draft) tell(message string) {
 	d.plan.Events = append(d.plan.Events, reconcile.Event{Type: corev1.EventTypeWarning, Reason: ReasonHookAbandoned, Message: message, Once: true})
 }
 
-// wait comes again at the deadline.
+// wait comes again at the deadline, and sooner where the add-on is to be asked again.
 func (d *draft) wait() {
 	if at, ok := d.deadline(); ok {
 		d.plan.RequeueAfter = max(at.Sub(d.Now), time.Second)
+	}
+	if d.unrendered != "" && (d.plan.RequeueAfter == 0 || d.plan.RequeueAfter > addonkit.RetryDelay) {
+		d.plan.RequeueAfter = addonkit.RetryDelay
 	}
 }
 

@@ -110,15 +110,16 @@ func TestAHookThatDoesNotComplete(t *testing.T) {
 	blockers := map[string]struct {
 		change func(*testing.T, *State)
 		want   string
+		again  time.Duration
 	}{
 		"it failed": {func(t *testing.T, s *State) {
 			report(t, s, "c1/addon-web-pre-delete", metav1.ConditionTrue, jobFailed)
-		}, "Job default/clean of cluster c1 failed; delete it there to run it again"},
+		}, "Job default/clean of cluster c1 failed; delete it there to run it again", 30 * time.Minute},
 		"its cluster is away": {func(_ *testing.T, s *State) {
 			s.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}
-		}, "Job default/clean of cluster c1 has not completed; cluster c1 is not reachable"},
+		}, "Job default/clean of cluster c1 has not completed; cluster c1 is not reachable", 30 * time.Minute},
 		"it cannot be rendered": {func(_ *testing.T, s *State) { s.RenderError = errors.New("no such value") },
-			"its hooks cannot be rendered: no such value"},
+			"its hooks cannot be rendered: no such value", 30 * time.Second},
 	}
 	for name, tc := range blockers {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +130,7 @@ func TestAHookThatDoesNotComplete(t *testing.T) {
 			tc.change(t, &s)
 			require.Empty(t, run(t, &s))
 			require.Equal(t, "False HookManifestIsNotCompleted: hook manifest is not completed: "+tc.want+"; it is given up at 2030-01-02T03:30:00Z", condition(s.AddOn, hookCompleted))
-			require.Equal(t, 30*time.Minute, Decide(s).RequeueAfter)
+			require.Equal(t, tc.again, Decide(s).RequeueAfter)
 
 			s.Now = start.Add(30 * time.Minute)
 			s.Options.HookDeadline = -1

@@ -68,6 +68,9 @@ func Decide(s State) reconcile.Plan {
 	}
 	object := s.AddOn.DeepCopy()
 	plan.Object = object
+	if s.Fault != nil {
+		plan.RequeueAfter = addonkit.RetryDelay
+	}
 	if !slices.Equal(object.Status.SupportedConfigs, s.Options.Configs) {
 		object.Status.SupportedConfigs = slices.Clone(s.Options.Configs)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -67,6 +68,7 @@ func TestRegistrationApplied(t *testing.T) {
 			tc.change(&s)
 			p := Decide(s)
 			require.Equal(t, tc.want, said(t, p))
+			require.Equal(t, s.Fault != nil, p.RequeueAfter == 30*time.Second, "an add-on that failed is asked again")
 			require.Len(t, object(t, p).Status.Registrations, tc.registrations)
 			require.Empty(t, s.AddOn.Status.Registrations, "the object of the cache is left alone")
 		})
