@@ -113,10 +113,11 @@ func (r *render) collapse() error {
 // now.
 func (r *render) manifestConfigs() []workv1.ManifestConfigOption {
 	var out []workv1.ManifestConfigOption
-	for _, c := range r.in.Template.Spec.AgentSpec.ManifestConfigs {
+	for i, c := range r.in.Template.Spec.AgentSpec.ManifestConfigs {
 		c = *c.DeepCopy()
 		id := &c.ResourceIdentifier
-		id.Namespace, id.Name = r.named(id.Namespace), r.named(id.Name)
+		at := fmt.Sprintf("spec.agentSpec.manifestConfigs[%d].resourceIdentifier", i)
+		id.Namespace, id.Name = r.named(at, id.Namespace), r.named(at, id.Name)
 		if r.set.namespace != "" && id.Namespace != "" {
 			id.Namespace = r.set.namespace
 		}
@@ -129,12 +130,16 @@ func (r *render) manifestConfigs() []workv1.ManifestConfigOption {
 }
 
 // named is a name with its variables replaced.
-func (r *render) named(name string) string {
+func (r *render) named(at, name string) string {
 	s := substitution{values: r.values.known, left: len(name) + maxName}
-	if out, err := s.text(name); err == nil {
-		return out
+	out, err := s.text(name)
+	if err != nil {
+		return name
 	}
-	return name
+	for _, tag := range s.unknown {
+		r.unknown(at, tag)
+	}
+	return out
 }
 
 // maxName bounds how much longer values may make a name.

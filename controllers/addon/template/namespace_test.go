@@ -178,4 +178,8 @@ func TestManifestConfigsFollowTheirManifests(t *testing.T) {
 	}
 	require.Equal(t, []string{"deployments web/agent-cluster1", "namespaces /web", "clusterthings /x"}, names(in))
 	require.Equal(t, []string{"deployments agents/agent-cluster1", "namespaces /agents", "clusterthings /x"}, names(configured(t, in, "agentInstallNamespace: agents")))
+
+	in.Template.Spec.AgentSpec.ManifestConfigs[2].ResourceIdentifier.Name = "x{{NONE}}"
+	require.Equal(t, []string{`AddOnTemplate hello-1: spec.agentSpec.manifestConfigs[2].resourceIdentifier: "{{NONE}}" has no value, nothing stands in its place; ` +
+		"set it in the customizedVariables of an AddOnDeploymentConfig"}, rendered(t, in).Warnings)
 }

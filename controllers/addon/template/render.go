@@ -112,7 +112,8 @@ func Render(in Input) (Result, error) {
 	if err := r.move(); err != nil {
 		return Result{}, err
 	}
-	out := Result{ManifestConfigs: r.manifestConfigs(), Registrations: registrations, Namespace: namespace, Warnings: r.warnings}
+	out := Result{ManifestConfigs: r.manifestConfigs(), Registrations: registrations, Namespace: namespace}
+	out.Warnings = r.warnings
 	for _, o := range r.objects {
 		out.Manifests = append(out.Manifests, o.Unstructured)
 	}
