@@ -4,36 +4,62 @@ package deploy
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
 // MergeConfigs puts the configurations of an author to those that follow from the
-// health of an add-on. Those of one object become one: feedback rules of both, and
-// all else as the author says. Contract: addon.md 5.4.
+// health of an add-on: feedback rules of both, and all else as the author says. Agents
+// take the first one that fits an object, so an author's pattern counts for an object
+// that health names, and what health names by a pattern comes last. Contract: addon.md
+// 5.4.
 func MergeConfigs(generated, author []workv1.ManifestConfigOption) []workv1.ManifestConfigOption {
-	var out []workv1.ManifestConfigOption
-	for _, c := range slices.Concat(generated, author) {
-		at := slices.IndexFunc(out, func(o workv1.ManifestConfigOption) bool { return o.ResourceIdentifier == c.ResourceIdentifier })
-		if at < 0 {
-			c.FeedbackRules = mergeRules(nil, c.FeedbackRules)
-			out = append(out, c)
+	var out, patterns []workv1.ManifestConfigOption
+	for _, g := range generated {
+		if has(out, g) || has(patterns, g) {
 			continue
 		}
-		merged := &out[at]
-		merged.FeedbackRules = mergeRules(merged.FeedbackRules, c.FeedbackRules)
-		if c.UpdateStrategy != nil {
-			merged.UpdateStrategy = c.UpdateStrategy
+		if isPattern(g.ResourceIdentifier) {
+			patterns = append(patterns, g)
+			continue
 		}
-		if c.FeedbackScrapeType != "" {
-			merged.FeedbackScrapeType = c.FeedbackScrapeType
+		own := workv1.ManifestConfigOption{}
+		if i := slices.IndexFunc(author, func(a workv1.ManifestConfigOption) bool {
+			return addonkit.Matches(a.ResourceIdentifier, g.ResourceIdentifier)
+		}); i >= 0 {
+			own = author[i]
 		}
-		if c.ConditionRules != nil {
-			merged.ConditionRules = c.ConditionRules
+		own.ResourceIdentifier, own.FeedbackRules = g.ResourceIdentifier, mergeRules(g.FeedbackRules, own.FeedbackRules)
+		out = append(out, own)
+	}
+	for _, a := range author {
+		if has(out, a) {
+			continue
+		}
+		var rules []workv1.FeedbackRule
+		for _, g := range patterns {
+			if addonkit.Matches(g.ResourceIdentifier, a.ResourceIdentifier) {
+				rules = append(rules, g.FeedbackRules...)
+			}
+		}
+		a.FeedbackRules = mergeRules(rules, a.FeedbackRules)
+		out = append(out, a)
+	}
+	for _, g := range patterns {
+		if !has(out, g) {
+			out = append(out, g)
 		}
 	}
 	return out
+}
+
+func isPattern(r workv1.ResourceIdentifier) bool { return strings.Contains(r.Namespace+r.Name, "*") }
+
+// has tells whether a list has a configuration for the same objects.
+func has(list []workv1.ManifestConfigOption, c workv1.ManifestConfigOption) bool {
+	return slices.ContainsFunc(list, func(o workv1.ManifestConfigOption) bool { return o.ResourceIdentifier == c.ResourceIdentifier })
 }
 
 // mergeRules is one rule of each type at most; of two values with one name the later

@@ -98,3 +98,25 @@ func TestMergeConfigs(t *testing.T) {
 		{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "pods", Name: "*"}},
 	}, got))
 }
+
+func TestConfigsByPattern(t *testing.T) {
+	at := func(namespace, name string) workv1.ResourceIdentifier {
+		return workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: namespace, Name: name}
+	}
+	known := []workv1.FeedbackRule{{Type: "WellKnownStatus"}}
+	apply := &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeServerSideApply}
+	require.Empty(t, cmp.Diff([]workv1.ManifestConfigOption{
+		{ResourceIdentifier: at("n", "web"), FeedbackRules: known, UpdateStrategy: apply},
+		{ResourceIdentifier: at("*", "*"), UpdateStrategy: apply},
+	}, MergeConfigs(
+		[]workv1.ManifestConfigOption{{ResourceIdentifier: at("n", "web"), FeedbackRules: known}},
+		[]workv1.ManifestConfigOption{{ResourceIdentifier: at("*", "*"), UpdateStrategy: apply}},
+	)), "an author's pattern counts for an object that health names")
+	require.Empty(t, cmp.Diff([]workv1.ManifestConfigOption{
+		{ResourceIdentifier: at("n", "web"), FeedbackRules: known, UpdateStrategy: apply},
+		{ResourceIdentifier: at("n", "*"), FeedbackRules: known},
+	}, MergeConfigs(
+		[]workv1.ManifestConfigOption{{ResourceIdentifier: at("n", "*"), FeedbackRules: known}, {ResourceIdentifier: at("n", "*"), FeedbackRules: known}},
+		[]workv1.ManifestConfigOption{{ResourceIdentifier: at("n", "web"), UpdateStrategy: apply}, {ResourceIdentifier: at("n", "web")}},
+	)), "what health names by a pattern hides nothing of the author")
+}

@@ -171,7 +171,7 @@ func (s State) results(probes []addonkit.Probe) (out []addonkit.Result, missing 
 		for _, w := range s.Works {
 			for _, m := range w.Status.ResourceStatus.Manifests {
 				at := workv1.ResourceIdentifier{Group: m.ResourceMeta.Group, Resource: m.ResourceMeta.Resource, Namespace: m.ResourceMeta.Namespace, Name: m.ResourceMeta.Name}
-				if len(m.StatusFeedback.Values) == 0 || !matches(p.Resource, at) {
+				if len(m.StatusFeedback.Values) == 0 || !addonkit.Matches(p.Resource, at) {
 					continue
 				}
 				answered = true
@@ -197,30 +197,6 @@ func show(r workv1.ResourceIdentifier) string {
 		name = r.Namespace + "/" + name
 	}
 	return kind + " " + name
-}
-
-func matches(pattern, at workv1.ResourceIdentifier) bool {
-	return pattern.Group == at.Group && pattern.Resource == at.Resource && like(pattern.Namespace, at.Namespace) && like(pattern.Name, at.Name)
-}
-
-// like compares with a pattern in which a * stands for any text.
-func like(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
-	}
-	rest, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1 : len(parts)-1] {
-		at := strings.Index(rest, part)
-		if at < 0 {
-			return false
-		}
-		rest = rest[at+len(part):]
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
 // check judges the values.

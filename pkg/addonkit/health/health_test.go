@@ -179,15 +179,3 @@ func TestConfigs(t *testing.T) {
 	require.Empty(t, Configs(addonkit.Health{Mode: addonkit.HealthLease}, s.Manifests))
 	require.Equal(t, []workv1.ManifestConfigOption{web}, Configs(addonkit.Health{Mode: addonkit.HealthWork, Probes: []addonkit.Probe{{Resource: web.ResourceIdentifier, Rules: known}}}, nil))
 }
-
-func TestPatterns(t *testing.T) {
-	for _, tc := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"web", "web", true}, {"web", "webs", false}, {"*", "", true}, {"*", "x", true}, {"w*", "web", true}, {"w*", "aw", false},
-		{"*b", "web", true}, {"a*b*c", "axbxc", true}, {"a*b*c", "axxc", false}, {"aa*aa", "aaa", false}, {"", "x", false},
-	} {
-		require.Equal(t, tc.want, like(tc.pattern, tc.text), "%s %s", tc.pattern, tc.text)
-	}
-}
