@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+)
+
+func TestConfigurationsAreNamedByTheirResource(t *testing.T) {
+	config := func(group, resource, namespace, name string) addonv1alpha1.AddOnConfig {
+		return addonv1alpha1.AddOnConfig{
+			ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: group, Resource: resource}, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: namespace, Name: name},
+		}
+	}
+	for text, want := range map[string]addonv1alpha1.AddOnConfig{
+		"configmaps/a/b":                 config("", "configmaps", "a", "b"),
+		"/configmaps/a/b":                config("", "configmaps", "a", "b"),
+		"addondeploymentconfigs/a/b":     config(addonv1alpha1.GroupName, "addondeploymentconfigs", "a", "b"),
+		"addontemplates//b":              config(addonv1alpha1.GroupName, "addontemplates", "", "b"),
+		"example.com/things/a/b":         config("example.com", "things", "a", "b"),
+		"example.com/clusterthings//b.c": config("example.com", "clusterthings", "", "b.c"),
+	} {
+		got, err := ParseAddOnConfig(text)
+		require.NoError(t, err, text)
+		require.Empty(t, cmp.Diff(want, got), text)
+	}
+	for _, text := range []string{"", "a", "a/b", "//a", "a/b/", "a/b/c/", "a/b/c/d/e"} {
+		_, err := ParseAddOnConfig(text)
+		require.ErrorContains(t, err, "wrong configuration", text)
+	}
+}
+
+func TestRightsOfAgentsAreNamedByTheirRole(t *testing.T) {
+	single := func(namespace, kind, name string) addonv1alpha1.HubPermissionConfig {
+		return addonv1alpha1.HubPermissionConfig{Type: addonv1alpha1.HubPermissionTypeSingleNamespace, SingleNamespace: &addonv1alpha1.SingleNamespaceBindingConfig{
+			Namespace: namespace, RoleRef: addonv1alpha1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: kind, Name: name},
+		}}
+	}
+	own := addonv1alpha1.HubPermissionConfig{
+		Type: addonv1alpha1.HubPermissionTypeCurrentCluster, CurrentCluster: &addonv1alpha1.CurrentClusterBindingConfig{ClusterRoleName: "reader"},
+	}
+	for text, want := range map[string]addonv1alpha1.HubPermissionConfig{
+		"reader": own, "clusterrole/reader": own, "ClusterRole/reader": own,
+		"shared/role/writer": single("shared", "Role", "writer"), "shared/clusterrole/writer": single("shared", "ClusterRole", "writer"),
+	} {
+		got, err := hubPermission(text)
+		require.NoError(t, err, text)
+		require.Empty(t, cmp.Diff(want, got), text)
+	}
+	for _, text := range []string{"", "role/reader", "clusterrole/", "/role/x", "a/b/c", "a/role/b/c"} {
+		_, err := hubPermission(text)
+		require.ErrorContains(t, err, "wrong permission", text)
+	}
+}
+
+func TestTheDefaultTemplateIsReplacedAndTheRestStays(t *testing.T) {
+	other := addonv1alpha1.ConfigMeta{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Resource: "configmaps"}}
+	kind := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate}
+	deployment := addonv1alpha1.ConfigMeta{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig}}
+	template := func(name string) addonv1alpha1.ConfigMeta {
+		return addonv1alpha1.ConfigMeta{ConfigGroupResource: kind, DefaultConfig: &addonv1alpha1.ConfigReferent{Name: name}}
+	}
+	for name, tc := range map[string]struct {
+		before []addonv1alpha1.ConfigMeta
+		old    string
+		after  []addonv1alpha1.ConfigMeta
+	}{
+		"nothing yet":            {nil, "", []addonv1alpha1.ConfigMeta{template("new"), deployment}},
+		"another one":            {[]addonv1alpha1.ConfigMeta{other, deployment, template("old")}, "old", []addonv1alpha1.ConfigMeta{other, deployment, template("new")}},
+		"the kind alone":         {[]addonv1alpha1.ConfigMeta{{ConfigGroupResource: kind}}, "", []addonv1alpha1.ConfigMeta{template("new"), deployment}},
+		"a default that is none": {[]addonv1alpha1.ConfigMeta{template(addonv1alpha1.ReservedNoDefault)}, "", []addonv1alpha1.ConfigMeta{template("new"), deployment}},
+	} {
+		a := &addonv1alpha1.ClusterManagementAddOn{Spec: addonv1alpha1.ClusterManagementAddOnSpec{SupportedConfigs: tc.before}}
+		require.Equal(t, tc.old, setDefault(a, "new"), name)
+		require.Empty(t, cmp.Diff(tc.after, a.Spec.SupportedConfigs), name)
+	}
+}
