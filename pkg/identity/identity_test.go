@@ -222,3 +222,15 @@ func BenchmarkParseRequest(b *testing.B) {
 		})
 	}
 }
+
+func TestWhoAnAddOnIs(t *testing.T) {
+	a := identity.AddOn{Cluster: "prod1", Name: "web"}
+	require.Equal(t, "system:open-cluster-management:cluster:prod1:addon:web:agent:web", a.User("web"))
+	require.Equal(t, []string{"system:open-cluster-management:cluster:prod1:addon:web", "system:open-cluster-management:addon:web"}, a.Groups())
+	require.Equal(t, "system:serviceaccount:prod1:web-agent", a.TokenUser())
+	_, isAgent := identity.ParseUser(a.User("web"))
+	require.False(t, isAgent, "an add-on is nobody's registration agent")
+	clusters, isAgent := identity.Clusters(a.Groups())
+	require.Empty(t, clusters)
+	require.False(t, isAgent)
+}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // agentSuffix, after the name of the add-on, is the name of an agent of a template.
@@ -66,6 +66,8 @@ func (g Registration) volume() string {
 // registrationsOf are the credentials that a template asks for. Several entries of
 // type KubeClient are one credential with all their rights.
 func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registration, error) {
+	who := identity.AddOn{Cluster: cluster, Name: t.Spec.AddonName}
+	own := addonv1alpha1.Subject{User: who.User(who.Name + agentSuffix), Groups: who.Groups()}
 	var out []Registration
 	kube, signers := -1, map[string]bool{}
 	for i, g := range t.Spec.Registration {
@@ -82,7 +84,7 @@ func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registra
 			if kube < 0 {
 				kube = len(out)
 				out = append(out, Registration{Config: addonv1alpha1.RegistrationConfig{
-					SignerName: addonv1alpha1.KubeAPIServerSigner, Subject: defaultSubject(cluster, t.Spec.AddonName),
+					SignerName: addonv1alpha1.KubeAPIServerSigner, Subject: own,
 				}})
 			}
 			out[kube].HubPermissions = append(out[kube].HubPermissions, rights...)
@@ -91,7 +93,7 @@ func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registra
 			if s == nil {
 				return nil, refuse(".customSigner", "must be set", "name the signer and its authority")
 			}
-			made := Registration{SigningCA: &s.SigningCA, Config: addonv1alpha1.RegistrationConfig{SignerName: s.SignerName, Subject: defaultSubject(cluster, t.Spec.AddonName)}}
+			made := Registration{SigningCA: &s.SigningCA, Config: addonv1alpha1.RegistrationConfig{SignerName: s.SignerName, Subject: own}}
 			if s.Subject != nil {
 				made.Config.Subject = *s.Subject
 			}
@@ -130,13 +132,4 @@ func permissionsOf(k *addonv1alpha1.KubeClientRegistrationConfig) (rights []addo
 		}
 	}
 	return k.HubPermissions, ""
-}
-
-// defaultSubject is who an agent of a template is on the hub. Contract: addon.md 6.2.
-func defaultSubject(cluster, addOn string) addonv1alpha1.Subject {
-	own := clusterv1.UserPrefix + "cluster:" + cluster + ":addon:" + addOn
-	return addonv1alpha1.Subject{
-		User:   own + ":agent:" + addOn + agentSuffix,
-		Groups: []string{own, clusterv1.UserPrefix + "addon:" + addOn},
-	}
 }

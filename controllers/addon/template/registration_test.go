@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/template"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
@@ -44,9 +43,6 @@ func TestRegistrations(t *testing.T) {
 		},
 	}, rendered(t, in).Registrations))
 	require.Empty(t, rendered(t, given(t, deployment)).Registrations)
-	// The hub approves requests of just this user.
-	require.Equal(t, registration.DefaultUser("cluster1", "hello", "hello-agent"), subject.User)
-	require.Equal(t, registration.DefaultGroups("cluster1", "hello"), subject.Groups)
 }
 
 // The name of a volume is shorter than that of a signer may be.

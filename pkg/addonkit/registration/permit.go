@@ -36,7 +36,7 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 	if client == nil {
 		return errors.New("the add-on wants permissions and has no registration for the API server of the hub; give it one of signer " + addonv1alpha1.KubeAPIServerSigner)
 	}
-	roles, bindings, err := s.wanted(subjects(s.AddOn.Name, *client))
+	roles, bindings, err := s.wanted(subjects(s.AddOn, *client))
 	if err != nil {
 		return err
 	}
@@ -70,10 +70,10 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 
 // subjects are who rights are bound to: user and groups of the registration, without
 // those that agents of other clusters are in. Contract: addon.md 6.6.
-func subjects(addOn string, r addonv1alpha1.RegistrationConfig) []rbacv1.Subject {
+func subjects(addOn *addonv1alpha1.ManagedClusterAddOn, r addonv1alpha1.RegistrationConfig) []rbacv1.Subject {
 	out := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: r.Subject.User}}
 	for _, g := range r.Subject.Groups {
-		if g != authenticated && g != sharedGroup(addOn) {
+		if g != authenticated && g != whoIs(addOn).SharedGroup() {
 			out = append(out, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: g})
 		}
 	}

@@ -94,11 +94,11 @@ func checkSubject(request *x509.CertificateRequest, addOn *addonv1alpha1.Managed
 		}
 	}
 	user, groups, units := r.Subject.User, r.Subject.Groups, r.Subject.OrganizationUnits
-	user = cmp.Or(user, DefaultUser(addOn.Namespace, addOn.Name, addOn.Name))
+	user = cmp.Or(user, whoIs(addOn).User(addOn.Name))
 	if r.SignerName == addonv1alpha1.KubeAPIServerSigner {
 		units = nil
 		if len(groups) == 0 {
-			groups = DefaultGroups(addOn.Namespace, addOn.Name)[:1]
+			groups = []string{whoIs(addOn).Group()}
 		}
 	}
 	if names != 1 || request.Subject.CommonName != user {

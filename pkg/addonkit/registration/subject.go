@@ -11,30 +11,16 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // authenticated is the group that everybody is in; agents of 2025 and before ask for
 // it.
 const authenticated = "system:authenticated"
 
-// DefaultUser is who the agent of an add-on on a cluster is; agent is mostly the name
-// of the add-on. Contract: addon.md 6.2.
-func DefaultUser(cluster, addOn, agent string) string {
-	return DefaultGroups(cluster, addOn)[0] + ":agent:" + agent
-}
-
-// DefaultGroups are the group of the add-on on the cluster, and the one that its
-// agents on all clusters share. Contract: addon.md 6.2.
-func DefaultGroups(cluster, addOn string) []string {
-	return []string{clusterv1.UserPrefix + "cluster:" + cluster + ":addon:" + addOn, sharedGroup(addOn)}
-}
-
-func sharedGroup(addOn string) string { return clusterv1.UserPrefix + "addon:" + addOn }
-
-// tokenUser is who an add-on is by its token.
-func tokenUser(cluster, addOn string) string {
-	return "system:serviceaccount:" + cluster + ":" + addOn + addonv1alpha1.ServiceAccountSuffix
+// whoIs is who the agent of an instance is unless something else is said.
+func whoIs(addOn *addonv1alpha1.ManagedClusterAddOn) identity.AddOn {
+	return identity.AddOn{Cluster: addOn.Namespace, Name: addOn.Name}
 }
 
 // KubeClient gives an add-on that embeds it access to the API server of the hub, as
@@ -56,10 +42,10 @@ func (k KubeClient) Approve(_ context.Context, i addonkit.Instance, csr *certifi
 }
 
 func (k KubeClient) registration(i addonkit.Instance) addonv1alpha1.RegistrationConfig {
-	cluster, addOn := i.AddOn.Namespace, i.AddOn.Name
+	who := whoIs(i.AddOn)
 	return addonv1alpha1.RegistrationConfig{
 		SignerName: addonv1alpha1.KubeAPIServerSigner,
-		Subject:    addonv1alpha1.Subject{User: DefaultUser(cluster, addOn, cmp.Or(k.AgentName, addOn)), Groups: DefaultGroups(cluster, addOn)},
+		Subject:    addonv1alpha1.Subject{User: who.User(cmp.Or(k.AgentName, who.Name)), Groups: who.Groups()},
 	}
 }
 
@@ -69,7 +55,7 @@ func Wanted(addOn *addonv1alpha1.ManagedClusterAddOn, registrations []addonv1alp
 	out := slices.Clone(registrations)
 	for i := range out {
 		if out[i].SignerName == addonv1alpha1.KubeAPIServerSigner && addOn.Status.KubeClientDriver == addonv1alpha1.DriverTypeToken {
-			out[i].Subject = addonv1alpha1.Subject{User: tokenUser(addOn.Namespace, addOn.Name)}
+			out[i].Subject = addonv1alpha1.Subject{User: whoIs(addOn).TokenUser()}
 		}
 	}
 	return out

@@ -36,6 +36,7 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -187,7 +188,7 @@ func TestAnAddOnFromItsInstallationToItsEnd(t *testing.T) {
 	s.install(t, "c1", "hello", "")
 	here := reconcile.Key{Namespace: "c1", Name: "hello"}
 	a := s.await(t, here, addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied)
-	require.Equal(t, registration.DefaultUser("c1", "hello", "hello"), a.Status.Registrations[0].Subject.User)
+	require.Equal(t, identity.AddOn{Cluster: "c1", Name: "hello"}.User("hello"), a.Status.Registrations[0].Subject.User)
 	require.Equal(t, addonv1alpha1.DefaultInstallNamespace, a.Status.Namespace)
 	binding, err := typed.Get[rbacv1.RoleBinding](t.Context(), s.admin, bindings, "c1", "open-cluster-management:hello:role:agent")
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 const (
@@ -27,40 +28,26 @@ const (
 	authenticated = "system:authenticated"
 )
 
-// defaultUser and defaultGroup are who an add-on is unless something else is
-// said (registration.md 11).
-func defaultUser(cluster, addOn string) string {
-	return defaultGroup(cluster, addOn) + ":agent:" + addOn
-}
-
-func defaultGroup(cluster, addOn string) string {
-	return clusterv1.UserPrefix + "cluster:" + cluster + ":addon:" + addOn
-}
-
-// tokenUser is who an add-on is by its token.
-func tokenUser(cluster, addOn string) string {
-	return "system:serviceaccount:" + cluster + ":" + addOn + addonv1alpha1.ServiceAccountSuffix
-}
-
 // subjectOf is the subject of the certificate to ask for, or why none is asked
 // for. The agent asks with its own name under the request, so it asks for
 // nothing that this add-on of this cluster cannot be meant to have: within
 // "system:" only its own identities, and never a group of an agent.
 func subjectOf(cluster, addOn string, kubeClient bool, in addonv1alpha1.Subject) (pkix.Name, error) {
+	own := identity.AddOn{Cluster: cluster, Name: addOn}
 	out := pkix.Name{CommonName: in.User, Organization: slices.Clone(in.Groups)}
 	if out.CommonName == "" {
-		out.CommonName = defaultUser(cluster, addOn)
+		out.CommonName = own.User(addOn)
 	}
 	if !kubeClient {
 		out.OrganizationalUnit = slices.Clone(in.OrganizationUnits)
 	} else if len(out.Organization) == 0 {
-		out.Organization = []string{defaultGroup(cluster, addOn)}
+		out.Organization = []string{own.Group()}
 	}
 	if err := checkText("subject.user", out.CommonName); err != nil {
 		return pkix.Name{}, err
 	}
-	if u := out.CommonName; strings.HasPrefix(u, reserved) && !strings.HasPrefix(u, defaultGroup(cluster, addOn)+":") {
-		return pkix.Name{}, fmt.Errorf("subject.user %q: a user that starts with system: must start with %q", u, defaultGroup(cluster, addOn)+":")
+	if u := out.CommonName; strings.HasPrefix(u, reserved) && !strings.HasPrefix(u, own.Group()+":") {
+		return pkix.Name{}, fmt.Errorf("subject.user %q: a user that starts with system: must start with %q", u, own.Group()+":")
 	}
 	for field, values := range map[string][]string{"subject.groups": out.Organization, "subject.organizationUnits": out.OrganizationalUnit} {
 		if len(values) > maxGroups {
@@ -79,15 +66,15 @@ func subjectOf(cluster, addOn string, kubeClient bool, in addonv1alpha1.Subject)
 	slices.Sort(out.Organization)
 	slices.Sort(out.OrganizationalUnit)
 	for _, g := range out.Organization {
-		if err := checkGroup(cluster, addOn, g); err != nil {
+		if err := checkGroup(own, g); err != nil {
 			return pkix.Name{}, err
 		}
 	}
 	return out, nil
 }
 
-func checkGroup(cluster, addOn, group string) error {
-	own := []string{defaultGroup(cluster, addOn), clusterv1.UserPrefix + "addon:" + addOn, authenticated}
+func checkGroup(who identity.AddOn, group string) error {
+	own := append(who.Groups(), authenticated)
 	switch {
 	case slices.Contains(own, group):
 		return nil

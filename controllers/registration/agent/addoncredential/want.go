@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 const (
@@ -90,7 +91,7 @@ func digest(v any) string {
 // add-ons: the driver, and under the token driver who the add-on will be. The
 // hub reacts to both (registration.md 11).
 func prepare(a *addonv1alpha1.ManagedClusterAddOn, driver addonv1alpha1.DriverType) {
-	user := tokenUser(a.Namespace, a.Name)
+	user := identity.AddOn{Cluster: a.Namespace, Name: a.Name}.TokenUser()
 	for i := range a.Status.Registrations {
 		r := &a.Status.Registrations[i]
 		if r.SignerName != addonv1alpha1.KubeAPIServerSigner {
