@@ -11,7 +11,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent/lock"
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent/pages"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
@@ -30,6 +28,7 @@ import (
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/observe"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/pages"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
@@ -108,28 +107,8 @@ func (p *process) run(ctx context.Context) error {
 	return runAll(ctx, []loop{
 		{"health", func(ctx context.Context) error { return server.Run(ctx, listener) }},
 		{"lock", func(ctx context.Context) error { return l.Run(ctx, p.work) }},
-		{"pages", p.giveBack},
+		{"pages", func(ctx context.Context) error { return pages.Keep(ctx, p.clock, p.log) }},
 	})
-}
-
-// giveBackEvery is how often pages are given back. What an agent at rest runs
-// through in that time, some 5 MiB, comes back from the page cache within a
-// millisecond; after a minute it would be twice as much. Most is to be had soon
-// after the start.
-const giveBackEvery = 20 * time.Second
-
-// giveBack returns the memory that only the start, or a burst of work, needed.
-func (p *process) giveBack(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-p.clock.After(giveBackEvery):
-		}
-		if _, err := pages.Release(); err != nil {
-			p.log.V(1).Info("Pages of the program stay in memory", "error", err.Error())
-		}
-	}
 }
 
 // labels mark what this agent makes on its cluster as part of its Klusterlet.

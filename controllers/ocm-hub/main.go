@@ -24,7 +24,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/footprint"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
@@ -36,13 +35,13 @@ import (
 // instead of a third. GOGC overrides both.
 const collectAt, fillingAt = 15, 80
 
-// collect sets the garbage collector, unless GOGC does, and gives back what the
-// process no longer needs.
+// collect sets the garbage collector, unless GOGC does, and hands back what the
+// heap no longer needs.
 func collect(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
 	}
-	footprint.Release()
+	debug.FreeOSMemory()
 }
 
 func main() {

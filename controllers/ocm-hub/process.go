@@ -29,6 +29,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/observe"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/pages"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
 
@@ -102,13 +103,14 @@ func (p *process) run(ctx context.Context) error {
 	health.AddReady("webhook", admission.Listening)
 
 	var wg sync.WaitGroup
-	errs := make([]error, 6)
+	errs := make([]error, 7)
 	for i, part := range []func(context.Context) error{
 		func(ctx context.Context) error { return p.serveHealth(ctx, health) },
 		func(ctx context.Context) error { return p.serveAdmission(ctx, admission, book) },
 		func(ctx context.Context) error { return p.serveDebug(ctx, explains, collections, book) },
 		collections.Run,
 		tokens.Run,
+		func(ctx context.Context) error { return pages.Keep(ctx, p.Clock, p.Log) },
 		func(ctx context.Context) error {
 			return p.lead(ctx, loops.setAway, clustermanager.Config{
 				Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +29,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/footprint"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
@@ -252,14 +252,12 @@ func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 // restEvery is how long the loop has nothing to do before memory is given back.
 const restEvery = 10 * time.Second
 
-// giveBack returns memory to the system once the agent has started, and after each
-// time that the loop had much to do: what was needed then would stay with the process
-// for minutes.
+// giveBack returns memory to the system after each time that the loop had much
+// to do: what was collected then would stay with the process for minutes.
 func (a *agent) giveBack(ctx context.Context) error {
 	ticker := a.cfg.Clock.NewTicker(restEvery)
 	defer ticker.Stop()
 	var given, last uint64
-	started := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -267,9 +265,9 @@ func (a *agent) giveBack(ctx context.Context) error {
 		case <-ticker.C():
 		}
 		now := a.passes.Load()
-		if now == last && (!started || now-given >= manyPasses) {
-			footprint.Release()
-			given, started = now, true
+		if now == last && now-given >= manyPasses {
+			debug.FreeOSMemory()
+			given = now
 		}
 		last = now
 	}

@@ -3,12 +3,17 @@
 package pages
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 const table = `00400000-00d74000 r-xp 00000000 fe:00 10985954                           /bin/agent
@@ -53,4 +58,34 @@ func fromFile(t *testing.T) int {
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
 	require.NoError(t, err)
 	return kib
+}
+
+// TestKeepGivesBackAgainAndAgain runs through two rounds of a clock.
+func TestKeepGivesBackAgainAndAgain(t *testing.T) {
+	c := clocktesting.NewFakeClock(time.Time{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Keep(ctx, c, logr.Discard()) }()
+	for range 2 {
+		require.Eventually(t, c.HasWaiters, time.Minute, time.Millisecond)
+		runThrough(t)
+		before := fromFile(t)
+		c.Step(Every)
+		require.Eventually(t, func() bool { return fromFile(t) < before }, time.Minute, time.Millisecond)
+	}
+	cancel()
+	require.NoError(t, <-done)
+}
+
+// runThrough brings pages of the program into this process, as a burst of work does.
+func runThrough(t *testing.T) {
+	t.Helper()
+	raw, err := os.ReadFile("/proc/self/smaps")
+	require.NoError(t, err)
+	program, err := os.Executable()
+	require.NoError(t, err)
+	for _, s := range clean(strings.NewReader(string(raw)), program) {
+		_, _, problem := unix.Syscall(unix.SYS_MADVISE, s.from, s.to-s.from, unix.MADV_POPULATE_READ)
+		require.Zero(t, problem)
+	}
 }
