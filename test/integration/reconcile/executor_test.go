@@ -87,6 +87,19 @@ func (s *scene) newWrites(skip int) []string {
 	return out
 }
 
+// told are the Events of the executor; kube-apiserver tells of Services too.
+func (s *scene) told(t *testing.T) (out []map[string]any) {
+	t.Helper()
+	list, err := s.client.Resource(events).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, e := range list.Items {
+		if e.Object["reportingInstance"] == s.executor.Manager() {
+			out = append(out, e.Object)
+		}
+	}
+	return out
+}
+
 func TestAPlanIsCarriedOutInOrder(t *testing.T) {
 	s := newScene(t)
 	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: s.configMap("old", "1")}}})
@@ -110,10 +123,9 @@ func TestAPlanIsCarriedOutInOrder(t *testing.T) {
 	s.refresh(t)
 	require.Equal(t, []string{finalizer}, s.service.Finalizers)
 	require.Equal(t, "Fine", s.service.Status.Conditions[0].Reason)
-	list, err := s.client.Resource(events).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, list.Items, 1)
-	require.Equal(t, "All is well", list.Items[0].Object["note"])
+	told := s.told(t)
+	require.Len(t, told, 1)
+	require.Equal(t, "All is well", told[0]["note"])
 }
 
 func TestAnEventMayTellOfAnObjectThatIsInNoNamespace(t *testing.T) {
@@ -122,10 +134,9 @@ func TestAnEventMayTellOfAnObjectThatIsInNoNamespace(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.executor.Execute(t.Context(), ns, reconcile.Plan{Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: "Seen", Namespace: s.namespace, Message: "m"}}})
 	require.NoError(t, err)
-	list, err := s.client.Resource(events).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, list.Items, 1)
-	name, _, _ := unstructured.NestedString(list.Items[0].Object, "regarding", "name")
+	told := s.told(t)
+	require.Len(t, told, 1)
+	name, _, _ := unstructured.NestedString(told[0], "regarding", "name")
 	require.Equal(t, s.namespace, name)
 }
 
@@ -138,13 +149,11 @@ func TestAnEventThatIsToldOnceIsThereOnce(t *testing.T) {
 		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Events: []reconcile.Event{e}})
 		require.NoError(t, err)
 	}
-	list, err := s.client.Resource(events).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	told := map[string]int{}
-	for _, e := range list.Items {
-		told[e.Object["reason"].(string)]++
+	told := map[any]int{}
+	for _, e := range s.told(t) {
+		told[e["reason"]]++
 	}
-	require.Equal(t, map[string]int{"Gone": 1, "Other": 1, "Again": 2}, told)
+	require.Equal(t, map[any]int{"Gone": 1, "Other": 1, "Again": 2}, told)
 }
 
 func TestAPassThatChangesNothingSendsNothing(t *testing.T) {

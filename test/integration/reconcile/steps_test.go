@@ -52,10 +52,9 @@ func TestStepsAreMadeInTheirOrderAndKnowWhatTheyLeft(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"POST /configmaps", "PATCH /configmaps/new", "PATCH /configmaps/old", "PATCH /configmaps/new", "DELETE /configmaps/old",
 		"PATCH /services/web/status", "POST /events"}, s.newWrites(start)))
 	require.Equal(t, []string{"new=0", "new=1", "old=2", "new=3", "old=gone"}, told)
-	list, err := s.client.Resource(events).Namespace(s.namespace).List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, list.Items, 1)
-	require.Equal(t, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "namespace": s.namespace, "name": "new"}, list.Items[0].Object["related"])
+	list := s.told(t)
+	require.Len(t, list, 1)
+	require.Equal(t, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "namespace": s.namespace, "name": "new"}, list[0]["related"])
 }
 
 // TestAStepThatFailsEndsThePlan covers what a step may find: an object that has
