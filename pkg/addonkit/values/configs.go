@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package values
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+var deploymentConfigs = addonv1alpha1.GroupVersion.WithResource("addondeploymentconfigs")
+
+// Kind is the entry of addonkit.Options.Configs for an add-on that uses Configs.
+var Kind = addonv1alpha1.ConfigGroupResource{Group: deploymentConfigs.Group, Resource: deploymentConfigs.Resource}
+
+// Configs are the AddOnDeploymentConfigs of an instance, as the hub has resolved them
+// for it. They are read anew at each call; an instance that changes its configuration
+// is rendered again, because its status then has another hash. The account of the
+// add-on needs the right to get them.
+type Configs struct {
+	// Client reads on the hub.
+	Client dynamic.Interface
+}
+
+// Read returns them, the strongest first. One that does not exist, or that the hub
+// has not looked at yet, is an error with its name.
+func (c Configs) Read(ctx context.Context, i addonkit.Instance) ([]*addonv1alpha1.AddOnDeploymentConfig, error) {
+	var out []*addonv1alpha1.AddOnDeploymentConfig
+	for _, ref := range i.AddOn.Status.ConfigReferences {
+		if ref.ConfigGroupResource != Kind {
+			continue
+		}
+		at, hash := ref.ConfigReferent, ""
+		if ref.DesiredConfig != nil {
+			at, hash = ref.DesiredConfig.ConfigReferent, ref.DesiredConfig.SpecHash
+		}
+		if hash == "" {
+			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: the hub has not found it; create it, or name another one", at.Namespace, at.Name)
+		}
+		config, err := typed.Get[addonv1alpha1.AddOnDeploymentConfig](ctx, c.Client, deploymentConfigs, at.Namespace, at.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, config)
+	}
+	return out, nil
+}
+
+// Values is a Func: what FromSpec makes of all of them together.
+func (c Configs) Values(ctx context.Context, i addonkit.Instance) (map[string]any, error) {
+	configs, err := c.Read(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return FromSpec(Effective(configs))
+}
+
+// InstallNamespace makes what embeds Configs addonkit.Placed: the namespace of the
+// strongest one; empty, which leaves it to the instance, without any. Contract:
+// addon.md 5.8.
+func (c Configs) InstallNamespace(ctx context.Context, i addonkit.Instance) (string, error) {
+	configs, err := c.Read(ctx, i)
+	if err != nil || len(configs) == 0 {
+		return "", err
+	}
+	return *Effective(configs).AgentInstallNamespace, nil
+}
+
+// Effective is one configuration for several, the first one strongest. What one leaves
+// open is taken from the next: node selector, tolerations and proxy each as a whole,
+// variables by their names. Of registries and of resource requirements the last one
+// that fits counts. The namespace is always that of the first, because the API gives
+// each of them one; it is set unless there is no configuration.
+func Effective(configs []*addonv1alpha1.AddOnDeploymentConfig) addonv1alpha1.AddOnDeploymentConfigSpec {
+	out := addonv1alpha1.AddOnDeploymentConfigSpec{NodePlacement: &addonv1alpha1.NodePlacement{}}
+	for _, c := range slices.Backward(configs) {
+		overlay(&out, c.Spec)
+	}
+	return out
+}
+
+// overlay puts a stronger configuration over others.
+func overlay(out *addonv1alpha1.AddOnDeploymentConfigSpec, stronger addonv1alpha1.AddOnDeploymentConfigSpec) {
+	own := stronger.DeepCopy()
+	for _, v := range own.CustomizedVariables {
+		same := func(o addonv1alpha1.CustomizedVariable) bool { return o.Name == v.Name }
+		out.CustomizedVariables = append(slices.DeleteFunc(out.CustomizedVariables, same), v)
+	}
+	if p := own.NodePlacement; p != nil {
+		if len(p.NodeSelector) > 0 {
+			out.NodePlacement.NodeSelector = p.NodeSelector
+		}
+		if len(p.Tolerations) > 0 {
+			out.NodePlacement.Tolerations = p.Tolerations
+		}
+	}
+	if hasProxy(own.ProxyConfig) {
+		out.ProxyConfig = own.ProxyConfig
+	}
+	out.Registries = append(out.Registries, own.Registries...)
+	out.ResourceRequirements = append(out.ResourceRequirements, own.ResourceRequirements...)
+	if out.AgentInstallNamespace = own.AgentInstallNamespace; out.AgentInstallNamespace == nil {
+		namespace := addonv1alpha1.DefaultInstallNamespace
+		out.AgentInstallNamespace = &namespace
+	}
+}
+
+func hasProxy(p addonv1alpha1.ProxyConfig) bool {
+	return p.HTTPProxy+p.HTTPSProxy+p.NoProxy != "" || len(p.CABundle) > 0
+}

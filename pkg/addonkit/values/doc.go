@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package values makes what the manifests of an add-on are filled with: of the
+// AddOnDeploymentConfigs of an instance, of its annotation, of the registries that
+// images come from, and of what is known without being told.
+//
+// Values are JSON: maps, lists, texts, numbers and booleans, by names that begin with
+// a capital, as Go templates read them. A Func gives some of them, Merge puts them
+// together. Everything but the reading of Configs is pure.
+//
+// Contract: addon.md 8.3 and 2.5. Done otherwise than there: every
+// AddOnDeploymentConfig of the instance counts, the first one most; tolerations need
+// no nodeSelector; what is wrong is told with its field.
+package values

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package values
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+)
+
+// Names of the values that are known without being told; nothing overrides them.
+// Contract: addon.md 8.3.
+const (
+	// ClusterName is that of the managed cluster.
+	ClusterName = "ClusterName"
+	// AddonName is that of the add-on.
+	AddonName = "AddonName"
+	// AddonInstallNamespace is where the agent and its credentials are.
+	AddonInstallNamespace = "AddonInstallNamespace"
+	// InstallMode is ModeDefault or ModeHosted.
+	InstallMode = "InstallMode"
+)
+
+// Values of InstallMode.
+const (
+	ModeDefault = "Default"
+	ModeHosted  = "Hosted"
+)
+
+// Names of the values that have a default. Contract: addon.md 8.3.
+const (
+	// HubKubeConfigSecret is the secret with the access to the hub.
+	HubKubeConfigSecret = "HubKubeConfigSecret"
+	// ManagedKubeConfigSecret is the one that a hosted agent reaches the managed
+	// cluster by; the user supplies it.
+	ManagedKubeConfigSecret = "ManagedKubeConfigSecret"
+)
+
+// managedKubeconfigSuffix, after the name of the add-on, is the name of the secret
+// that users supply. Contract: addon.md 5.6.
+const managedKubeconfigSuffix = "-managed-kubeconfig"
+
+// Func gives values for an instance. Nobody may change what it returned.
+type Func func(ctx context.Context, i addonkit.Instance) (map[string]any, error)
+
+// Merge puts values together, the later ones strongest. Maps are merged key by key,
+// all else is replaced; nothing given is changed.
+func Merge(list ...map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, values := range list {
+		for key, value := range values {
+			before, both := out[key].(map[string]any)
+			now, isMap := value.(map[string]any)
+			switch {
+			case both && isMap:
+				out[key] = Merge(before, now)
+			case isMap:
+				out[key] = Merge(now)
+			default:
+				out[key] = value
+			}
+		}
+	}
+	return out
+}
+
+// Defaults are what any other value overrides.
+func Defaults(i addonkit.Instance) map[string]any {
+	return map[string]any{
+		HubKubeConfigSecret:     i.AddOn.Name + addonv1alpha1.SecretSuffixHubKubeconfig,
+		ManagedKubeConfigSecret: i.AddOn.Name + managedKubeconfigSuffix,
+	}
+}
+
+// BuiltIn are what is known without being told, for an agent in a namespace, on the
+// managed cluster or on a hosting one.
+func BuiltIn(i addonkit.Instance, namespace string, hosted bool) map[string]any {
+	mode := ModeDefault
+	if hosted {
+		mode = ModeHosted
+	}
+	return map[string]any{ClusterName: i.AddOn.Namespace, AddonName: i.AddOn.Name, AddonInstallNamespace: namespace, InstallMode: mode}
+}
+
+// All asks the functions in turn, the later ones strongest, between Defaults and
+// BuiltIn. An error of one ends it.
+func All(ctx context.Context, i addonkit.Instance, builtIn map[string]any, funcs ...Func) (map[string]any, error) {
+	list := []map[string]any{Defaults(i)}
+	for _, f := range funcs {
+		values, err := f(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, values)
+	}
+	out := Merge(list...)
+	// Not merged: a map would keep what a user put beside.
+	maps.Copy(out, builtIn)
+	return out, nil
+}
+
+// Fixed gives the same values everywhere.
+func Fixed(values map[string]any) Func {
+	return func(context.Context, addonkit.Instance) (map[string]any, error) { return values, nil }
+}
+
+// Annotation gives what the annotation "values" of the instance holds: a JSON object.
+// Contract: addon.md 11.
+func Annotation(_ context.Context, i addonkit.Instance) (map[string]any, error) {
+	text := i.AddOn.Annotations[addonv1alpha1.AnnotationValues]
+	if text == "" {
+		return nil, nil
+	}
+	var out map[string]any
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		return nil, fmt.Errorf(`ManagedClusterAddOn %s/%s: metadata.annotations[%s]: is no JSON object; write for example {"Key":"value"}`,
+			i.AddOn.Namespace, i.AddOn.Name, addonv1alpha1.AnnotationValues)
+	}
+	return out, nil
+}
+
+// at is a value at a path whose parts have dots between them.
+func at(path string, value any) map[string]any {
+	first, rest, nested := strings.Cut(path, ".")
+	if nested {
+		value = at(rest, value)
+	}
+	return map[string]any{first: value}
+}
