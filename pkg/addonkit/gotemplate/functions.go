@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gotemplate
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"regexp"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
+)
+
+// maxIndent bounds how far a block may be indented.
+const maxIndent = 100
+
+// functions are those of all templates; load reads from the folder.
+func functions(files fs.FS) template.FuncMap {
+	return template.FuncMap{
+		"base64": func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) },
+		"indent": indent,
+		"json":   asJSON,
+		"load": func(name string) (string, error) {
+			text, err := fs.ReadFile(files, name)
+			return string(text), err
+		},
+		"quote":      quote,
+		"regexMatch": regexp.MatchString,
+		"resources":  resources,
+		checker:      printed,
+	}
+}
+
+// indent puts spaces before each line. What YAML but not everybody takes for the end
+// of a line would end the block, and is refused.
+func indent(by int, text string) (string, error) {
+	if by < 0 || by > maxIndent {
+		return "", fmt.Errorf("indent takes 0 to %d spaces", maxIndent)
+	}
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && hidden(r) }) {
+		return "", errors.New("its text has a control character, which no block can hold; print it by json")
+	}
+	before := strings.Repeat(" ", by)
+	return before + strings.ReplaceAll(text, "\n", "\n"+before), nil
+}
+
+// asJSON is a value on one line that YAML reads as JSON does: signs that end a line or
+// vanish there are escaped, which JSON need not do.
+func asJSON(value any) (string, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, r := range string(raw) {
+		if hidden(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String(), nil
+}
+
+// hidden tells signs that are no part of a text to YAML.
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+}
+
+// quote is a single value as a text in quotes.
+func quote(value any) (string, error) {
+	switch reflect.ValueOf(value).Kind() {
+	case reflect.Invalid:
+		return "", errors.New("it has no value; ask for it by if, or give it a default")
+	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer:
+		return "", errors.New("it is no single value; print it by json")
+	}
+	return asJSON(fmt.Sprint(value))
+}
+
+// resources are those of the last requirement that fits a container; none that fits
+// is an empty map.
+func resources(requirements []any, container string) (any, error) {
+	var out any = map[string]any{}
+	for _, r := range requirements {
+		entry, _ := r.(map[string]any)
+		expression, _ := entry[values.ContainerIDRegex].(string)
+		fits, err := regexp.MatchString(expression, container)
+		if err != nil {
+			return nil, err
+		}
+		if fits && expression != "" {
+			out = entry[values.Resources]
+		}
+	}
+	return out, nil
+}

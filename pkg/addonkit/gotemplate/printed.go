@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gotemplate
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template/parse"
+)
+
+// checker is the function that is put behind what a template prints.
+const checker = "printed"
+
+// escaping are the functions whose result may stand where it is printed, whatever it
+// holds; load is the author's own text.
+var escaping = []string{"json", "quote", "base64", "indent", "load", checker}
+
+// checkPrinted puts the checker behind every action that prints a value and does not
+// end in an escaping function.
+func checkPrinted(node parse.Node) {
+	switch n := node.(type) {
+	case *parse.ListNode:
+		if n == nil {
+			return
+		}
+		for _, inner := range n.Nodes {
+			checkPrinted(inner)
+		}
+	case *parse.ActionNode:
+		if len(n.Pipe.Decl) == 0 && !escapes(n.Pipe) {
+			name := parse.NewIdentifier(checker).SetPos(n.Pos)
+			n.Pipe.Cmds = append(n.Pipe.Cmds, &parse.CommandNode{NodeType: parse.NodeCommand, Pos: n.Pos, Args: []parse.Node{name}})
+		}
+	case *parse.IfNode:
+		checkBranch(&n.BranchNode)
+	case *parse.RangeNode:
+		checkBranch(&n.BranchNode)
+	case *parse.WithNode:
+		checkBranch(&n.BranchNode)
+	}
+}
+
+func checkBranch(n *parse.BranchNode) {
+	checkPrinted(n.List)
+	checkPrinted(n.ElseList)
+}
+
+// escapes tells whether a pipeline ends in an escaping function.
+func escapes(pipe *parse.PipeNode) bool {
+	last := pipe.Cmds[len(pipe.Cmds)-1]
+	name, ok := last.Args[0].(*parse.IdentifierNode)
+	return ok && slices.Contains(escaping, name.Ident)
+}
+
+// printed returns a value that can stand as it is in plain, quoted and flow YAML, and
+// refuses every other one, without repeating it.
+func printed(value any) (any, error) {
+	v := reflect.ValueOf(value)
+	switch v.Kind() {
+	case reflect.Invalid:
+		return nil, errors.New("it has no value; ask for it by if, or give it a default")
+	case reflect.String:
+		if what := unfit(v.String()); what != "" {
+			return nil, fmt.Errorf("its text has %s, which would change the YAML around it; print it by json or quote", what)
+		}
+	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer:
+		return nil, errors.New("it is no single value; print it by json")
+	}
+	return value, nil
+}
+
+// Signs that mean something to YAML: anywhere, and at the begin of a text.
+const (
+	signs        = "\"'\\{}[],#"
+	openingSigns = "&*!|>%@`"
+)
+
+// unfit says what in a text could change the YAML that it is printed into; empty for
+// nothing.
+func unfit(text string) string {
+	if strings.ContainsFunc(text, hidden) {
+		return "a line break or control character"
+	}
+	if at := strings.IndexAny(text, signs); at >= 0 {
+		return "the sign " + text[at:at+1]
+	}
+	if strings.Contains(text, ": ") || strings.HasSuffix(text, ":") {
+		return "a colon before a space"
+	}
+	if strings.TrimSpace(text) != text {
+		return "a space at its begin or end"
+	}
+	if text == "-" || text == "?" || strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "? ") {
+		return "the sign " + text[:1] + " at its begin"
+	}
+	if text != "" && strings.Contains(openingSigns, text[:1]) {
+		return "the sign " + text[:1] + " at its begin"
+	}
+	return ""
+}
