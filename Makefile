@@ -21,7 +21,8 @@ RACE = $(shell echo 'int main(void){return 0;}' | $$(go env CC) -x c -o /dev/nul
 MANIFEST ?= krew-index/plugins/ocm.yaml
 
 # The images and the programs in them.
-IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo=./examples/webdemo
+IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo=./examples/webdemo \
+	helloworld-addon=./examples/helloworld-addon
 
 CACHE     = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kubectl-ocm
 GOLANGCI  = $(CACHE)/tools/golangci-lint-$(shell awk '/golangci-lint\/v2 v/{print $$2}' tools/golangci.mod)-$(shell go env GOVERSION)
@@ -174,6 +175,15 @@ deploy-hub: build ## The hub
 .PHONY: deploy-spoke
 deploy-spoke: build ## The agent of MANAGED_CLUSTER
 	$(BIN)/kubectl-ocm join $(MANAGED_CLUSTER) $(SPOKE_CONTEXT) $(JOIN_HUB)
+
+.PHONY: deploy-example
+deploy-example: ## The example add-on helloworld, on the hub; then "kubectl ocm addon enable helloworld -c MANAGED_CLUSTER"
+	kubectl $(HUB_CONTEXT) apply -f examples/helloworld-addon/deploy.yaml
+
+.PHONY: clean-example
+clean-example: build ## Remove it from every cluster, then from the hub
+	$(BIN)/kubectl-ocm addon delete helloworld $(HUB_CONTEXT) --yes
+	kubectl $(HUB_CONTEXT) delete -f examples/helloworld-addon/deploy.yaml --ignore-not-found
 
 .PHONY: clean-deploy
 clean-deploy: clean-spoke clean-hub ## Both again

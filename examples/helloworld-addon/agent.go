@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/lease"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// loopName is the id of the agent's loop.
+const loopName = name + ".copy"
+
+var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+
+// agent copies ConfigMaps; the key of its queue is the name of one.
+type agent struct {
+	options
+	managed dynamic.Interface
+	// sources are on the hub, copies on the managed cluster.
+	sources, copies *watch.Collection[*corev1.ConfigMap]
+	// addOns holds the instance, false while it is being deleted.
+	addOns *watch.Collection[bool]
+	queue  *reconcile.Queue
+}
+
+// runAgent copies, and renews the lease, until ctx ends.
+func runAgent(ctx context.Context, o options) error {
+	if err := errors.Join(required("hub-kubeconfig", o.hubKubeconfig), required("cluster-name", o.cluster), required("addon-namespace", o.namespace)); err != nil {
+		return err
+	}
+	hub, err := connect(o.hubKubeconfig)
+	if err != nil {
+		return err
+	}
+	managed, err := connect(o.managedKubeconfig)
+	if err != nil {
+		return err
+	}
+	return newAgent(o, hub, managed, logr.FromContextOrDiscard(ctx)).run(ctx)
+}
+
+func newAgent(o options, hub, managed dynamic.Interface, log logr.Logger) *agent {
+	a := &agent{options: o, managed: managed, queue: reconcile.NewQueue(loopName)}
+	a.sources = watch.New(watch.Options[*corev1.ConfigMap]{Client: hub, Resource: configMaps, Namespace: o.cluster, Keep: keep, Log: log})
+	a.copies = watch.New(watch.Options[*corev1.ConfigMap]{
+		Client: managed, Resource: configMaps, Namespace: o.namespace, LabelSelector: labelSynced + "=" + o.addOn, Keep: keep, Log: log,
+	})
+	a.addOns = watch.New(watch.Options[bool]{
+		Client: hub, Resource: addonv1alpha1.GroupVersion.WithResource("managedclusteraddons"), Namespace: o.cluster, FieldSelector: "metadata.name=" + o.addOn,
+		Keep: func(u *unstructured.Unstructured) (bool, bool) { return u.GetDeletionTimestamp() == nil, true }, Log: log,
+	})
+	one := func(key reconcile.Key) { a.queue.Add(reconcile.Key{Name: key.Name}) }
+	a.sources.OnChange(one)
+	a.copies.OnChange(one)
+	a.addOns.OnChange(func(reconcile.Key) {
+		for _, c := range a.sources.List() {
+			a.queue.Add(reconcile.Key{Name: c.Name})
+		}
+	})
+	return a
+}
+
+// keep reads a ConfigMap as a Go type, but for who wrote which field.
+func keep(u *unstructured.Unstructured) (*corev1.ConfigMap, bool) {
+	u.SetManagedFields(nil)
+	c, err := typed.FromUnstructured[corev1.ConfigMap](u)
+	return c, err == nil
+}
+
+// run starts the watches, the lease and the loop, and ends with all of them.
+func (a *agent) run(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, watching := range []func(context.Context) error{a.sources.Run, a.copies.Run, a.addOns.Run} {
+		running.Go(func() { _ = watching(ctx) })
+	}
+	// Without all three it is not known what is missing and what is too much.
+	if errors.Join(a.sources.WaitSynced(ctx), a.copies.WaitSynced(ctx), a.addOns.WaitSynced(ctx)) != nil {
+		return nil // the program ends
+	}
+	running.Go(func() {
+		if err := lease.Run(ctx, a.lease()); err != nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "Lease is not renewed")
+		}
+	})
+	return reconcile.Loop{Name: loopName, Reconcile: a.reconcile}.Run(ctx, a.queue)
+}
+
+// lease says that the agent works as long as it can read what it copies.
+func (a *agent) lease() lease.Options {
+	return lease.Options{
+		Client: a.managed, Namespace: a.namespace, AddOn: a.addOn, Clock: clock.RealClock{}, Random: rand.Float64,
+		Checks: []lease.Check{func(context.Context) error { return errors.Join(a.sources.Err(), a.copies.Err()) }},
+	}
+}
+
+// reconcile brings one copy to where it belongs.
+func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	s := state{namespace: a.namespace, addOn: a.addOn}
+	s.source, _ = a.sources.Get(reconcile.Key{Namespace: a.cluster, Name: key.Name})
+	s.copy, _ = a.copies.Get(reconcile.Key{Namespace: a.namespace, Name: key.Name})
+	s.stays, _ = a.addOns.Get(reconcile.Key{Namespace: a.cluster, Name: a.addOn})
+	return reconcile.Result{}, a.execute(ctx, decide(s))
+}
+
+// execute makes the one write of a plan.
+func (a *agent) execute(ctx context.Context, p plan) error {
+	client := a.managed.Resource(configMaps).Namespace(a.namespace)
+	log := logr.FromContextOrDiscard(ctx)
+	switch {
+	case p.remove != nil:
+		err := client.Delete(ctx, p.remove.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.remove.UID}})
+		if err == nil {
+			log.Info("Copy is removed", "configmap", p.remove.Name)
+		}
+		return ignoreGone(err)
+	case p.write != nil:
+		u, err := typed.ToUnstructured(p.write)
+		if err != nil {
+			return err
+		}
+		if p.write.UID != "" {
+			_, err = client.Update(ctx, u, metav1.UpdateOptions{})
+		} else if _, err = client.Create(ctx, u, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
+			log.Info("ConfigMap is not copied, because there is one of the name that is somebody else's", "configmap", p.write.Name)
+			return nil
+		}
+		if err == nil {
+			log.Info("ConfigMap is copied", "configmap", p.write.Name)
+		}
+		return ignoreGone(err)
+	}
+	return nil
+}
+
+// ignoreGone forgets that something is gone: its watch tells, and the loop comes again.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
