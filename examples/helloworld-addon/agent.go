@@ -63,7 +63,8 @@ func newAgent(o options, hub, managed dynamic.Interface, log logr.Logger) *agent
 	})
 	a.addOns = watch.New(watch.Options[bool]{
 		Client: hub, Resource: addonv1alpha1.GroupVersion.WithResource("managedclusteraddons"), Namespace: o.cluster, FieldSelector: "metadata.name=" + o.addOn,
-		Keep: func(u *unstructured.Unstructured) (bool, bool) { return u.GetDeletionTimestamp() == nil, true }, Log: log,
+		Keep: func(u *unstructured.Unstructured) (bool, bool) { return u.GetDeletionTimestamp() == nil, true },
+		Same: func(before, now bool) bool { return before == now }, Log: log,
 	})
 	one := func(key reconcile.Key) { a.queue.Add(reconcile.Key{Name: key.Name}) }
 	a.sources.OnChange(one)
@@ -102,20 +103,33 @@ func (a *agent) run(ctx context.Context) error {
 	return reconcile.Loop{Name: loopName, Reconcile: a.reconcile}.Run(ctx, a.queue)
 }
 
-// lease says that the agent works as long as it can read what it copies.
+// lease is renewed as long as the agent works.
 func (a *agent) lease() lease.Options {
 	return lease.Options{
 		Client: a.managed, Namespace: a.namespace, AddOn: a.addOn, Clock: clock.RealClock{}, Random: rand.Float64,
-		Checks: []lease.Check{func(context.Context) error { return errors.Join(a.sources.Err(), a.copies.Err()) }},
+		Checks: []lease.Check{a.works},
 	}
+}
+
+// works tells why the agent copies nothing.
+func (a *agent) works(context.Context) error {
+	if !a.stays() {
+		return errors.New("the add-on is being removed from the cluster")
+	}
+	return errors.Join(a.sources.Err(), a.copies.Err())
+}
+
+// stays is false when the add-on is being removed, or its instance is gone.
+func (a *agent) stays() bool {
+	stays, _ := a.addOns.Get(reconcile.Key{Namespace: a.cluster, Name: a.addOn})
+	return stays
 }
 
 // reconcile brings one copy to where it belongs.
 func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	s := state{namespace: a.namespace, addOn: a.addOn}
+	s := state{namespace: a.namespace, addOn: a.addOn, stays: a.stays()}
 	s.source, _ = a.sources.Get(reconcile.Key{Namespace: a.cluster, Name: key.Name})
 	s.copy, _ = a.copies.Get(reconcile.Key{Namespace: a.namespace, Name: key.Name})
-	s.stays, _ = a.addOns.Get(reconcile.Key{Namespace: a.cluster, Name: a.addOn})
 	return reconcile.Result{}, a.execute(ctx, decide(s))
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
@@ -15,7 +16,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// cleanUp removes all copies. An error makes Kubernetes run it again.
+var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
+
+// cleanUp removes what the agent has made. An error makes Kubernetes run it again.
 func cleanUp(ctx context.Context, o options) error {
 	if err := required("addon-namespace", o.namespace); err != nil {
 		return err
@@ -24,11 +27,12 @@ func cleanUp(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	return removeCopies(ctx, o, managed)
+	return remove(ctx, o, managed)
 }
 
-// removeCopies removes what bears the label of the add-on, each though another fails.
-func removeCopies(ctx context.Context, o options, managed dynamic.Interface) error {
+// remove removes what bears the label of the add-on, each though another fails, and the
+// lease of the agent.
+func remove(ctx context.Context, o options, managed dynamic.Interface) error {
 	copies, err := typed.List[corev1.ConfigMap](ctx, managed, configMaps, o.namespace, metav1.ListOptions{LabelSelector: labelSynced + "=" + o.addOn})
 	if err != nil {
 		return err
@@ -40,6 +44,9 @@ func removeCopies(ctx context.Context, o options, managed dynamic.Interface) err
 			failed = append(failed, fmt.Errorf("removing configmap %s/%s: %w", o.namespace, c.Name, err))
 		}
 	}
-	logr.FromContextOrDiscard(ctx).Info("Copies are removed", "removed", len(copies)-len(failed), "left", len(failed))
+	if err := managed.Resource(leases).Namespace(o.namespace).Delete(ctx, o.addOn, metav1.DeleteOptions{}); ignoreGone(err) != nil {
+		failed = append(failed, fmt.Errorf("removing lease %s/%s: %w", o.namespace, o.addOn, err))
+	}
+	logr.FromContextOrDiscard(ctx).Info("Agent is cleaned up after", "copies", len(copies), "failed", len(failed))
 	return errors.Join(failed...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
@@ -71,7 +72,7 @@ func cluster(t *testing.T, objects ...*corev1.ConfigMap) *fake.FakeDynamicClient
 		require.NoError(t, err)
 		list = append(list, u)
 	}
-	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{configMaps: "ConfigMapList"}, list...)
+	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{configMaps: "ConfigMapList", leases: "LeaseList"}, list...)
 }
 
 // data returns those of each ConfigMap there is.
@@ -111,16 +112,26 @@ func TestCleanupRemovesCopiesAndNothingElse(t *testing.T) {
 	client := cluster(t, configMap("default", "a", mark, nil), configMap("default", "b", mark, nil), configMap("default", "theirs", nil, nil),
 		configMap("default", "another", map[string]string{labelSynced: "another"}, nil), configMap("other", "c", mark, nil))
 	o := options{namespace: "default", addOn: name}
+	for _, called := range []string{name, "another"} {
+		_, err := client.Resource(leases).Namespace("default").Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"name": called},
+		}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
 	ctx := logr.NewContext(context.Background(), logr.Discard())
 	stuck := true
 	client.PrependReactor("delete", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return stuck && action.(clienttesting.DeleteAction).GetName() == "a", nil, errors.New("no")
 	})
-	require.EqualError(t, removeCopies(ctx, o, client), "removing configmap default/a: no")
+	require.EqualError(t, remove(ctx, o, client), "removing configmap default/a: no")
 	require.Equal(t, map[string]map[string]string{"a": nil, "theirs": nil, "another": nil}, data(t, client))
 	stuck = false
-	require.NoError(t, removeCopies(ctx, o, client))
+	require.NoError(t, remove(ctx, o, client))
 	require.Equal(t, map[string]map[string]string{"theirs": nil, "another": nil}, data(t, client))
 	_, err := client.Resource(configMaps).Namespace("other").Get(t.Context(), "c", metav1.GetOptions{})
 	require.NoError(t, err)
+	left, err := client.Resource(leases).Namespace("default").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, left.Items, 1)
+	require.Equal(t, "another", left.Items[0].GetName())
 }

@@ -18,7 +18,7 @@
 //   - agent runs on each cluster (agent.go, copies.go). It reads the namespace of its
 //     cluster on the hub and nothing else there, writes ConfigMaps with the label
 //     synced-from-hub to its own namespace, and renews the lease.
-//   - cleanup removes these (cleanup.go). The Job of manifests/cleanup.yaml runs it
+//   - cleanup removes these and the lease (cleanup.go). The Job of manifests/cleanup.yaml runs it
 //     before the add-on leaves a cluster; the agent copies nothing any more then.
 //
 // An AddOnDeploymentConfig changes namespace, nodes, registries, resources and proxy;
