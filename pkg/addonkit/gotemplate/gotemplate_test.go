@@ -150,6 +150,7 @@ func TestNoValueChangesTheShapeOfAManifest(t *testing.T) {
 		"a: b": "a colon before a space", "a:": "a colon before a space", " a": "a space at its begin or end", "a ": "a space at its begin or end",
 		"- a": "the sign - at its begin", "-": "the sign - at its begin", "? a": "the sign ? at its begin", "&a": "the sign & at its begin",
 		"*a": "the sign * at its begin", "!a": "the sign ! at its begin", "|": "the sign | at its begin",
+		"--- a": "the mark --- at its begin", "...": "the mark ... at its begin",
 	}
 	for text, want := range evil {
 		t.Run(text, func(t *testing.T) {
@@ -169,6 +170,42 @@ func TestNoValueChangesTheShapeOfAManifest(t *testing.T) {
 			require.Equal(t, map[string]any{"json": text, "quote": text, "list": []any{text}}, got[0]["data"])
 		})
 	}
+}
+
+// FuzzNoTextChangesTheShape: wherever a text is printed, what comes of it is one value,
+// or nothing at all.
+func FuzzNoTextChangesTheShape(f *testing.F) {
+	for _, seed := range []string{
+		"", "web", "true", "1", "~", "null", "a:b", "a:", "a: b", "x#y", "x #y", "<<", "=", "--- a", "a,b", "[", "'", "\"", "\\", "\n", "\u0085", "\ufeff", "\t", "|", "- a", "0x1", "2001-01-01", "\xff",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for name, place := range map[string]string{
+			"plain": "v: {{ .V }}", "part": "v: a{{ .V }}b", "double": `v: "{{ .V }}"`, "single": `v: '{{ .V }}'`, "flow": "v: {one: {{ .V }}}", "list": "v: [a{{ .V }}]",
+			"json": "v: {{ json .V }}", "quote": "v: {{ quote .V }}",
+		} {
+			a, err := New(folder(map[string]string{"a.yaml": head + "data:\n  " + place + "\n  end: there\n"}, map[string]any{"V": text}))
+			require.NoError(t, err)
+			objects, err := a.Manifests(t.Context(), instance())
+			if err != nil {
+				continue
+			}
+			require.Len(t, objects, 1, name)
+			data := objects[0].(*unstructured.Unstructured).Object["data"].(map[string]any)
+			require.Len(t, data, 2, name)
+			require.Equal(t, "there", data["end"], name)
+			switch v := data["v"].(type) {
+			case map[string]any:
+				require.Equal(t, "flow", name)
+				require.Len(t, v, 1)
+				require.Contains(t, v, "one")
+			case []any:
+				require.Equal(t, "list", name)
+				require.Len(t, v, 1)
+			}
+		}
+	})
 }
 
 func TestTextsThatMayStandAsTheyAre(t *testing.T) {

@@ -93,6 +93,9 @@ func unfit(text string) string {
 	if strings.TrimSpace(text) != text {
 		return "a space at its begin or end"
 	}
+	if strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") {
+		return "the mark " + text[:3] + " at its begin"
+	}
 	if text == "-" || text == "?" || strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "? ") {
 		return "the sign " + text[:1] + " at its begin"
 	}

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// Interval is the time between two renewals, and Jitter by which part of it it is
-	// longer at most. Contract: addon.md 5.9.
+	// Interval is the time between two renewals. Contract: addon.md 5.9.
 	Interval = time.Minute
-	Jitter   = 0.25
+	// Jitter is by which part of the interval it is longer at most.
+	Jitter = 0.25
 	// retryDelay is when a write that failed is tried again.
 	retryDelay = 10 * time.Second
 	// checkTimeout bounds what the checks take together, callTimeout one write.
