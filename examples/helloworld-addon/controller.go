@@ -46,7 +46,7 @@ func control(ctx context.Context, o options) error {
 
 // newAddOn reads the templates. What users may change comes after what is said here.
 func newAddOn(hub dynamic.Interface, image string) (addonkit.AddOn, error) {
-	configs := values.Configs{Client: hub}
+	configs := values.NewConfigs(hub)
 	templates, err := gotemplate.New(gotemplate.Config{
 		Options: addonkit.Options{
 			Name: name, Configs: []addonv1alpha1.ConfigGroupResource{values.Kind}, WaitConfigured: true,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
@@ -20,36 +21,61 @@ var deploymentConfigs = addonv1alpha1.GroupVersion.WithResource("addondeployment
 var Kind = addonv1alpha1.ConfigGroupResource{Group: deploymentConfigs.Group, Resource: deploymentConfigs.Resource}
 
 // Configs are the AddOnDeploymentConfigs of an instance, as the hub has resolved them
-// for it. They are read anew at each call; an instance that changes its configuration
-// is rendered again, because its status then has another hash. The account of the
-// add-on needs the right to get them.
+// for it. An instance that changes its configuration is rendered again, because its
+// status then has another hash. The account of the add-on needs the right to get them.
 type Configs struct {
-	// Client reads on the hub.
-	Client dynamic.Interface
+	client dynamic.Interface
+	known  *known
 }
 
-// Read returns them, the strongest first. One that does not exist, or that the hub
-// has not looked at yet, is an error with its name.
+// NewConfigs reads them on the hub, each content once.
+func NewConfigs(client dynamic.Interface) Configs {
+	return Configs{client: client, known: &known{contents: map[addonv1alpha1.ConfigReferent]content{}}}
+}
+
+// Read returns them, the strongest first; they must not be changed. One that does not
+// exist, or that the hub has not looked at yet, is an error with its name.
 func (c Configs) Read(ctx context.Context, i addonkit.Instance) ([]*addonv1alpha1.AddOnDeploymentConfig, error) {
 	var out []*addonv1alpha1.AddOnDeploymentConfig
 	for _, ref := range i.AddOn.Status.ConfigReferences {
 		if ref.ConfigGroupResource != Kind {
 			continue
 		}
-		at, hash := ref.ConfigReferent, ""
+		desired := addonv1alpha1.ConfigSpecHash{ConfigReferent: ref.ConfigReferent}
 		if ref.DesiredConfig != nil {
-			at, hash = ref.DesiredConfig.ConfigReferent, ref.DesiredConfig.SpecHash
+			desired = *ref.DesiredConfig
 		}
-		if hash == "" {
-			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: the hub has not found it; create it, or name another one", at.Namespace, at.Name)
+		if desired.SpecHash == "" {
+			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: the hub has not found it; create it, or name another one", desired.Namespace, desired.Name)
 		}
-		config, err := typed.Get[addonv1alpha1.AddOnDeploymentConfig](ctx, c.Client, deploymentConfigs, at.Namespace, at.Name)
+		config, err := c.read(ctx, desired)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, config)
 	}
 	return out, nil
+}
+
+// read returns one. What is newer than the hash that the hub has resolved is used as it
+// is, and read again until the hub has seen it, too.
+func (c Configs) read(ctx context.Context, desired addonv1alpha1.ConfigSpecHash) (*addonv1alpha1.AddOnDeploymentConfig, error) {
+	if config := c.known.get(desired); config != nil {
+		return config, nil
+	}
+	u, err := c.client.Resource(deploymentConfigs).Namespace(desired.Namespace).Get(ctx, desired.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("reading AddOnDeploymentConfig %s/%s: %w", desired.Namespace, desired.Name, err)
+	}
+	config, err := typed.FromUnstructured[addonv1alpha1.AddOnDeploymentConfig](u)
+	if err != nil {
+		return nil, err
+	}
+	hash, err := specHash(u.Object)
+	if err == nil && hash == desired.SpecHash {
+		c.known.put(desired, config)
+	}
+	return config, err
 }
 
 // Values is a Func: what FromSpec makes of all of them together.

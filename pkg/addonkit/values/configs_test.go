@@ -3,12 +3,14 @@
 package values
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic/fake"
 
@@ -37,7 +39,7 @@ func configured(t *testing.T, specs ...addonv1alpha1.AddOnDeploymentConfigSpec) 
 			DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: name}, SpecHash: "1"},
 		})
 	}
-	return i, Configs{Client: fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...)}
+	return i, NewConfigs(fake.NewSimpleDynamicClient(runtime.NewScheme(), objects...))
 }
 
 func pointer(s string) *string { return &s }
@@ -119,7 +121,7 @@ func TestConfigurationsThatCannotBeRead(t *testing.T) {
 
 	i.AddOn.Status.ConfigReferences[1].DesiredConfig = &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "gone"}, SpecHash: "1"}
 	_, err = configs.Values(t.Context(), i)
-	require.ErrorContains(t, err, "reading addondeploymentconfigs default/gone")
+	require.ErrorContains(t, err, "reading AddOnDeploymentConfig default/gone")
 }
 
 func TestContainersOfRequirements(t *testing.T) {
@@ -175,4 +177,50 @@ func TestWhereAnImageComesFrom(t *testing.T) {
 	i.Cluster.Annotations = map[string]string{clusterv1.AnnotationImageRegistries: "quay.io"}
 	_, err := configs.Image("Image", "a")(t.Context(), i)
 	require.ErrorContains(t, err, "ManagedCluster c1: metadata.annotations[open-cluster-management.io/image-registries]: is no JSON object with registries; write for example {")
+}
+
+func TestEachContentIsReadOnce(t *testing.T) {
+	i, configs := configured(t, addonv1alpha1.AddOnDeploymentConfigSpec{CustomizedVariables: []addonv1alpha1.CustomizedVariable{{Name: "Level", Value: "1"}}})
+	client := configs.client.(*fake.FakeDynamicClient)
+	level := func(hash string) string {
+		i.AddOn.Status.ConfigReferences[1].DesiredConfig.SpecHash = hash
+		got, err := configs.Values(t.Context(), i)
+		require.NoError(t, err)
+		return got["Level"].(string)
+	}
+	u, err := client.Resource(deploymentConfigs).Namespace("default").Get(t.Context(), "a", metav1.GetOptions{})
+	require.NoError(t, err)
+	first, err := specHash(u.Object)
+	require.NoError(t, err)
+	require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "Level", "value": "2"}}, "spec", "customizedVariables"))
+	second, err := specHash(u.Object)
+	require.NoError(t, err)
+
+	client.ClearActions()
+	require.Equal(t, []string{"1", "1"}, []string{level(first), level(first)})
+	require.Len(t, client.Actions(), 1)
+
+	_, err = client.Resource(deploymentConfigs).Namespace("default").Update(t.Context(), u, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	client.ClearActions()
+	require.Equal(t, "1", level(first), "the hub has not seen the new one")
+	require.Empty(t, client.Actions())
+	require.Equal(t, []string{"2", "2"}, []string{level("of another one"), level("of another one")}, "what has another hash is not kept")
+	require.Len(t, client.Actions(), 2)
+	require.Equal(t, []string{"2", "2"}, []string{level(second), level(second)})
+	require.Len(t, client.Actions(), 3)
+}
+
+func TestHashesAreThoseOfTheHub(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"kind":"x","metadata":{},"status":{},"apiVersion":"v1"}`: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
+		`{"kind":"x","spec":{"test":1}}`:                           "af144391b79b4b07bd7c579980ae9ed42dc8e34f7babebbf3fd08cacb578fba4",
+		`{"data":{"test":1}}`:                                      "766dd25b5177d7bd3673d1bc2d015b74f9fefec024319e5b6a49eef9236bbfa1",
+	} {
+		var object map[string]any
+		require.NoError(t, json.Unmarshal([]byte(text), &object))
+		got, err := specHash(object)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
 }

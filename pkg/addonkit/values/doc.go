@@ -9,6 +9,7 @@
 // together. Everything but the reading of Configs is pure.
 //
 // Contract: addon.md 8.3 and 2.5. Done otherwise than there: every
-// AddOnDeploymentConfig of the instance counts, the first one most; tolerations need
-// no nodeSelector; what is wrong is told with its field.
+// AddOnDeploymentConfig of the instance counts, the first one most; each of their contents
+// is read once, whatever the number of clusters; tolerations need no nodeSelector; what is
+// wrong is told with its field.
 package values

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package values
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+)
+
+// known holds the content of configurations that all instances of an add-on share, by
+// the hash that the hub has made of it: what has the hash is that content, however old
+// it is.
+type known struct {
+	mu       sync.Mutex
+	contents map[addonv1alpha1.ConfigReferent]content
+}
+
+type content struct {
+	hash   string
+	config *addonv1alpha1.AddOnDeploymentConfig
+}
+
+// get returns what has the hash; nil where that is not known.
+func (k *known) get(at addonv1alpha1.ConfigSpecHash) *addonv1alpha1.AddOnDeploymentConfig {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := k.contents[at.ConfigReferent]; c.hash == at.SpecHash {
+		return c.config
+	}
+	return nil
+}
+
+// put keeps the newest content of an object.
+func (k *known) put(at addonv1alpha1.ConfigSpecHash, config *addonv1alpha1.AddOnDeploymentConfig) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.contents[at.ConfigReferent] = content{at.SpecHash, config}
+}
+
+// specHash is the hash by which the hub knows a configuration that the API server has
+// sent. Contract: addon.md 4.6.
+func specHash(object map[string]any) (string, error) {
+	said := maps.Clone(object)
+	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
+		delete(said, key)
+	}
+	raw, err := json.Marshal(said)
+	if err != nil {
+		return "", fmt.Errorf("encoding a configuration: %w", err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
+}
