@@ -15,6 +15,9 @@
 //   - registration: which rights it gets on the hub, and which certificate requests
 //     are its own.
 //
+// Package runner carries it out. For manifests there are gotemplate and values, for the
+// agent of an add-on lease; docs/guides/addon.md builds an add-on with them.
+//
 // An instance is seen at the version that hubs store, v1alpha1.
 //
 // Contract: addon.md 5, 6 and 8.1. Done otherwise than there: Manifests is asked
