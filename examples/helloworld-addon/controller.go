@@ -28,6 +28,15 @@ type helloworld struct {
 	registration.KubeClient
 }
 
+// A method with a wrong name would be none, so the compiler looks.
+var _ interface {
+	addonkit.Registrar
+	addonkit.Approver
+	addonkit.Permitter
+	addonkit.Placed
+	addonkit.Healthy
+} = helloworld{}
+
 // control runs the add-on on the hub.
 func control(ctx context.Context, o options) error {
 	if err := required("agent-image", o.image); err != nil {
