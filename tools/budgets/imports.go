@@ -54,6 +54,10 @@ var importRules = []importRule{{
 	Forbidden: []string{"./controllers/ocm-hub/...", "./controllers/ocm-agent/...", "./test/...", "./tools/...", "sigs.k8s.io/controller-runtime/..."},
 	Why:       "the plugin is small and runs nobody's loops",
 }, {
+	Packages:  []string{"./pkg/addonkit/...", "./examples/helloworld-addon"},
+	Forbidden: []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/..."},
+	Why:       "agents of add-ons are small, and their authors bring their own libraries",
+}, {
 	Packages: []string{"./pkg/apis/..."},
 	Only:     []string{"./pkg/apis/...", "k8s.io/apimachinery/...", "k8s.io/api/..."},
 	Why:      "the API types must be able to become a module of their own",
