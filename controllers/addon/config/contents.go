@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -52,7 +53,7 @@ func NewContents(client dynamic.Interface, changed func(addonv1alpha1.AddOnConfi
 }
 
 func content(u *unstructured.Unstructured) (Content, bool) {
-	hash, err := SpecHash(u.Object)
+	hash, err := addonkit.SpecHash(u.Object)
 	return Content{Hash: hash, Generation: u.GetGeneration()}, err == nil
 }
 

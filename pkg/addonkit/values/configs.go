@@ -71,7 +71,7 @@ func (c Configs) read(ctx context.Context, desired addonv1alpha1.ConfigSpecHash)
 	if err != nil {
 		return nil, err
 	}
-	hash, err := specHash(u.Object)
+	hash, err := addonkit.SpecHash(u.Object)
 	if err == nil && hash == desired.SpecHash {
 		c.known.put(desired, config)
 	}

@@ -3,7 +3,6 @@
 package values
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -190,10 +189,10 @@ func TestEachContentIsReadOnce(t *testing.T) {
 	}
 	u, err := client.Resource(deploymentConfigs).Namespace("default").Get(t.Context(), "a", metav1.GetOptions{})
 	require.NoError(t, err)
-	first, err := specHash(u.Object)
+	first, err := addonkit.SpecHash(u.Object)
 	require.NoError(t, err)
 	require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"name": "Level", "value": "2"}}, "spec", "customizedVariables"))
-	second, err := specHash(u.Object)
+	second, err := addonkit.SpecHash(u.Object)
 	require.NoError(t, err)
 
 	client.ClearActions()
@@ -209,18 +208,4 @@ func TestEachContentIsReadOnce(t *testing.T) {
 	require.Len(t, client.Actions(), 2)
 	require.Equal(t, []string{"2", "2"}, []string{level(second), level(second)})
 	require.Len(t, client.Actions(), 3)
-}
-
-func TestHashesAreThoseOfTheHub(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"kind":"x","metadata":{},"status":{},"apiVersion":"v1"}`: "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a",
-		`{"kind":"x","spec":{"test":1}}`:                           "af144391b79b4b07bd7c579980ae9ed42dc8e34f7babebbf3fd08cacb578fba4",
-		`{"data":{"test":1}}`:                                      "766dd25b5177d7bd3673d1bc2d015b74f9fefec024319e5b6a49eef9236bbfa1",
-	} {
-		var object map[string]any
-		require.NoError(t, json.Unmarshal([]byte(text), &object))
-		got, err := specHash(object)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
 }

@@ -3,10 +3,6 @@
 package values
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"sync"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -40,18 +36,4 @@ func (k *known) put(at addonv1alpha1.ConfigSpecHash, config *addonv1alpha1.AddOn
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.contents[at.ConfigReferent] = content{at.SpecHash, config}
-}
-
-// specHash is the hash by which the hub knows a configuration that the API server has
-// sent. Contract: addon.md 4.6.
-func specHash(object map[string]any) (string, error) {
-	said := maps.Clone(object)
-	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
-		delete(said, key)
-	}
-	raw, err := json.Marshal(said)
-	if err != nil {
-		return "", fmt.Errorf("encoding a configuration: %w", err)
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
 }

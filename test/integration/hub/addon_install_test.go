@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -58,7 +59,7 @@ func (f *fan) settings(t *testing.T, value string) string {
 		"metadata":{"namespace":%q,"name":"settings"},"spec":{"customizedVariables":[{"name":"V","value":%q}]}}`, f.namespace, value))
 	u, err := f.dyn.Resource(deploymentConfigs).Namespace(f.namespace).Get(t.Context(), "settings", metav1.GetOptions{})
 	require.NoError(t, err)
-	hash, err := config.SpecHash(u.Object)
+	hash, err := addonkit.SpecHash(u.Object)
 	require.NoError(t, err)
 	return hash
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package addonkit
 
 import (
 	"crypto/sha256"
