@@ -100,10 +100,11 @@ func TestWorksOfAClusterThatIsBackAreNotDeleted(t *testing.T) {
 type late struct {
 	next     http.RoundTripper
 	resource string
-	// lists counts the lists of one namespace, reads those of single objects.
-	lists, reads atomic.Int32
-	mu           sync.Mutex
-	flow         chan struct{}
+	// lists counts the lists of one namespace, reads and patches those of single
+	// objects, but for their status.
+	lists, reads, patches atomic.Int32
+	mu                    sync.Mutex
+	flow                  chan struct{}
 }
 
 func (l *late) shut() {
@@ -129,10 +130,14 @@ func (l *late) flowing() <-chan struct{} {
 
 // RoundTrip sends the request.
 func (l *late) RoundTrip(r *http.Request) (*http.Response, error) {
+	single := path.Base(path.Dir(r.URL.Path)) == l.resource
+	if single && r.Method == http.MethodPatch {
+		l.patches.Add(1) // when it is sent: the object may be gone
+	}
 	answer, err := l.next.RoundTrip(r)
 	switch {
 	case err != nil:
-	case r.Method == http.MethodGet && path.Base(path.Dir(r.URL.Path)) == l.resource:
+	case r.Method == http.MethodGet && single:
 		l.reads.Add(1)
 	case path.Base(r.URL.Path) != l.resource:
 	case r.URL.Query().Get("watch") != "":
@@ -188,6 +193,9 @@ func TestWorksOfTheNextClusterAreNotDeletedWithTheOneBefore(t *testing.T) {
 	s.letGo(t, works, "replaced", "held")
 	s.await(t, "replaced", "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
 	soon(t, without.Load, "the loop does not see that the work is gone")
+	// The hub lets the cluster go, too: only after this does the loop know itself that
+	// nothing was left.
+	soon(t, func() bool { return line.patches.Load() > 0 }, "the loop does not let the cluster go")
 
 	deleted := func() bool {
 		going, _ := s.deleting(t, works, "replaced")
