@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,20 +98,23 @@ func TestALeaseThatIsThereKeepsWhatOthersPutIntoIt(t *testing.T) {
 func TestAnAgentThatDoesNotWorkDoesNotRenew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene()
-		var ill error
+		var ill atomic.Bool
 		s.o.Checks = []Check{func(context.Context) error { return nil }, func(ctx context.Context) error {
 			if _, bounded := ctx.Deadline(); !bounded {
 				return errors.New("a check has no end")
 			}
-			return ill
+			if ill.Load() {
+				return errors.New("the disk is full")
+			}
+			return nil
 		}}
 		s.run(t)
 		began := s.after(t, 0)["renewTime"]
-		ill = errors.New("the disk is full")
+		ill.Store(true)
 		require.Equal(t, began, s.after(t, 75*time.Second)["renewTime"])
 		require.Len(t, s.logged, 1)
 		require.Contains(t, s.logged[0], "the disk is full")
-		ill = nil
+		ill.Store(false)
 		later := s.after(t, 75*time.Second)
 		require.Equal(t, now(), later["renewTime"])
 	})
@@ -119,12 +123,13 @@ func TestAnAgentThatDoesNotWorkDoesNotRenew(t *testing.T) {
 func TestARenewalThatFailsIsTriedAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene()
-		failing := true
+		var failing atomic.Bool
+		failing.Store(true)
 		s.client.PrependReactor("patch", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return failing, nil, errors.New("no connection")
+			return failing.Load(), nil, errors.New("no connection")
 		})
 		s.run(t)
-		failing = false
+		failing.Store(false)
 		require.NotEmpty(t, s.after(t, 12500*time.Millisecond)["renewTime"])
 		require.Len(t, s.logged, 1)
 		require.Contains(t, s.logged[0], "no connection")

@@ -103,7 +103,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	nothing := state.Fault == nil && !state.Behind && empty(state.Groups)
+	nothing := state.clear()
 	before := state.Cluster
 	switch {
 	case before == nil:

@@ -176,6 +176,9 @@ func next(s State) step {
 	return step{}
 }
 
+// clear tells whether it is known that nothing is left.
+func (s State) clear() bool { return s.Fault == nil && !s.Behind && empty(s.Groups) }
+
 // empty tells whether nothing is left.
 func empty(groups []Group) bool {
 	return !slices.ContainsFunc(groups, func(g Group) bool { return len(g.Items) > 0 })

@@ -56,7 +56,7 @@ func (c *Controller) gather(ctx context.Context, name string, known farewell) (S
 	} else {
 		s.Fault = c.leftBehind(ctx, &s, known)
 	}
-	if len(next(s).deletes) == 0 {
+	if len(next(s).deletes) == 0 && (s.clear() || !known.clear) {
 		return s, nil
 	}
 	return s, c.confirm(ctx, &s)
@@ -141,10 +141,11 @@ func (c *Controller) behind(ctx context.Context, cluster string) (bool, error) {
 	return false, nil
 }
 
-// confirm asks the API server, before anything is deleted, whether the cluster is
-// the one that goes, or is gone, as the caches say: what belongs to the next one of
-// the name may be seen before that cluster is, or before it is seen that this one
-// went. What is confirmed was read before, and so was there while the cluster was.
+// confirm asks the API server whether the cluster is the one that goes, or is gone,
+// as the caches say; before anything is deleted, and before it is taken back that
+// nothing is left of it. What belongs to the next one of the name may be seen before
+// that cluster is, or before it is seen that this one went. What is confirmed was read
+// before, and so was there while the cluster was.
 func (c *Controller) confirm(ctx context.Context, s *State) error {
 	live, err := c.config.Client.Resource(clusters).Get(ctx, s.Name, metav1.GetOptions{})
 	switch {
