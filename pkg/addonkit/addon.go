@@ -170,3 +170,9 @@ func (HostedByAnnotation) HostingCluster(i Instance) (string, bool) {
 type Configured interface {
 	ManifestConfigs(i Instance) []workv1.ManifestConfigOption
 }
+
+// Warner is an add-on that tells of what is probably not meant so, though it is
+// deployed: by an Event about the instance, once for each content.
+type Warner interface {
+	Warnings(i Instance) []string
+}

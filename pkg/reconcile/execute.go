@@ -310,9 +310,16 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 // which is told once, by object and reason.
 func eventName(regarding Object, ev Event, now time.Time) string {
 	if ev.Once {
-		return fmt.Sprintf("%s.%x", regarding.GetName(), digestOf(string(regarding.GetUID()), ev.Reason))
+		return fmt.Sprintf("%s.%x", regarding.GetName(), onceOf(regarding, ev))
 	}
 	return fmt.Sprintf("%s.%x", regarding.GetName(), now.UnixNano())
+}
+
+func onceOf(regarding Object, ev Event) digest {
+	if ev.Of == "" {
+		return digestOf(string(regarding.GetUID()), ev.Reason)
+	}
+	return digestOf(string(regarding.GetUID()), ev.Reason, ev.Of)
 }
 
 func cut(s string, limit int) string {

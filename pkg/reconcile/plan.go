@@ -96,6 +96,8 @@ type Event struct {
 	// Once lets the object have one Event of the reason, however often a plan
 	// tells it: a pass may be repeated before the caches show what the last one did.
 	Once bool
+	// Of tells several of a reason apart that are told once each.
+	Of string
 }
 
 // Plan is what a decision wants done.

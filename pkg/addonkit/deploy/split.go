@@ -41,8 +41,8 @@ func (s *slot) add(m addonkit.Manifest) {
 func slotOf(index int, work *workv1.ManifestWork) *slot {
 	s := &slot{index: index, work: work, order: map[addonkit.ID]int{}}
 	for i, raw := range work.Spec.Workload.Manifests {
-		if m, err := addonkit.Parse(raw.Raw); err == nil {
-			s.order[m.ID] = i
+		if id, ok := idOf(raw); ok {
+			s.order[id] = i
 		}
 	}
 	return s

@@ -3,7 +3,6 @@
 package deploy
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -164,14 +163,6 @@ func same(live, want *workv1.ManifestWork) bool {
 	return slices.EqualFunc(live.Spec.Workload.Manifests, want.Spec.Workload.Manifests, sameManifest) &&
 		reflect.DeepEqual(defaulted(live.Spec.ManifestConfigs), defaulted(want.Spec.ManifestConfigs)) &&
 		sameDeleteOption(live.Spec.DeleteOption, want.Spec.DeleteOption)
-}
-
-func sameManifest(live, want workv1.Manifest) bool {
-	if bytes.Equal(live.Raw, want.Raw) {
-		return true
-	}
-	have, err := addonkit.Parse(live.Raw)
-	return err == nil && bytes.Equal(have.Raw, want.Raw)
 }
 
 func sameDeleteOption(live, want *workv1.DeleteOption) bool {

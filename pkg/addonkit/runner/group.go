@@ -3,84 +3,173 @@
 package runner
 
 import (
+	"slices"
+	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// group is a collection of objects that belong to instances, by instance. Its methods
+// kept is an object in little space, and what it is found by.
+type kept struct {
+	owner reconcile.Key
+	data  string
+}
+
+// whole is what is packed of an object: names and owners are not part of metadata there.
+type whole[T any] struct {
+	Object                T
+	APIVersion, Kind      string
+	Namespace, ObjectName string
+	Owners                []metav1.OwnerReference
+}
+
+// object is a pointer to a Go type of the API.
+type object[T any] interface {
+	*T
+	reconcile.Object
+}
+
+// group is a collection of objects that are found by what they belong to. Its methods
 // are safe for concurrent use.
-type group[T reconcile.Object] struct {
-	*watch.Collection[T]
-	of func(T) reconcile.Key
+type group[T any, P object[T]] struct {
+	*watch.Collection[kept]
+	words *packed.Dictionary
 
 	mu      sync.Mutex
 	owner   map[reconcile.Key]reconcile.Key
-	members map[reconcile.Key]map[reconcile.Key]bool
+	members map[reconcile.Key][]reconcile.Key
 }
 
-// newGroup keeps whole objects but for who wrote which field. changed is told of the
-// instances whose objects came, changed or went.
-func newGroup[T reconcile.Object](o watch.Options[T], of func(T) reconcile.Key, read func(*unstructured.Unstructured) (T, error), changed func(reconcile.Key)) *group[T] {
-	o.Keep = func(u *unstructured.Unstructured) (T, bool) {
+// grouping says what a group holds, and for whom.
+type grouping[P any] struct {
+	watch.Options[kept]
+	// of is what an object belongs to.
+	of func(P) reconcile.Key
+	// slim, unless nil, drops what nobody reads; false leaves the object out.
+	slim func(P) bool
+	// changed is told what objects belong to that came, changed or went.
+	changed func(reconcile.Key)
+}
+
+// newGroup keeps whole objects but for who wrote which field.
+func newGroup[T any, P object[T]](words *packed.Dictionary, o grouping[P]) *group[T, P] {
+	g := &group[T, P]{words: words, owner: map[reconcile.Key]reconcile.Key{}, members: map[reconcile.Key][]reconcile.Key{}}
+	o.Keep = func(u *unstructured.Unstructured) (kept, bool) {
 		u.SetManagedFields(nil)
-		out, err := read(u)
-		return out, err == nil
+		read, err := typed.FromUnstructured[T](u)
+		if err != nil {
+			return kept{}, false
+		}
+		p := P(read)
+		if o.slim != nil && !o.slim(p) {
+			return kept{}, false
+		}
+		return kept{owner: cloned(o.of(p)), data: g.pack(read)}, true
 	}
-	g := &group[T]{Collection: watch.New(o), of: of, owner: map[reconcile.Key]reconcile.Key{}, members: map[reconcile.Key]map[reconcile.Key]bool{}}
+	o.Same = func(before, now kept) bool { return before == now }
+	g.Collection = watch.New(o.Options)
 	g.OnChange(func(key reconcile.Key) {
-		for _, instance := range g.note(key) {
-			changed(instance)
+		for _, owner := range g.note(key) {
+			o.changed(owner)
 		}
 	})
 	return g
 }
 
-// note takes an object into its group, and returns the instances that it concerns.
-func (g *group[T]) note(key reconcile.Key) []reconcile.Key {
+// cloned shares no memory with the object that it was read of.
+func cloned(k reconcile.Key) reconcile.Key {
+	return reconcile.Key{Namespace: strings.Clone(k.Namespace), Name: strings.Clone(k.Name)}
+}
+
+func (g *group[T, P]) pack(read *T) string {
+	p := P(read)
+	annotations := p.GetAnnotations()
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+	kind := p.GetObjectKind().GroupVersionKind()
+	return g.words.Pack(&whole[T]{
+		Object: *read, APIVersion: kind.GroupVersion().String(), Kind: kind.Kind,
+		Namespace: p.GetNamespace(), ObjectName: p.GetName(), Owners: p.GetOwnerReferences(),
+	})
+}
+
+func (g *group[T, P]) unpack(k kept) P {
+	var w whole[T]
+	g.words.Unpack(k.data, &w)
+	p := P(&w.Object)
+	p.SetNamespace(w.Namespace)
+	p.SetName(w.ObjectName)
+	p.SetOwnerReferences(w.Owners)
+	p.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(w.APIVersion, w.Kind))
+	return p
+}
+
+// get returns an object; nil when there is none.
+func (g *group[T, P]) get(key reconcile.Key) P {
+	k, ok := g.Get(key)
+	if !ok {
+		return nil
+	}
+	return g.unpack(k)
+}
+
+// note takes an object into its group, and returns what it belongs to, and did before.
+func (g *group[T, P]) note(key reconcile.Key) []reconcile.Key {
 	object, there := g.Get(key)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	before, had := g.owner[key]
+	if had && there && before == object.owner {
+		return []reconcile.Key{before}
+	}
 	var out []reconcile.Key
-	if before, had := g.owner[key]; had {
+	if had {
 		out = append(out, before)
 		delete(g.owner, key)
-		delete(g.members[before], key)
-		if len(g.members[before]) == 0 {
+		left := slices.DeleteFunc(g.members[before], func(m reconcile.Key) bool { return m == key })
+		if g.members[before] = left; len(left) == 0 {
 			delete(g.members, before)
 		}
 	}
-	if !there {
-		return out
-	}
-	now := g.of(object)
-	g.owner[key] = now
-	if g.members[now] == nil {
-		g.members[now] = map[reconcile.Key]bool{}
-	}
-	g.members[now][key] = true
-	if len(out) == 0 || out[0] != now {
-		out = append(out, now)
+	if there {
+		g.owner[key] = object.owner
+		g.members[object.owner] = append(g.members[object.owner], key)
+		out = append(out, object.owner)
 	}
 	return out
 }
 
-// list returns the objects of an instance, in no order. They must not be changed.
-func (g *group[T]) list(instance reconcile.Key) []T {
+// keys are those of the objects that belong to owner, in no order.
+func (g *group[T, P]) keys(owner reconcile.Key) []reconcile.Key {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var out []T
-	for key := range g.members[instance] {
-		if o, ok := g.Get(key); ok {
+	return slices.Clone(g.members[owner])
+}
+
+// list returns the objects that belong to owner, in no order.
+func (g *group[T, P]) list(owner reconcile.Key) []*T {
+	var out []*T
+	for _, key := range g.keys(owner) {
+		if o := g.get(key); o != nil {
 			out = append(out, o)
 		}
 	}
 	return out
 }
 
-// pointer reads an object as a Go type.
-func pointer[T any](u *unstructured.Unstructured) (*T, error) { return typed.FromUnstructured[T](u) }
+// each calls f with every object, in no order, until it returns false.
+func (g *group[T, P]) each(f func(P) bool) {
+	for _, k := range g.List() {
+		if !f(g.unpack(k)) {
+			return
+		}
+	}
+}

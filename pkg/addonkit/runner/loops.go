@@ -7,10 +7,10 @@ import (
 	"fmt"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
@@ -18,29 +18,31 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/health"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// whole keeps an object but for who wrote which field.
-func whole[T any](u *unstructured.Unstructured) (*T, bool) {
-	u.SetManagedFields(nil)
-	out, err := typed.FromUnstructured[T](u)
-	return out, err == nil
-}
-
 // reconcileRegistration gives an instance its credentials and rights.
 func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	s := registration.State{Options: r.options, Roles: r.roles.list(key), Bindings: r.bindings.list(key), Now: r.Clock.Now()}
+	s := registration.State{Bindings: r.bindings.list(key), Now: r.Clock.Now()}
+	if r.roles != nil {
+		s.Roles = r.roles.list(key)
+	}
+	if r.label != "" {
+		s.Labels = map[string]string{r.label: ""}
+	}
 	i, there := r.instance(key)
 	if !there {
 		return r.registering.Execute(ctx, gone(key), registration.Decide(s))
 	}
-	s.AddOn, s.Cluster = i.AddOn, i.Cluster
+	addOn, ok := r.find(i.AddOn)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	s.AddOn, s.Cluster, s.Options = i.AddOn, i.Cluster, addOn.Options()
 	if i.Cluster != nil {
-		s.Fault = r.ask(ctx, i, &s)
+		s.Fault = ask(ctx, addOn, i, &s)
 		if err := r.readNamed(ctx, &s); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -49,19 +51,19 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 }
 
 // ask asks the add-on what it needs on the hub.
-func (r *runner) ask(ctx context.Context, i addonkit.Instance, s *registration.State) (err error) {
-	if a, ok := r.addOn.(addonkit.Registrar); ok {
+func ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, s *registration.State) (err error) {
+	if a, ok := addOn.(addonkit.Registrar); ok {
 		s.Registrar = true
 		if s.Registrations, err = a.Registrations(ctx, i); err != nil {
 			return fmt.Errorf("registrations: %w", err)
 		}
 	}
-	if a, ok := r.addOn.(addonkit.Placed); ok {
+	if a, ok := addOn.(addonkit.Placed); ok {
 		if s.Namespace, err = a.InstallNamespace(ctx, i); err != nil {
 			return fmt.Errorf("install namespace: %w", err)
 		}
 	}
-	if a, ok := r.addOn.(addonkit.Permitter); ok {
+	if a, ok := addOn.(addonkit.Permitter); ok {
 		if s.Permissions, err = a.Permissions(ctx, i); err != nil {
 			return fmt.Errorf("permissions: %w", err)
 		}
@@ -74,6 +76,9 @@ func (r *runner) ask(ctx context.Context, i addonkit.Instance, s *registration.S
 func (r *runner) readNamed(ctx context.Context, s *registration.State) error {
 	roles, bindings := registration.Names(*s)
 	for _, key := range roles {
+		if r.roles == nil {
+			return fmt.Errorf("add-ons of the family %s make no roles: %s", r.id, key)
+		}
 		if _, known := r.roles.Get(key); known {
 			continue
 		}
@@ -110,8 +115,8 @@ func get[T any](ctx context.Context, r *runner, resource schema.GroupVersionReso
 }
 
 // hosting is the cluster that an instance runs on instead; nil for none.
-func (r *runner) hosting(i addonkit.Instance) *deploy.Hosting {
-	h, ok := r.addOn.(addonkit.Hosted)
+func (r *runner) hosting(addOn addonkit.AddOn, i addonkit.Instance) *deploy.Hosting {
+	h, ok := addOn.(addonkit.Hosted)
 	if !ok {
 		return nil
 	}
@@ -128,24 +133,28 @@ func (r *runner) reconcileDeploy(ctx context.Context, key reconcile.Key) (reconc
 	if !there {
 		return reconcile.Result{}, nil // works on its own cluster go with it
 	}
+	addOn, ok := r.find(i.AddOn)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
 	s := deploy.State{
-		AddOn: i.AddOn, Cluster: i.Cluster, Hosting: r.hosting(i), Options: r.options, Works: r.works.list(key), Now: r.Clock.Now(),
+		AddOn: i.AddOn, Cluster: i.Cluster, Hosting: r.hosting(addOn, i), Options: addOn.Options(), Works: r.works.list(key), Now: r.Clock.Now(),
 	}
 	s.Mark, _ = addonkit.Mark(i.AddOn.Status.ConfigReferences)
 	if i.Cluster != nil {
-		objects, err := r.addOn.Manifests(ctx, i)
+		objects, err := addOn.Manifests(ctx, i)
 		if err == nil {
 			s.Manifests, err = addonkit.Read(objects)
 		}
 		s.RenderError = err
 	}
 	var look addonkit.Health
-	if a, ok := r.addOn.(addonkit.Healthy); ok {
+	if a, ok := addOn.(addonkit.Healthy); ok {
 		look = a.Health()
 	}
 	inspected, works, unknown := s.Inspected()
 	var own []workv1.ManifestConfigOption
-	if a, ok := r.addOn.(addonkit.Configured); ok && i.Cluster != nil {
+	if a, ok := addOn.(addonkit.Configured); ok && i.Cluster != nil {
 		own = a.ManifestConfigs(i)
 	}
 	s.Configs = deploy.MergeConfigs(health.Configs(look, inspected), own)
@@ -153,35 +162,59 @@ func (r *runner) reconcileDeploy(ctx context.Context, key reconcile.Key) (reconc
 	if object, ok := plan.Object.(*addonv1alpha1.ManagedClusterAddOn); ok && i.AddOn.DeletionTimestamp == nil && unknown == nil {
 		health.Set(health.State{Instance: i, Health: look, Manifests: inspected, Works: works, Now: s.Now}, object)
 	}
+	if a, ok := addOn.(addonkit.Warner); ok && i.Cluster != nil && plan.Object != nil {
+		r.told.add(&plan, i.AddOn, a.Warnings(i))
+	}
 	return r.deploying.Execute(ctx, i.AddOn, plan)
 }
 
 // reconcileRequest answers a certificate request of the add-on.
 func (r *runner) reconcileRequest(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	csr, there := r.requests.Get(key)
-	if !there {
+	csr := r.requests.get(key)
+	if csr == nil {
 		return reconcile.Result{}, nil
 	}
-	i, there := r.instance(r.key(csr.Labels[clusterv1.LabelClusterName]))
+	i, there := r.instance(marked(csr))
 	if !there || i.Cluster == nil || !registration.Belongs(csr, i) {
 		return reconcile.Result{}, nil
 	}
-	if a, ok := r.addOn.(addonkit.Approver); ok && registration.Open(csr) {
-		if a.Approve(ctx, i, csr) == nil {
-			return reconcile.Result{}, r.update(ctx, registration.Approved(csr, r.Clock.Now()), "approval")
-		}
-		return reconcile.Result{}, nil // a person decides
+	addOn, ok := r.find(i.AddOn)
+	if !ok {
+		return reconcile.Result{}, nil
 	}
-	if a, ok := r.addOn.(addonkit.Signer); ok && registration.ToSign(csr) {
+	err := r.respond(ctx, addOn, i, csr)
+	if apierrors.IsForbidden(err) {
+		return r.answering.Execute(ctx, i.AddOn, reconcile.Plan{Events: []reconcile.Event{refused(csr, err)}, RequeueAfter: addonkit.RetryDelay})
+	}
+	return reconcile.Result{}, err
+}
+
+// refused tells that a request waits for a right that the runner lacks.
+func refused(csr *certificatesv1.CertificateSigningRequest, err error) reconcile.Event {
+	return reconcile.Event{
+		Type: corev1.EventTypeWarning, Reason: ReasonRequestForbidden, Once: true, Of: csr.Spec.SignerName,
+		Message: "A certificate request for signer " + csr.Spec.SignerName + " waits, give the missing right: " + err.Error(),
+	}
+}
+
+// respond approves or signs a request.
+func (r *runner) respond(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest) error {
+	if a, ok := addOn.(addonkit.Approver); ok && registration.Open(csr) {
+		if a.Approve(ctx, i, csr) == nil {
+			return r.update(ctx, registration.Approved(csr, r.Clock.Now()), "approval")
+		}
+		return nil // a person decides
+	}
+	if a, ok := addOn.(addonkit.Signer); ok && registration.ToSign(csr) {
 		certificate, err := a.Sign(ctx, i, csr)
 		if err != nil {
-			return reconcile.Result{}, fmt.Errorf("signing certificate request %s: %w", csr.Name, err)
+			return fmt.Errorf("signing certificate request %s: %w", csr.Name, err)
 		}
 		signed := csr.DeepCopy()
 		signed.Status.Certificate = certificate
-		return reconcile.Result{}, r.update(ctx, signed, "status")
+		return r.update(ctx, signed, "status")
 	}
-	return reconcile.Result{}, nil
+	return nil
 }
 
 // update writes an answer; one that somebody else gave first stands.

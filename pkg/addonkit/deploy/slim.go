@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// shortDigest is how many bytes of a digest tell two manifests of one object apart.
+const shortDigest = 16
+
+// stub is what Slim leaves of a manifest: JSON that is a list, which no manifest is.
+type stub [5]string
+
+// Slim leaves of a ManifestWork, for those who keep thousands of them, what decisions of
+// this package and of package health read: of each manifest whose it is and a digest, of
+// its status the conditions of the work and the objects with feedback.
+func Slim(w *workv1.ManifestWork) {
+	manifests := w.Spec.Workload.Manifests
+	for i := range manifests {
+		m, err := addonkit.Parse(manifests[i].Raw)
+		if err != nil {
+			manifests[i].Raw = []byte(`[]`) // the next write drops it
+			continue
+		}
+		raw, err := json.Marshal(stub{m.APIVersion(), m.Kind, m.Namespace, m.Name, digest(m.Raw)})
+		if err == nil {
+			manifests[i].Raw = raw
+		}
+	}
+	status := &w.Status.ResourceStatus
+	status.Manifests = slices.DeleteFunc(status.Manifests, func(m workv1.ManifestCondition) bool { return len(m.StatusFeedback.Values) == 0 })
+	for i := range status.Manifests {
+		status.Manifests[i].Conditions = nil
+	}
+}
+
+func digest(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return base64.RawStdEncoding.EncodeToString(sum[:shortDigest])
+}
+
+// stubOf is what Slim left of a manifest; false for a whole one.
+func stubOf(m workv1.Manifest) (s stub, ok bool) {
+	return s, bytes.HasPrefix(m.Raw, []byte("[")) && json.Unmarshal(m.Raw, &s) == nil
+}
+
+// idOf is whose manifest it is; false for what is none.
+func idOf(m workv1.Manifest) (addonkit.ID, bool) {
+	if s, ok := stubOf(m); ok {
+		return addonkit.ID{GroupVersionKind: schema.FromAPIVersionAndKind(s[0], s[1]), Namespace: s[2], Name: s[3]}, s[1] != ""
+	}
+	have, err := addonkit.Parse(m.Raw)
+	return have.ID, err == nil
+}
+
+// sameManifest compares a manifest of a work that is there, whole or slim, with one
+// that is wanted.
+func sameManifest(live, want workv1.Manifest) bool {
+	if bytes.Equal(live.Raw, want.Raw) {
+		return true
+	}
+	if s, ok := stubOf(live); ok {
+		return s[4] == digest(want.Raw)
+	}
+	have, err := addonkit.Parse(live.Raw)
+	return err == nil && bytes.Equal(have.Raw, want.Raw)
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+var (
+	certificates = certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests")
+	rolesAPI     = rbacv1.SchemeGroupVersion.WithResource("roles")
+	bindingsAPI  = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
+)
+
+// scope is what a runner looks at: one add-on, or all, whose rights carry a label.
+type scope struct {
+	addOn, label string
+	// hosted tells that its instances may run on other clusters.
+	hosted bool
+	// slim, unless nil, drops of a cluster what nobody reads.
+	slim func(*clusterv1.ManagedCluster)
+}
+
+// runner holds what the loops share.
+type runner struct {
+	Config
+	id   string
+	find func(*addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, bool)
+	scope
+	words packed.Dictionary
+	told  warned
+
+	// instances and clusters are found by the name of the cluster, all else by the
+	// instance. Without roles, none are made.
+	instances *group[addonv1alpha1.ManagedClusterAddOn, *addonv1alpha1.ManagedClusterAddOn]
+	clusters  *group[clusterv1.ManagedCluster, *clusterv1.ManagedCluster]
+	works     *group[workv1.ManifestWork, *workv1.ManifestWork]
+	roles     *group[rbacv1.Role, *rbacv1.Role]
+	bindings  *group[rbacv1.RoleBinding, *rbacv1.RoleBinding]
+	requests  *group[certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequest]
+
+	// register, deploy and answer are the queues of the loops; the keys of the first
+	// two are instances, those of the third certificate requests.
+	register, deploy, answer *reconcile.Queue
+
+	registering, deploying, answering *reconcile.Executor
+}
+
+// collection is a watch, whatever it holds.
+type collection interface {
+	Run(context.Context) error
+	WaitSynced(context.Context) error
+}
+
+// watches are all that the runner has.
+func (r *runner) watches() []collection {
+	out := []collection{r.instances, r.clusters, r.works, r.bindings, r.requests}
+	if r.roles != nil {
+		out = append(out, r.roles)
+	}
+	return out
+}
+
+// name is the id of a loop.
+func (r *runner) name(loop string) string { return "addon." + r.id + "." + loop }
+
+// newRunner makes queues and collections, and tells the one of the other.
+func newRunner(c Config, id string, find func(*addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, bool), s scope) *runner {
+	if c.Workers <= 0 {
+		c.Workers = defaultWorkers
+	}
+	r := &runner{Config: c, id: id, find: find, scope: s}
+	r.register, r.deploy, r.answer = reconcile.NewQueue(r.name("registration")), reconcile.NewQueue(r.name("deploy")), reconcile.NewQueue(r.name("request"))
+	r.registering, r.deploying, r.answering = r.executor("registration"), r.executor("deploy"), r.executor("request")
+	r.watchInstances()
+	r.watchRights()
+	r.requests = newGroup(&r.words, grouping[*certificatesv1.CertificateSigningRequest]{
+		Options: r.labelled(certificates, ""), of: marked[*certificatesv1.CertificateSigningRequest],
+		// What is answered is not looked at again.
+		slim: func(c *certificatesv1.CertificateSigningRequest) bool {
+			return registration.Open(c) || registration.ToSign(c)
+		},
+		changed: func(reconcile.Key) {},
+	})
+	r.requests.OnChange(r.answer.Add)
+	return r
+}
+
+func (r *runner) executor(loop string) *reconcile.Executor {
+	return reconcile.NewExecutor(r.Client, r.name(loop), r.Clock)
+}
+
+// labelled are the objects of the add-ons, by their labels.
+func (r *runner) labelled(resource schema.GroupVersionResource, more string) watch.Options[kept] {
+	selector := addonv1alpha1.LabelAddOnName
+	if r.addOn != "" {
+		selector += "=" + r.addOn
+	}
+	return watch.Options[kept]{Client: r.Client, Resource: resource, LabelSelector: selector + more}
+}
+
+// marked is the instance that the labels of an object name.
+func marked[P metav1.Object](o P) reconcile.Key {
+	return reconcile.Key{Namespace: o.GetLabels()[clusterv1.LabelClusterName], Name: o.GetLabels()[addonv1alpha1.LabelAddOnName]}
+}
+
+func (r *runner) watchInstances() {
+	o := watch.Options[kept]{Client: r.Client, Resource: addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")}
+	if r.addOn != "" {
+		o.FieldSelector = "metadata.name=" + r.addOn
+	}
+	r.instances = newGroup(&r.words, grouping[*addonv1alpha1.ManagedClusterAddOn]{
+		Options: o, of: func(a *addonv1alpha1.ManagedClusterAddOn) reconcile.Key { return reconcile.Key{Name: a.Namespace} },
+		changed: func(reconcile.Key) {},
+	})
+	r.instances.OnChange(r.changed)
+	r.clusters = newGroup(&r.words, grouping[*clusterv1.ManagedCluster]{
+		Options: watch.Options[kept]{Client: r.Client, Resource: clusterv1.GroupVersion.WithResource("managedclusters")},
+		of:      func(c *clusterv1.ManagedCluster) reconcile.Key { return reconcile.Key{Name: c.Name} },
+		slim: func(c *clusterv1.ManagedCluster) bool {
+			if r.slim != nil {
+				r.slim(c)
+			}
+			return true
+		},
+		changed: func(key reconcile.Key) { r.clusterChanged(key.Name) },
+	})
+	r.works = newGroup(&r.words, grouping[*workv1.ManifestWork]{
+		Options: r.labelled(workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks), ""),
+		of: func(w *workv1.ManifestWork) reconcile.Key {
+			key := reconcile.Key{Namespace: w.Namespace, Name: w.Labels[addonv1alpha1.LabelAddOnName]}
+			if of := w.Labels[addonv1alpha1.LabelAddOnNamespace]; of != "" {
+				key.Namespace = of // on a hosting cluster a label names the cluster that it is for
+			}
+			return key
+		},
+		slim:    func(w *workv1.ManifestWork) bool { deploy.Slim(w); return true },
+		changed: r.deploy.Add,
+	})
+}
+
+func (r *runner) watchRights() {
+	more := "," + clusterv1.LabelClusterName
+	if r.label != "" {
+		more += "," + r.label
+	}
+	r.bindings = newGroup(&r.words, grouping[*rbacv1.RoleBinding]{
+		Options: r.labelled(bindingsAPI, more), of: marked[*rbacv1.RoleBinding], changed: r.register.Add,
+	})
+	if r.label == "" {
+		r.roles = newGroup(&r.words, grouping[*rbacv1.Role]{Options: r.labelled(rolesAPI, more), of: marked[*rbacv1.Role], changed: r.register.Add})
+	}
+}
+
+func (r *runner) changed(key reconcile.Key) {
+	r.register.Add(key)
+	r.deploy.Add(key)
+	// A request may have come before its instance.
+	for _, csr := range r.requests.keys(key) {
+		r.answer.Add(csr)
+	}
+}
+
+// clusterChanged brings up the instances on a cluster, and those that it hosts.
+func (r *runner) clusterChanged(name string) {
+	for _, key := range r.instances.keys(reconcile.Key{Name: name}) {
+		r.changed(key)
+	}
+	if !r.hosted {
+		return
+	}
+	r.instances.each(func(a *addonv1alpha1.ManagedClusterAddOn) bool {
+		addOn, _ := r.find(a)
+		if h := r.hosting(addOn, addonkit.Instance{AddOn: a}); h != nil && h.Name == name {
+			r.deploy.Add(reconcile.Key{Namespace: a.Namespace, Name: a.Name})
+		}
+		return true
+	})
+}
+
+// cluster returns a ManagedCluster; nil when there is none.
+func (r *runner) cluster(name string) *clusterv1.ManagedCluster {
+	return r.clusters.get(reconcile.Key{Name: name})
+}
+
+// instance returns an instance with its cluster; false when it is gone.
+func (r *runner) instance(key reconcile.Key) (addonkit.Instance, bool) {
+	a := r.instances.get(key)
+	return addonkit.Instance{AddOn: a, Cluster: r.cluster(key.Namespace)}, a != nil
+}
+
+// gone stands for an instance that is no more, so that what it had can be removed.
+func gone(key reconcile.Key) *addonv1alpha1.ManagedClusterAddOn {
+	return &addonv1alpha1.ManagedClusterAddOn{
+		TypeMeta:   metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+	}
+}
