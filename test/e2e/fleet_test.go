@@ -41,10 +41,20 @@ type fleet struct {
 // startFleet starts a hub and clusters of the given names.
 func startFleet(t *testing.T, names ...string) *fleet {
 	t.Helper()
+	return startFleetWith(t, nil, names...)
+}
+
+// startFleetWith starts one with more images on all nodes.
+func startFleetWith(t *testing.T, images []string, names ...string) *fleet {
+	t.Helper()
 	plugin(t) // before clusters and clocks start
-	options := []nodes.Options{{Name: "hub", Images: []string{image(t, "ocm-hub"), image(t, "ocm-agent")}}}
+	var more []string
+	for _, name := range images {
+		more = append(more, image(t, name))
+	}
+	options := []nodes.Options{{Name: "hub", Images: append([]string{image(t, "ocm-hub"), image(t, "ocm-agent")}, more...)}}
 	for _, name := range names {
-		options = append(options, nodes.Options{Name: name, Images: []string{image(t, "ocm-agent"), image(t, "webdemo")}})
+		options = append(options, nodes.Options{Name: name, Images: append([]string{image(t, "ocm-agent"), image(t, "webdemo")}, more...)})
 	}
 	clusters := nodes.Start(t, options...)
 	f := &fleet{hub: clusters[0], managed: clusters[1:], home: t.TempDir(), before: map[string][]string{}, typed: map[string]bool{}}

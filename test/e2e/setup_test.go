@@ -35,9 +35,10 @@ const root = "../.."
 
 // programs are the images of the project and the main packages in them.
 var programs = map[string]string{
-	"ocm-hub":   "./controllers/ocm-hub",
-	"ocm-agent": "./controllers/ocm-agent",
-	"webdemo":   "./examples/webdemo",
+	"ocm-hub":          "./controllers/ocm-hub",
+	"ocm-agent":        "./controllers/ocm-agent",
+	"webdemo":          "./examples/webdemo",
+	"helloworld-addon": "./examples/helloworld-addon",
 }
 
 // built holds what tests asked for: archives of images, and the plugin. Each is

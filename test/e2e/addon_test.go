@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e && linux
+
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
+)
+
+// What an add-on of one's own does on a fleet, from the first cluster to the last.
+func TestAddOns(t *testing.T) {
+	a := &addOns{fleet: startFleetWith(t, []string{"helloworld-addon"}, "c1", "c2"), before: map[string][]string{}}
+	story(t,
+		chapter{"a hub and two clusters", a.join},
+		chapter{"make deploy-example", a.deploy},
+		chapter{"one cluster has it", a.enable},
+		chapter{"a placement brings it to the other, too", a.place},
+		chapter{"a configuration goes to the canary first", a.canary},
+		chapter{"a cluster has a configuration of its own", a.configure},
+		chapter{"its certificate of seconds is renewed unattended", a.rotate},
+		chapter{"a job cleans up before it leaves a cluster", a.disable},
+		chapter{"make clean-example leaves nothing behind", a.clean},
+	)
+}
+
+// addOns is what the chapters of TestAddOns share.
+type addOns struct {
+	*fleet
+	// before is what each cluster held when all had joined.
+	before map[string][]string
+}
+
+// Where the agent of the add-on is.
+const (
+	helloworld      = "helloworld"
+	helloworldAgent = "deployment/helloworld-agent"
+	// placedNamespace is where it is unless a user says otherwise.
+	placedNamespace = "open-cluster-management-agent-addon"
+)
+
+func (a *addOns) join(t *testing.T) {
+	a.ocm(t, "hub", "init", "--context", "hub")
+	for _, c := range a.managed {
+		a.ocm(t, "join", c.Name, "--context", c.Name, "--hub-context", "hub", "--accept")
+	}
+	kubectl(t, a.hub, "label", "managedcluster", "c2", "ring=canary")
+	for _, c := range a.managed {
+		a.before[c.Name] = a.held(t, c)
+	}
+}
+
+func (a *addOns) deploy(t *testing.T) {
+	a.make(t, "deploy-example", "HUB_KUBECONFIG_CONTEXT=hub")
+	kubectl(t, a.hub, "-n", "helloworld-addon", "wait", "--for=condition=Available", "deployment/helloworld-controller", "--timeout=180s")
+}
+
+func (a *addOns) enable(t *testing.T) {
+	a.ocm(t, "addon", "enable", helloworld, "-c", "c1", "--install-namespace", "default", "--context", "hub", "--wait")
+	a.greet(t, "c1", "greeting")
+	a.greeted(t, "c1", "default", "greeting")
+	require.Regexp(t, `(?m)^`+helloworld+`\s`, a.ocm(t, "addon", "list", "--context", "hub"))
+	t.Logf("measured: the agent of the add-on holds %s", resident(t, a.on("c1"), "helloworld-addon"))
+}
+
+// available waits until the add-on works on a cluster.
+func (a *addOns) available(t *testing.T, cluster string) {
+	t.Helper()
+	of := condition(t, a.hub, "managedclusteraddon", helloworld, "-n", cluster)
+	eventually(t, func() error {
+		if status := of("Available"); status != "True" {
+			return fmt.Errorf("available is %q", status)
+		}
+		return nil
+	})
+}
+
+// greet makes a ConfigMap on the hub that the add-on is to copy.
+func (a *addOns) greet(t *testing.T, cluster, name string) {
+	t.Helper()
+	kubectl(t, a.hub, "-n", cluster, "create", "configmap", name, "--from-literal=hello="+cluster)
+}
+
+// greeted waits until the cluster has the copy.
+func (a *addOns) greeted(t *testing.T, cluster, namespace, name string) {
+	t.Helper()
+	eventually(t, func() error {
+		out, err := a.on(cluster).Kubectl(t.Context(), "-n", namespace, "get", "configmap", name, "-o", "jsonpath={.data.hello}")
+		if err == nil && out != cluster {
+			err = fmt.Errorf("it says %q", out)
+		}
+		return err
+	})
+}
+
+func (a *addOns) place(t *testing.T) {
+	a.ocm(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub")
+	a.ocm(t, "placement", "create", "everywhere", "-n", "default", "--group", "canary=ring=canary", "--context", "hub")
+	a.ocm(t, "addon", "enable", helloworld, "--placement", "default/everywhere", "--context", "hub")
+	a.available(t, "c2")
+	a.greet(t, "c2", "greeting")
+	a.greeted(t, "c2", placedNamespace, "greeting")
+	kubectl(t, a.on("c1"), "-n", "default", "get", helloworldAgent) // it stays where its user wanted it
+}
+
+// loud is the configuration of the fleet; it leaves each agent where it is.
+const loud = `apiVersion: addon.open-cluster-management.io/v1alpha1
+kind: AddOnDeploymentConfig
+metadata: {name: fleet, namespace: default}
+spec:
+  agentInstallNamespace: ""
+  customizedVariables: [{name: Verbosity, value: "LEVEL"}]
+`
+
+// rollOut is the rollout of the guide, with a canary that has to last for seconds.
+const rollOut = `{"spec":{"installStrategy":{"type":"Placements","placements":[{"namespace":"default","name":"everywhere",
+"configs":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","namespace":"default","name":"fleet"}],
+"rolloutStrategy":{"type":"ProgressivePerGroup","progressivePerGroup":{
+"mandatoryDecisionGroups":[{"groupName":"canary"}],"minSuccessTime":"5s","progressDeadline":"10m"}}}]}}}`
+
+func (a *addOns) canary(t *testing.T) {
+	kubectl(t, a.hub, "apply", "-f", text(t, "one.yaml", strings.ReplaceAll(loud, "LEVEL", "1")))
+	kubectl(t, a.hub, "patch", "clustermanagementaddon", helloworld, "--type=merge", "-p", rollOut)
+	a.loudness(t, "c1", "default", "1")
+	a.loudness(t, "c2", placedNamespace, "1")
+
+	kubectl(t, a.hub, "apply", "-f", text(t, "two.yaml", strings.ReplaceAll(loud, "LEVEL", "2")))
+	a.loudness(t, "c2", placedNamespace, "2")
+	require.NoError(t, a.speaks(t, "c1", "default", "1"), "it waits for the canary")
+	took := a.loudness(t, "c1", "default", "2")
+	t.Logf("measured: the other cluster followed the canary after %s", took)
+	require.NoError(t, a.speaks(t, "c2", placedNamespace, "2"))
+	const completed = `jsonpath={.status.conditions[?(@.type=="Progressing")].reason}`
+	for _, c := range a.managed {
+		eventually(t, func() error {
+			if reason := kubectl(t, a.hub, "-n", c.Name, "get", "managedclusteraddon", helloworld, "-o", completed); reason != "Completed" {
+				return fmt.Errorf("the rollout on %s is %s", c.Name, reason)
+			}
+			return nil
+		})
+	}
+}
+
+// loudness waits until the agent of a cluster runs at a level, and tells how long.
+func (a *addOns) loudness(t *testing.T, cluster, namespace, level string) (took string) {
+	t.Helper()
+	return eventually(t, func() error { return a.speaks(t, cluster, namespace, level) }).String()
+}
+
+// speaks tells how the agent's arguments differ from a level.
+func (a *addOns) speaks(t *testing.T, cluster, namespace, level string) error {
+	out, err := a.on(cluster).Kubectl(t.Context(), "-n", namespace, "get", helloworldAgent, "-o", "jsonpath={.spec.template.spec.containers[0].args}")
+	if err == nil && !strings.Contains(out, `"--verbosity=`+level+`"`) {
+		err = errors.New("its arguments are " + out)
+	}
+	return err
+}
+
+// narrow is a configuration for one cluster.
+const narrow = `apiVersion: addon.open-cluster-management.io/v1alpha1
+kind: AddOnDeploymentConfig
+metadata: {name: narrow, namespace: default}
+spec:
+  agentInstallNamespace: ""
+  resourceRequirements:
+  - containerID: deployments:helloworld-agent:agent
+    resources: {requests: {memory: 16Mi}, limits: {memory: 48Mi}}
+`
+
+func (a *addOns) configure(t *testing.T) {
+	a.ocm(t, "addon", "enable", helloworld, "-c", "c1", "--config", text(t, "narrow.yaml", narrow), "--context", "hub")
+	limit := func(c *nodes.Cluster, namespace string) string {
+		return kubectl(t, c, "-n", namespace, "get", helloworldAgent, "-o", "jsonpath={.spec.template.spec.containers[0].resources.limits.memory}")
+	}
+	eventually(t, func() error {
+		if got := limit(a.on("c1"), "default"); got != "48Mi" {
+			return fmt.Errorf("its limit is %s", got)
+		}
+		return nil
+	})
+	require.Equal(t, "64Mi", limit(a.on("c2"), placedNamespace), "for one cluster only")
+	kubectl(t, a.on("c1"), "-n", "default", "rollout", "status", helloworldAgent, "--timeout=180s")
+}
+
+func (a *addOns) rotate(t *testing.T) {
+	require.NoError(t, a.hub.SignFor(t.Context(), short))
+	c := a.on("c2")
+	lasting := a.credential(t, c)
+	kubectl(t, c, "-n", placedNamespace, "delete", "secret", helloworld+"-hub-kubeconfig")
+	first := a.credentialAfter(t, c, lasting)
+	agent := processes(t, c, "helloworld-addon")
+	require.Len(t, agent, 1)
+	second := a.credentialAfter(t, c, first)
+	a.credentialAfter(t, c, second)
+	a.greet(t, "c2", "renewed") // by a certificate that the first two could not stand in for
+	a.greeted(t, "c2", placedNamespace, "renewed")
+	require.Equal(t, agent[0].PID, processes(t, c, "helloworld-addon")[0].PID, "without a restart")
+	require.NotContains(t, kubectl(t, a.hub, "get", "csr", "-l", "open-cluster-management.io/addon-name="+helloworld, "--no-headers"), "Denied")
+	require.NoError(t, a.hub.SignFor(t.Context(), 0))
+}
+
+// credential is the certificate of the add-on's agent; empty without one.
+func (a *addOns) credential(t *testing.T, c *nodes.Cluster) string {
+	t.Helper()
+	out, err := c.Kubectl(t.Context(), "-n", placedNamespace, "get", "secret", helloworld+"-hub-kubeconfig", "-o", `jsonpath={.data.tls\.crt}`)
+	if err != nil {
+		return ""
+	}
+	return out
+}
+
+// credentialAfter waits for another one.
+func (a *addOns) credentialAfter(t *testing.T, c *nodes.Cluster, before string) string {
+	t.Helper()
+	var now string
+	took := eventually(t, func() error {
+		if now = a.credential(t, c); now == "" || now == before {
+			return errAbsent
+		}
+		return nil
+	})
+	t.Logf("measured: another certificate after %s, of a life of %s", took, short)
+	return now
+}
+
+func (a *addOns) disable(t *testing.T) {
+	c := a.on("c1")
+	a.ocm(t, "addon", "disable", helloworld, "-c", "c1", "--context", "hub", "--yes")
+	for _, gone := range []string{helloworldAgent, "configmap/greeting", "job/helloworld-cleanup", "lease/" + helloworld, "secret/" + helloworld + "-hub-kubeconfig"} {
+		eventually(t, func() error {
+			if out := kubectl(t, c, "-n", "default", "get", gone, "--ignore-not-found", "-o", "name"); out != "" {
+				return errors.New(out + " is there")
+			}
+			return nil
+		})
+	}
+	kubectl(t, a.hub, "-n", "c1", "get", "configmap", "greeting") // what it copied from is not its own
+	a.available(t, "c2")
+}
+
+func (a *addOns) clean(t *testing.T) {
+	a.make(t, "clean-example", "HUB_KUBECONFIG_CONTEXT=hub")
+	for _, c := range a.managed {
+		eventually(t, func() error { return same(a.before[c.Name], a.held(t, c)) })
+	}
+	require.Empty(t, kubectl(t, a.hub, "get", "managedclusteraddons,manifestworks", "-A", "-o", "name"))
+	require.Empty(t, kubectl(t, a.hub, "get", "roles,rolebindings", "-A", "-l", "open-cluster-management.io/addon-name="+helloworld, "-o", "name"))
+}
