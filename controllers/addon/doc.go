@@ -8,7 +8,8 @@
 //   - selection knows what each ClusterManagementAddOn asks for,
 //   - config is which configurations count on a cluster,
 //   - install makes and removes instances,
-//   - progress rolls configurations out and tells how far they are.
+//   - progress rolls configurations out and tells how far they are,
+//   - token keeps what the token driver needs.
 //
-// Registration and health of add-ons are elsewhere: in controllers/registration.
+// Other registration and health of add-ons are elsewhere: in controllers/registration.
 package addon

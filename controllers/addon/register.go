@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/progress"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/token"
 	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
@@ -26,5 +27,6 @@ func Register(m *hub.Manager, c Config) {
 	instances, addOns := instance.New(c.Client, install.Manager), selection.NewIndex(m)
 	m.AddTask(instances.Run)
 	install.Register(m, install.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns})
+	token.Register(m, token.Config{Client: c.Client, Clock: c.Clock, Instances: instances})
 	progress.Register(m, progress.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns})
 }

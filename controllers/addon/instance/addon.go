@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -30,8 +31,9 @@ type AddOn struct {
 	// Version is its resourceVersion, Generation that of its spec.
 	Version    string
 	Generation int64
-	// Deleting tells that it is on its way out.
-	Deleting bool
+	// Deleting tells that it is on its way out, Token that its agent is to have a
+	// token of a ServiceAccount.
+	Deleting, Token bool
 	// Annotations are those with the prefix that is copied from clusters.
 	Annotations map[string]string
 	// Given are the keys of annotations that the owner of the index has applied.
@@ -65,7 +67,7 @@ func (x *Index) keep(u *unstructured.Unstructured) (AddOn, bool) {
 	w := x.words
 	a := AddOn{
 		Cluster: w.of(m.Namespace), Name: w.of(m.Name), UID: m.UID, Version: m.ResourceVersion, Generation: m.Generation,
-		Deleting: m.DeletionTimestamp != nil, Given: given(m.ManagedFields, x.manager),
+		Deleting: m.DeletionTimestamp != nil, Token: registration.HasToken(m), Given: given(m.ManagedFields, x.manager),
 	}
 	for key, value := range m.Annotations {
 		if Synced(key) {

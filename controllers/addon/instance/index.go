@@ -23,6 +23,8 @@ type Index struct {
 	addons  *watch.Collection[AddOn]
 	works   *watch.Collection[Work]
 	changed []func(name string)
+	// instances are told of instances alone.
+	instances []func(reconcile.Key)
 
 	mu sync.Mutex
 	// clusters are those of each add-on, owners the add-on of each work, worksOf the
@@ -54,6 +56,10 @@ func New(client dynamic.Interface, manager string) *Index {
 // the function must not block.
 func (x *Index) OnChange(f func(name string)) { x.changed = append(x.changed, f) }
 
+// OnInstance registers a function that is called with the key of each instance that
+// came, changed or went. It must be called before Run and the function must not block.
+func (x *Index) OnInstance(f func(reconcile.Key)) { x.instances = append(x.instances, f) }
+
 func (x *Index) tell(name string) {
 	for _, f := range x.changed {
 		f(name)
@@ -66,6 +72,9 @@ func (x *Index) addonChanged(key reconcile.Key) {
 	put(x.clusters, key.Name, key.Namespace, there)
 	x.mu.Unlock()
 	x.tell(key.Name)
+	for _, f := range x.instances {
+		f(key)
+	}
 }
 
 func (x *Index) workChanged(work reconcile.Key) {
@@ -113,6 +122,9 @@ func (x *Index) Run(ctx context.Context) error {
 	return nil
 }
 
+// WaitInstances waits until all instances are known, whatever their works are.
+func (x *Index) WaitInstances(ctx context.Context) error { return x.addons.WaitSynced(ctx) }
+
 // WaitSynced waits until all that exists is known.
 func (x *Index) WaitSynced(ctx context.Context) error {
 	if err := x.addons.WaitSynced(ctx); err != nil {
@@ -138,6 +150,9 @@ func (x *Index) Of(name string) []AddOn {
 	slices.SortFunc(out, func(a, b AddOn) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return out
 }
+
+// Get returns an instance; false when there is none.
+func (x *Index) Get(key reconcile.Key) (AddOn, bool) { return x.addons.Get(key) }
 
 // Works returns the works of an instance, in no order.
 func (x *Index) Works(of reconcile.Key) []Work {

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// Name is the loop's id.
+const Name = "addon.token"
+
+const workers = 2
+
+// Config of the loop.
+type Config struct {
+	// Client writes, and reads accounts, roles and bindings.
+	Client dynamic.Interface
+	// Clock tells the time of conditions.
+	Clock clock.PassiveClock
+	// Instances is the index of the add-on loops.
+	Instances *instance.Index
+}
+
+// Controller is the loop. Its keys are those of ManagedClusterAddOns.
+type Controller struct {
+	reader    client.Reader
+	clock     clock.PassiveClock
+	exec      *reconcile.Executor
+	instances *instance.Index
+	accounts  *parts[corev1.ServiceAccount]
+	roles     *parts[rbacv1.Role]
+	bindings  *parts[rbacv1.RoleBinding]
+}
+
+// Register adds the loop to m.
+func Register(m *hub.Manager, c Config) {
+	queue, using := reconcile.NewQueue(Name), newUsers()
+	controller := &Controller{
+		reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances,
+		accounts: newParts(c.Client, corev1.SchemeGroupVersion.WithResource("serviceaccounts"), registration.ReadTokenAccount, queue.Add),
+		roles:    newParts(c.Client, rbacv1.SchemeGroupVersion.WithResource("roles"), registration.ReadTokenRole, queue.Add),
+		bindings: newParts(c.Client, rbacv1.SchemeGroupVersion.WithResource("rolebindings"), registration.ReadTokenBinding, queue.Add),
+	}
+	m.AddTask(controller.accounts.Run)
+	m.AddTask(controller.roles.Run)
+	m.AddTask(controller.bindings.Run)
+	c.Instances.OnInstance(func(key reconcile.Key) {
+		a, there := c.Instances.Get(key)
+		using.note(key, there && a.Token)
+		queue.Add(key)
+	})
+	hub.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
+		if accepted(old) == accepted(current) {
+			return
+		}
+		for _, key := range using.of(cmp.Or(current, old).Name) {
+			queue.Add(key)
+		}
+	})
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+}
+
+func accepted(mc *clusterv1.ManagedCluster) bool { return mc != nil && mc.Spec.HubAcceptsClient }
+
+// Reconcile brings what one add-on needs on one cluster to where it belongs.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	for _, wait := range []func(context.Context) error{c.instances.WaitInstances, c.accounts.WaitSynced, c.roles.WaitSynced, c.bindings.WaitSynced} {
+		if err := wait(ctx); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	a, there := c.instances.Get(key)
+	before := object(key, a)
+	return reconcile.Run(ctx, c.exec, before, func(ctx context.Context, o *addonv1alpha1.ManagedClusterAddOn) (registration.TokenState, error) {
+		return c.gather(ctx, o, there)
+	}, registration.DecideToken)
+}
+
+// object is what the index holds of an instance, as far as the decision asks.
+func object(key reconcile.Key, a instance.AddOn) *addonv1alpha1.ManagedClusterAddOn {
+	out := &addonv1alpha1.ManagedClusterAddOn{
+		TypeMeta:   metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: a.UID, ResourceVersion: a.Version, Generation: a.Generation},
+	}
+	out.Status.Conditions = a.Conditions
+	if a.Deleting {
+		out.DeletionTimestamp = &metav1.Time{}
+	}
+	if a.Token {
+		out.Status.KubeClientDriver = addonv1alpha1.DriverTypeToken
+		out.Status.Registrations = []addonv1alpha1.RegistrationConfig{{SignerName: addonv1alpha1.KubeAPIServerSigner}}
+	}
+	return out
+}
+
+// gather reads from the caches; only before an object is made it looks whether one
+// without the mark has the name.
+func (c *Controller) gather(ctx context.Context, o *addonv1alpha1.ManagedClusterAddOn, there bool) (registration.TokenState, error) {
+	account, role := registration.TokenNames(o.Name)
+	s := registration.TokenState{
+		Account: c.accounts.known(o.Namespace, account), Role: c.roles.known(o.Namespace, role), Binding: c.bindings.known(o.Namespace, role), Now: c.clock.Now(),
+	}
+	if !there {
+		return s, nil
+	}
+	s.AddOn = o
+	if !registration.HasToken(o) {
+		return s, nil
+	}
+	mc := &clusterv1.ManagedCluster{}
+	switch err := c.reader.Get(ctx, client.ObjectKey{Name: o.Namespace}, mc); {
+	case err == nil:
+		s.Cluster = mc
+	case !apierrors.IsNotFound(err):
+		return s, fmt.Errorf("reading managedcluster %s: %w", o.Namespace, err)
+	}
+	if !accepted(s.Cluster) || o.DeletionTimestamp != nil {
+		return s, nil
+	}
+	var err error
+	if s.Account == nil {
+		if s.Account, err = c.accounts.live(ctx, o.Namespace, account); err != nil {
+			return s, err
+		}
+	}
+	if s.Role == nil {
+		if s.Role, err = c.roles.live(ctx, o.Namespace, role); err != nil {
+			return s, err
+		}
+	}
+	if s.Binding == nil {
+		s.Binding, err = c.bindings.live(ctx, o.Namespace, role)
+	}
+	return s, err
+}

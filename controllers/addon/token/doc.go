@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package token keeps what the token driver of add-ons needs in the namespace of a
+// cluster: for each ManagedClusterAddOn that uses it one ServiceAccount, and a Role
+// and RoleBinding by which the agent of that very cluster may ask for the tokens of
+// that very account. It asks for no token itself.
+//
+// It owns these three objects, by their names and the mark of the driver, and the
+// condition TokenInfrastructureReady. The decision is registration.DecideToken.
+//
+// Contract: addon.md 6.5. Done otherwise than there:
+//   - an account of the name that somebody else made is not handed out: it may do more
+//     than the add-on shall. The condition says so;
+//   - a cluster that is not accepted, or no longer, has none of it: with the account
+//     end the tokens that were given, which are good for a year otherwise;
+//   - an instance that is made anew does not inherit the account of the one before.
+package token

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// parts are the objects of one kind that carry the mark of the token driver.
+type parts[T any] struct {
+	*watch.Collection[registration.TokenPart]
+	client   dynamic.Interface
+	resource schema.GroupVersionResource
+	read     func(*T) (registration.TokenPart, bool)
+}
+
+// newParts makes an empty collection. changed is told of the instance whose object
+// came, changed or went.
+func newParts[T any](client dynamic.Interface, resource schema.GroupVersionResource, read func(*T) (registration.TokenPart, bool), changed func(reconcile.Key)) *parts[T] {
+	p := &parts[T]{client: client, resource: resource, read: read}
+	p.Collection = watch.New(watch.Options[registration.TokenPart]{
+		Client: client, Resource: resource, LabelSelector: addonv1alpha1.LabelTokenInfrastructure + "=true",
+		Keep: func(u *unstructured.Unstructured) (registration.TokenPart, bool) {
+			o, err := typed.FromUnstructured[T](u)
+			if err != nil {
+				return registration.TokenPart{}, false
+			}
+			return read(o)
+		},
+	})
+	p.OnChange(func(key reconcile.Key) {
+		if addOn, ok := registration.TokenAddOn(resource, key.Name); ok {
+			changed(reconcile.Key{Namespace: key.Namespace, Name: addOn})
+		}
+	})
+	return p
+}
+
+// known returns the object of a name, as far as it carries the mark; nil for none.
+func (p *parts[T]) known(namespace, name string) *registration.TokenPart {
+	if part, ok := p.Get(reconcile.Key{Namespace: namespace, Name: name}); ok {
+		return &part
+	}
+	return nil
+}
+
+// live reads the object of a name, whoever made it; nil for none.
+func (p *parts[T]) live(ctx context.Context, namespace, name string) (*registration.TokenPart, error) {
+	o, err := typed.Get[T](ctx, p.client, p.resource, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	part, ok := p.read(o)
+	if !ok {
+		return nil, nil
+	}
+	return &part, nil
+}
+
+// users are the instances that use the token driver, by cluster. Its methods are safe
+// for concurrent use.
+type users struct {
+	mu sync.Mutex
+	by map[string]map[string]bool
+}
+
+func newUsers() *users { return &users{by: map[string]map[string]bool{}} }
+
+func (u *users) note(key reconcile.Key, uses bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case uses && u.by[key.Namespace] == nil:
+		u.by[key.Namespace] = map[string]bool{key.Name: true}
+	case uses:
+		u.by[key.Namespace][key.Name] = true
+	default:
+		delete(u.by[key.Namespace], key.Name)
+		if len(u.by[key.Namespace]) == 0 {
+			delete(u.by, key.Namespace)
+		}
+	}
+}
+
+func (u *users) of(cluster string) []reconcile.Key {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var out []reconcile.Key
+	for name := range u.by[cluster] {
+		out = append(out, reconcile.Key{Namespace: cluster, Name: name})
+	}
+	return out
+}

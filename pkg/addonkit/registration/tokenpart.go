@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// TokenPart is what a decision needs of an account, role or binding of the token
+// driver. There is one of each for each add-on of each cluster, so that little is kept.
+type TokenPart struct {
+	// Resource is its kind; Namespace, Name, UID and Version say which object it is.
+	Resource        schema.GroupVersionResource
+	Namespace, Name string
+	UID             types.UID
+	Version         string
+	// AddOn is the add-on that has it by its name.
+	AddOn string
+	// Owner is the UID of the instance that owns it; empty for none.
+	Owner types.UID
+	// Marked tells that it carries the mark of the token driver.
+	Marked bool
+	// Right tells that it says what it shall.
+	Right bool
+}
+
+// TokenAddOn is the add-on that an account, role or binding is of by its name; false
+// if it is of none.
+func TokenAddOn(resource schema.GroupVersionResource, name string) (string, bool) {
+	suffix := tokenRoleSuffix
+	if resource == accountsResource {
+		suffix = addonv1alpha1.ServiceAccountSuffix
+	}
+	addOn, ok := strings.CutSuffix(name, suffix)
+	return addOn, ok && addOn != ""
+}
+
+// ReadTokenAccount reads an account; false is one that is of no add-on by its name.
+func ReadTokenAccount(o *corev1.ServiceAccount) (TokenPart, bool) {
+	p, ok := part(o, accountsResource)
+	p.Right = ok && marks(o.Labels, tokenLabels(p.AddOn))
+	return p, ok
+}
+
+// ReadTokenRole reads a role; see ReadTokenAccount.
+func ReadTokenRole(o *rbacv1.Role) (TokenPart, bool) {
+	p, ok := part(o, rolesResource)
+	p.Right = ok && reflect.DeepEqual(o.Rules, tokenRules(p.AddOn))
+	return p, ok
+}
+
+// ReadTokenBinding reads a binding; see ReadTokenAccount.
+func ReadTokenBinding(o *rbacv1.RoleBinding) (TokenPart, bool) {
+	p, ok := part(o, bindingsResource)
+	p.Right = ok && o.RoleRef == tokenRole(p.AddOn) && sameSubjects(o.Subjects, tokenSubjects(o.Namespace))
+	return p, ok
+}
+
+func part(o metav1.Object, resource schema.GroupVersionResource) (TokenPart, bool) {
+	addOn, ok := TokenAddOn(resource, o.GetName())
+	p := TokenPart{
+		Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Version: o.GetResourceVersion(),
+		AddOn: addOn, Marked: o.GetLabels()[addonv1alpha1.LabelTokenInfrastructure] == "true",
+	}
+	for _, owner := range o.GetOwnerReferences() {
+		if owner.Kind == "ManagedClusterAddOn" && owner.Name == addOn {
+			p.Owner = owner.UID
+		}
+	}
+	return p, ok
+}
+
+func (p *TokenPart) target() reconcile.Target {
+	return reconcile.Target{Resource: p.Resource, Namespace: p.Namespace, Name: p.Name, UID: p.UID, Version: p.Version}
+}
+
+// marks tells whether labels hold those that are wanted.
+func marks(have, want map[string]string) bool {
+	for key, value := range want {
+		if have[key] != value {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// drive says as the agent of a cluster by which driver it registers an add-on.
+func (a *agent) drive(t *testing.T, cluster, addOn, driver string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"status":{"kubeClientDriver":%q,"registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","subject":{"user":"u"}}]}}`, driver)
+	settled(t, func() error {
+		_, err := a.dyn.Resource(addons).Namespace(cluster).Patch(t.Context(), addOn, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+		return err
+	})
+}
+
+// infrastructure is what the hub says of the token driver of an add-on; nil for
+// nothing.
+func (s *scene) infrastructure(t *testing.T, cluster, addOn string) *metav1.Condition {
+	t.Helper()
+	a, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), s.dyn, addons, cluster, addOn)
+	require.NoError(t, err)
+	return apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady)
+}
+
+// awaitAccount waits until the hub says that the account of an add-on is there, and
+// returns it. One of the UID before does not count.
+func (s *scene) awaitAccount(t *testing.T, cluster, addOn string, before types.UID) types.UID {
+	t.Helper()
+	var last *metav1.Condition
+	var uid types.UID
+	soon(t, func() bool {
+		account, err := s.kube.CoreV1().ServiceAccounts(cluster).Get(t.Context(), addOn+"-agent", metav1.GetOptions{})
+		if err != nil || account.UID == before {
+			return false
+		}
+		last, uid = s.infrastructure(t, cluster, addOn), account.UID
+		return last != nil && last.Status == metav1.ConditionTrue && last.Message == fmt.Sprintf("ServiceAccount %s/%s-agent (UID: %s) is ready", cluster, addOn, uid)
+	}, "add-on %s of %s has no account: %+v", addOn, cluster, &last)
+	return uid
+}
+
+// token asks for a token of an account as somebody.
+func token(t *testing.T, kube kubernetes.Interface, namespace, account string) (string, error) {
+	t.Helper()
+	answer, err := kube.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	return answer.Status.Token, nil
+}
+
+// awaitToken asks until the rights of the one who asks count.
+func awaitToken(t *testing.T, kube kubernetes.Interface, namespace, account string) (text string) {
+	t.Helper()
+	settled(t, func() (err error) {
+		text, err = token(t, kube, namespace, account)
+		return err
+	})
+	return text
+}
+
+// bearer is a client with a token.
+func (s *scene) bearer(t *testing.T, text string) kubernetes.Interface {
+	t.Helper()
+	config := rest.AnonymousClientConfig(s.Config)
+	config.BearerToken = text
+	_, kube := clients(t, config)
+	return kube
+}
+
+// whoIs is the user of a client; empty for one that is not let in.
+func whoIs(t *testing.T, kube kubernetes.Interface) string {
+	t.Helper()
+	answer, err := kube.AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if apierrors.IsUnauthorized(err) {
+		return ""
+	}
+	require.NoError(t, err)
+	return answer.Status.UserInfo.Username
+}
+
+// bare waits until nothing of the token driver is left of an add-on.
+func (s *scene) bare(t *testing.T, cluster, addOn string) {
+	t.Helper()
+	soon(t, func() bool {
+		_, account := s.kube.CoreV1().ServiceAccounts(cluster).Get(t.Context(), addOn+"-agent", metav1.GetOptions{})
+		_, role := s.kube.RbacV1().Roles(cluster).Get(t.Context(), addOn+"-token-role", metav1.GetOptions{})
+		_, binding := s.kube.RbacV1().RoleBindings(cluster).Get(t.Context(), addOn+"-token-role", metav1.GetOptions{})
+		return apierrors.IsNotFound(account) && apierrors.IsNotFound(role) && apierrors.IsNotFound(binding)
+	}, "of %s on %s something is left", addOn, cluster)
+}
+
+// TestAnAgentGetsTokensOfItsOwnAddOnsOnly: the rights are those of real agents with
+// their certificates, and the name of one cluster begins like that of the other.
+func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
+	s := sharedHub(t)
+	one, ten := s.register(t, "token1", "a"), s.register(t, "token10", "a")
+	for cluster, a := range map[string]*agent{"token1": one, "token10": ten} {
+		for addOn, driver := range map[string]string{"web": "token", "db": "csr"} {
+			s.addon(t, cluster, addOn)
+			a.drive(t, cluster, addOn, driver)
+		}
+	}
+	first := s.awaitAccount(t, "token1", "web", "")
+	other := s.awaitAccount(t, "token10", "web", "")
+	require.Nil(t, s.infrastructure(t, "token1", "db"))
+	s.bare(t, "token1", "db")
+	mine := s.bearer(t, awaitToken(t, one.kube, "token1", "web-agent"))
+	theirs := s.bearer(t, awaitToken(t, ten.kube, "token10", "web-agent"))
+	require.Equal(t, "system:serviceaccount:token1:web-agent", whoIs(t, mine))
+	require.Equal(t, "system:serviceaccount:token10:web-agent", whoIs(t, theirs))
+
+	for who, kube := range map[string]kubernetes.Interface{
+		"the agent of token1": one.kube, "the agent of token10": ten.kube, "the add-on web of token1": mine, "the add-on web of token10": theirs,
+		"an agent that came in by an EKS access entry": s.as(t, "e", "open-cluster-management:token1"), "all agents": s.as(t, "e", "system:open-cluster-management:managed-clusters"),
+	} {
+		for _, account := range [][2]string{
+			{"token1", "web-agent"}, {"token10", "web-agent"}, {"token1", "db-agent"}, {"token10", "db-agent"}, {"token1", "default"}, {"token10", "default"},
+			{"token1", "web"}, {"open-cluster-management", "cluster-manager"}, {"kube-system", "default"},
+		} {
+			own := account == [2]string{"token1", "web-agent"} && (who == "the agent of token1" || who == "an agent that came in by an EKS access entry") ||
+				account == [2]string{"token10", "web-agent"} && who == "the agent of token10"
+			if _, err := token(t, kube, account[0], account[1]); own {
+				require.NoError(t, err, "%s asks for %v", who, account)
+			} else {
+				require.True(t, apierrors.IsForbidden(err), "%s asks for %v: %v", who, account, err)
+			}
+		}
+	}
+	// At rest nothing is written.
+	rests(t, func() string {
+		a, err := s.dyn.Resource(addons).Namespace("token1").Get(t.Context(), "web", metav1.GetOptions{})
+		require.NoError(t, err)
+		return a.GetResourceVersion()
+	}, 2*time.Second)
+
+	// Somebody deletes the account: there is another one, and the token of the first
+	// is good for nothing.
+	require.NoError(t, s.kube.CoreV1().ServiceAccounts("token1").Delete(t.Context(), "web-agent", metav1.DeleteOptions{}))
+	second := s.awaitAccount(t, "token1", "web", first)
+	soon(t, func() bool { return whoIs(t, mine) == "" }, "the old token is still good")
+	require.NoError(t, s.kube.RbacV1().Roles("token1").Delete(t.Context(), "web-token-role", metav1.DeleteOptions{}))
+	mine = s.bearer(t, awaitToken(t, one.kube, "token1", "web-agent"))
+
+	// The driver changes, and changes back.
+	one.drive(t, "token1", "web", "csr")
+	s.bare(t, "token1", "web")
+	soon(t, func() bool { return s.infrastructure(t, "token1", "web") == nil && whoIs(t, mine) == "" })
+	one.drive(t, "token1", "web", "token")
+	third := s.awaitAccount(t, "token1", "web", second)
+	mine = s.bearer(t, awaitToken(t, one.kube, "token1", "web-agent"))
+
+	// With the acceptance of the cluster ends what it was given.
+	s.accept(t, "token1", false)
+	s.bare(t, "token1", "web")
+	soon(t, func() bool {
+		c := s.infrastructure(t, "token1", "web")
+		return c.Status == metav1.ConditionFalse && c.Reason == "TokenInfrastructureApplyFailed" && whoIs(t, mine) == ""
+	})
+	require.Contains(t, s.infrastructure(t, "token1", "web").Message, "cluster token1 is not accepted")
+	s.accept(t, "token1", true)
+	s.awaitAccount(t, "token1", "web", third)
+
+	// The add-on goes.
+	require.NoError(t, s.dyn.Resource(addons).Namespace("token1").Delete(t.Context(), "web", metav1.DeleteOptions{}))
+	s.bare(t, "token1", "web")
+	require.Equal(t, other, s.awaitAccount(t, "token10", "web", ""), "the other cluster was not concerned")
+	require.Equal(t, "system:serviceaccount:token10:web-agent", whoIs(t, theirs))
+}
+
+// TestAnAccountOfSomebodyElseIsNotHandedOut: it may do more than the add-on shall.
+func TestAnAccountOfSomebodyElseIsNotHandedOut(t *testing.T) {
+	s := sharedHub(t)
+	a := s.register(t, "token-foreign", "a")
+	_, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web-agent"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.addon(t, "token-foreign", "web")
+	a.drive(t, "token-foreign", "web", "token")
+	soon(t, func() bool {
+		c := s.infrastructure(t, "token-foreign", "web")
+		return c != nil && c.Status == metav1.ConditionFalse
+	})
+	require.Contains(t, s.infrastructure(t, "token-foreign", "web").Message, "serviceaccounts token-foreign/web-agent is there and was made by somebody else")
+	_, err = token(t, a.kube, "token-foreign", "web-agent")
+	require.True(t, apierrors.IsForbidden(err), err)
+	account, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Get(t.Context(), "web-agent", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Empty(t, account.Labels)
+}
