@@ -77,13 +77,14 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 	if err := e.patch(ctx, patch, patch.status(), "status"); err != nil {
 		return e.outcome(result, errors.Join(failure, err))
 	}
+	e.send(ctx, before, p.Events, true)
 	if failure != nil {
 		return e.outcome(result, failure)
 	}
 	if err := e.patch(ctx, patch, patch.release(), ""); err != nil {
 		return e.outcome(result, err)
 	}
-	e.send(ctx, before, p.Events)
+	e.send(ctx, before, p.Events, false)
 	return result, nil
 }
 
@@ -241,10 +242,13 @@ func (e *Executor) patch(ctx context.Context, p *objectPatch, body map[string]an
 	return nil
 }
 
-// send writes the events of a plan; what fails is logged, because an event is
-// never worth repeating the work.
-func (e *Executor) send(ctx context.Context, regarding Object, events []Event) {
+// send writes the events of a plan that go with the status, or the others; what
+// fails is logged, because an event is never worth repeating the work.
+func (e *Executor) send(ctx context.Context, regarding Object, events []Event, withStatus bool) {
 	for _, ev := range events {
+		if ev.WithStatus != withStatus {
+			continue
+		}
 		if err := e.sendOne(ctx, regarding, ev); err != nil {
 			logr.FromContextOrDiscard(ctx).V(1).Info("Event was not recorded", "reason", ev.Reason, "error", err.Error())
 		}

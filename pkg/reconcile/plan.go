@@ -98,6 +98,10 @@ type Event struct {
 	Once bool
 	// Of tells several of a reason apart that are told once each.
 	Of string
+	// WithStatus sends it as soon as the status of the object is written, whatever
+	// became of other writes. It is for what tells of a change of the status: the next
+	// pass does not see that change.
+	WithStatus bool
 }
 
 // Plan is what a decision wants done.
@@ -120,7 +124,8 @@ type Plan struct {
 	Unordered bool
 	// Delete lists objects that must not exist. It is carried out after Apply.
 	Delete []Target
-	// Events are sent last; a failure to send one is not an error.
+	// Events are sent last, but for those with the status; a failure to send one is
+	// not an error.
 	Events []Event
 	// RequeueAfter brings the object back; zero waits for the next event.
 	RequeueAfter time.Duration

@@ -76,6 +76,7 @@ func Decide(s State) reconcile.Plan {
 			plan.Patches = append(plan.Patches, step)
 		}
 	}
+	plan.Events = d.events
 	plan.RequeueAfter = min(d.recheck, maxRecheck)
 	return plan
 }
@@ -96,6 +97,7 @@ type delivery struct {
 	// taking are the clusters of each placement that take part in its rollout.
 	taking  []int
 	recheck time.Duration
+	events  []reconcile.Event
 }
 
 func newDelivery(s State, defaults []addonv1alpha1.DefaultConfigReference) *delivery {

@@ -30,6 +30,8 @@ type fleet struct {
 	state State
 	// at is the content of every configuration by name.
 	content map[string]string
+	// sent are the Events of all passes.
+	sent []string
 }
 
 var (
@@ -116,6 +118,9 @@ func (f *fleet) pass() time.Duration {
 		require.True(f.t, ok)
 		same := len(plan.Patches) == 0 && string(marshal(f.t, after.Status)) == string(marshal(f.t, f.state.AddOn.Status))
 		f.state.AddOn = after
+		for _, e := range plan.Events {
+			f.sent = append(f.sent, e.Type+" "+e.Reason+": "+e.Message)
+		}
 		for _, step := range plan.Patches {
 			f.patch(step.Target.Namespace, step.Patch)
 		}

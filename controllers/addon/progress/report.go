@@ -21,43 +21,46 @@ func (d *delivery) report(i int) {
 	for _, c := range p.Clusters {
 		selected[c] = true
 	}
-	done, under, late := len(plan.Done), 0, 0
+	n := counts{done: len(plan.Done), total: d.taking[i]}
 	for _, c := range plan.Start {
 		if d.members[c] != nil {
-			under++
+			n.under++
 		}
 	}
 	// What only the cluster's own choice holds up is done for the add-on.
 	own := func(c string) bool { return len(d.members[c].Configs) > 0 && d.members[c].done() }
 	for _, c := range plan.InFlight {
 		if own(c) {
-			done++
+			n.done++
 		} else {
-			under++
+			n.under++
 		}
 	}
 	for _, c := range plan.TimedOut {
 		if own(c) {
-			done++
+			n.done++
 		} else {
-			late++
+			n.late = append(n.late, c)
 		}
 	}
-	total := d.taking[i]
 	c := metav1.Condition{
 		Type: addonv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ReasonProgressing,
-		Message: fmt.Sprintf("selected clusters %d. configured addons %d/%d progressing..., 0 failed %d timeout.", len(selected), under+done, total, late) + d.trouble(i),
+		Message: fmt.Sprintf("selected clusters %d. configured addons %d/%d progressing..., 0 failed %d timeout.", len(selected), n.under+n.done, n.total, len(n.late)) + d.trouble(i),
 	}
-	if p.Usable() && total > 0 && done == total {
+	if p.Usable() && n.total > 0 && n.done == n.total {
 		c.Status, c.Reason = metav1.ConditionFalse, addonv1alpha1.ReasonCompleted
-		c.Message = fmt.Sprintf("selected clusters %d. configured addons %d/%d completed with no errors, 0 failed %d timeout.", len(selected), done, total, late)
+		c.Message = fmt.Sprintf("selected clusters %d. configured addons %d/%d completed with no errors, 0 failed %d timeout.", len(selected), n.done, n.total, len(n.late))
 		config.Complete(&d.progressions[i])
 	}
 	c.ObservedGeneration = d.AddOn.Generation
 	conditions := slices.Clone(d.progressions[i].Conditions)
 	reconcile.SetCondition(&conditions, c, d.Now)
 	d.progressions[i].Conditions = conditions
+	d.tell(i, n, c)
 }
+
+// breached ends the message while too many clusters are out of time.
+const breached = " More are out of time than maxFailures allows, no further one is started."
 
 // trouble says what keeps a placement from going on.
 func (d *delivery) trouble(i int) string {
@@ -70,7 +73,7 @@ func (d *delivery) trouble(i int) string {
 	case !p.Decided:
 		return fmt.Sprintf(" Placement %s/%s has no decision yet.", p.Namespace, p.Name)
 	case d.plans[i].Breach:
-		return " More are out of time than maxFailures allows, no further one is started."
+		return breached
 	}
 	return ""
 }

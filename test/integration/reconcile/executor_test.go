@@ -156,6 +156,26 @@ func TestAnEventThatIsToldOnceIsThereOnce(t *testing.T) {
 	require.Equal(t, map[any]int{"Gone": 1, "Other": 1, "Again": 2}, told)
 }
 
+func TestAnEventOfTheStatusIsSentThoughAnotherWriteFails(t *testing.T) {
+	s := newScene(t)
+	want := s.service.DeepCopy()
+	reconcile.SetCondition(&want.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Fine"}, time.Now())
+	elsewhere := s.configMap("a", "1")
+	elsewhere.Namespace = "not-there"
+	plan := reconcile.Plan{Object: want, Apply: []reconcile.Apply{{Object: elsewhere}}, Events: []reconcile.Event{
+		{Type: corev1.EventTypeNormal, Reason: "Changed", Message: "m", WithStatus: true}, {Type: corev1.EventTypeNormal, Reason: "Done", Message: "m"},
+	}}
+	_, err := s.executor.Execute(t.Context(), s.service, plan)
+	require.ErrorContains(t, err, "not-there")
+	require.Len(t, s.told(t), 1)
+	require.Equal(t, "Changed", s.told(t)[0]["reason"])
+
+	// A status that somebody else wrote first is not told of.
+	_, err = s.executor.Execute(t.Context(), s.service, plan)
+	require.Error(t, err)
+	require.Len(t, s.told(t), 1)
+}
+
 func TestAPassThatChangesNothingSendsNothing(t *testing.T) {
 	s := newScene(t)
 	plan := func(version string) reconcile.Plan {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// Reasons of Events on a ClusterManagementAddOn.
+const (
+	eventStarted   = "RolloutStarted"
+	eventStuck     = "RolloutStuck"
+	eventRolledOut = "RolledOut"
+)
+
+const (
+	// maxEvents bounds the Events of a pass: an add-on may have many placements.
+	maxEvents = 10
+	// maxNames bounds the clusters and configurations that an Event names.
+	maxNames = 5
+	// shortHash is how much of a hash tells two contents apart for a person.
+	shortHash = 8
+)
+
+// Parts of the condition's message: what is not said of clusters by a number.
+const (
+	nobody  = "configured addons 0/0 "
+	allGood = ", 0 failed 0 timeout."
+)
+
+// counts are the clusters of one placement.
+type counts struct {
+	done, under, total int
+	late               []string
+}
+
+// tell makes Events of what changed between two reports on a placement: that other
+// configurations are rolled out, that it is stuck, and its end. They are of what the
+// status said before, so that each change is told once, also by a process that has
+// just started; that single clusters come and go is none.
+func (d *delivery) tell(i int, n counts, is metav1.Condition) {
+	var before addonv1alpha1.InstallProgression
+	p, after := d.Placements[i], d.progressions[i]
+	if at := slices.IndexFunc(d.AddOn.Status.InstallProgressions, func(b addonv1alpha1.InstallProgression) bool {
+		return b.PlacementRef == after.PlacementRef
+	}); at >= 0 {
+		before = d.AddOn.Status.InstallProgressions[at]
+	}
+	was := metav1.Condition{Message: nobody + allGood}
+	if c := apimeta.FindStatusCondition(before.Conditions, addonv1alpha1.ConditionProgressing); c != nil {
+		was = *c
+	}
+	where, configs := fmt.Sprintf("placement %s/%s", p.Namespace, p.Name), after.ConfigReferences
+	add := func(kind, reason, message string) {
+		if len(d.events) < maxEvents {
+			d.events = append(d.events, reconcile.Event{Type: kind, Reason: reason, Message: message, WithStatus: true})
+		}
+	}
+	if text := d.trouble(i); (!p.Found || p.Invalid != nil) && !strings.HasSuffix(was.Message, text) {
+		add(corev1.EventTypeWarning, eventStuck, strings.TrimSpace(text))
+	}
+	if n.total > 0 && len(configs) > 0 && (strings.Contains(was.Message, nobody) || !sameDesired(before.ConfigReferences, configs)) {
+		add(corev1.EventTypeNormal, eventStarted, fmt.Sprintf("Rolling out %s to %s of %s", described(configs), clusters(n.total), where))
+	}
+	breach := d.plans[i].Breach && !strings.HasSuffix(was.Message, breached)
+	if len(n.late) > 0 && (breach || strings.Contains(was.Message, allGood)) {
+		first := apimeta.FindStatusCondition(d.members[n.late[0]].conditions, addonv1alpha1.ConditionProgressing)
+		text := fmt.Sprintf("%d of %s of %s ran out of time: %s", len(n.late), clusters(n.total), where, listed(n.late))
+		if first != nil {
+			text += fmt.Sprintf("; %s: %s", n.late[0], first.Message)
+		}
+		if d.plans[i].Breach {
+			text += "; these are more than maxFailures allows, so that no further one is started"
+		}
+		add(corev1.EventTypeWarning, eventStuck, text)
+	}
+	if is.Reason == addonv1alpha1.ReasonCompleted && len(configs) > 0 && !knownGood(before.ConfigReferences, configs) {
+		add(corev1.EventTypeNormal, eventRolledOut, fmt.Sprintf("%s of %s have %s", clusters(n.total), where, described(configs)))
+	}
+}
+
+func clusters(n int) string {
+	if n == 1 {
+		return "1 cluster"
+	}
+	return fmt.Sprintf("%d clusters", n)
+}
+
+// listed names the first of many.
+func listed(names []string) string {
+	if len(names) > maxNames {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
+	}
+	return strings.Join(names, ", ")
+}
+
+// described names configurations with what tells their contents apart.
+func described(refs []addonv1alpha1.InstallConfigReference) string {
+	var out []string
+	for _, r := range refs {
+		hash := "not found"
+		if r.DesiredConfig == nil {
+			continue
+		}
+		if r.DesiredConfig.SpecHash != "" {
+			hash = r.DesiredConfig.SpecHash[:min(shortHash, len(r.DesiredConfig.SpecHash))]
+		}
+		out = append(out, fmt.Sprintf("%s %s (%s)", r.Resource, strings.TrimPrefix(r.DesiredConfig.Namespace+"/"+r.DesiredConfig.Name, "/"), hash))
+	}
+	return listed(out)
+}
+
+func sameDesired(before, after []addonv1alpha1.InstallConfigReference) bool {
+	return slices.EqualFunc(before, after, func(b, a addonv1alpha1.InstallConfigReference) bool {
+		return b.ConfigGroupResource == a.ConfigGroupResource && same(b.DesiredConfig, a.DesiredConfig)
+	})
+}
+
+// knownGood tells whether what is desired was on all clusters before.
+func knownGood(before, after []addonv1alpha1.InstallConfigReference) bool {
+	return slices.EqualFunc(before, after, func(b, a addonv1alpha1.InstallConfigReference) bool {
+		return b.ConfigGroupResource == a.ConfigGroupResource && same(b.LastKnownGoodConfig, a.DesiredConfig)
+	})
+}
+
+func same(a, b *addonv1alpha1.ConfigSpecHash) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
