@@ -36,6 +36,7 @@ type Executor struct {
 	clock   clock.PassiveClock
 	applied appliedCache
 	told    func(Target, *unstructured.Unstructured)
+	wrote   func(Target, *unstructured.Unstructured)
 }
 
 // NewExecutor makes the executor of the loop with that dotted name. Objects are
@@ -44,6 +45,11 @@ type Executor struct {
 func NewExecutor(client dynamic.Interface, name string, clk clock.PassiveClock) *Executor {
 	return &Executor{client: client, name: name, clock: clk}
 }
+
+// OnObject sets what is told of each object of Apply and Delete that was written: the
+// object as it is now, or nil once it is deleted. Several goroutines may call it at a
+// time.
+func (e *Executor) OnObject(wrote func(at Target, live *unstructured.Unstructured)) { e.wrote = wrote }
 
 // Manager is the field manager of this executor's server-side applies.
 func (e *Executor) Manager() string { return "ocm." + e.name }
@@ -152,6 +158,9 @@ func (e *Executor) apply(ctx context.Context, a Apply) error {
 		}
 	}
 	e.applied.remember(key, intent, live.GetResourceVersion())
+	if e.wrote != nil {
+		e.wrote(Target{Resource: resource, Namespace: u.GetNamespace(), Name: u.GetName()}, live)
+	}
 	return nil
 }
 
@@ -177,6 +186,9 @@ func (e *Executor) delete(ctx context.Context, t Target) error {
 	err := Delete(ctx, e.client, t)
 	if err == nil {
 		e.applied.forget(appliedKey{t.Resource, Key{Namespace: t.Namespace, Name: t.Name}})
+		if e.wrote != nil {
+			e.wrote(t, nil)
+		}
 	}
 	return err
 }

@@ -49,11 +49,13 @@ type Controller struct {
 	reader    client.Reader
 	exec      *reconcile.Executor
 	instances *instance.Index
+	news      *news
 }
 
 // Register adds the loop to m.
 func Register(m *hub.Manager, c Config) {
-	controller := &Controller{reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances}
+	controller := &Controller{reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances, news: newNews()}
+	controller.exec.OnObject(controller.news.wrote)
 	queue := reconcile.NewQueue(Name)
 	c.AddOns.OnConcern(func(name string) { queue.Add(selection.Key(name)) })
 	c.Instances.OnChange(func(name string) { queue.AddAfter(selection.Key(name), settle) })
@@ -68,12 +70,25 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	addOn := &addonv1alpha1.ClusterManagementAddOn{}
 	err := c.reader.Get(ctx, key, addOn)
 	if apierrors.IsNotFound(err) {
+		c.news.forget(key.Name)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading clustermanagementaddon %s: %w", key.Name, err)
 	}
-	return reconcile.Run(ctx, c.exec, addOn, c.gather, Decide)
+	state, err := c.gather(ctx, addOn)
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("gathering for %s: %w", addOn.Name, err)
+	}
+	c.news.seen(addOn.Name, state.Instances)
+	plan := Decide(state)
+	result, failure := c.exec.Execute(ctx, addOn, plan)
+	if events := c.news.events(addOn.Name, plan, failure); len(events) > 0 && ctx.Err() == nil {
+		if _, err := c.exec.Execute(ctx, addOn, reconcile.Plan{Events: events}); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return result, failure
 }
 
 // gather reads placements, decisions, clusters and instances from the caches.

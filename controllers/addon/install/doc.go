@@ -9,6 +9,9 @@
 // manage. Both are written by server-side apply: what a user sets on an instance,
 // and the cluster does not, stays.
 //
+// Events on the add-on tell on how many clusters it was installed, from how many
+// removed, and what failed.
+//
 // It owns existence, owner reference and these annotations of instances; it writes
 // no status.
 //

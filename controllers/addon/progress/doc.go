@@ -4,6 +4,9 @@
 // the other as the rollout strategy of each placement says, and tells how far they
 // came. Which clusters may have theirs now is decided by pkg/rollout.
 //
+// Events on the add-on tell when a rollout of other configurations begins, is stuck and
+// ends.
+//
 // It owns status.defaultConfigReferences and status.installProgressions of
 // ClusterManagementAddOns, and of ManagedClusterAddOns status.configReferences and
 // the conditions Configured and Progressing. Of an add-on that the hub does not

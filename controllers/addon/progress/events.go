@@ -48,13 +48,8 @@ type counts struct {
 // status said before, so that each change is told once, also by a process that has
 // just started; that single clusters come and go is none.
 func (d *delivery) tell(i int, n counts, is metav1.Condition) {
-	var before addonv1alpha1.InstallProgression
 	p, after := d.Placements[i], d.progressions[i]
-	if at := slices.IndexFunc(d.AddOn.Status.InstallProgressions, func(b addonv1alpha1.InstallProgression) bool {
-		return b.PlacementRef == after.PlacementRef
-	}); at >= 0 {
-		before = d.AddOn.Status.InstallProgressions[at]
-	}
+	before := d.before(after.PlacementRef)
 	was := metav1.Condition{Message: nobody + allGood}
 	if c := apimeta.FindStatusCondition(before.Conditions, addonv1alpha1.ConditionProgressing); c != nil {
 		was = *c
@@ -71,21 +66,40 @@ func (d *delivery) tell(i int, n counts, is metav1.Condition) {
 	if n.total > 0 && len(configs) > 0 && (strings.Contains(was.Message, nobody) || !sameDesired(before.ConfigReferences, configs)) {
 		add(corev1.EventTypeNormal, eventStarted, fmt.Sprintf("Rolling out %s to %s of %s", described(configs), clusters(n.total), where))
 	}
-	breach := d.plans[i].Breach && !strings.HasSuffix(was.Message, breached)
-	if len(n.late) > 0 && (breach || strings.Contains(was.Message, allGood)) {
-		first := apimeta.FindStatusCondition(d.members[n.late[0]].conditions, addonv1alpha1.ConditionProgressing)
-		text := fmt.Sprintf("%d of %s of %s ran out of time: %s", len(n.late), clusters(n.total), where, listed(n.late))
-		if first != nil {
-			text += fmt.Sprintf("; %s: %s", n.late[0], first.Message)
-		}
-		if d.plans[i].Breach {
-			text += "; these are more than maxFailures allows, so that no further one is started"
-		}
+	if text := d.lateness(i, n, was.Message); text != "" {
 		add(corev1.EventTypeWarning, eventStuck, text)
 	}
 	if is.Reason == addonv1alpha1.ReasonCompleted && len(configs) > 0 && !knownGood(before.ConfigReferences, configs) {
 		add(corev1.EventTypeNormal, eventRolledOut, fmt.Sprintf("%s of %s have %s", clusters(n.total), where, described(configs)))
 	}
+}
+
+// before is what the status said of a placement.
+func (d *delivery) before(of addonv1alpha1.PlacementRef) (none addonv1alpha1.InstallProgression) {
+	for _, b := range d.AddOn.Status.InstallProgressions {
+		if b.PlacementRef == of {
+			return b
+		}
+	}
+	return none
+}
+
+// lateness tells of clusters that are out of time, with the first one's cause, unless
+// the message before has told of such.
+func (d *delivery) lateness(i int, n counts, before string) string {
+	breach := d.plans[i].Breach && !strings.HasSuffix(before, breached)
+	if len(n.late) == 0 || !breach && !strings.Contains(before, allGood) {
+		return ""
+	}
+	p := d.Placements[i]
+	text := fmt.Sprintf("%d of %s of placement %s/%s ran out of time: %s", len(n.late), clusters(n.total), p.Namespace, p.Name, listed(n.late))
+	if first := apimeta.FindStatusCondition(d.members[n.late[0]].conditions, addonv1alpha1.ConditionProgressing); first != nil {
+		text += fmt.Sprintf("; %s: %s", n.late[0], first.Message)
+	}
+	if d.plans[i].Breach {
+		text += "; these are more than maxFailures allows, so that no further one is started"
+	}
+	return text
 }
 
 func clusters(n int) string {

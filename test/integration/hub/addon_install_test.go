@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -227,4 +228,75 @@ func TestAManualAddOnIsAdopted(t *testing.T) {
 	f.addon(t, f.clusters[0], "byhand")
 	f.awaitGiven(t, one)
 	soon(t, func() bool { return len(f.instance(t, f.clusters[0]).OwnerReferences) == 1 })
+}
+
+// eventsOfAddOn are the Events on the add-on of the fan, "Type Reason: note", as kubectl
+// describe finds them.
+func (f *fan) eventsOfAddOn(t *testing.T) []string {
+	t.Helper()
+	list, err := f.kube.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), metav1.ListOptions{
+		FieldSelector: "involvedObject.kind=ClusterManagementAddOn,involvedObject.name=" + f.namespace})
+	require.NoError(t, err)
+	var out []string
+	for _, e := range list.Items {
+		out = append(out, e.Type+" "+e.Reason+": "+e.Message)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// awaitEvent waits for an Event that begins so.
+func (f *fan) awaitEvent(t *testing.T, text string) {
+	t.Helper()
+	var last []string
+	soon(t, func() bool {
+		last = f.eventsOfAddOn(t)
+		return slices.ContainsFunc(last, func(e string) bool { return strings.HasPrefix(e, text) })
+	}, "%s: %q", text, &last)
+}
+
+// awaitCounted waits until the Events that begin so tell of that many clusters, each
+// once. They are few: usually one, more where the hub saw the clusters one by one.
+func (f *fan) awaitCounted(t *testing.T, text string, want int) {
+	t.Helper()
+	var last []string
+	soon(t, func() bool {
+		last = f.eventsOfAddOn(t)
+		got := 0
+		for _, e := range last {
+			if rest, ok := strings.CutPrefix(e, text); ok {
+				n := 0
+				_, err := fmt.Sscanf(rest, "%d cluster", &n)
+				require.NoError(t, err)
+				got += n
+			}
+		}
+		require.LessOrEqual(t, got, want, "%q", last)
+		return got == want
+	}, "%s %d: %q", text, want, &last)
+}
+
+func TestEventsTellWhatBecomesOfAnAddOn(t *testing.T) {
+	f := newAddOnFan(t, "events", 3)
+	c := f.clusters
+	one := f.settings(t, "one")
+	f.place(t, "p", c...)
+	f.offer(t, `{"type":"Placements","placements":[{"namespace":"events","name":"p"}]}`)
+	f.awaitGiven(t, one, one, one)
+	f.awaitEvent(t, "Normal Installed: Installed on ")
+	f.awaitEvent(t, "Normal RolloutStarted: Rolling out addondeploymentconfigs events/settings ("+one[:8]+") to ")
+	for _, name := range c {
+		f.deployAddOn(t, name)
+	}
+	f.awaitEvent(t, "Normal RolledOut: 3 clusters of placement events/p have addondeploymentconfigs events/settings ("+one[:8]+")")
+	f.place(t, "p", c[0])
+	f.awaitGiven(t, one+"*", "", "")
+	f.awaitCounted(t, "Normal Removed: Removed from ", 2)
+	f.awaitCounted(t, "Normal Installed: Installed on ", 3)
+
+	// One that cannot be installed is told, and what has failed is told once.
+	f.place(t, "p", c[0], "events-9")
+	settled(t, func() error { return create(f.dyn, cluster("events-9")) })
+	f.awaitEvent(t, "Warning InstallFailed: applying ManagedClusterAddOn events-9/events: ")
+	rests(t, func() string { return strings.Join(f.eventsOfAddOn(t), "\n") }, 2*time.Second)
 }
