@@ -9,7 +9,8 @@
 //   - config is which configurations count on a cluster,
 //   - install makes and removes instances,
 //   - progress rolls configurations out and tells how far they are,
-//   - token keeps what the token driver needs.
+//   - token keeps what the token driver needs,
+//   - templated runs the add-ons that are made of AddOnTemplates.
 //
 // Other registration and health of add-ons are elsewhere: in controllers/registration.
 package addon

@@ -6,10 +6,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/install"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/progress"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/templated"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/token"
 	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
@@ -25,8 +27,11 @@ type Config struct {
 // Register adds the loops to m.
 func Register(m *hub.Manager, c Config) {
 	instances, addOns := instance.New(c.Client, install.Manager), selection.NewIndex(m)
+	contents := config.NewContents(c.Client)
 	m.AddTask(instances.Run)
+	m.AddTask(contents.Run)
 	install.Register(m, install.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns})
 	token.Register(m, token.Config{Client: c.Client, Clock: c.Clock, Instances: instances})
-	progress.Register(m, progress.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns})
+	progress.Register(m, progress.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns, Contents: contents})
+	templated.Register(m, templated.Config{Client: c.Client, Clock: c.Clock, Contents: contents})
 }

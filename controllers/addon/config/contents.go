@@ -4,6 +4,7 @@ package config
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +21,8 @@ type Content struct {
 	// Hash is its SpecHash, Generation that of its metadata.
 	Hash       string
 	Generation int64
+	// Spec is its spec as JSON.
+	Spec string
 }
 
 // Read tells whether the hub knows objects of the kind. Those of other kinds are
@@ -29,14 +32,14 @@ func Read(kind addonv1alpha1.ConfigGroupResource) bool {
 		(kind.Resource == addonv1alpha1.ResourceDeploymentConfig || kind.Resource == addonv1alpha1.ResourceTemplate)
 }
 
-// Contents are all objects of the kinds that the hub knows, as hashes.
+// Contents are all objects of the kinds that the hub knows, by what they say.
 type Contents struct {
-	kinds map[addonv1alpha1.ConfigGroupResource]*watch.Collection[Content]
+	kinds   map[addonv1alpha1.ConfigGroupResource]*watch.Collection[Content]
+	changed []func(addonv1alpha1.AddOnConfig)
 }
 
-// NewContents makes Contents that tell of each object that comes, goes or says
-// something else. They are empty until Run has filled them.
-func NewContents(client dynamic.Interface, changed func(addonv1alpha1.AddOnConfig)) *Contents {
+// NewContents makes Contents that are empty until Run has filled them.
+func NewContents(client dynamic.Interface) *Contents {
 	c := &Contents{kinds: map[addonv1alpha1.ConfigGroupResource]*watch.Collection[Content]{}}
 	for _, resource := range []string{addonv1alpha1.ResourceDeploymentConfig, addonv1alpha1.ResourceTemplate} {
 		kind := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: resource}
@@ -45,7 +48,9 @@ func NewContents(client dynamic.Interface, changed func(addonv1alpha1.AddOnConfi
 			Same: func(before, now Content) bool { return before == now },
 		})
 		all.OnChange(func(key reconcile.Key) {
-			changed(addonv1alpha1.AddOnConfig{ConfigGroupResource: kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: key.Namespace, Name: key.Name}})
+			for _, f := range c.changed {
+				f(addonv1alpha1.AddOnConfig{ConfigGroupResource: kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: key.Namespace, Name: key.Name}})
+			}
 		})
 		c.kinds[kind] = all
 	}
@@ -54,8 +59,16 @@ func NewContents(client dynamic.Interface, changed func(addonv1alpha1.AddOnConfi
 
 func content(u *unstructured.Unstructured) (Content, bool) {
 	hash, err := addonkit.SpecHash(u.Object)
-	return Content{Hash: hash, Generation: u.GetGeneration()}, err == nil
+	if err != nil {
+		return Content{}, false
+	}
+	spec, err := json.Marshal(u.Object["spec"])
+	return Content{Hash: hash, Generation: u.GetGeneration(), Spec: string(spec)}, err == nil
 }
+
+// OnChange registers a function that is told of each object that comes, goes or says
+// something else. It must be called before Run and the function must not block.
+func (c *Contents) OnChange(f func(addonv1alpha1.AddOnConfig)) { c.changed = append(c.changed, f) }
 
 // Run keeps the contents current until ctx ends.
 func (c *Contents) Run(ctx context.Context) error {

@@ -31,13 +31,15 @@ const settle = 500 * time.Millisecond
 
 // Config of the loop.
 type Config struct {
-	// Client writes, and reads configurations.
+	// Client writes.
 	Client dynamic.Interface
 	// Clock tells the time of conditions and rollouts.
 	Clock clock.PassiveClock
 	// Instances and AddOns are the indexes of the add-on loops.
 	Instances *instance.Index
 	AddOns    *selection.Index
+	// Contents are the configurations.
+	Contents *config.Contents
 }
 
 // Controller is the loop. Its keys are names of ClusterManagementAddOns.
@@ -52,13 +54,12 @@ type Controller struct {
 // Register adds the loop to m.
 func Register(m *hub.Manager, c Config) {
 	queue := reconcile.NewQueue(Name)
-	controller := &Controller{reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances}
-	controller.contents = config.NewContents(c.Client, func(changed addonv1alpha1.AddOnConfig) {
+	controller := &Controller{reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances, contents: c.Contents}
+	c.Contents.OnChange(func(changed addonv1alpha1.AddOnConfig) {
 		for _, name := range append(c.AddOns.Naming(changed), c.Instances.Naming(changed)...) {
 			queue.Add(selection.Key(name))
 		}
 	})
-	m.AddTask(controller.contents.Run)
 	c.AddOns.OnConcern(func(name string) { queue.Add(selection.Key(name)) })
 	c.Instances.OnChange(func(name string) { queue.AddAfter(selection.Key(name), settle) })
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)

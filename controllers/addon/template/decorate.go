@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
@@ -133,7 +134,7 @@ func (r *render) place(w workload) error {
 func (r *render) images(w workload) error {
 	for _, c := range w.containers {
 		if image, ok := c.fields["image"].(string); ok && image != "" {
-			c.fields["image"] = mirrored(image, r.set.registries)
+			c.fields["image"] = values.Mirrored(image, r.set.registries)
 		}
 	}
 	return nil

@@ -131,7 +131,7 @@ func (r *render) manifestConfigs() []workv1.ManifestConfigOption {
 
 // named is a name with its variables replaced.
 func (r *render) named(at, name string) string {
-	s := substitution{values: r.values.known, left: len(name) + maxName}
+	s := substitution{values: r.values.all, left: len(name) + maxName}
 	out, err := s.text(name)
 	if err != nil {
 		return name

@@ -73,7 +73,7 @@ func (e *Error) Error() string {
 type render struct {
 	in       Input
 	set      settings
-	values   values
+	values   known
 	objects  []object
 	warnings []string
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
@@ -34,33 +34,25 @@ type settings struct {
 func (r *render) settings() (settings, error) {
 	set := settings{variables: map[string]string{}}
 	for _, c := range slices.Backward(r.in.Configs) {
-		spec := &c.Spec
-		set.namespaceOf, set.namespace = configSource(c), addonv1alpha1.DefaultInstallNamespace
-		if spec.AgentInstallNamespace != nil {
-			set.namespace = *spec.AgentInstallNamespace
-		}
-		for _, v := range spec.CustomizedVariables {
-			set.variables[v.Name] = v.Value
+		for _, v := range c.Spec.CustomizedVariables {
 			r.checkVariable(c, v.Name)
 		}
-		if p := spec.NodePlacement; p != nil && len(p.NodeSelector) > 0 {
-			set.placement.NodeSelector = p.NodeSelector
-		}
-		if p := spec.NodePlacement; p != nil && len(p.Tolerations) > 0 {
-			set.placement.Tolerations = p.Tolerations
-		}
-		if p := spec.ProxyConfig; p.HTTPProxy != "" || p.HTTPSProxy != "" || p.NoProxy != "" || len(p.CABundle) > 0 {
-			set.proxy = p
-		}
-		if !utf8.Valid(spec.ProxyConfig.CABundle) {
+		if !utf8.Valid(c.Spec.ProxyConfig.CABundle) {
 			return set, &Error{Source: configSource(c), Field: "spec.proxyConfig.caBundle", Problem: "is not text", Fix: "encode PEM certificates by base64, once"}
 		}
-		set.registries = append(set.registries, spec.Registries...)
 		wanted, err := requirementsOf(c)
 		if err != nil {
 			return set, err
 		}
 		set.requirements = append(set.requirements, wanted...)
+	}
+	if len(r.in.Configs) > 0 {
+		all := values.Effective(r.in.Configs)
+		set.namespaceOf, set.namespace = configSource(r.in.Configs[0]), *all.AgentInstallNamespace
+		for _, v := range all.CustomizedVariables {
+			set.variables[v.Name] = v.Value
+		}
+		set.placement, set.proxy, set.registries = *all.NodePlacement, all.ProxyConfig, all.Registries
 	}
 	if len(set.registries) > 0 {
 		return set, nil
@@ -97,26 +89,6 @@ func registriesOf(cluster *clusterv1.ManagedCluster) ([]addonv1alpha1.ImageMirro
 		}
 	}
 	return value.Registries, nil
-}
-
-// mirrored is the image as the registries want it: of the last one that fits. A
-// source stands for whole parts of a name: quay.io/a is not the begin of quay.io/ab.
-func mirrored(image string, registries []addonv1alpha1.ImageMirror) string {
-	out := image
-	for _, r := range registries {
-		mirror, source := strings.TrimSuffix(r.Mirror, "/"), strings.TrimSuffix(r.Source, "/")
-		if mirror == "" {
-			continue
-		}
-		if source == "" {
-			out = mirror + "/" + image[strings.LastIndex(image, "/")+1:]
-			continue
-		}
-		if rest, ok := strings.CutPrefix(image, source); ok && (rest == "" || strings.ContainsRune("/:@", rune(rest[0]))) {
-			out = mirror + rest
-		}
-	}
-	return out
 }
 
 // proxyEnv are the variables that programs find the proxy by.

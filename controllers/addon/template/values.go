@@ -36,36 +36,36 @@ const (
 // variable is a name and a value.
 type variable struct{ name, value string }
 
-// values are what stands for variables on one cluster.
-type values struct {
-	// known are all that a manifest may use.
-	known map[string]string
+// known are what stands for variables on one cluster.
+type known struct {
+	// all are those that a manifest may use.
+	all map[string]string
 	// env are those that containers see, in order.
 	env []variable
 }
 
 // valuesOf are the defaults, replaced by those of the configurations, replaced by
 // what the hub knows itself.
-func valuesOf(in Input, set settings) values {
-	v := values{known: map[string]string{}}
+func valuesOf(in Input, set settings) known {
+	v := known{all: map[string]string{}}
 	registered := len(in.Template.Spec.Registration) > 0
 	if registered {
-		v.known[VariableHubKubeconfig] = hubKubeconfigFolder + "/kubeconfig"
+		v.all[VariableHubKubeconfig] = hubKubeconfigFolder + "/kubeconfig"
 	}
 	for name, value := range set.variables {
-		v.known[name] = value
+		v.all[name] = value
 	}
-	v.known[VariableClusterName] = in.Cluster.Name
+	v.all[VariableClusterName] = in.Cluster.Name
 	shown := []string{VariableClusterName}
 	if registered {
 		shown = []string{VariableHubKubeconfig, VariableClusterName}
 	}
 	if set.namespace != "" {
-		v.known[VariableInstallNamespace] = set.namespace
+		v.all[VariableInstallNamespace] = set.namespace
 		shown = append(shown, VariableInstallNamespace)
 	}
 	for _, name := range shown {
-		v.env = append(v.env, variable{name, v.known[name]})
+		v.env = append(v.env, variable{name, v.all[name]})
 	}
 	return v
 }
@@ -107,7 +107,7 @@ func (r *render) readOne(index int, m workv1.Manifest) (object, error) {
 	if !bytes.Contains(raw, []byte(opening)) {
 		return o, nil
 	}
-	s := &substitution{values: r.values.known, left: manifest.MaxBytes}
+	s := &substitution{values: r.values.all, left: manifest.MaxBytes}
 	replaced, err := s.tree(u.Object)
 	if err != nil {
 		return o, r.misread(o, err)
@@ -148,7 +148,7 @@ func (r *render) misread(o object, err error) error {
 func (r *render) unknown(at, tag string) {
 	name := strings.TrimSpace(tag)
 	fix := "set it in the customizedVariables of an AddOnDeploymentConfig"
-	if _, ok := r.values.known[name]; ok {
+	if _, ok := r.values.all[name]; ok {
 		fix = "write " + opening + name + closing + ", without spaces"
 	} else if name == VariableInstallNamespace {
 		fix = "set the agentInstallNamespace of an AddOnDeploymentConfig"

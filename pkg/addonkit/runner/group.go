@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -152,6 +153,13 @@ func (g *group[T, P]) keys(owner reconcile.Key) []reconcile.Key {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.members[owner])
+}
+
+// all are the keys of all objects, in no order.
+func (g *group[T, P]) all() []reconcile.Key {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Keys(g.owner))
 }
 
 // list returns the objects that belong to owner, in no order.

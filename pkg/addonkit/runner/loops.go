@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -183,17 +184,24 @@ func (r *runner) reconcileRequest(ctx context.Context, key reconcile.Key) (recon
 		return reconcile.Result{}, nil
 	}
 	err := r.respond(ctx, addOn, i, csr)
-	if apierrors.IsForbidden(err) {
+	if unsigned := (*signError)(nil); apierrors.IsForbidden(err) || errors.As(err, &unsigned) {
 		return r.answering.Execute(ctx, i.AddOn, reconcile.Plan{Events: []reconcile.Event{refused(csr, err)}, RequeueAfter: addonkit.RetryDelay})
 	}
 	return reconcile.Result{}, err
 }
 
-// refused tells that a request waits for a right that the runner lacks.
+// signError is why an add-on does not sign a request.
+type signError struct{ error }
+
+// Unwrap makes the cause visible.
+func (e *signError) Unwrap() error { return e.error }
+
+// refused tells that a request waits: for a right that the runner lacks, or for what it
+// is signed by.
 func refused(csr *certificatesv1.CertificateSigningRequest, err error) reconcile.Event {
 	return reconcile.Event{
-		Type: corev1.EventTypeWarning, Reason: ReasonRequestForbidden, Once: true, Of: csr.Spec.SignerName,
-		Message: "A certificate request for signer " + csr.Spec.SignerName + " waits, give the missing right: " + err.Error(),
+		Type: corev1.EventTypeWarning, Reason: ReasonRequestWaits, Once: true, Of: csr.Spec.SignerName,
+		Message: "A certificate request for signer " + csr.Spec.SignerName + " waits: " + err.Error(),
 	}
 }
 
@@ -208,7 +216,7 @@ func (r *runner) respond(ctx context.Context, addOn addonkit.AddOn, i addonkit.I
 	if a, ok := addOn.(addonkit.Signer); ok && registration.ToSign(csr) {
 		certificate, err := a.Sign(ctx, i, csr)
 		if err != nil {
-			return fmt.Errorf("signing certificate request %s: %w", csr.Name, err)
+			return &signError{fmt.Errorf("signing certificate request %s: %w", csr.Name, err)}
 		}
 		signed := csr.DeepCopy()
 		signed.Status.Certificate = certificate

@@ -72,16 +72,17 @@ func NewMany(c Config, f Family) *Many {
 // Run runs the add-ons until ctx ends. What cannot be read or written is tried again.
 func (m *Many) Run(ctx context.Context) error { return m.run(ctx) }
 
-// Touch looks again at the instances that which takes, for something else than the
-// instance or its cluster changed. It must not be called before Run; what it misses
-// while that reads what exists is looked at anyway.
-func (m *Many) Touch(which func(*addonv1alpha1.ManagedClusterAddOn) bool) {
-	m.instances.each(func(a *addonv1alpha1.ManagedClusterAddOn) bool {
-		if which(a) {
-			m.changed(reconcile.Key{Namespace: a.Namespace, Name: a.Name})
+// Look looks again at an instance, because something else than it or its cluster
+// changed.
+func (m *Many) Look(instance reconcile.Key) { m.changed(instance) }
+
+// LookAll looks again at all instances of a name.
+func (m *Many) LookAll(name string) {
+	for _, key := range m.instances.all() {
+		if key.Name == name {
+			m.changed(key)
 		}
-		return true
-	})
+	}
 }
 
 // run starts watches, then loops.

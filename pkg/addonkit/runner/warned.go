@@ -19,9 +19,9 @@ import (
 const (
 	// ReasonWarning is that of an Event about what is probably not meant so.
 	ReasonWarning = "ManifestsQuestionable"
-	// ReasonRequestForbidden is that of an Event about a certificate request that the
-	// runner has no right to answer.
-	ReasonRequestForbidden = "RequestAnswerForbidden"
+	// ReasonRequestWaits is that of an Event about a certificate request that the runner
+	// has no right to answer, or cannot sign.
+	ReasonRequestWaits = "CertificateRequestWaits"
 )
 
 // maxWarned bounds of how many instances it is known what they were told.

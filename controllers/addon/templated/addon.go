@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package templated
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/template"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// customLife is how long certificates of other signers live. Contract: addon.md 6.3.
+const customLife = 24 * time.Hour
+
+// maxWarnings bounds how much of a template is questioned at a time.
+const maxWarnings = 8
+
+var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
+
+// supported are the configurations of every add-on of a template. Contract: addon.md 7.
+var supported = []addonv1alpha1.ConfigGroupResource{
+	{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig},
+	templates,
+}
+
+var templates = addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate}
+
+// instance is the add-on on one cluster, for one pass over it.
+type instance struct {
+	name     string
+	template *addonv1alpha1.AddOnTemplate
+	configs  []*addonv1alpha1.AddOnDeploymentConfig
+
+	rendered bool
+	result   template.Result
+	err      error
+}
+
+// Options are those of every add-on of a template.
+func (n *instance) Options() addonkit.Options {
+	return addonkit.Options{Name: n.name, Configs: supported, WaitConfigured: true}
+}
+
+// render renders the template, once a pass.
+func (n *instance) render(i addonkit.Instance) (template.Result, error) {
+	if !n.rendered {
+		n.rendered = true
+		n.result, n.err = template.Render(template.Input{Template: n.template, AddOn: i.AddOn, Cluster: i.Cluster, Configs: n.configs})
+	}
+	return n.result, n.err
+}
+
+// Manifests are those of the template for the cluster.
+func (n *instance) Manifests(_ context.Context, i addonkit.Instance) ([]runtime.Object, error) {
+	result, err := n.render(i)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]runtime.Object, 0, len(result.Manifests))
+	for _, m := range result.Manifests {
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// ManifestConfigs are those of the template.
+func (n *instance) ManifestConfigs(i addonkit.Instance) []workv1.ManifestConfigOption {
+	result, _ := n.render(i)
+	return result.ManifestConfigs
+}
+
+// Health is told by what runs. Contract: addon.md 7.
+func (*instance) Health() addonkit.Health { return addonkit.Health{Mode: addonkit.HealthWorkloads} }
+
+// Warnings are what is probably not meant so in template or configuration.
+func (n *instance) Warnings(i addonkit.Instance) []string {
+	result, _ := n.render(i)
+	return result.Warnings[:min(len(result.Warnings), maxWarnings)]
+}
+
+// registered is an instance whose template asks for credentials.
+type registered struct {
+	*instance
+	client dynamic.Interface
+	clock  clock.PassiveClock
+}
+
+// A method with a wrong name would be none, so the compiler looks.
+var _ interface {
+	addonkit.Registrar
+	addonkit.Permitter
+	addonkit.Approver
+	addonkit.Signer
+	addonkit.Placed
+	addonkit.Configured
+	addonkit.Healthy
+	addonkit.Warner
+} = registered{}
+
+// Registrations are the credentials that the template asks for.
+func (r registered) Registrations(_ context.Context, i addonkit.Instance) ([]addonv1alpha1.RegistrationConfig, error) {
+	result, err := r.render(i)
+	if err != nil {
+		return nil, err
+	}
+	var out []addonv1alpha1.RegistrationConfig
+	for _, g := range result.Registrations {
+		out = append(out, g.Config)
+	}
+	return out, nil
+}
+
+// Permissions name roles that exist: in the namespace of the cluster or a given one.
+// Contract: addon.md 6.6.
+func (r registered) Permissions(_ context.Context, i addonkit.Instance) ([]addonkit.Permission, error) {
+	result, err := r.render(i)
+	if err != nil {
+		return nil, err
+	}
+	var out []addonkit.Permission
+	for _, g := range result.Registrations {
+		for _, p := range g.HubPermissions {
+			if c := p.CurrentCluster; p.Type == addonv1alpha1.HubPermissionTypeCurrentCluster && c != nil {
+				out = append(out, addonkit.Permission{Role: rbacv1.RoleRef{Kind: "ClusterRole", Name: c.ClusterRoleName}})
+			}
+			if s := p.SingleNamespace; p.Type == addonv1alpha1.HubPermissionTypeSingleNamespace && s != nil {
+				out = append(out, addonkit.Permission{Namespace: s.Namespace, Role: rbacv1.RoleRef{Kind: s.RoleRef.Kind, Name: s.RoleRef.Name}})
+			}
+		}
+	}
+	return out, nil
+}
+
+// InstallNamespace is where the manifests run.
+func (r registered) InstallNamespace(_ context.Context, i addonkit.Instance) (string, error) {
+	result, err := r.render(i)
+	return result.Namespace, err
+}
+
+// Approve approves what is exactly one of the registrations.
+func (r registered) Approve(ctx context.Context, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest) error {
+	wanted, err := r.Registrations(ctx, i)
+	if err != nil {
+		return err
+	}
+	return registration.Check(csr, i, wanted)
+}
+
+// Sign signs with the authority that the template names. Contract: addon.md 6.3.
+func (r registered) Sign(ctx context.Context, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest) ([]byte, error) {
+	result, err := r.render(i)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range result.Registrations {
+		if g.SigningCA == nil || g.Config.SignerName != csr.Spec.SignerName {
+			continue
+		}
+		namespace := cmp.Or(g.SigningCA.Namespace, operatorv1.NamespaceHub)
+		secret, err := typed.Get[corev1.Secret](ctx, r.client, secrets, namespace, g.SigningCA.Name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the authority, Secret %s/%s: %w", namespace, g.SigningCA.Name, err)
+		}
+		authority, err := registration.ReadAuthority(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+		if err != nil {
+			return nil, fmt.Errorf("reading the authority, Secret %s/%s: %w", namespace, g.SigningCA.Name, err)
+		}
+		return authority.Sign(csr, customLife, r.clock.Now())
+	}
+	return nil, errors.New("its signer is that of no registration of the template")
+}
+
+// broken is an add-on of which something does not exist: nothing of it changes, and its
+// conditions say why.
+type broken struct {
+	instance
+	why error
+}
+
+// Manifests is why there are none.
+func (b *broken) Manifests(context.Context, addonkit.Instance) ([]runtime.Object, error) {
+	return nil, b.why
+}
+
+// Registrations is why it is not known which there are.
+func (b *broken) Registrations(context.Context, addonkit.Instance) ([]addonv1alpha1.RegistrationConfig, error) {
+	return nil, b.why
+}
+
+// ManifestConfigs are none.
+func (*broken) ManifestConfigs(addonkit.Instance) []workv1.ManifestConfigOption { return nil }
+
+// Warnings are none beside the error.
+func (*broken) Warnings(addonkit.Instance) []string { return nil }
+
+// named is the metadata of what was read by its content.
+func named(at addonv1alpha1.ConfigReferent) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}
+}
