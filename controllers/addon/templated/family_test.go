@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package templated
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// said is what configurations say.
+type said map[addonv1alpha1.AddOnConfig]config.Content
+
+func (s said) Get(at addonv1alpha1.AddOnConfig) (config.Content, bool) {
+	content, ok := s[at]
+	return content, ok
+}
+
+func hello() addonv1alpha1.AddOnConfig {
+	return addonv1alpha1.AddOnConfig{ConfigGroupResource: templates, ConfigReferent: addonv1alpha1.ConfigReferent{Name: "hello"}}
+}
+
+// content is a template of one ConfigMap that is called so.
+func content(t *testing.T, hash, name string) config.Content {
+	t.Helper()
+	raw := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"` + name + `"}}`
+	spec := addonv1alpha1.AddOnTemplateSpec{AddonName: "hello"}
+	spec.AgentSpec.Workload.Manifests = []workv1.Manifest{{}}
+	spec.AgentSpec.Workload.Manifests[0].Raw = []byte(raw)
+	out, err := json.Marshal(spec)
+	require.NoError(t, err)
+	return config.Content{Hash: hash, Spec: string(out)}
+}
+
+// given is an instance that is to have the template with a hash.
+func given(hash string) *addonv1alpha1.ManagedClusterAddOn {
+	at := hello()
+	return &addonv1alpha1.ManagedClusterAddOn{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "hello"},
+		Status: addonv1alpha1.ManagedClusterAddOnStatus{ConfigReferences: []addonv1alpha1.ConfigReference{{
+			ConfigGroupResource: at.ConfigGroupResource, DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: at.ConfigReferent, SpecHash: hash},
+		}}},
+	}
+}
+
+func newTest(s said) *family {
+	f := newFamily(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), s)
+	f.list("hello", true)
+	return f
+}
+
+// rendered is the name of what an instance gets: "-" where it keeps what it has, or why
+// it gets nothing.
+func rendered(t *testing.T, f *family, a *addonv1alpha1.ManagedClusterAddOn) string {
+	t.Helper()
+	addOn, ok := f.find(a)
+	if !ok {
+		return "-"
+	}
+	objects, err := addOn.Manifests(t.Context(), addonkit.Instance{AddOn: a, Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}})
+	if err != nil {
+		return err.Error()
+	}
+	return objects[0].(metav1.Object).GetName()
+}
+
+func TestContentIsPinnedToItsHash(t *testing.T) {
+	s := said{hello(): content(t, "1", "one")}
+	f := newTest(s)
+	require.Equal(t, "one", rendered(t, f, given("1")))
+	require.Equal(t, "-", rendered(t, f, given("2")), "the object does not say that yet")
+	s[hello()] = content(t, "2", "two")
+	require.Equal(t, []reconcile.Key{{Namespace: "c1", Name: "hello"}}, f.waited(hello()), "who waited is brought up")
+	require.Empty(t, f.waited(hello()))
+	require.Equal(t, "two", rendered(t, f, given("2")))
+	require.Equal(t, "one", rendered(t, f, given("1")), "whose turn has not come has what it had")
+	require.Empty(t, f.waiting)
+}
+
+func TestWhatDoesNotExistIsSaid(t *testing.T) {
+	f := newTest(said{})
+	require.Equal(t, "AddOnTemplate hello: does not exist; create it, or name another one", rendered(t, f, given("")))
+	a := given("1")
+	a.Status.ConfigReferences = append(a.Status.ConfigReferences, addonv1alpha1.ConfigReference{
+		ConfigGroupResource: supported[0], DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: "x"}},
+	})
+	f.contents = said{hello(): content(t, "1", "one")}
+	require.Equal(t, "AddOnDeploymentConfig ns/x: does not exist; create it, or name another one", rendered(t, f, a))
+}
+
+func TestWhichInstancesAreServed(t *testing.T) {
+	f := newTest(said{hello(): content(t, "1", "one")})
+	require.False(t, f.list("hello", true), "no news")
+	a := given("1")
+	a.Status.ConfigReferences = nil
+	require.Equal(t, "-", rendered(t, f, a), "nothing is given yet")
+	require.True(t, f.list("hello", false))
+	require.Equal(t, "-", rendered(t, f, given("1")), "its add-on is not made of templates")
+	a = given("1")
+	a.Status.SupportedConfigs = supported
+	require.Equal(t, "one", rendered(t, f, a), "it was, and goes on to its end")
+	require.True(t, lists(&addonv1alpha1.ClusterManagementAddOn{Spec: addonv1alpha1.ClusterManagementAddOnSpec{SupportedConfigs: []addonv1alpha1.ConfigMeta{{ConfigGroupResource: templates}}}}))
+	require.False(t, lists(&addonv1alpha1.ClusterManagementAddOn{}))
+	require.False(t, lists(nil))
+}
+
+func TestWhatIsDeletedHasWhatThereIsOrWas(t *testing.T) {
+	s := said{hello(): content(t, "1", "one")}
+	f := newTest(s)
+	end := func(hash string) *addonv1alpha1.ManagedClusterAddOn {
+		a := given(hash)
+		a.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		return a
+	}
+	require.Equal(t, "one", rendered(t, f, end("2")), "of a hash that nobody knows")
+	delete(s, hello())
+	require.Equal(t, "one", rendered(t, f, end("")), "of a template that went first")
+	require.Equal(t, "AddOnTemplate hello: does not exist", rendered(t, newTest(said{}), end("1")), "after a restart")
+	a := end("1")
+	a.Status.ConfigReferences = nil
+	require.Equal(t, "ManagedClusterAddOn c1/hello: status.configReferences: names no AddOnTemplate", rendered(t, f, a))
+}
+
+func TestContentsAreForgottenBeforeTheyAreTooMany(t *testing.T) {
+	f := newTest(said{})
+	for i := range maxKnown + 1 {
+		f.hold(i, i)
+	}
+	require.Len(t, f.known, 1)
+}
+
+func TestWhatIsKeptOfACluster(t *testing.T) {
+	c := &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"},
+			Annotations: map[string]string{"x": "y", clusterv1.AnnotationImageRegistries: "{}"}},
+		Status: clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{
+			{Type: clusterv1.ConditionJoined}, {Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown, Message: "m", LastTransitionTime: metav1.Now()},
+		}},
+	}
+	slim(c)
+	require.Equal(t, &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "u", Annotations: map[string]string{clusterv1.AnnotationImageRegistries: "{}"}},
+		Status:     clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}},
+	}, c)
+}
