@@ -163,8 +163,8 @@ func TestATemplateComesToItsClusters(t *testing.T) {
 	f.awaitProgress(t, "selected clusters 2. configured addons 2/2 completed with no errors, 0 failed 0 timeout.")
 	rests(t, func() string { return f.revision(t, c[0]) + f.revision(t, c[1]) + f.instance(t, c[0]).ResourceVersion }, 2*time.Second)
 	question := `AddOnTemplate plain: spec.agentSpec.workload.manifests[0] (ConfigMap default/a): "{{V}}" has no value, nothing stands in its place; set it in the customizedVariables of an AddOnDeploymentConfig`
-	require.Equal(t, []string{question}, f.told(t, c[0], "ManifestsQuestionable"), "it was answered, and nothing is said twice")
-	require.Equal(t, []string{question}, f.told(t, c[1], "ManifestsQuestionable"))
+	require.Equal(t, []string{question}, f.events(t, c[0], "ManifestsQuestionable"), "it was answered, and nothing is said twice")
+	require.Equal(t, []string{question}, f.events(t, c[1], "ManifestsQuestionable"))
 }
 
 // revision is the version of the work on a cluster.
@@ -175,8 +175,8 @@ func (f *fan) revision(t *testing.T, cluster string) string {
 	return u.GetResourceVersion() + " "
 }
 
-// told are the messages of Events of a reason about the add-on on a cluster.
-func (f *fan) told(t *testing.T, cluster, reason string) []string {
+// events are the messages of Events of a reason about the add-on on a cluster.
+func (f *fan) events(t *testing.T, cluster, reason string) []string {
 	t.Helper()
 	list, err := f.kube.EventsV1().Events(cluster).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -288,7 +288,10 @@ func TestATemplateWithRegistration(t *testing.T) {
 
 	foreign := f.ask(t, a, "known-1")
 	own := f.ask(t, a, "known-0")
-	soon(t, func() bool { verdict, reason := f.verdict(t, own); return verdict == "Approved" && reason == clusterv1.ReasonAutoApproved })
+	soon(t, func() bool {
+		verdict, reason := f.verdict(t, own)
+		return verdict == "Approved" && reason == clusterv1.ReasonAutoApproved
+	})
 	verdict, _ := f.verdict(t, foreign)
 	require.Empty(t, verdict, "the agent of another cluster gets nothing")
 
@@ -335,7 +338,10 @@ func TestHooksOfATemplateRunThoughAllOfTheAddOnIsDeleted(t *testing.T) {
 	f.write(t, clusterAddOns, offer)
 	f.addon(t, "hooked-0", "hooked")
 	f.awaitDeployed(t, "one  ")
-	soon(t, func() bool { a := f.instance(t, "hooked-0"); return len(a.Finalizers) == 1 && len(a.OwnerReferences) == 1 })
+	soon(t, func() bool {
+		a := f.instance(t, "hooked-0")
+		return len(a.Finalizers) == 1 && len(a.OwnerReferences) == 1
+	})
 	require.NoError(t, f.dyn.Resource(clusterAddOns).Delete(t.Context(), "hooked", metav1.DeleteOptions{}))
 	require.NoError(t, f.dyn.Resource(templates).Delete(t.Context(), "hooked", metav1.DeleteOptions{}))
 	f.awaitSaid(t, "hooked-0", addonv1alpha1.ConditionHookManifestCompleted, addonv1alpha1.ReasonHookNotCompleted, "")
