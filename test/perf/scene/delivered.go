@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scene
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// Works is the resource of ManifestWorks.
+var Works = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
+
+// Delivered does something, and returns how long it takes from then on until as many
+// clusters have a work of a label selector whose first manifest, a ConfigMap, has a
+// value.
+func (s *Scene) Delivered(selector string, clusters int, value string, do func()) time.Duration {
+	s.t.Helper()
+	list, err := s.Dyn.Resource(Works).List(s.t.Context(), metav1.ListOptions{Limit: 1})
+	require.NoError(s.t, err)
+	w, err := s.Dyn.Resource(Works).Watch(s.t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), LabelSelector: selector})
+	require.NoError(s.t, err)
+	defer w.Stop()
+	began := time.Now()
+	do()
+	have := map[string]bool{}
+	deadline := time.After(Patience)
+	for len(have) < clusters {
+		select {
+		case event := <-w.ResultChan():
+			u, ok := event.Object.(*unstructured.Unstructured)
+			require.True(s.t, ok, "%+v", event.Object)
+			manifests, _, _ := unstructured.NestedSlice(u.Object, "spec", "workload", "manifests")
+			first, _ := manifests[0].(map[string]any)
+			if data, _, _ := unstructured.NestedStringMap(first, "data"); data["value"] == value {
+				have[u.GetNamespace()] = true
+			}
+		case <-deadline:
+			require.FailNow(s.t, "timed out", "%d of %d works", len(have), clusters)
+		}
+	}
+	return time.Since(began)
+}
+
+// Report says of every work of a label selector, as the agents of the clusters do, that
+// it is applied and available; there must be one a cluster.
+func (s *Scene) Report(selector string, clusters int) {
+	s.t.Helper()
+	list, err := s.Dyn.Resource(Works).List(s.t.Context(), metav1.ListOptions{LabelSelector: selector})
+	require.NoError(s.t, err)
+	require.Len(s.t, list.Items, clusters, "one work a cluster")
+	stamp := time.Now().UTC().Format(time.RFC3339)
+	s.Each(0, clusters, func(ctx context.Context, i int) error {
+		u := &list.Items[i]
+		body := fmt.Appendf(nil, `{"status":{"conditions":[
+			{"type":"Applied","status":"True","reason":"AppliedManifestWorkComplete","message":"Apply manifest work complete","lastTransitionTime":%[1]q,"observedGeneration":%[2]d},
+			{"type":"Available","status":"True","reason":"ResourcesAvailable","message":"All resources are available","lastTransitionTime":%[1]q,"observedGeneration":%[2]d}]}}`,
+			stamp, u.GetGeneration())
+		_, err := s.Dyn.Resource(Works).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, "status")
+		return err
+	})
+}
