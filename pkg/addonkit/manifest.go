@@ -3,13 +3,18 @@
 package addonkit
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -71,6 +76,34 @@ func Read(objects []runtime.Object) ([]Manifest, error) {
 		out = append(out, m)
 	}
 	return out, nil
+}
+
+// ReadYAML reads what a file renders to: any number of objects, as YAML or JSON. An error
+// names the object by its place and holds nothing of the text.
+func ReadYAML(text io.Reader) ([]runtime.Object, error) {
+	var out []runtime.Object
+	documents := utilyaml.NewYAMLReader(bufio.NewReader(text))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("splitting it into objects: %w", err)
+		}
+		raw, err := yaml.YAMLToJSONStrict(document)
+		if err != nil {
+			return nil, fmt.Errorf("object %d is no YAML as it is rendered; look at its indentation, and print values by json or quote", number)
+		}
+		if string(raw) == "null" {
+			continue
+		}
+		u, err := manifest.Decode(raw)
+		if err != nil {
+			return nil, fmt.Errorf("object %d: %w", number, err)
+		}
+		out = append(out, u)
+	}
 }
 
 // Parse reads one manifest. Creation times that Go types write though there are none

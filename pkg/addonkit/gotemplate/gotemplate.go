@@ -3,25 +3,19 @@
 package gotemplate
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 )
 
 // endings are those of the files that are templates; others are there for load.
@@ -120,15 +114,11 @@ func (a *AddOn) InstallNamespace(ctx context.Context, i addonkit.Instance) (stri
 // among these is the one that credentials are put into. An error names the file, and
 // no value.
 func (a *AddOn) Manifests(ctx context.Context, i addonkit.Instance) ([]runtime.Object, error) {
-	own, err := a.InstallNamespace(ctx, i)
+	namespace, hosted, err := values.Place(ctx, i, a.config.Namespace, a.config.Hosted)
 	if err != nil {
 		return nil, err
 	}
-	hosted := false
-	if a.config.Hosted != nil {
-		_, hosted = a.config.Hosted.HostingCluster(i)
-	}
-	filled, err := values.All(ctx, i, values.BuiltIn(i, registration.InstallNamespace(i.AddOn, own), hosted), a.config.Values...)
+	filled, err := values.All(ctx, i, values.Defaults(i), values.BuiltIn(i, namespace, hosted), a.config.Values...)
 	if err != nil {
 		return nil, err
 	}
@@ -138,38 +128,11 @@ func (a *AddOn) Manifests(ctx context.Context, i addonkit.Instance) ([]runtime.O
 		if err := t.Execute(&text, filled); err != nil {
 			return nil, err
 		}
-		objects, err := read(&text)
+		objects, err := addonkit.ReadYAML(&text)
 		if err != nil {
 			return nil, fmt.Errorf("template %s: %w", t.Name(), err)
 		}
 		out = append(out, objects...)
 	}
 	return out, nil
-}
-
-// read takes a rendered file apart.
-func read(text io.Reader) ([]runtime.Object, error) {
-	var out []runtime.Object
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(text))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("splitting it into objects: %w", err)
-		}
-		raw, err := yaml.YAMLToJSONStrict(document)
-		if err != nil {
-			return nil, fmt.Errorf("object %d is no YAML as it is rendered; look at its indentation, and print values by json or quote", number)
-		}
-		if string(raw) == "null" {
-			continue
-		}
-		u, err := manifest.Decode(raw)
-		if err != nil {
-			return nil, fmt.Errorf("object %d: %w", number, err)
-		}
-		out = append(out, u)
-	}
 }

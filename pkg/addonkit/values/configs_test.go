@@ -209,3 +209,36 @@ func TestEachContentIsReadOnce(t *testing.T) {
 	require.Equal(t, []string{"2", "2"}, []string{level(second), level(second)})
 	require.Len(t, client.Actions(), 3)
 }
+
+func TestNamesOfChartsAndNothingThatIsNotSaid(t *testing.T) {
+	i, configs := configured(t, addonv1alpha1.AddOnDeploymentConfigSpec{
+		CustomizedVariables: []addonv1alpha1.CustomizedVariable{{Name: "Level", Value: "1"}},
+		NodePlacement:       &addonv1alpha1.NodePlacement{Tolerations: []corev1.Toleration{{Key: "a"}}},
+		ProxyConfig:         addonv1alpha1.ProxyConfig{NoProxy: "local", CABundle: []byte("ca")},
+		ResourceRequirements: []addonv1alpha1.ContainerResourceRequirements{{
+			ContainerID: "deployments:hello:a",
+			Resources:   corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}},
+		}},
+	})
+	got, err := configs.Global(t.Context(), i)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{
+		"Level":       "1",
+		"tolerations": []any{map[string]any{"key": "a"}},
+		"global": map[string]any{
+			"proxyConfig": map[string]any{"NO_PROXY": "local", "PROXY_CA_BUNDLE": "Y2E="},
+			"resourceRequirements": []any{map[string]any{
+				"containerIDRegex": "^deployments:(?:hello):(?:a)$",
+				"resources":        map[string]any{"limits": map[string]any{"memory": "64Mi"}},
+			}},
+		},
+	}, got)
+	i, configs = configured(t)
+	got, err = configs.Global(t.Context(), i)
+	require.NoError(t, err)
+	require.Empty(t, got)
+	i, configs = configured(t, addonv1alpha1.AddOnDeploymentConfigSpec{})
+	got, err = configs.Global(t.Context(), i)
+	require.NoError(t, err)
+	require.Empty(t, got, "what is silent says nothing")
+}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
@@ -88,10 +89,25 @@ func BuiltIn(i addonkit.Instance, namespace string, hosted bool) map[string]any 
 	return map[string]any{ClusterName: i.AddOn.Namespace, AddonName: i.AddOn.Name, AddonInstallNamespace: namespace, InstallMode: mode}
 }
 
-// All asks the functions in turn, the later ones strongest, between Defaults and
-// BuiltIn. An error of one ends it.
-func All(ctx context.Context, i addonkit.Instance, builtIn map[string]any, funcs ...Func) (map[string]any, error) {
-	list := []map[string]any{Defaults(i)}
+// Place is where the agent of an instance and its credentials are, and whether that is
+// on a hosting cluster. namespace and host are the author's; nil where he says nothing.
+func Place(ctx context.Context, i addonkit.Instance, namespace func(context.Context, addonkit.Instance) (string, error), host addonkit.Hosted) (in string, hosted bool, err error) {
+	own := ""
+	if namespace != nil {
+		if own, err = namespace(ctx, i); err != nil {
+			return "", false, err
+		}
+	}
+	if host != nil {
+		_, hosted = host.HostingCluster(i)
+	}
+	return registration.InstallNamespace(i.AddOn, own), hosted, nil
+}
+
+// All asks the functions in turn, the later ones strongest, between defaults and what
+// is built in, mostly Defaults and BuiltIn. An error of one ends it.
+func All(ctx context.Context, i addonkit.Instance, defaults, builtIn map[string]any, funcs ...Func) (map[string]any, error) {
+	list := []map[string]any{defaults}
 	for _, f := range funcs {
 		values, err := f(ctx, i)
 		if err != nil {

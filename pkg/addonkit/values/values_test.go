@@ -36,7 +36,7 @@ func TestMergeGoesIntoMapsAndChangesNothing(t *testing.T) {
 
 func TestWhatIsStrongerThanWhat(t *testing.T) {
 	first := map[string]any{"Image": "a", "Level": "1", HubKubeConfigSecret: "mine", ClusterName: "other", AddonInstallNamespace: map[string]any{"a": "b"}}
-	got, err := All(t.Context(), instance(), BuiltIn(instance(), "ns", true), Fixed(first), Fixed(map[string]any{"Level": "2"}))
+	got, err := All(t.Context(), instance(), Defaults(instance()), BuiltIn(instance(), "ns", true), Fixed(first), Fixed(map[string]any{"Level": "2"}))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
 		"Image": "a", "Level": "2", HubKubeConfigSecret: "mine", ManagedKubeConfigSecret: "hello-managed-kubeconfig",
@@ -45,7 +45,7 @@ func TestWhatIsStrongerThanWhat(t *testing.T) {
 	require.Equal(t, "hello-hub-kubeconfig", Defaults(instance())[HubKubeConfigSecret])
 	require.Equal(t, "Default", BuiltIn(instance(), "ns", false)[InstallMode])
 
-	_, err = All(t.Context(), instance(), nil, func(context.Context, addonkit.Instance) (map[string]any, error) { return nil, errors.New("no values") })
+	_, err = All(t.Context(), instance(), nil, nil, func(context.Context, addonkit.Instance) (map[string]any, error) { return nil, errors.New("no values") })
 	require.EqualError(t, err, "no values")
 }
 

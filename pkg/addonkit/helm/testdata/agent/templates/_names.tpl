@@ -1,0 +1,1 @@
+{{- define "agent.name" -}}{{ .Release.Name }}-agent{{- end -}}
