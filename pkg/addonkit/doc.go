@@ -15,8 +15,8 @@
 //   - registration: which rights it gets on the hub, and which certificate requests
 //     are its own.
 //
-// Package runner carries it out. For manifests there are gotemplate and values, for the
-// agent of an add-on lease; docs/guides/addon.md builds an add-on with them.
+// Package runner carries it out. For manifests there are gotemplate, helm and values, for
+// the agent of an add-on lease; docs/guides/addon.md builds an add-on with them.
 //
 // An instance is seen at the version that hubs store, v1alpha1.
 //

@@ -142,7 +142,7 @@ func (a *AddOn) Manifests(ctx context.Context, i addonkit.Instance) ([]runtime.O
 	if err != nil {
 		return nil, fmt.Errorf("chart %s: %w", c.Name(), err)
 	}
-	rendered, err := engine.Engine{Strict: a.config.Strict}.Render(c, top)
+	rendered, err := engine.Engine{Strict: a.config.Strict}.RenderWithContext(ctx, c, top)
 	if err != nil {
 		return nil, err
 	}
