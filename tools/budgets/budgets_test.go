@@ -336,6 +336,9 @@ func TestImportRules(t *testing.T) {
 			rule: importRule{Packages: []string{"./..."}, Only: []string{"example.test/other"}, Why: "why"},
 			want: []string{"plugins/kubectl-ocm:0 imports example.test/other/deep: why"},
 		},
+		"a package that is left out is not looked at": {
+			rule: importRule{Packages: []string{"./..."}, Except: []string{"./plugins/kubectl-ocm"}, Forbidden: []string{"example.test/other"}},
+		},
 		"another package is not looked at": {
 			rule: importRule{Packages: []string{"./controllers/..."}, Forbidden: []string{"example.test/other"}},
 		},
