@@ -345,14 +345,7 @@ func TestHooksOfATemplateRunThoughAllOfTheAddOnIsDeleted(t *testing.T) {
 	require.NoError(t, f.dyn.Resource(clusterAddOns).Delete(t.Context(), "hooked", metav1.DeleteOptions{}))
 	require.NoError(t, f.dyn.Resource(templates).Delete(t.Context(), "hooked", metav1.DeleteOptions{}))
 	f.awaitSaid(t, "hooked-0", addonv1alpha1.ConditionHookManifestCompleted, addonv1alpha1.ReasonHookNotCompleted, "")
-	feedback := `{"resourceMeta":{"ordinal":0,"group":"batch","version":"v1","kind":"Job","resource":"jobs","namespace":"default","name":"bye"},"conditions":[],
-		"statusFeedback":{"values":[{"name":"JobComplete","fieldValue":{"type":"String","string":"True"}}]}}`
-	soon(t, func() bool {
-		_, err := f.dyn.Resource(works).Namespace("hooked-0").Patch(t.Context(), "addon-hooked-pre-delete", types.MergePatchType, []byte(`{"status":{"conditions":[
-			{"type":"Applied","status":"True","reason":"R","message":"","lastTransitionTime":"2030-01-01T00:00:00Z"},
-			{"type":"Available","status":"True","reason":"R","message":"","lastTransitionTime":"2030-01-01T00:00:00Z"}],"resourceStatus":{"manifests":[`+feedback+`]}}}`), metav1.PatchOptions{}, "status")
-		return err == nil
-	})
+	f.hookRan(t, "hooked-0", "default", "bye")
 	soon(t, func() bool { return f.instance(t, "hooked-0") == nil })
 	var last *unstructured.UnstructuredList
 	soon(t, func() bool {
@@ -360,4 +353,18 @@ func TestHooksOfATemplateRunThoughAllOfTheAddOnIsDeleted(t *testing.T) {
 		last, err = f.dyn.Resource(works).Namespace("hooked-0").List(t.Context(), metav1.ListOptions{})
 		return err == nil && len(last.Items) == 0
 	}, "%+v", &last)
+}
+
+// hookRan is what the agent of a cluster says when the Job of the hook has completed.
+func (f *fan) hookRan(t *testing.T, cluster, namespace, job string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"status":{"conditions":[
+		{"type":"Applied","status":"True","reason":"R","message":"","lastTransitionTime":"2030-01-01T00:00:00Z"},
+		{"type":"Available","status":"True","reason":"R","message":"","lastTransitionTime":"2030-01-01T00:00:00Z"}],"resourceStatus":{"manifests":[
+		{"resourceMeta":{"ordinal":0,"group":"batch","version":"v1","kind":"Job","resource":"jobs","namespace":%q,"name":%q},"conditions":[],
+		"statusFeedback":{"values":[{"name":"JobComplete","fieldValue":{"type":"String","string":"True"}}]}}]}}}`, namespace, job)
+	soon(t, func() bool {
+		_, err := f.dyn.Resource(works).Namespace(cluster).Patch(t.Context(), "addon-"+f.namespace+"-pre-delete", types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+		return err == nil
+	})
 }
