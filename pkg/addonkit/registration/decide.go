@@ -24,6 +24,10 @@ import (
 // owns: nothing is done for it.
 const ReasonNotOwned = "AddOnNotOwned"
 
+// adoption is how long the hub has to own what a user has just made, before it is worth
+// an Event that nobody does.
+const adoption = 10 * time.Second
+
 // State is everything that a decision needs.
 type State struct {
 	// AddOn is the instance; nil when it is gone and only what it had is left.
@@ -62,6 +66,10 @@ func Decide(s State) reconcile.Plan {
 		// Credentials and rights are good until the instance is gone.
 		return plan
 	case !owned(s.AddOn):
+		if age := s.Now.Sub(s.AddOn.CreationTimestamp.Time); age < adoption {
+			plan.RequeueAfter = min(adoption-age, adoption)
+			return plan
+		}
 		plan.Events = []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: ReasonNotOwned, Once: true,
 			Message: "Nothing is done for the add-on: it has no owner reference to ClusterManagementAddOn " + s.AddOn.Name}}
 		return plan

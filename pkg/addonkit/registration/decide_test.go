@@ -89,6 +89,11 @@ func TestNothingIsDecidedFor(t *testing.T) {
 	}
 	s := state()
 	s.AddOn.OwnerReferences = []metav1.OwnerReference{{Kind: "ClusterManagementAddOn", Name: "other"}}
+	for age, rest := range map[time.Duration]time.Duration{-time.Hour: 10 * time.Second, time.Second: 9 * time.Second} {
+		s.AddOn.CreationTimestamp = metav1.NewTime(s.Now.Add(-age))
+		require.Equal(t, reconcile.Plan{RequeueAfter: rest}, Decide(s), "its owner is about to come")
+	}
+	s.AddOn.CreationTimestamp = metav1.NewTime(s.Now.Add(-10 * time.Second))
 	p := Decide(s)
 	require.Nil(t, p.Object, "without its owner nothing is deployed")
 	require.Equal(t, "AddOnNotOwned", p.Events[0].Reason)
