@@ -57,6 +57,8 @@ type addOnChange struct {
 	mu sync.Mutex
 	// beside are changes of other objects than add-ons.
 	beside []Change
+	// served are the kinds of the hub, once somebody has asked for one.
+	served *served
 }
 
 // pair is one add-on on one cluster.
@@ -79,8 +81,8 @@ func CheckAddOnName(name string) error {
 // strategy by DisableAddOns is no longer left out. Labels, annotations and
 // configurations are merged with what is there. An add-on that its placements install
 // is refused on other clusters, because the hub would take it away again. With Wait it
-// returns when the add-ons are available. The error is of kind Partial when only some
-// failed. Contract: addon.md 4.2, 4.5.
+// returns when the add-ons are available, with the configurations of their clusters.
+// The error is of kind Partial when only some failed. Contract: addon.md 4.2, 4.5.
 func EnableAddOns(ctx context.Context, o AddOnOptions) (WorkResult, error) {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
@@ -107,7 +109,7 @@ func EnableAddOns(ctx context.Context, o AddOnOptions) (WorkResult, error) {
 		if err != nil || !o.Wait || o.reads() {
 			return change, err
 		}
-		return change, c.awaitAvailable(ctx, p)
+		return change, c.awaitEnabled(ctx, p)
 	})
 }
 

@@ -123,28 +123,3 @@ func (c *addOnChange) awaitGone(ctx context.Context, live *unstructured.Unstruct
 		return &blocker{cause: cause, since: last.GetDeletionTimestamp().Time, fix: "kubectl ocm work list -c " + last.GetNamespace() + c.Hub.flag() + "      shows the work of the hook"}
 	})
 }
-
-// awaitAvailable waits until the add-on works on the cluster.
-func (c *addOnChange) awaitAvailable(ctx context.Context, p pair) error {
-	var last *unstructured.Unstructured
-	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: clusterAddOns, Namespace: p.cluster, Name: p.addOn, Clock: c.run.common.Clock},
-		func(items []*unstructured.Unstructured) (bool, error) {
-			if len(items) == 0 {
-				return false, &Error{Message: describe(managedAddOn(p)) + " was deleted while it was waited for", Fix: "run this again"}
-			}
-			last = items[0]
-			return conditionTrue(last, addonv1alpha1.ConditionAvailable), nil
-		})
-	return c.run.timedOut(ctx, err, "the add-on "+p.addOn+" on "+p.cluster+" to be available", func(context.Context) *blocker {
-		b := &blocker{cause: "nobody has said yet whether it works", fix: "kubectl ocm addon status " + p.addOn + " -c " + p.cluster + c.Hub.flag()}
-		if last == nil {
-			return b
-		}
-		for _, t := range troubles {
-			if found := apimeta.FindStatusCondition(conditionsOf(last), t.kind); found != nil && found.Status == t.bad {
-				return blockedBy(found, b.fix)
-			}
-		}
-		return b
-	})
-}

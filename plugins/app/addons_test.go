@@ -54,6 +54,8 @@ func TestWhatIsPrintedOfAddOns(t *testing.T) {
 		"enable-missing":         "addon enable nosuch -c cluster1",
 		"enable-no-cluster":      "addon enable logs -c nosuch",
 		"enable-wait":            "addon enable logs -c cluster1 --wait --timeout 3s",
+		"enable-wait-config":     "addon enable metrics -c cluster1 --set LEVEL=debug --wait --timeout 1s",
+		"enable-wait-content":    "addon enable metrics -c cluster1 --config addondeploymentconfigs/cfg/small --wait --timeout 1s",
 		"enable-wait-json":       "addon enable metrics -c cluster1 --wait -o json",
 		"enable-placement":       "addon enable hello --placement apps/everywhere",
 		"enable-placement-twice": "addon enable metrics --placement apps/everywhere",

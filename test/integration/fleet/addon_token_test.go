@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -42,9 +43,12 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 	require.Zero(t, run(t, "addon", "enable", "helloworld", "-c", "c1", "--install-namespace", "default", "--context", "hub", "--wait").code)
 	e.available(t)
 	hub := e.hub.Dynamic(t)
-	account, err := typed.Get[corev1.ServiceAccount](t.Context(), hub, corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "c1", "helloworld-agent")
-	require.NoError(t, err)
+	// The agent may have begun with a certificate, before it knew of the change.
 	until(t, func() error {
+		account, err := typed.Get[corev1.ServiceAccount](t.Context(), hub, corev1.SchemeGroupVersion.WithResource("serviceaccounts"), "c1", "helloworld-agent")
+		if err != nil {
+			return err
+		}
 		a, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), hub, instances, "c1", "helloworld")
 		if err != nil {
 			return err
@@ -58,12 +62,35 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 		}
 		return nil
 	})
-	secret, err := typed.Get[corev1.Secret](t.Context(), e.c1.Dynamic(t), secrets, "default", "helloworld-hub-kubeconfig")
-	require.NoError(t, err)
+	var secret *corev1.Secret
+	until(t, func() error {
+		secret, err = typed.Get[corev1.Secret](t.Context(), e.c1.Dynamic(t), secrets, "default", "helloworld-hub-kubeconfig")
+		if err == nil && len(secret.Data["token"]) == 0 {
+			err = errors.New("the secret holds no token")
+		}
+		return err
+	})
 	require.Empty(t, secret.Data["tls.key"])
 	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(string(secret.Data["token"]), ".")[1])
 	require.NoError(t, err)
 	require.Contains(t, string(payload), `"system:serviceaccount:c1:helloworld-agent"`)
+
+	// A wait for a configuration ends when it is on the cluster, also for another
+	// content of one that is there already.
+	t.Chdir(t.TempDir())
+	for _, memory := range []string{"48Mi", "40Mi"} {
+		require.NoError(t, os.WriteFile("small.yaml", []byte(`apiVersion: addon.open-cluster-management.io/v1alpha1
+kind: AddOnDeploymentConfig
+metadata: {name: small, namespace: c1}
+spec:
+  agentInstallNamespace: ""
+  resourceRequirements: [{containerID: "deployments:helloworld-agent:agent", resources: {limits: {memory: `+memory+`}}}]
+`), 0o600))
+		require.Zero(t, run(t, "addon", "enable", "helloworld", "-c", "c1", "--config", "small.yaml", "--context", "hub", "--wait").code)
+		d, err := typed.Get[appsv1.Deployment](t.Context(), e.c1.Dynamic(t), deployments, "default", "helloworld-agent")
+		require.NoError(t, err)
+		require.Equal(t, memory, d.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String())
+	}
 
 	// The add-on works with it.
 	e.greet(t)
