@@ -82,6 +82,12 @@ func Decide(s State) reconcile.Plan {
 	if !slices.Equal(object.Status.SupportedConfigs, s.Options.Configs) {
 		object.Status.SupportedConfigs = slices.Clone(s.Options.Configs)
 	}
+	if s.unplaced() {
+		plan.RequeueAfter = 0
+		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending,
+			"waiting for condition "+addonv1alpha1.ConditionConfigured+": the configurations may say where the add-on runs, and its credentials come there")
+		return plan
+	}
 	if s.Fault != nil && !errors.Is(s.Fault, addonkit.ErrSubjectNotReady) {
 		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+s.Fault.Error())
 		return plan
@@ -109,6 +115,14 @@ func Decide(s State) reconcile.Plan {
 	}
 	s.say(object, metav1.ConditionTrue, reason, addonv1alpha1.MessageRegistrationConfigured)
 	return plan
+}
+
+// unplaced tells whether nobody can say yet where the credentials shall be: the add-on
+// reads configurations, waits for them, and has none yet. One that was registered has a
+// place, and moves by its turn in the rollout.
+func (s State) unplaced() bool {
+	return s.Registrar && s.Options.WaitConfigured && len(s.Options.Configs) > 0 && len(s.AddOn.Status.Registrations) == 0 &&
+		!apimeta.IsStatusConditionTrue(s.AddOn.Status.Conditions, addonv1alpha1.ConditionConfigured)
 }
 
 func (s State) say(object *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus, reason, message string) {

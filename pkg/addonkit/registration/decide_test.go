@@ -99,6 +99,43 @@ func TestNothingIsDecidedFor(t *testing.T) {
 	require.Equal(t, "AddOnNotOwned", p.Events[0].Reason)
 }
 
+// TestCredentialsWaitForTheirPlace: they do not begin in the default namespace, only
+// to be moved by the configuration.
+func TestCredentialsWaitForTheirPlace(t *testing.T) {
+	s := state()
+	s.Options.WaitConfigured, s.Options.Configs = true, []addonv1alpha1.ConfigGroupResource{{Resource: "configmaps"}}
+	s.Fault = errors.New("the configuration is not known yet")
+	p := Decide(s)
+	require.Contains(t, said(t, p), "False PermissionConfigPending: waiting for condition Configured")
+	require.Empty(t, object(t, p).Status.Registrations)
+	require.Empty(t, object(t, p).Status.Namespace)
+	require.Equal(t, s.Options.Configs, object(t, p).Status.SupportedConfigs, "the rollout asks for it")
+	require.Zero(t, p.RequeueAfter)
+
+	s.Fault, s.Namespace = nil, "elsewhere"
+	s.AddOn = object(t, p)
+	configured := metav1.Condition{Type: addonv1alpha1.ConditionConfigured, Status: metav1.ConditionTrue}
+	s.AddOn.Status.Conditions = append(s.AddOn.Status.Conditions, configured)
+	p = Decide(s)
+	require.Contains(t, said(t, p), "True SetPermissionApplied")
+	require.Equal(t, "elsewhere", object(t, p).Status.Namespace)
+
+	// One that is registered goes on while it waits for its turn.
+	s.AddOn = object(t, p)
+	s.AddOn.Status.Conditions[len(s.AddOn.Status.Conditions)-1].Status = metav1.ConditionFalse
+	require.Contains(t, said(t, Decide(s)), "True SetPermissionApplied")
+	for name, change := range map[string]func(*State){
+		"it does not wait":    func(s *State) { s.Options.WaitConfigured = false },
+		"it reads none":       func(s *State) { s.Options.Configs = nil },
+		"it asks for nothing": func(s *State) { s.Registrar, s.Registrations = false, nil },
+	} {
+		s := state()
+		s.Options.WaitConfigured, s.Options.Configs = true, []addonv1alpha1.ConfigGroupResource{{Resource: "configmaps"}}
+		change(&s)
+		require.Contains(t, said(t, Decide(s)), "True", name)
+	}
+}
+
 func TestStatusOfARegistration(t *testing.T) {
 	s := state()
 	s.Options.Configs = []addonv1alpha1.ConfigGroupResource{{Group: "g", Resource: "r"}}
