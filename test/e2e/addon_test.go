@@ -7,6 +7,7 @@ package e2e_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +29,8 @@ func TestAddOns(t *testing.T) {
 		chapter{"its certificate of seconds is renewed unattended", a.rotate},
 		chapter{"a job cleans up before it leaves a cluster", a.disable},
 		chapter{"make clean-example leaves nothing behind", a.clean},
+		chapter{"the same add-on without code", a.template},
+		chapter{"its template, and what was made of it, leaves", a.templateLeaves},
 	)
 }
 
@@ -42,6 +45,8 @@ type addOns struct {
 const (
 	helloworld      = "helloworld"
 	helloworldAgent = "deployment/helloworld-agent"
+	// helloworldTemplate is the same of a template.
+	helloworldTemplate = "helloworld-template"
 	// placedNamespace is where it is unless a user says otherwise.
 	placedNamespace = "open-cluster-management-agent-addon"
 )
@@ -70,10 +75,10 @@ func (a *addOns) enable(t *testing.T) {
 	t.Logf("measured: the agent of the add-on holds %s", resident(t, a.on("c1"), "helloworld-addon"))
 }
 
-// available waits until the add-on works on a cluster.
-func (a *addOns) available(t *testing.T, cluster string) {
+// available waits until an add-on works on a cluster.
+func (a *addOns) available(t *testing.T, name, cluster string) {
 	t.Helper()
-	of := condition(t, a.hub, "managedclusteraddon", helloworld, "-n", cluster)
+	of := condition(t, a.hub, "managedclusteraddon", name, "-n", cluster)
 	eventually(t, func() error {
 		if status := of("Available"); status != "True" {
 			return fmt.Errorf("available is %q", status)
@@ -104,7 +109,7 @@ func (a *addOns) place(t *testing.T) {
 	a.ocm(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub")
 	a.ocm(t, "placement", "create", "everywhere", "-n", "default", "--group", "canary=ring=canary", "--context", "hub")
 	a.ocm(t, "addon", "enable", helloworld, "--placement", "default/everywhere", "--context", "hub")
-	a.available(t, "c2")
+	a.available(t, helloworld, "c2")
 	a.greet(t, "c2", "greeting")
 	a.greeted(t, "c2", placedNamespace, "greeting")
 	kubectl(t, a.on("c1"), "-n", "default", "get", helloworldAgent) // it stays where its user wanted it
@@ -242,14 +247,46 @@ func (a *addOns) disable(t *testing.T) {
 		})
 	}
 	kubectl(t, a.hub, "-n", "c1", "get", "configmap", "greeting") // what it copied from is not its own
-	a.available(t, "c2")
+	a.available(t, helloworld, "c2")
 }
 
 func (a *addOns) clean(t *testing.T) {
 	a.make(t, "clean-example", "HUB_KUBECONFIG_CONTEXT=hub")
+	a.requireNone(t, helloworld)
+}
+
+// requireNone waits until the clusters are as they were without an add-on, and checks
+// that the hub is.
+func (a *addOns) requireNone(t *testing.T, name string) {
+	t.Helper()
 	for _, c := range a.managed {
 		eventually(t, func() error { return same(a.before[c.Name], a.held(t, c)) })
 	}
 	require.Empty(t, kubectl(t, a.hub, "get", "managedclusteraddons,manifestworks", "-A", "-o", "name"))
-	require.Empty(t, kubectl(t, a.hub, "get", "roles,rolebindings", "-A", "-l", "open-cluster-management.io/addon-name="+helloworld, "-o", "name"))
+	require.Empty(t, kubectl(t, a.hub, "get", "roles,rolebindings", "-A", "-l", "open-cluster-management.io/addon-name="+name, "-o", "name"))
+}
+
+func (a *addOns) template(t *testing.T) {
+	dir, err := filepath.Abs(filepath.Join(root, "examples/helloworld-template"))
+	require.NoError(t, err)
+	kubectl(t, a.hub, "apply", "-f", dir)
+	for _, c := range a.managed {
+		kubectl(t, a.hub, "label", "managedcluster", c.Name, "helloworld=yes")
+	}
+	for _, c := range a.managed {
+		a.available(t, helloworldTemplate, c.Name)
+		a.greet(t, c.Name, "without-code")
+		a.greeted(t, c.Name, placedNamespace, "without-code")
+	}
+	require.Regexp(t, `(?m)^`+helloworldTemplate+`\s`, a.ocm(t, "addon", "list", "--context", "hub"))
+}
+
+func (a *addOns) templateLeaves(t *testing.T) {
+	dir, err := filepath.Abs(filepath.Join(root, "examples/helloworld-template"))
+	require.NoError(t, err)
+	kubectl(t, a.hub, "label", "managedcluster", "c1", "helloworld-")
+	eventually(t, func() error { return same(a.before["c1"], a.held(t, a.on("c1"))) })
+	a.available(t, helloworldTemplate, "c2")
+	kubectl(t, a.hub, "delete", "-f", dir, "--timeout=180s")
+	a.requireNone(t, helloworldTemplate)
 }
