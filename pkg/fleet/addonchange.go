@@ -176,9 +176,13 @@ func (c *addOnChange) warn(format string, args ...any) {
 	}
 }
 
+// note keeps what was done beside; where something is decided on anew, only once.
 func (c *addOnChange) note(change Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if change.Action == Unchanged && slices.ContainsFunc(c.beside, func(b Change) bool { return describe(b.Object) == describe(change.Object) }) {
+		return
+	}
 	c.beside = append(c.beside, change)
 }
 
@@ -261,8 +265,20 @@ func managedAddOn(p pair) *unstructured.Unstructured {
 }
 
 // enable makes the add-on of a cluster, or changes what the options say of it.
-func (c *addOnChange) enable(ctx context.Context, p pair) (Change, error) {
+func (c *addOnChange) enable(ctx context.Context, p pair) (change Change, err error) {
 	u := managedAddOn(p)
+	err = busy(u, again(func() (err error) {
+		change, err = c.enableOnce(ctx, p, u.DeepCopy())
+		return err
+	}))
+	if apierrors.IsNotFound(err) && !isNoKind(err) {
+		err = &Error{Message: fmt.Sprintf("cluster %q has no namespace on the hub", p.cluster), Cause: "it is not accepted", Fix: "kubectl ocm accept " + p.cluster + c.Hub.flag(), Err: err}
+	}
+	return change, explain("applying "+describe(u), c.Hub, err)
+}
+
+// enableOnce does it in u, for the add-on as it is now.
+func (c *addOnChange) enableOnce(ctx context.Context, p pair, u *unstructured.Unstructured) (Change, error) {
 	live, err := c.run.live(ctx, c.Hub, u)
 	if err != nil {
 		return Change{}, explain("reading "+describe(u), c.Hub, err)
@@ -273,23 +289,14 @@ func (c *addOnChange) enable(ctx context.Context, p pair) (Change, error) {
 	if err := c.describeInstance(ctx, p, u, live); err != nil {
 		return Change{}, err
 	}
-	var change Change
 	if live == nil {
-		change, err = c.run.create(ctx, c.Hub, u)
-	} else {
-		if !c.reads() {
-			// The list of configurations was made of what was read.
-			u.SetResourceVersion(live.GetResourceVersion())
-		}
-		change, err = c.run.merge(ctx, c.Hub, u)
+		return c.run.create(ctx, c.Hub, u)
 	}
-	switch {
-	case overtaken(err):
-		err = &Error{Message: "somebody else has just written " + describe(u), Fix: "run this again", Err: err}
-	case apierrors.IsNotFound(err) && !isNoKind(err):
-		err = &Error{Message: fmt.Sprintf("cluster %q has no namespace on the hub", p.cluster), Cause: "it is not accepted", Fix: "kubectl ocm accept " + p.cluster + c.Hub.flag(), Err: err}
+	if !c.reads() {
+		// The list of configurations was made of what was read.
+		u.SetResourceVersion(live.GetResourceVersion())
 	}
-	return change, explain("applying "+describe(u), c.Hub, err)
+	return c.run.merge(ctx, c.Hub, u)
 }
 
 // describeInstance writes what the options say into the add-on of a cluster.

@@ -155,16 +155,25 @@ func CreateAddOn(ctx context.Context, o AddOnCreate) (AddOnResult, error) {
 		return out, explain("applying "+describe(u), o.Hub, err)
 	}
 	out.Items = append(out.Items, change)
-	if present == nil {
-		change, err = r.create(ctx, o.Hub, registration)
-	} else {
-		change, err = r.merge(ctx, o.Hub, registration)
-	}
-	if overtaken(err) {
-		err = &Error{Message: "somebody else has just written " + describe(registration), Fix: "run this again", Err: err}
-	}
+	err = again(func() (err error) {
+		if registration == nil {
+			if present, err = readAddOn(ctx, o.Hub, o.Name); err != nil {
+				return err
+			}
+			if registration, err = o.registration(ctx, r, present, t.Name); err != nil {
+				return err
+			}
+		}
+		if present == nil {
+			change, err = r.create(ctx, o.Hub, registration)
+		} else {
+			change, err = r.merge(ctx, o.Hub, registration)
+		}
+		u, registration = registration, nil // it is decided on anew
+		return err
+	})
 	if err != nil {
-		return out, explain("applying "+describe(registration), o.Hub, err)
+		return out, explain("applying "+describe(u), o.Hub, busy(u, err))
 	}
 	out.Items = append(out.Items, change)
 	return out, nil

@@ -73,29 +73,45 @@ func EnableByPlacement(ctx context.Context, o AddOnOptions) (AddOnResult, error)
 	}
 	out := AddOnResult{Items: c.beside}
 	for _, a := range addOns {
-		wanted, err := c.underPlacement(ctx, a)
-		if err != nil {
-			return out, err
-		}
-		strategy, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted.Spec.InstallStrategy)
-		if err != nil {
-			return out, fmt.Errorf("encoding the install strategy of %s: %w", a.Name, err)
-		}
+		var change Change
 		u := named(addonv1alpha1.GroupVersion.WithKind("ClusterManagementAddOn"), "", a.Name)
-		if !o.reads() {
-			u.SetResourceVersion(a.ResourceVersion)
-		}
-		u.Object["spec"] = map[string]any{"installStrategy": strategy}
-		change, err := r.merge(ctx, o.Hub, u)
-		if overtaken(err) {
-			err = &Error{Message: "somebody else has just written " + describe(u), Fix: "run this again", Err: err}
-		}
+		err := again(func() (err error) {
+			if a == nil {
+				a, err = readAddOn(ctx, o.Hub, u.GetName())
+			}
+			switch {
+			case err != nil:
+				return err
+			case a == nil:
+				return noAddOn(u.GetName(), o.Hub)
+			}
+			change, err = c.addPlacement(ctx, a, u.DeepCopy())
+			a = nil // it is read again
+			return err
+		})
 		if err != nil {
-			return out, explain("changing "+describe(u), o.Hub, err)
+			return out, explain("changing "+describe(u), o.Hub, busy(u, err))
 		}
 		out.Items = append(out.Items, change)
 	}
 	return out, nil
+}
+
+// addPlacement writes the placement into u, which names the add-on.
+func (c *addOnChange) addPlacement(ctx context.Context, a *addonv1alpha1.ClusterManagementAddOn, u *unstructured.Unstructured) (Change, error) {
+	wanted, err := c.underPlacement(ctx, a)
+	if err != nil {
+		return Change{}, err
+	}
+	strategy, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted.Spec.InstallStrategy)
+	if err != nil {
+		return Change{}, fmt.Errorf("encoding the install strategy of %s: %w", a.Name, err)
+	}
+	if !c.reads() {
+		u.SetResourceVersion(a.ResourceVersion)
+	}
+	u.Object["spec"] = map[string]any{"installStrategy": strategy}
+	return c.run.merge(ctx, c.Hub, u)
 }
 
 // readAddOns reads the add-ons of the options, in their order.

@@ -130,6 +130,31 @@ func overtaken(err error) bool {
 	return apierrors.IsConflict(err) || (apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.resourceVersion"))
 }
 
+// tries bounds how often something is decided on anew because somebody else writes it
+// at the same time.
+const tries = 5
+
+// again does what reads an object, decides, and writes it for the version that was
+// read, and does it once more where it was overtaken: controllers write the status of
+// most objects at any time, and none of that is a reason to trouble a person.
+func again(do func() error) (err error) {
+	for range tries {
+		if err = do(); !overtaken(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// busy is the error about an object that somebody writes again and again; other errors
+// stay as they are.
+func busy(u *unstructured.Unstructured, err error) error {
+	if !overtaken(err) {
+		return err
+	}
+	return &Error{Message: "somebody else writes " + describe(u) + " all the time", Fix: "look at it, then run this again", Err: err}
+}
+
 func actionOf(live, applied *unstructured.Unstructured) Action {
 	switch {
 	case live == nil || live.GetUID() != applied.GetUID():

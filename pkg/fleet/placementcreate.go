@@ -77,19 +77,20 @@ func CreatePlacement(ctx context.Context, o PlacementCreate, warn func(string)) 
 	if err != nil {
 		return PlacementResult{}, fmt.Errorf("encoding %s: %w", o.Key, err)
 	}
-	live, err := r.live(ctx, o.Hub, u)
-	if err != nil {
-		return PlacementResult{}, explain("reading "+describe(u), o.Hub, err)
-	}
 	var change Change
-	if live == nil {
-		change, err = r.create(ctx, o.Hub, u)
-	} else {
-		change, err = o.replace(ctx, p, live)
-	}
-	if overtaken(err) {
-		err = &Error{Message: "somebody else has just written " + describe(u), Fix: "look at it, then run this again", Err: err}
-	}
+	err = again(func() error {
+		live, err := r.live(ctx, o.Hub, u)
+		switch {
+		case err != nil:
+			return explain("reading "+describe(u), o.Hub, err)
+		case live == nil:
+			change, err = r.create(ctx, o.Hub, u)
+		default:
+			change, err = o.replace(ctx, p, live)
+		}
+		return err
+	})
+	err = busy(u, err)
 	if apierrors.IsNotFound(err) && !isNoKind(err) {
 		err = &Error{Message: fmt.Sprintf("there is no namespace %q on %s", o.Key.Namespace, o.Hub), Fix: "kubectl create namespace " + ShellWord(o.Key.Namespace) + o.Hub.flag(), Err: err}
 	}

@@ -109,34 +109,29 @@ func ApplyWorkSet(ctx context.Context, o WorkOptions) (Change, error) {
 	return change, o.awaitRolledOut(ctx, r, u)
 }
 
-// setTries bounds how often a set is decided on anew because somebody else
-// writes it at the same time.
-const setTries = 5
-
 // applySet writes the set as it follows from the one that is there. What is sent
 // holds the whole list of placements, so it says which version it was decided
 // on: a placement that somebody adds in between is read and kept.
 func (o *WorkOptions) applySet(ctx context.Context, r *run) (u *unstructured.Unstructured, change Change, err error) {
-	for range setTries {
+	err = again(func() error {
 		u = o.set()
-		var live *unstructured.Unstructured
-		if live, err = r.live(ctx, o.Hub, u); err != nil {
-			return nil, Change{}, explain("reading "+describe(u), o.Hub, err)
+		live, err := r.live(ctx, o.Hub, u)
+		if err != nil {
+			return explain("reading "+describe(u), o.Hub, err)
 		}
 		version := notThere
 		if live != nil {
-			if err = o.keepPlacements(u, live); err != nil {
-				return nil, Change{}, err
+			if err := o.keepPlacements(u, live); err != nil {
+				return err
 			}
 			version = live.GetResourceVersion()
 		}
 		if !o.reads() {
 			u.SetResourceVersion(version)
 		}
-		if change, err = r.applyOne(ctx, o.Hub, u); !overtaken(err) {
-			break
-		}
-	}
+		change, err = r.applyOne(ctx, o.Hub, u)
+		return err
+	})
 	return u, change, explain("applying "+describe(u), o.Hub, err)
 }
 

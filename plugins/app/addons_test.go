@@ -116,6 +116,37 @@ func TestWhatIsPrintedOfAddOns(t *testing.T) {
 	}
 }
 
+// Controllers write the status of what a person changes at any time: that troubles
+// nobody, unless it does not end.
+func TestWhatSomebodyElseWritesMeanwhileIsDecidedAnew(t *testing.T) {
+	for _, line := range []string{
+		"addon enable metrics -c cluster1 --labels tier=two --set LEVEL=trace",
+		"addon enable hello --placement apps/everywhere",
+		"addon create logs -f - --version 0.4.0 --overwrite",
+		"placement create web -n shop --count 2 --label-selectors region=eu --overwrite",
+	} {
+		t.Run(line, func(t *testing.T) {
+			words := append(strings.Fields(line), "--context", "hub")
+			s := newAddOnsScene(t)
+			alone := s.runIn(agent, words...)
+			require.Zero(t, alone.code, alone.err)
+
+			s = newAddOnsScene(t)
+			s.hub.Busy(2)
+			beside := s.runIn(agent, words...)
+			require.Zero(t, beside.code, beside.err)
+			require.Equal(t, alone.out, beside.out)
+			require.Greater(t, len(s.hub.Changes()), 2)
+
+			s = newAddOnsScene(t)
+			s.hub.Busy(1000)
+			never := s.runIn(agent, words...)
+			require.Equal(t, 1, never.code)
+			require.Regexp(t, `somebody else writes \w+ \S+ all the time`, never.err)
+		})
+	}
+}
+
 // What the hub cannot render is refused before anything is sent, with the place in
 // the template.
 func TestATemplateThatCannotBeRenderedIsRefused(t *testing.T) {

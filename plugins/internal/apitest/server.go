@@ -35,6 +35,8 @@ type Server struct {
 	changes  []string
 	watchers map[chan event]string
 	created  string
+	// busy is how often somebody else still writes what is about to be written.
+	busy int
 }
 
 type event struct {
@@ -212,10 +214,35 @@ func (s *Server) delete(w http.ResponseWriter, r request) {
 	answer(w, http.StatusOK, map[string]any{"kind": "Status", "status": "Success"})
 }
 
+// Busy lets somebody else write, so often, what is about to be written for the version
+// that was read.
+func (s *Server) Busy(often int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy = often
+}
+
+// overtaken tells whether a write is for another version than there is now.
+func (s *Server) overtaken(r request, u *unstructured.Unstructured) bool {
+	live, wanted := s.objects[r.key()], u.GetResourceVersion()
+	if live == nil || wanted == "" {
+		return false
+	}
+	if s.busy > 0 {
+		s.busy--
+		s.put(r.key(), live.DeepCopy())
+	}
+	return s.objects[r.key()].GetResourceVersion() != wanted
+}
+
 // write stores or merges one object.
 func (s *Server) write(w http.ResponseWriter, method string, r request, fields map[string]any) {
 	live := s.objects[r.key()]
 	u := &unstructured.Unstructured{Object: fields}
+	if s.overtaken(r, u) {
+		refuse(w, http.StatusConflict, "Conflict", r.name+" is another one now", r.name)
+		return
+	}
 	switch {
 	case method == http.MethodPost && strings.Contains(r.collection, "/subjectaccessreviews"):
 		verb, _, _ := unstructured.NestedString(fields, "spec", "resourceAttributes", "verb")
