@@ -3,17 +3,12 @@
 package hub_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,39 +28,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// runAddOns runs the loops of add-ons with the connection until it is dead, or done
-// says so once they have begun.
-func runAddOns(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
-	t.Helper()
-	dyn, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1beta1.AddToScheme, selection.AddToScheme} {
-		require.NoError(t, add(scheme))
-	}
-	m, err := manager.New(manager.Options{
-		Config: config, Scheme: scheme, Packed: []client.Object{&clusterv1.ManagedCluster{}}, Clock: clock.RealClock{}, Log: logr.Discard(),
-	})
-	require.NoError(t, err)
-	addon.Register(m, addon.Config{Client: dyn, Clock: clock.RealClock{}})
-	var begun atomic.Bool
-	m.AddTask(func(ctx context.Context) error { begun.Store(true); <-ctx.Done(); return nil })
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = m.Run(ctx) })
-	defer wg.Wait()
-	defer cancel()
-	deadline := time.After(patience)
-	for !begun.Load() || !done() {
-		select {
-		case <-dead:
-			return
-		case <-deadline:
-			t.Error("the loops neither died nor completed their work")
-			return
-		case <-time.After(tick):
-		}
-	}
+// addOnLoops are those of add-ons.
+var addOnLoops = loops{
+	kinds:  []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1beta1.AddToScheme, selection.AddToScheme},
+	packed: []client.Object{&clusterv1.ManagedCluster{}},
+	register: func(m *manager.Manager, dyn dynamic.Interface) {
+		addon.Register(m, addon.Config{Client: dyn, Clock: clock.RealClock{}})
+	},
 }
 
 // told is all that the loops of add-ons have written of the fan, a line each: hashes
@@ -144,7 +113,7 @@ func (m *mortal) dying(t *testing.T, what string, atLeast int, done func() bool)
 	for ; !done(); lives++ {
 		require.Less(t, lives, 60, "%s does not converge:\n%s", what, m.told(t, m.hashes))
 		config, process := faults.StopAfter(m.config, 1)
-		runAddOns(t, config, process.Died(), done)
+		addOnLoops.run(t, config, process.Died(), done)
 		for _, c := range m.clusters {
 			if a := m.instance(t, c); a != nil {
 				before, was := m.uids[c]
@@ -186,17 +155,9 @@ func (m *mortal) complete(t *testing.T) bool {
 // broken, and when it goes back. Every end is the one that loops without faults have.
 func TestTheAddOnLoopsMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
-	s, config := processless(t)
-	life(t, config, nil, func() bool { return s.complete(t) })
-	// No process serves admission here.
-	hooks := s.kube.AdmissionregistrationV1()
-	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	f := &fan{scene: s, namespace: "frail", clusters: []string{"frail-0", "frail-1", "frail-2"}}
-	for _, name := range append([]string{"frail"}, f.clusters...) {
-		_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
+	f := &fan{namespace: "frail", clusters: []string{"frail-0", "frail-1", "frail-2"}}
+	s, config := served(t, append([]string{"frail"}, f.clusters...)...)
+	f.scene = s
 	for _, name := range f.clusters {
 		mc := cluster(name)
 		mc.Spec.HubAcceptsClient = true
@@ -244,6 +205,6 @@ func TestTheAddOnLoopsMayDieAfterEveryWrite(t *testing.T) {
 
 	counted, process := faults.Count(config)
 	start := time.Now()
-	runAddOns(t, counted, nil, func() bool { return time.Since(start) > 3*time.Second })
+	addOnLoops.run(t, counted, nil, func() bool { return time.Since(start) > 3*time.Second })
 	require.Empty(t, process.Seen(), "a start on what is done writes nothing")
 }

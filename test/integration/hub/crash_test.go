@@ -145,9 +145,7 @@ func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 		require.Contains(t, w, "clustermanagers/cluster-manager/status", "of a complete hub nothing is written but that its controllers start")
 	}
 
-	hooks := s.kube.AdmissionregistrationV1()
-	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	s.withoutAdmission(t)
 	settled(t, func() error { return create(s.dyn, cluster("c1")) })
 	require.NoError(t, s.dyn.Resource(managers).Delete(t.Context(), hub.Name, metav1.DeleteOptions{}))
 	lives = 0
@@ -164,11 +162,7 @@ func TestTheOperatorMayDieAfterEveryWrite(t *testing.T) {
 // is gone, with a cluster on it, by a plugin that is killed again and again.
 func TestARemovalWithoutTheProcessMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
-	s, config := processless(t)
-	life(t, config, nil, func() bool { return s.complete(t) })
-	hooks := s.kube.AdmissionregistrationV1()
-	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	s, _ := served(t)
 	mc := cluster("c1")
 	mc.Finalizers = []string{clusterv1.FinalizerAPIResourceCleanup, clusterv1.FinalizerResourceCleanup}
 	settled(t, func() error { return create(s.dyn, mc) })

@@ -3,25 +3,20 @@
 package hub_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,39 +29,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// runPlacements runs the loop with the connection until it is dead, or done says so
-// once the loop has begun.
-func runPlacements(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
-	t.Helper()
-	dyn, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme} {
-		require.NoError(t, add(scheme))
-	}
-	m, err := manager.New(manager.Options{
-		Config: config, Scheme: scheme, Packed: []client.Object{&clusterv1.ManagedCluster{}}, Clock: clock.RealClock{}, Log: logr.Discard(),
-	})
-	require.NoError(t, err)
-	placement.Register(m, placement.Config{Client: dyn, Clock: clock.RealClock{}})
-	var begun atomic.Bool
-	m.AddTask(func(ctx context.Context) error { begun.Store(true); <-ctx.Done(); return nil })
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = m.Run(ctx) })
-	defer wg.Wait()
-	defer cancel()
-	deadline := time.After(patience)
-	for !begun.Load() || !done() {
-		select {
-		case <-dead:
-			return
-		case <-deadline:
-			t.Error("the loop neither died nor completed its work")
-			return
-		case <-time.After(tick):
-		}
-	}
+// placementLoop is the one of placements.
+var placementLoop = loops{
+	kinds:  []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme},
+	packed: []client.Object{&clusterv1.ManagedCluster{}},
+	register: func(m *manager.Manager, dyn dynamic.Interface) {
+		placement.Register(m, placement.Config{Client: dyn, Clock: clock.RealClock{}})
+	},
 }
 
 // union follows the decisions of a placement by a watch of its own, and keeps what
@@ -154,14 +123,7 @@ func selectedIn(d *clusterv1beta1.PlacementDecision) []string {
 // missing from the decisions.
 func TestThePlacementLoopMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
-	s, config := processless(t)
-	life(t, config, nil, func() bool { return s.complete(t) })
-	// No process serves admission here.
-	hooks := s.kube.AdmissionregistrationV1()
-	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	s, config := served(t, "apps")
 	f := &field{scene: s, namespace: "apps", set: "apps"}
 	f.bind(t, "apps")
 	var all []string
@@ -180,7 +142,7 @@ func TestThePlacementLoopMayDieAfterEveryWrite(t *testing.T) {
 		for ; !done(); lives++ {
 			require.Less(t, lives, 60, "%s does not converge: %v", what, f.groups(t, "p"))
 			mortal, process := faults.StopAfter(config, 1)
-			runPlacements(t, mortal, process.Died(), done)
+			placementLoop.run(t, mortal, process.Died(), done)
 		}
 		t.Logf("%s: %d lives of one write", what, lives)
 		require.GreaterOrEqual(t, lives, atLeast, what)
@@ -206,13 +168,7 @@ func TestThePlacementLoopMayDieAfterEveryWrite(t *testing.T) {
 // and wants no write and no read of it beyond its watches.
 func TestAPlacementAtRestCostsNothing(t *testing.T) {
 	t.Parallel()
-	s, config := processless(t)
-	life(t, config, nil, func() bool { return s.complete(t) })
-	hooks := s.kube.AdmissionregistrationV1()
-	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "apps"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	s, config := served(t, "apps")
 	f := &field{scene: s, namespace: "apps", set: "apps"}
 	f.bind(t, "apps")
 	for i := range 3 {
@@ -224,7 +180,7 @@ func TestAPlacementAtRestCostsNothing(t *testing.T) {
 		return slices.Equal([]string{"0: k0 k1"}, f.groups(t, "p")) && f.satisfied(t, "p", 2) && len(f.groups(t, "q")) == 2 && f.satisfied(t, "q", 3)
 	}
 	counted, process := faults.Count(config)
-	runPlacements(t, counted, nil, done)
+	placementLoop.run(t, counted, nil, done)
 	// Two objects and their contents, one, and two statuses; nothing twice.
 	var writes []string
 	for _, w := range process.Seen() {
@@ -235,7 +191,7 @@ func TestAPlacementAtRestCostsNothing(t *testing.T) {
 	require.Len(t, writes, 3+3+2, "%v", writes)
 
 	counted, process = faults.Count(config)
-	runPlacements(t, counted, nil, func() bool {
+	placementLoop.run(t, counted, nil, func() bool {
 		s.heartbeat(t, "k0")
 		return true
 	})

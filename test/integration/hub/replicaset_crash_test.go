@@ -3,19 +3,13 @@
 package hub_test
 
 import (
-	"context"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/replicaset"
@@ -25,33 +19,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
-// runReplicaSets runs the loop with the connection until it is dead or done says so.
-func runReplicaSets(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
-	t.Helper()
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	scheme := runtime.NewScheme()
-	require.NoError(t, workv1alpha1.AddToScheme(scheme))
-	require.NoError(t, clusterv1beta1.AddToScheme(scheme))
-	m, err := manager.New(manager.Options{Config: config, Scheme: scheme, Clock: clock.RealClock{}, Log: logr.Discard()})
-	require.NoError(t, err)
-	replicaset.Register(m, replicaset.Config{Client: client, Clock: clock.RealClock{}})
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = m.Run(ctx) })
-	defer wg.Wait()
-	defer cancel()
-	deadline := time.After(patience)
-	for !done() {
-		select {
-		case <-dead:
-			return
-		case <-deadline:
-			t.Error("the loop neither died nor completed its work")
-			return
-		case <-time.After(tick):
-		}
-	}
+// replicaSetLoop is the one of replica sets.
+var replicaSetLoop = loops{
+	kinds: []func(*runtime.Scheme) error{workv1alpha1.AddToScheme, clusterv1beta1.AddToScheme},
+	register: func(m *manager.Manager, dyn dynamic.Interface) {
+		replicaset.Register(m, replicaset.Config{Client: dyn, Clock: clock.RealClock{}})
+	},
 }
 
 // TestTheReplicaSetLoopMayDieAfterEveryWrite lets each life of the loop make one
@@ -59,24 +32,16 @@ func runReplicaSets(t *testing.T, config *rest.Config, dead <-chan struct{}, don
 // when it is deleted.
 func TestTheReplicaSetLoopMayDieAfterEveryWrite(t *testing.T) {
 	t.Parallel()
-	s, config := processless(t)
-	life(t, config, nil, func() bool { return s.complete(t) })
-	// No process serves admission here.
-	hooks := s.kube.AdmissionregistrationV1()
-	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
-	f := &fan{scene: s, namespace: "apps", clusters: []string{"k1", "k2", "k3"}}
-	for _, name := range append([]string{"apps"}, f.clusters...) {
-		_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
+	f := &fan{namespace: "apps", clusters: []string{"k1", "k2", "k3"}}
+	s, config := served(t, append([]string{"apps"}, f.clusters...)...)
+	f.scene = s
 	dying := func(what string, atLeast int, done func() bool) {
 		t.Helper()
 		lives := 0
 		for ; !done(); lives++ {
 			require.Less(t, lives, 60, "%s does not converge", what)
 			mortal, process := faults.StopAfter(config, 1)
-			runReplicaSets(t, mortal, process.Died(), done)
+			replicaSetLoop.run(t, mortal, process.Died(), done)
 			for _, c := range f.clusters {
 				list, err := f.dyn.Resource(works).Namespace(c).List(t.Context(), metav1.ListOptions{})
 				require.NoError(t, err)

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+)
+
+// loops are some of the hub's, to be run by a test without the process.
+type loops struct {
+	kinds    []func(*runtime.Scheme) error
+	packed   []client.Object
+	register func(*manager.Manager, dynamic.Interface)
+}
+
+// run runs them with the connection until it is dead, or done says so once they have
+// begun.
+func (l loops) run(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() bool) {
+	t.Helper()
+	dyn, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	scheme := runtime.NewScheme()
+	for _, add := range l.kinds {
+		require.NoError(t, add(scheme))
+	}
+	m, err := manager.New(manager.Options{Config: config, Scheme: scheme, Packed: l.packed, Clock: clock.RealClock{}, Log: logr.Discard()})
+	require.NoError(t, err)
+	l.register(m, dyn)
+	var begun atomic.Bool
+	m.AddTask(func(ctx context.Context) error { begun.Store(true); <-ctx.Done(); return nil })
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = m.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	deadline := time.After(patience)
+	for !begun.Load() || !done() {
+		select {
+		case <-dead:
+			return
+		case <-deadline:
+			t.Error("the loops neither died nor completed their work")
+			return
+		case <-time.After(tick):
+		}
+	}
+}
+
+// served is a hub whose APIs are there and of which no process runs, with namespaces;
+// and how to reach it as the process does. Nobody serves admission, so it is off.
+func served(t *testing.T, namespaces ...string) (*scene, *rest.Config) {
+	t.Helper()
+	s, config := processless(t)
+	life(t, config, nil, func() bool { return s.complete(t) })
+	s.withoutAdmission(t)
+	for _, name := range namespaces {
+		_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	return s, config
+}
+
+// withoutAdmission takes the webhooks away, which nobody serves.
+func (s *scene) withoutAdmission(t *testing.T) {
+	t.Helper()
+	hooks := s.kube.AdmissionregistrationV1()
+	require.NoError(t, hooks.MutatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+	require.NoError(t, hooks.ValidatingWebhookConfigurations().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}))
+}
