@@ -2,7 +2,7 @@
 
 // Package runner runs an add-on on the hub, in the process of its author: three loops
 // that carry out what packages registration, deploy and health decide, for every
-// ManagedClusterAddOn of the name. Run does so for one add-on, Many for all add-ons of
+// ManagedClusterAddOn of the name. Run does so for one add-on, NewMany for all add-ons of
 // a kind, whose names are not known before, on the same watches and loops.
 //
 // It owns of a ManagedClusterAddOn its finalizers of add-ons, status.registrations,

@@ -33,18 +33,32 @@ type Config struct {
 // Run runs an add-on until ctx ends. It returns at once, with an error that names the
 // field, when its options are wrong. What cannot be read or written is tried again.
 func Run(ctx context.Context, c Config, addOn addonkit.AddOn) error {
+	r, err := New(c, addOn)
+	if err != nil {
+		return err
+	}
+	return r.Run(ctx)
+}
+
+// Runner runs add-ons, all on the same watches.
+type Runner struct{ *runner }
+
+// New makes a runner of one add-on, for authors who look at something else than
+// instances and clusters as well; others take Run. An error names the field of the
+// options that is wrong.
+func New(c Config, addOn addonkit.AddOn) (*Runner, error) {
 	options := addOn.Options()
 	if err := options.Check(); err != nil {
-		return fmt.Errorf("options of the add-on: %w", err)
+		return nil, fmt.Errorf("options of the add-on: %w", err)
 	}
 	find := func(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, bool) {
 		return addOn, a.Name == options.Name
 	}
 	_, hosted := addOn.(addonkit.Hosted)
-	return newRunner(c, options.Name, find, scope{addOn: options.Name, hosted: hosted}).run(ctx)
+	return &Runner{newRunner(c, options.Name, find, scope{addOn: options.Name, hosted: hosted})}, nil
 }
 
-// Family says which add-ons Many runs.
+// Family says which add-ons a runner of NewMany runs.
 type Family struct {
 	// Name is part of the names of loops and of the field managers that they write by.
 	Name string
@@ -61,26 +75,23 @@ type Family struct {
 	Slim func(*clusterv1.ManagedCluster)
 }
 
-// Many runs add-ons whose names are not known before, all on the same watches.
-type Many struct{ *runner }
-
-// NewMany makes a runner of a family; Run starts it.
-func NewMany(c Config, f Family) *Many {
-	return &Many{newRunner(c, f.Name, f.Find, scope{label: f.Label, slim: f.Slim})}
+// NewMany makes a runner of add-ons whose names are not known before.
+func NewMany(c Config, f Family) *Runner {
+	return &Runner{newRunner(c, f.Name, f.Find, scope{label: f.Label, slim: f.Slim})}
 }
 
 // Run runs the add-ons until ctx ends. What cannot be read or written is tried again.
-func (m *Many) Run(ctx context.Context) error { return m.run(ctx) }
+func (r *Runner) Run(ctx context.Context) error { return r.run(ctx) }
 
 // Look looks again at an instance, because something else than it or its cluster
-// changed.
-func (m *Many) Look(instance reconcile.Key) { m.changed(instance) }
+// changed. Contract: addon.md 8.2, Trigger.
+func (r *Runner) Look(instance reconcile.Key) { r.changed(instance) }
 
 // LookAll looks again at all instances of a name.
-func (m *Many) LookAll(name string) {
-	for _, key := range m.instances.all() {
+func (r *Runner) LookAll(name string) {
+	for _, key := range r.instances.all() {
 		if key.Name == name {
-			m.changed(key)
+			r.changed(key)
 		}
 	}
 }

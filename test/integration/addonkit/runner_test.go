@@ -68,6 +68,7 @@ const rights = `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole
 type scene struct {
 	admin  dynamic.Interface
 	config *rest.Config
+	runner *runner.Runner
 }
 
 // write makes an object of a text.
@@ -124,9 +125,11 @@ func newScene(t *testing.T, addOn addonkit.AddOn) *scene {
 		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"hello"},"subjects":[{"kind":"ServiceAccount","namespace":"hello","name":"hello"}]}`)
 	client, err := dynamic.NewForConfig(cluster.As(t, "hello", "hello"))
 	require.NoError(t, err)
+	s.runner, err = runner.New(runner.Config{Client: client, Clock: clock.RealClock{}}, addOn)
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- runner.Run(ctx, runner.Config{Client: client, Clock: clock.RealClock{}}, addOn) }()
+	go func() { done <- s.runner.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addonkit_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// weather is an add-on whose manifests tell what is neither in an instance nor in a
+// cluster.
+type weather struct{ today atomic.Value }
+
+func (*weather) Options() addonkit.Options { return addonkit.Options{Name: "weather"} }
+
+func (w *weather) Manifests(context.Context, addonkit.Instance) ([]runtime.Object, error) {
+	return []runtime.Object{&corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "weather"},
+		Data:       map[string]string{"today": w.today.Load().(string)},
+	}}, nil
+}
+
+func TestAnAuthorLooksAgainAtAnInstance(t *testing.T) {
+	w := &weather{}
+	w.today.Store("sunny")
+	s := newScene(t, w)
+	s.install(t, "c1", "weather", "")
+	tells := func(what string) {
+		soon(t, what, func() error {
+			work, err := typed.Get[workv1.ManifestWork](t.Context(), s.admin, works, "c1", "addon-weather-deploy-0")
+			if err != nil {
+				return err
+			}
+			if raw := string(work.Spec.Workload.Manifests[0].Raw); !strings.Contains(raw, what) {
+				return fmt.Errorf("it is %s", raw)
+			}
+			return nil
+		})
+	}
+	tells("sunny")
+	w.today.Store("rainy")
+	s.runner.Look(reconcile.Key{Namespace: "c1", Name: "weather"})
+	tells("rainy")
+}
