@@ -19,7 +19,7 @@ func TestTheGuideShowsThisProgram(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/guides/addon.md")
 	require.NoError(t, err)
 	var sources []string
-	for _, pattern := range []string{"*.go", "*.yaml", "manifests/*.yaml", "../../pkg/addonkit/runner/example_test.go"} {
+	for _, pattern := range []string{"*.go", "*.yaml", "manifests/*.yaml", "../../pkg/addonkit/runner/example_test.go", "../../test/integration/addonkit/look_test.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, files)
@@ -35,7 +35,7 @@ func TestTheGuideShowsThisProgram(t *testing.T) {
 			continue // it is applied by the test of the commands
 		}
 		blocks++
-		require.Contains(t, strings.Join(sources, "\n"), m[2])
+		require.True(t, strings.Contains(strings.Join(sources, "\n"), m[2]), "nothing has\n%s", m[2])
 	}
 	require.GreaterOrEqual(t, blocks, 10)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/addontest"
 )
 
 // guest runs on a hosting cluster and signs its certificates itself.
@@ -83,23 +84,22 @@ func newAuthority(t *testing.T, now time.Time) (registration.Authority, *x509.Ce
 
 func TestAHostedAddOnWithASignerOfItsOwn(t *testing.T) {
 	authority, ca := newAuthority(t, clock.RealClock{}.Now())
-	s := newScene(t, guest{authority: authority, clock: clock.RealClock{}})
-	s.install(t, "c1", "guest", "h1")
-	here := reconcile.Key{Namespace: "c1", Name: "guest"}
-	s.await(t, here, addonv1alpha1.ConditionHostingClusterValidity, addonv1alpha1.ReasonHostingClusterInvalid)
-	s.join(t, "h1")
-	s.await(t, here, addonv1alpha1.ConditionHostingClusterValidity, addonv1alpha1.ReasonHostingClusterValid)
-	s.report(t, "h1", "addon-guest-deploy-hosting-c1-0", "")
-	a := s.await(t, here, addonv1alpha1.ConditionHostingManifestApplied, addonv1alpha1.ReasonManifestApplied)
+	h := addontest.New(t, guest{authority: authority, clock: clock.RealClock{}}, answering("example.com/guest", "approve", "sign")...)
+	here := h.Install("c1", "h1")
+	h.Await(here, addonv1alpha1.ConditionHostingClusterValidity, addonv1alpha1.ReasonHostingClusterInvalid)
+	h.Join("h1")
+	h.Await(here, addonv1alpha1.ConditionHostingClusterValidity, addonv1alpha1.ReasonHostingClusterValid)
+	h.Report("h1", "addon-guest-deploy-hosting-c1-0", "")
+	a := h.Await(here, addonv1alpha1.ConditionHostingManifestApplied, addonv1alpha1.ReasonManifestApplied)
 	require.Equal(t, []string{addonv1alpha1.FinalizerHostingManifests}, a.Finalizers)
 
-	block, _ := pem.Decode(s.issued(t, s.ask(t, "c1", a)))
+	block, _ := pem.Decode(h.Issued(h.Ask("c1", a)))
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	require.NoError(t, err)
 	require.NoError(t, certificate.CheckSignatureFrom(ca))
 	require.Equal(t, "guest", certificate.Subject.CommonName)
 
-	require.NoError(t, s.admin.Resource(addOns).Namespace("c1").Delete(t.Context(), "guest", metav1.DeleteOptions{}))
-	s.gone(t, works, reconcile.Key{Namespace: "h1", Name: "addon-guest-deploy-hosting-c1-0"})
-	s.gone(t, addOns, here)
+	require.NoError(t, h.Admin.Resource(addontest.AddOns).Namespace("c1").Delete(t.Context(), "guest", metav1.DeleteOptions{}))
+	h.Gone(addontest.Works, reconcile.Key{Namespace: "h1", Name: "addon-guest-deploy-hosting-c1-0"})
+	h.Gone(addontest.AddOns, here)
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/addontest"
 )
 
 // weather is an add-on whose manifests tell what is neither in an instance nor in a
@@ -36,11 +36,11 @@ func (w *weather) Manifests(context.Context, addonkit.Instance) ([]runtime.Objec
 func TestAnAuthorLooksAgainAtAnInstance(t *testing.T) {
 	w := &weather{}
 	w.today.Store("sunny")
-	s := newScene(t, w)
-	s.install(t, "c1", "weather", "")
+	h := addontest.New(t, w)
+	here := h.Install("c1", "")
 	tells := func(what string) {
-		soon(t, what, func() error {
-			work, err := typed.Get[workv1.ManifestWork](t.Context(), s.admin, works, "c1", "addon-weather-deploy-0")
+		h.Soon(what, func() error {
+			work, err := typed.Get[workv1.ManifestWork](t.Context(), h.Admin, addontest.Works, "c1", "addon-weather-deploy-0")
 			if err != nil {
 				return err
 			}
@@ -52,6 +52,6 @@ func TestAnAuthorLooksAgainAtAnInstance(t *testing.T) {
 	}
 	tells("sunny")
 	w.today.Store("rainy")
-	s.runner.Look(reconcile.Key{Namespace: "c1", Name: "weather"})
+	h.Runner.Look(here)
 	tells("rainy")
 }
