@@ -24,6 +24,9 @@ const (
 	// Name is that of the Deployment, its ServiceAccount and their rights, and
 	// of the ClusterManager.
 	Name = "cluster-manager"
+	// TokenDriverRole holds the rights that the process needs for add-ons whose agents
+	// use tokens. Nobody has them unless a person binds the role.
+	TokenDriverRole = "cluster-manager-token-driver"
 	// BootstrapServiceAccount is the identity in Namespace that new clusters
 	// register with.
 	BootstrapServiceAccount = "agent-registration-bootstrap"

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	hubconfig "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -27,6 +28,10 @@ import (
 const Name = "addon.token"
 
 const workers = 2
+
+// allow gives the process the rights of the token driver.
+const allow = "kubectl create clusterrolebinding " + hubconfig.TokenDriverRole + " --clusterrole=" + hubconfig.TokenDriverRole +
+	" --serviceaccount=" + hubconfig.Namespace + ":" + hubconfig.Name
 
 // Config of the loop.
 type Config struct {
@@ -115,7 +120,8 @@ func object(key reconcile.Key, a instance.AddOn) *addonv1alpha1.ManagedClusterAd
 func (c *Controller) gather(ctx context.Context, o *addonv1alpha1.ManagedClusterAddOn, there bool) (registration.TokenState, error) {
 	account, role := registration.TokenNames(o.Name)
 	s := registration.TokenState{
-		Account: c.accounts.known(o.Namespace, account), Role: c.roles.known(o.Namespace, role), Binding: c.bindings.known(o.Namespace, role), Now: c.clock.Now(),
+		Account: c.accounts.known(o.Namespace, account), Role: c.roles.known(o.Namespace, role), Binding: c.bindings.known(o.Namespace, role),
+		Allow: allow, Now: c.clock.Now(),
 	}
 	if !there {
 		return s, nil

@@ -5,6 +5,10 @@
 // and RoleBinding by which the agent of that very cluster may ask for the tokens of
 // that very account. It asks for no token itself.
 //
+// Who may make these may become any account of the hub's cluster, so the process may
+// not, unless a person binds ClusterRole cluster-manager-token-driver to it; the
+// condition has the command.
+//
 // It owns these three objects, by their names and the mark of the driver, and the
 // condition TokenInfrastructureReady. The decision is registration.DecideToken.
 //

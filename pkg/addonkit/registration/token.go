@@ -33,6 +33,9 @@ type TokenState struct {
 	// Account, Role and Binding are those of the names that TokenNames tells; nil when
 	// there are none.
 	Account, Role, Binding *TokenPart
+	// Allow is the command by which a person gives the hub the rights that it may lack
+	// for this.
+	Allow string
 	// Now is the time of the decision.
 	Now time.Time
 }
@@ -76,6 +79,7 @@ func DecideToken(s TokenState) reconcile.Plan {
 	plan.OnFailure = &metav1.Condition{
 		Type: addonv1alpha1.ConditionTokenInfrastructureReady, Status: metav1.ConditionFalse,
 		Reason: addonv1alpha1.ReasonTokenInfrastructureApplyFailed, ObservedGeneration: object.Generation,
+		Message: "What the token driver needs cannot be made. Where the hub has no right to, allow it by \"" + s.Allow + "\":",
 	}
 	if s.Account != nil && len(plan.Steps) == 0 {
 		reconcile.SetCondition(&object.Status.Conditions, metav1.Condition{

@@ -33,7 +33,7 @@ func tokenState() *tokens {
 	s.AddOn.Status.KubeClientDriver = addonv1alpha1.DriverTypeToken
 	s.AddOn.Status.Registrations = []addonv1alpha1.RegistrationConfig{{SignerName: kube}, {SignerName: "example.com/s"}}
 	s.Cluster.Spec.HubAcceptsClient = true
-	return &tokens{TokenState: TokenState{AddOn: s.AddOn, Cluster: s.Cluster, Now: start}, uid: "uid-1"}
+	return &tokens{TokenState: TokenState{AddOn: s.AddOn, Cluster: s.Cluster, Allow: "allow it", Now: start}, uid: "uid-1"}
 }
 
 // decide looks at what there is.
@@ -130,6 +130,7 @@ func TestTokenInfrastructure(t *testing.T) {
 		"create serviceaccounts cluster1/web-agent", "create roles cluster1/web-token-role", "create rolebindings cluster1/web-token-role",
 	}, steps(p), "once, whatever other registrations there are")
 	require.Equal(t, "TokenInfrastructureApplyFailed", p.OnFailure.Reason)
+	require.Contains(t, p.OnFailure.Message, `Where the hub has no right to, allow it by "allow it"`)
 	require.Empty(t, s.message(), "nothing is told before it is there")
 	s.settle(t)
 	require.Equal(t, "True TokenInfrastructureReady: ServiceAccount cluster1/web-agent (UID: uid-1) is ready", s.message())

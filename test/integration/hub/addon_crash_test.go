@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -144,6 +145,9 @@ func (m *mortal) complete(t *testing.T) bool {
 		return false
 	}
 	r, err := m.kube.RbacV1().Roles(m.clusters[0]).Get(t.Context(), m.namespace+"-token-role", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false // it is made anew
+	}
 	require.NoError(t, err)
 	c := m.infrastructure(t, m.clusters[0], m.namespace)
 	return len(r.Rules) == 1 && c != nil && c.Status == metav1.ConditionTrue && strings.Contains(c.Message, string(accounts[0]))
@@ -158,6 +162,7 @@ func TestTheAddOnLoopsMayDieAfterEveryWrite(t *testing.T) {
 	f := &fan{namespace: "frail", clusters: []string{"frail-0", "frail-1", "frail-2"}}
 	s, config := served(t, append([]string{"frail"}, f.clusters...)...)
 	f.scene = s
+	s.allowTokens(t)
 	for _, name := range f.clusters {
 		mc := cluster(name)
 		mc.Spec.HubAcceptsClient = true

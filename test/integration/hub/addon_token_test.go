@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -55,6 +57,36 @@ func (s *scene) awaitAccount(t *testing.T, cluster, addOn string, before types.U
 		return last != nil && last.Status == metav1.ConditionTrue && last.Message == fmt.Sprintf("ServiceAccount %s/%s-agent (UID: %s) is ready", cluster, addOn, uid)
 	}, "add-on %s of %s has no account: %+v", addOn, cluster, &last)
 	return uid
+}
+
+// allowTokens gives the hub's process the rights of the token driver, as the condition
+// tells to.
+func (s *scene) allowTokens(t *testing.T) {
+	t.Helper()
+	_, err := s.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: hub.TokenDriverRole},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: hub.TokenDriverRole},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: hub.Namespace, Name: hub.Name}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+}
+
+// TestTokensNeedARightThatAPersonGives: who may make tokens may become anybody.
+func TestTokensNeedARightThatAPersonGives(t *testing.T) {
+	s := sharedHub(t)
+	a := s.register(t, "token-refused", "a")
+	s.addon(t, "token-refused", "web")
+	a.drive(t, "token-refused", "web", "token")
+	soon(t, func() bool {
+		c := s.infrastructure(t, "token-refused", "web")
+		return c != nil && c.Status == metav1.ConditionFalse && c.Reason == "TokenInfrastructureApplyFailed"
+	}, "it is not said that the right is missing")
+	require.Contains(t, s.infrastructure(t, "token-refused", "web").Message,
+		`allow it by "kubectl create clusterrolebinding cluster-manager-token-driver --clusterrole=cluster-manager-token-driver --serviceaccount=open-cluster-management:cluster-manager"`)
+	s.bare(t, "token-refused", "web")
+	_, process := clients(t, s.As(t, hub.Namespace, hub.Name))
+	_, err := token(t, process, "token-refused", "default")
+	require.True(t, apierrors.IsForbidden(err), err)
 }
 
 // token asks for a token of an account as somebody.
@@ -111,7 +143,8 @@ func (s *scene) bare(t *testing.T, cluster, addOn string) {
 // TestAnAgentGetsTokensOfItsOwnAddOnsOnly: the rights are those of real agents with
 // their certificates, and the name of one cluster begins like that of the other.
 func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
-	s := sharedHub(t)
+	s := ownHub(t)
+	s.allowTokens(t)
 	one, ten := s.register(t, "token1", "a"), s.register(t, "token10", "a")
 	for cluster, a := range map[string]*agent{"token1": one, "token10": ten} {
 		for addOn, driver := range map[string]string{"web": "token", "db": "csr"} {
@@ -188,7 +221,7 @@ func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 
 // TestAnAccountOfSomebodyElseIsNotHandedOut: it may do more than the add-on shall.
 func TestAnAccountOfSomebodyElseIsNotHandedOut(t *testing.T) {
-	s := sharedHub(t)
+	s := sharedHub(t) // what it refuses needs no right
 	a := s.register(t, "token-foreign", "a")
 	_, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web-agent"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
