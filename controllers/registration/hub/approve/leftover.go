@@ -21,6 +21,9 @@ const (
 	// retention is how long an answer stays to be read, and how long an open
 	// request is left alone whatever else is asked.
 	retention = 10 * time.Minute
+	// readable is how long a certificate stays for its agent to read in any crowd: of
+	// two requests of one second nobody can tell which one it waits for.
+	readable = 10 * time.Second
 	// crowd is the number of requests from which on more of them go: two before
 	// agents stop asking.
 	crowd = 8
@@ -91,7 +94,7 @@ func (w *sweep) thin(s State, spare []int) {
 	// Oldest first.
 	for _, i := range slices.Backward(spare) {
 		if excess > 0 && !w.gone[i] {
-			w.gone[i] = true
+			w.due(i, answeredAt(s.Requests[i].CSR).Add(readable))
 			excess--
 		}
 	}

@@ -71,6 +71,7 @@ func TestLeftovers(t *testing.T) {
 		"unless there is a newer one":               {requests: []Request{issued("a", "r1", -50), issued("a", "r2", -40)}, want: []string{"r1"}},
 		"also where that came by a renewal":         {requests: []Request{with(issued("a", "r1", -50), "JTI=1"), with(issued("a", "r2", -40), "X509SHA256=2")}, want: []string{"r1"}},
 		"short certificates make room in a crowd":   {requests: repeat(9, func(i int) Request { return issued("a", fmt.Sprint("r", i), -5) }), want: []string{"r0", "r1"}, next: 5 * time.Minute},
+		"but not before agents could read them":     {requests: repeat(9, func(i int) Request { return issued("a", fmt.Sprint("r", i), 0) }), next: readable},
 		"seven are no crowd":                        {requests: repeat(7, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60) })},
 		"restarts under new names make room":        {requests: repeat(9, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60) }), want: []string{"r0", "r1"}},
 		"but not those that just came":              {requests: repeat(9, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -4) }), next: 6 * time.Minute},
