@@ -22,9 +22,8 @@ import (
 const (
 	// path of the budgets.
 	path = "../addon.yaml"
-	// fleetSize is how many clusters there are, addOns how many add-ons each has in the
-	// end.
-	fleetSize, addOns = 1000, 5
+	// addOns is how many add-ons each cluster has in the end.
+	addOns = 5
 	// window is how long the hub is watched at rest, which it has come to after
 	// quiet; idle how long it rests before its memory is read: what it freed is
 	// returned in minutes.
@@ -37,10 +36,11 @@ var (
 	configs     = addonv1alpha1.GroupVersion.WithResource("addondeploymentconfigs")
 )
 
-// run is a hub with a fleet.
+// run is a hub with a fleet of so many clusters.
 type run struct {
 	*scene.Scene
-	t *testing.T
+	t        *testing.T
+	clusters int
 }
 
 // prepare makes an add-on that no cluster has yet: template, configuration and
@@ -67,7 +67,7 @@ func selector(name string) string { return addonv1alpha1.LabelAddOnName + "=" + 
 // has its work.
 func (s *run) install(name string) time.Duration {
 	s.t.Helper()
-	return s.Delivered(selector(name), fleetSize, "one", func() {
+	return s.Delivered(selector(name), s.clusters, "one", func() {
 		s.patch(name, `{"spec":{"installStrategy":{"type":"Placements","placements":[{"namespace":"default","name":"all","rolloutStrategy":{"type":"All"},
 			"configs":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","namespace":"default","name":%q}]}]}}}`, name)
 	})
@@ -83,7 +83,7 @@ func (s *run) patch(name, format string, args ...any) {
 // each cluster's work has it.
 func (s *run) change(name, level string) time.Duration {
 	s.t.Helper()
-	return s.Delivered(selector(name), fleetSize, level, func() {
+	return s.Delivered(selector(name), s.clusters, level, func() {
 		_, err := s.Dyn.Resource(configs).Namespace("default").Patch(s.t.Context(), name, types.MergePatchType,
 			fmt.Appendf(nil, `{"spec":{"customizedVariables":[{"name":"LEVEL","value":%q}]}}`, level), metav1.PatchOptions{})
 		require.NoError(s.t, err)
@@ -92,9 +92,9 @@ func (s *run) change(name, level string) time.Duration {
 
 func TestAddOnsReachAThousandClustersWithinTheirBudgets(t *testing.T) {
 	b := budget.Open(t, path)
-	s := &run{Scene: scene.New(t, audit.OnlyResources, audit.NotReads, audit.NotLeases), t: t}
+	s := &run{Scene: scene.New(t, audit.OnlyResources, audit.NotReads, audit.NotLeases), t: t, clusters: budget.Sized(1000, 300)}
 	puts := budget.LeasePuts(t, s.Config)
-	s.Fleet(fleetSize)
+	s.Fleet(s.clusters)
 	s.Settle(quiet)
 	var before int64
 	if !testing.Short() {
@@ -105,21 +105,21 @@ func TestAddOnsReachAThousandClustersWithinTheirBudgets(t *testing.T) {
 	began := s.Mark()
 	s.prepare("first")
 	b.Time("installed", []time.Duration{s.install("first")}, puts)
-	s.Report(selector("first"), fleetSize)
+	s.Report(selector("first"), s.clusters)
 	s.Settle(quiet)
-	b.Count("writesInstalled", s.Sum("installed", s.Asked(began))/fleetSize)
+	b.Count("writesInstalled", s.Sum("installed", s.Asked(began))/float64(s.clusters))
 	began = s.Mark()
 	b.Time("configured", []time.Duration{s.change("first", "two")}, puts)
-	s.Report(selector("first"), fleetSize)
+	s.Report(selector("first"), s.clusters)
 	s.Settle(quiet)
-	b.Count("writesConfigured", s.Sum("configured", s.Asked(began))/fleetSize)
+	b.Count("writesConfigured", s.Sum("configured", s.Asked(began))/float64(s.clusters))
 
 	if !testing.Short() {
 		for i := 1; i < addOns; i++ {
 			name := fmt.Sprintf("more-%d", i)
 			s.prepare(name)
 			t.Logf("%s: installed in %s", name, s.install(name))
-			s.Report(selector(name), fleetSize)
+			s.Report(selector(name), s.clusters)
 		}
 		s.Settle(quiet)
 		<-time.After(idle)

@@ -6,7 +6,6 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/scene"
@@ -94,39 +94,21 @@ func (s *run) rest(clusters int) {
 func (s *run) decided(names []string, spec string) time.Duration {
 	s.t.Helper()
 	api := s.Dyn.Resource(placements).Namespace("default")
-	list, err := api.List(s.t.Context(), metav1.ListOptions{Limit: 1})
-	require.NoError(s.t, err)
-	w, err := api.Watch(s.t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
-	require.NoError(s.t, err)
-	defer w.Stop()
-	began := time.Now()
-	s.Each(0, len(names), func(ctx context.Context, i int) error {
-		p, err := scene.Object(`{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":%q},"spec":%s}`, names[i], spec)
-		if err != nil {
-			return err
-		}
-		_, err = api.Create(ctx, p, metav1.CreateOptions{})
-		return err
-	})
 	have := map[string]bool{}
-	deadline := time.After(scene.Patience)
-	for len(have) < len(names) {
-		select {
-		case event := <-w.ResultChan():
-			raw, err := json.Marshal(event.Object)
-			require.NoError(s.t, err)
-			var p clusterv1beta1.Placement
-			require.NoError(s.t, json.Unmarshal(raw, &p))
-			for _, c := range p.Status.Conditions {
-				if c.Reason == clusterv1beta1.ReasonAllDecisionsScheduled {
-					have[p.Name] = true
-				}
+	return s.Until(api, "", func() {
+		s.Each(0, len(names), func(ctx context.Context, i int) error {
+			return s.Create(ctx, placements, `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"namespace":"default","name":%q},"spec":%s}`, names[i], spec)
+		})
+	}, func(u *unstructured.Unstructured) bool {
+		p, err := typed.FromUnstructured[clusterv1beta1.Placement](u)
+		require.NoError(s.t, err)
+		for _, c := range p.Status.Conditions {
+			if c.Reason == clusterv1beta1.ReasonAllDecisionsScheduled && slices.Contains(names, p.Name) {
+				have[p.Name] = true
 			}
-		case <-deadline:
-			require.FailNow(s.t, "timed out", "%d of %d placements", len(have), len(names))
 		}
-	}
-	return time.Since(began)
+		return len(have) >= len(names)
+	})
 }
 
 func TestPlacementsAreDecidedWithinTheirBudgets(t *testing.T) {

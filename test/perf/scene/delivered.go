@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
@@ -23,30 +24,52 @@ var Works = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 // value.
 func (s *Scene) Delivered(selector string, clusters int, value string, do func()) time.Duration {
 	s.t.Helper()
-	list, err := s.Dyn.Resource(Works).List(s.t.Context(), metav1.ListOptions{Limit: 1})
+	have := map[string]bool{}
+	return s.Until(s.Dyn.Resource(Works), selector, do, func(u *unstructured.Unstructured) bool {
+		manifests, _, _ := unstructured.NestedSlice(u.Object, "spec", "workload", "manifests")
+		first, _ := manifests[0].(map[string]any)
+		if data, _, _ := unstructured.NestedStringMap(first, "data"); data["value"] == value {
+			have[u.GetNamespace()] = true
+		}
+		return len(have) >= clusters
+	})
+}
+
+// Until does something, and follows objects from before that on until one of them, or
+// all that came together, are what is waited for; it returns how long that takes.
+func (s *Scene) Until(api dynamic.ResourceInterface, selector string, do func(), holds func(*unstructured.Unstructured) bool) time.Duration {
+	s.t.Helper()
+	list, err := api.List(s.t.Context(), metav1.ListOptions{Limit: 1})
 	require.NoError(s.t, err)
-	w, err := s.Dyn.Resource(Works).Watch(s.t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), LabelSelector: selector})
+	w, err := api.Watch(s.t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), LabelSelector: selector})
 	require.NoError(s.t, err)
-	defer w.Stop()
+	defer func() { w.Stop() }()
 	began := time.Now()
 	do()
-	have := map[string]bool{}
-	deadline := time.After(Patience)
-	for len(have) < clusters {
+	for deadline := time.After(Patience); ; {
 		select {
 		case event := <-w.ResultChan():
-			u, ok := event.Object.(*unstructured.Unstructured)
-			require.True(s.t, ok, "%+v", event.Object)
-			manifests, _, _ := unstructured.NestedSlice(u.Object, "spec", "workload", "manifests")
-			first, _ := manifests[0].(map[string]any)
-			if data, _, _ := unstructured.NestedStringMap(first, "data"); data["value"] == value {
-				have[u.GetNamespace()] = true
+			if u, ok := event.Object.(*unstructured.Unstructured); ok {
+				if holds(u) {
+					return time.Since(began)
+				}
+				continue
 			}
+			// The API server ends the watch of one who reads too slowly.
+			list, err := api.List(s.t.Context(), metav1.ListOptions{LabelSelector: selector})
+			require.NoError(s.t, err)
+			for i := range list.Items {
+				if holds(&list.Items[i]) {
+					return time.Since(began)
+				}
+			}
+			w.Stop()
+			w, err = api.Watch(s.t.Context(), metav1.ListOptions{ResourceVersion: list.GetResourceVersion(), LabelSelector: selector})
+			require.NoError(s.t, err)
 		case <-deadline:
-			require.FailNow(s.t, "timed out", "%d of %d works", len(have), clusters)
+			require.FailNow(s.t, "timed out")
 		}
 	}
-	return time.Since(began)
 }
 
 // Report says of every work of a label selector, as the agents of the clusters do, that
