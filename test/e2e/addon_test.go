@@ -108,6 +108,7 @@ func (a *addOns) greeted(t *testing.T, cluster, namespace, name string) {
 func (a *addOns) place(t *testing.T) {
 	a.ocm(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub")
 	a.ocm(t, "placement", "create", "everywhere", "-n", "default", "--group", "canary=ring=canary", "--context", "hub")
+	kubectl(t, a.hub, "wait", "--for=condition=PlacementSatisfied", "placement/everywhere", "-n", "default", "--timeout=180s")
 	a.ocm(t, "addon", "enable", helloworld, "--placement", "default/everywhere", "--context", "hub")
 	a.available(t, helloworld, "c2")
 	a.greet(t, "c2", "greeting")
