@@ -4,18 +4,17 @@ package agent_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
@@ -71,41 +70,6 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 	return l
 }
 
-// reset makes the spoke as it is right after an installation, and the hub as if
-// it had never heard of the cluster. A write of the loops that ended may still
-// arrive: it gets in the way once at most.
-func reset(t *testing.T, h *hub, s *spoke, name string) {
-	t.Helper()
-	for _, secret := range []string{"hub-kubeconfig-secret", "hub-kubeconfig-pending"} {
-		remove(t, s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent), secret)
-	}
-	for _, u := range h.requestsOf(t, name) {
-		remove(t, h.client.Resource(requests), u.GetName())
-	}
-	remove(t, h.client.Resource(clusters), name)
-	for _, definition := range []string{"appliedmanifestworks.work.open-cluster-management.io", "clusterclaims.cluster.open-cluster-management.io"} {
-		remove(t, s.client.Resource(definitions), definition)
-	}
-	for _, subresource := range [][]string{{"status"}, nil} {
-		await(t, func() bool {
-			k := s.klusterlet(t)
-			k.Finalizers, k.Status = nil, operatorv1.KlusterletStatus{}
-			_, err := s.client.Resource(klusterlets).Update(t.Context(), object(t, k), metav1.UpdateOptions{}, subresource...)
-			return settled(t, err)
-		})
-	}
-}
-
-// remove deletes an object, if it is there, and waits until it is gone.
-func remove(t *testing.T, api dynamic.ResourceInterface, name string) {
-	t.Helper()
-	await(t, func() bool {
-		err := api.Delete(t.Context(), name, metav1.DeleteOptions{})
-		require.True(t, err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err), "%v", err)
-		return apierrors.IsNotFound(err)
-	}, "%s stays", name)
-}
-
 // approveAll approves what the cluster asks for until ctx ends. What does not work
 // is done at the next look; a request that nobody approves is seen by the test.
 func (h *hub) approveAll(ctx context.Context, name string) {
@@ -147,28 +111,30 @@ func (l *lifetime) started() bool {
 
 // TestStartSurvivesAKillAfterEachWrite ends the loops after each write that they
 // make on their own cluster from the installation to the valid access, starts
-// them again, and finds one ManagedCluster, one request and one certificate.
+// them again, and finds one ManagedCluster, one request and one certificate. Each
+// number of writes has a cluster of its own, on which nothing was installed yet.
 func TestStartSurvivesAKillAfterEachWrite(t *testing.T) {
 	t.Parallel()
-	h, s := newHub(t), newSpoke(t)
-	const name = "startkill"
-	h.Claim(t, name)
-	s.install(t, config.Options{ClusterName: name, BootstrapKubeconfig: h.bootstrap(t)})
-	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
-	for writes := 0; ; writes++ {
-		reset(t, h, s, name)
-		if startOnce(t, h, s, cfg, writes) {
-			t.Logf("%d writes", writes)
+	h := newHub(t)
+	finished, writes := false, 0
+	for ; !finished; writes++ {
+		ok := t.Run(fmt.Sprintf("after %d writes", writes), func(t *testing.T) { finished = startOnce(t, h, writes) })
+		if !ok {
 			return
 		}
 	}
+	require.Greater(t, writes, 10, "lives: a start makes more writes than that")
 }
 
 // startOnce takes a cluster through both lives, the first of which ends after so
 // many writes; true when it needed no more.
-func startOnce(t *testing.T, h *hub, s *spoke, cfg *rest.Config, writes int) (finished bool) {
+func startOnce(t *testing.T, h *hub, writes int) (finished bool) {
 	t.Helper()
-	const name = "startkill"
+	name := fmt.Sprintf("startkill%d", writes)
+	h.Claim(t, name)
+	s := newSpoke(t)
+	s.install(t, config.Options{ClusterName: name, BootstrapKubeconfig: h.bootstrap(t)})
+	cfg := s.As(t, operatorv1.NamespaceAgent, config.ServiceAccount)
 	ctx, cancel := context.WithCancel(t.Context())
 	var approver sync.WaitGroup
 	approver.Go(func() { h.approveAll(ctx, name) })
@@ -179,20 +145,20 @@ func startOnce(t *testing.T, h *hub, s *spoke, cfg *rest.Config, writes int) (fi
 	await(t, func() bool {
 		finished = first.started() && s.secret(t.Context(), "hub-kubeconfig-pending") == nil
 		return finished || process.Dead()
-	}, "after %d writes: neither served nor ended", writes)
+	}, "neither served nor ended")
 	first.stop()
 
 	whole, err := dynamic.NewForConfig(cfg)
 	require.NoError(t, err)
 	second := live(t, whole)
-	await(t, second.started, "after %d writes: not served, %v", writes, func() any { return second.registration.Report() })
+	await(t, second.started, "not served, %v", func() any { return second.registration.Report() })
 	await(t, func() bool {
 		k := s.klusterlet(t)
 		return s.secret(t.Context(), "hub-kubeconfig-pending") == nil && len(k.Finalizers) == 1 &&
 			apimeta.IsStatusConditionTrue(k.Status.Conditions, operatorv1.ConditionApplied)
-	}, "after %d writes: not settled, %v", writes, func() any { return second.registration.Report() })
+	}, "not settled, %v", func() any { return second.registration.Report() })
 	second.stop()
-	require.Len(t, h.requestsOf(t, name), 1, "after %d writes", writes)
+	require.Len(t, h.requestsOf(t, name), 1)
 	require.NotNil(t, h.cluster(t.Context(), name))
 	checkKept(t, h, s, name, string(s.klusterlet(t).UID))
 	return finished
