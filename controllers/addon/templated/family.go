@@ -242,5 +242,8 @@ func slim(c *clusterv1.ManagedCluster) {
 			conditions = append(conditions, metav1.Condition{Type: have.Type, Status: have.Status})
 		}
 	}
-	*c = clusterv1.ManagedCluster{TypeMeta: c.TypeMeta, ObjectMeta: meta, Status: clusterv1.ManagedClusterStatus{Conditions: conditions}}
+	*c = clusterv1.ManagedCluster{
+		TypeMeta: c.TypeMeta, ObjectMeta: meta, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: c.Spec.HubAcceptsClient},
+		Status: clusterv1.ManagedClusterStatus{Conditions: conditions},
+	}
 }

@@ -144,6 +144,7 @@ func TestWhatIsKeptOfACluster(t *testing.T) {
 	c := &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"},
 			Annotations: map[string]string{"x": "y", clusterv1.AnnotationImageRegistries: "{}"}},
+		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 60},
 		Status: clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{
 			{Type: clusterv1.ConditionJoined}, {Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown, Message: "m", LastTransitionTime: metav1.Now()},
 		}},
@@ -151,6 +152,7 @@ func TestWhatIsKeptOfACluster(t *testing.T) {
 	slim(c)
 	require.Equal(t, &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "u", Annotations: map[string]string{clusterv1.AnnotationImageRegistries: "{}"}},
+		Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
 		Status:     clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}},
 	}, c)
 }

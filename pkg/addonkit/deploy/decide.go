@@ -87,22 +87,26 @@ func (d *draft) keep() error {
 		}
 	}
 	d.sayHosting()
-	if !d.valid() {
+	switch {
+	case d.open():
+		return d.deployHosting()
+	case !d.valid():
 		d.unsay(addonv1alpha1.ConditionHostingManifestApplied)
-		return nil
 	}
-	return d.deployHosting()
+	return nil
 }
 
 // finalizers sets those that an instance needs while it stays.
 func (d *draft) finalizers() {
 	deployed, _ := d.onHosting()
+	// On a hosting cluster that takes nothing new only what it has is waited for.
+	there := d.open() || (d.valid() && len(deployed) > 0)
 	want := map[string]bool{
 		addonv1alpha1.FinalizerPreDelete:        len(d.managedHooks) > 0,
-		addonv1alpha1.FinalizerHostingPreDelete: len(d.hostingHooks) > 0 && d.valid(),
+		addonv1alpha1.FinalizerHostingPreDelete: len(d.hostingHooks) > 0 && there,
 		// Without a hosting cluster there is nothing to wait for; with another, or
 		// none any more, what is on the one before is.
-		addonv1alpha1.FinalizerHostingManifests: d.valid() || (d.Hosting == nil && len(deployed) > 0),
+		addonv1alpha1.FinalizerHostingManifests: there || (d.Hosting == nil && len(deployed) > 0),
 	}
 	for _, f := range ours {
 		if want[f] && !slices.Contains(d.object.Finalizers, f) {
@@ -197,18 +201,28 @@ func (d *draft) sayApplied(condition string, works []*workv1.ManifestWork, compl
 	}
 }
 
-// sayHosting tells whether the hosting cluster is one of this hub.
+// sayHosting tells whether the hosting cluster is one of this hub, and what to do if it
+// is not.
 func (d *draft) sayHosting() {
 	const kind = addonv1alpha1.ConditionHostingClusterValidity
+	invalid := func(problem, fix string) {
+		d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHostingClusterInvalid, fmt.Sprintf(
+			"hosting cluster %s is not a managed cluster of the hub: %s; %s, or change annotation %s", d.Hosting.Name, problem, fix, addonv1alpha1.AnnotationHostingClusterName))
+	}
 	switch {
 	case d.Hosting == nil:
 		d.unsay(kind)
-	case d.valid():
+	case d.open():
 		d.say(kind, metav1.ConditionTrue, addonv1alpha1.ReasonHostingClusterValid,
 			fmt.Sprintf("hosting cluster %s is a managed cluster of the hub", d.Hosting.Name))
+	case d.Hosting.Name == "":
+		invalid("its name is empty", "name one")
+	case d.Hosting.Cluster == nil:
+		invalid("there is no ManagedCluster of the name", "join it under this name")
+	case !d.valid():
+		invalid("it is being deleted", "join it again when it is gone")
 	default:
-		d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHostingClusterInvalid,
-			fmt.Sprintf("hosting cluster %s is not a managed cluster of the hub", d.Hosting.Name))
+		invalid("it is not accepted, and what it has stays as it is", "accept it by: kubectl ocm accept "+d.Hosting.Name)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -245,29 +244,70 @@ func TestAnUnknownLocation(t *testing.T) {
 
 func TestAHostingClusterThatIsNoneOfThisHub(t *testing.T) {
 	gone := metav1.NewTime(start)
-	for name, change := range map[string]func(*State){
-		"unknown":  func(s *State) { s.Hosting.Cluster = nil },
-		"deleting": func(s *State) { s.Hosting.Cluster.DeletionTimestamp = &gone },
-		"no name":  func(s *State) { s.Hosting = &Hosting{} },
+	const fix = ", or change annotation addon.open-cluster-management.io/hosting-cluster-name"
+	for name, tc := range map[string]struct {
+		change func(*State)
+		want   string
+	}{
+		"unknown":  {func(s *State) { s.Hosting.Cluster = nil }, "there is no ManagedCluster of the name; join it under this name"},
+		"deleting": {func(s *State) { s.Hosting.Cluster.DeletionTimestamp = &gone }, "it is being deleted; join it again when it is gone"},
+		"no name":  {func(s *State) { s.Hosting = &Hosting{} }, "its name is empty; name one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hosted(state(t, "ConfigMap here", "ConfigMap there location=hosting", "Job clean hook location=hosting"))
 			run(t, &s)
 			require.Len(t, s.AddOn.Finalizers, 2)
-			change(&s)
+			tc.change(&s)
 			require.Equal(t, []string{"delete h1/addon-web-deploy-hosting-c1-0", "finalizers "}, run(t, &s))
-			require.Equal(t, "False HostingClusterInvalid: hosting cluster "+s.Hosting.Name+" is not a managed cluster of the hub", condition(s.AddOn, hostingValid))
+			require.Equal(t, "False HostingClusterInvalid: hosting cluster "+s.Hosting.Name+" is not a managed cluster of the hub: "+tc.want+fix, condition(s.AddOn, hostingValid))
 			require.Empty(t, condition(s.AddOn, hostingApplied))
 			require.Equal(t, "c1", s.Works[0].Namespace, "the managed cluster keeps its own")
 		})
 	}
 }
 
+// TestAHostingClusterThatIsNotAccepted: an acceptance is taken back, and given again.
+func TestAHostingClusterThatIsNotAccepted(t *testing.T) {
+	const said = "False HostingClusterInvalid: hosting cluster h1 is not a managed cluster of the hub: it is not accepted, and what it has stays as it is; " +
+		"accept it by: kubectl ocm accept h1, or change annotation addon.open-cluster-management.io/hosting-cluster-name"
+	s := hosted(state(t, "ConfigMap here", "ConfigMap there location=hosting", "Job clean hook location=hosting"))
+	s.Hosting.Cluster.Spec.HubAcceptsClient = false
+	require.Equal(t, []string{"create c1/addon-web-deploy-0: here"}, run(t, &s), "it gets nothing, and the managed cluster its own")
+	require.Equal(t, said, condition(s.AddOn, hostingValid))
+	require.Empty(t, s.AddOn.Finalizers, "there is nothing to wait for")
+	gone := s
+	deleted(&gone)
+	require.Empty(t, run(t, &gone))
+
+	s.Hosting.Cluster = accepted("h1")
+	require.Equal(t, []string{"create h1/addon-web-deploy-hosting-c1-0: there", "finalizers hosting-addon-pre-delete hosting-manifests-cleanup"}, run(t, &s))
+	require.Contains(t, condition(s.AddOn, hostingValid), "True HostingClusterValid")
+	s.Hosting.Cluster = accepted("h1")
+	s.Hosting.Cluster.Spec.HubAcceptsClient = false
+	s.Manifests[1] = object(t, "ConfigMap there location=hosting x=y")
+	require.Empty(t, run(t, &s), "what it has stays as it is")
+	require.Equal(t, said, condition(s.AddOn, hostingValid))
+	require.Len(t, s.AddOn.Finalizers, 2)
+
+	deleted(&s)
+	require.Equal(t, []string{"create h1/addon-web-pre-delete-hosting-c1: clean"}, run(t, &s))
+	require.Equal(t, "False HookManifestIsNotCompleted: hook manifest is not completed: Job default/clean of cluster h1 has not completed; "+
+		"cluster h1 is not accepted; accept it by: kubectl ocm accept h1; it is given up at 2030-01-02T03:30:00Z", condition(s.AddOn, hookCompleted))
+	s.AddOn.Finalizers = []string{addonv1alpha1.FinalizerHostingManifests}
+	s.Works[1].DeletionTimestamp = &metav1.Time{Time: start}
+	s.Works[1].Finalizers = []string{"agent"}
+	p := Decide(s)
+	require.Contains(t, condition(p.Object.(*addonv1alpha1.ManagedClusterAddOn), hostingApplied), "; cluster h1 is not accepted; accept it by: kubectl ocm accept h1; it is given up at")
+	s.Now = start.Add(30 * time.Minute)
+	run(t, &s)
+	require.Empty(t, s.AddOn.Finalizers, "it holds up nothing for ever")
+}
+
 func TestChangesOfTheMode(t *testing.T) {
 	s := hosted(state(t, "ConfigMap here", "ConfigMap there location=hosting"))
 	run(t, &s)
 	was := s.Hosting
-	s.Hosting = &Hosting{Name: "h2", Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "h2"}}}
+	s.Hosting = &Hosting{Name: "h2", Cluster: accepted("h2")}
 	require.Equal(t, []string{"create h2/addon-web-deploy-hosting-c1-0: there", "delete h1/addon-web-deploy-hosting-c1-0"}, run(t, &s), "another hosting cluster cleans the one before")
 	s.Hosting = nil
 	require.Equal(t, []string{"patch c1/addon-web-deploy-0: here there", "delete h2/addon-web-deploy-hosting-c1-0", "finalizers "}, run(t, &s))

@@ -88,7 +88,7 @@ func state(t *testing.T, manifests ...string) State {
 				{Type: addonv1alpha1.ConditionRegistrationApplied, Status: metav1.ConditionFalse},
 			}},
 		},
-		Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}},
+		Cluster: accepted("c1"),
 		Now:     start,
 	}
 	for _, m := range manifests {
@@ -98,8 +98,12 @@ func state(t *testing.T, manifests ...string) State {
 }
 
 func hosted(s State) State {
-	s.Hosting = &Hosting{Name: "h1", Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "h1"}}}
+	s.Hosting = &Hosting{Name: "h1", Cluster: accepted("h1")}
 	return s
+}
+
+func accepted(name string) *clusterv1.ManagedCluster {
+	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}
 }
 
 // run carries a plan out in the state, as the executor and an API server do, until

@@ -130,8 +130,8 @@ func (d *draft) run(h *hook) error {
 		return fmt.Errorf("encoding manifestwork %s/%s: %w", want.Namespace, want.Name, err)
 	}
 	h.blockers = h.judge()
-	if len(h.blockers) > 0 && unreachable(h.cluster) {
-		h.blockers = append(h.blockers, fmt.Sprintf("cluster %s is not reachable", h.cluster.Name))
+	if why := trouble(h.cluster); len(h.blockers) > 0 && why != "" {
+		h.blockers = append(h.blockers, why)
 	}
 	return nil
 }
@@ -212,7 +212,7 @@ func (d *draft) update() error {
 	if d.unrendered != "" || !d.ready() || d.Cluster.DeletionTimestamp != nil {
 		return nil
 	}
-	if err := d.deployManaged(); err != nil || !d.valid() {
+	if err := d.deployManaged(); err != nil || !d.open() {
 		return err
 	}
 	return d.deployHosting()
@@ -234,6 +234,9 @@ func (d *draft) clean() {
 		return
 	}
 	text := "waiting until these are removed: " + names(deployed)
+	if d.valid() && trouble(d.Hosting.Cluster) != "" {
+		text += "; " + trouble(d.Hosting.Cluster)
+	}
 	if ends {
 		text += "; it is given up at " + at.UTC().Format(time.RFC3339)
 	}

@@ -53,6 +53,10 @@ func (s State) valid() bool {
 	return s.Hosting != nil && s.Hosting.Cluster != nil && s.Hosting.Cluster.DeletionTimestamp == nil
 }
 
+// open tells whether the hosting cluster takes anything new: one that is not accepted
+// keeps what it has, because an acceptance that is taken back may be given again.
+func (s State) open() bool { return s.valid() && s.Hosting.Cluster.Spec.HubAcceptsClient }
+
 // ready tells whether the gates before deployment are open (addon.md 5.1).
 func (s State) ready() bool {
 	return apimeta.FindStatusCondition(s.AddOn.Status.Conditions, addonv1alpha1.ConditionRegistrationApplied) != nil &&
@@ -131,8 +135,13 @@ func (s State) Inspected() ([]addonkit.Manifest, []*workv1.ManifestWork, error) 
 	return p.managed, s.worksOf(s.managedPlace()), nil
 }
 
-// unreachable tells whether nobody knows how a cluster is.
-func unreachable(c *clusterv1.ManagedCluster) bool {
-	available := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable)
-	return available != nil && available.Status == metav1.ConditionUnknown
+// trouble is why a cluster does not do what it is to do; empty where nothing is known.
+func trouble(c *clusterv1.ManagedCluster) string {
+	if !c.Spec.HubAcceptsClient {
+		return fmt.Sprintf("cluster %s is not accepted; accept it by: kubectl ocm accept %s", c.Name, c.Name)
+	}
+	if available := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable); available != nil && available.Status == metav1.ConditionUnknown {
+		return fmt.Sprintf("cluster %s is not reachable", c.Name)
+	}
+	return ""
 }

@@ -5,8 +5,10 @@ package registration
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,11 +60,16 @@ type State struct {
 // Decide is pure. The object of the plan is nil where nothing is to be said.
 func Decide(s State) reconcile.Plan {
 	var plan reconcile.Plan
-	switch {
-	case s.AddOn == nil:
+	if s.AddOn == nil {
 		s.takeAway(&plan, nil, nil)
 		return plan
-	case s.AddOn.DeletionTimestamp != nil, s.Cluster == nil, s.Cluster.DeletionTimestamp != nil:
+	}
+	stranger := s.stranger()
+	if stranger != "" {
+		s.takeAway(&plan, nil, nil)
+	}
+	switch {
+	case s.AddOn.DeletionTimestamp != nil, s.Cluster != nil && s.Cluster.DeletionTimestamp != nil:
 		// Credentials and rights are good until the instance is gone.
 		return plan
 	case !owned(s.AddOn):
@@ -76,21 +83,46 @@ func Decide(s State) reconcile.Plan {
 	}
 	object := s.AddOn.DeepCopy()
 	plan.Object = object
-	if s.Fault != nil {
-		plan.RequeueAfter = addonkit.RetryDelay
-	}
 	if !slices.Equal(object.Status.SupportedConfigs, s.Options.Configs) {
 		object.Status.SupportedConfigs = slices.Clone(s.Options.Configs)
 	}
+	if stranger != "" {
+		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, stranger)
+		return plan
+	}
 	if s.unplaced() {
-		plan.RequeueAfter = 0
 		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending,
 			"waiting for condition "+addonv1alpha1.ConditionConfigured+": the configurations may say where the add-on runs, and its credentials come there")
 		return plan
 	}
-	if s.Fault != nil && !errors.Is(s.Fault, addonkit.ErrSubjectNotReady) {
-		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+s.Fault.Error())
-		return plan
+	s.register(&plan, object)
+	return plan
+}
+
+// stranger is why the hub knows no agent of the cluster; empty where it does. The
+// certificates of an add-on outlive an acceptance, so that its rights have to go.
+func (s State) stranger() string {
+	name := s.AddOn.Namespace
+	switch {
+	case s.Cluster == nil:
+		return fmt.Sprintf("there is no ManagedCluster %s, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on", name)
+	case !s.Cluster.Spec.HubAcceptsClient:
+		return fmt.Sprintf("cluster %s is not accepted, so that its agents have no rights on the hub; accept it by: kubectl ocm accept %s", name, name)
+	}
+	return ""
+}
+
+// register says who the agent is, and gives it its rights.
+func (s State) register(plan *reconcile.Plan, object *addonv1alpha1.ManagedClusterAddOn) {
+	fault := s.Fault
+	if fault == nil {
+		fault = contradiction(s.Registrations)
+	} else {
+		plan.RequeueAfter = addonkit.RetryDelay
+	}
+	if fault != nil && !errors.Is(fault, addonkit.ErrSubjectNotReady) {
+		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+fault.Error())
+		return
 	}
 	wanted := Wanted(s.AddOn, s.Registrations)
 	if s.Registrar {
@@ -101,20 +133,36 @@ func Decide(s State) reconcile.Plan {
 	} else {
 		object.Status.Registrations = nil
 	}
-	if s.Fault != nil {
-		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, s.Fault.Error())
-		return plan
+	if fault != nil {
+		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, fault.Error())
+		return
 	}
-	if err := s.permit(&plan, wanted); err != nil {
+	if err := s.permit(plan, wanted); err != nil {
 		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+err.Error())
-		return plan
+		return
 	}
 	reason := addonv1alpha1.ReasonSetPermissionApplied
 	if !s.Registrar {
 		reason = addonv1alpha1.ReasonNilRegistration
 	}
 	s.say(object, metav1.ConditionTrue, reason, addonv1alpha1.MessageRegistrationConfigured)
-	return plan
+}
+
+// contradiction is what is wrong with registrations by themselves: the agent of a
+// cluster keeps one secret for each signer.
+func contradiction(registrations []addonv1alpha1.RegistrationConfig) error {
+	at := map[string]int{}
+	for i, r := range registrations {
+		if r.SignerName == "" {
+			return fmt.Errorf("registrations[%d].signerName: must be set; use %s for access to the hub", i, addonv1alpha1.KubeAPIServerSigner)
+		}
+		secret := strings.ReplaceAll(r.SignerName, "/", "-")
+		if first, again := at[secret]; again {
+			return fmt.Errorf("registrations[%d].signerName: %s is kept in the secret of registrations[%d]; name each signer once, and let two of them differ by more than / and -", i, r.SignerName, first)
+		}
+		at[secret] = i
+	}
+	return nil
 }
 
 // unplaced tells whether nobody can say yet where the credentials shall be: the add-on

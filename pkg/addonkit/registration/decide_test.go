@@ -25,7 +25,7 @@ func state(permissions ...addonkit.Permission) State {
 	i.AddOn.UID, i.AddOn.Generation = "u", 2
 	i.AddOn.OwnerReferences = []metav1.OwnerReference{{Kind: "ClusterManagementAddOn", Name: "web"}}
 	return State{
-		AddOn: i.AddOn, Cluster: &clusterv1.ManagedCluster{}, Registrar: true, Permissions: permissions, Now: start,
+		AddOn: i.AddOn, Cluster: &clusterv1.ManagedCluster{Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}, Registrar: true, Permissions: permissions, Now: start,
 		Registrations: []addonv1alpha1.RegistrationConfig{KubeClient{}.registration(i)},
 	}
 }
@@ -80,7 +80,6 @@ func TestNothingIsDecidedFor(t *testing.T) {
 	for name, change := range map[string]func(*State){
 		"an instance that is being deleted": func(s *State) { s.AddOn.DeletionTimestamp = &gone },
 		"a cluster that is being deleted":   func(s *State) { s.Cluster.DeletionTimestamp = &gone },
-		"a cluster that is gone":            func(s *State) { s.Cluster = nil },
 	} {
 		s := state()
 		s.Bindings = []*rbacv1.RoleBinding{{ObjectMeta: s.meta("cluster1", "old")}}
@@ -97,6 +96,69 @@ func TestNothingIsDecidedFor(t *testing.T) {
 	p := Decide(s)
 	require.Nil(t, p.Object, "without its owner nothing is deployed")
 	require.Equal(t, "AddOnNotOwned", p.Events[0].Reason)
+}
+
+// TestRightsEndWithTheAcceptance: a certificate is good until its end, whatever becomes
+// of its cluster.
+func TestRightsEndWithTheAcceptance(t *testing.T) {
+	gone := metav1.NewTime(start)
+	for name, tc := range map[string]struct {
+		change func(*State)
+		want   string
+	}{
+		"not accepted any more": {func(s *State) { s.Cluster.Spec.HubAcceptsClient = false },
+			"False PermissionConfigPending: cluster cluster1 is not accepted, so that its agents have no rights on the hub; accept it by: kubectl ocm accept cluster1"},
+		"no such cluster": {func(s *State) { s.Cluster = nil },
+			"False PermissionConfigPending: there is no ManagedCluster cluster1, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := state(addonkit.Permission{Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}}}}, named("Role", "shared", "infra"))
+			p := Decide(s)
+			carryOut(&s, p)
+			s.AddOn = object(t, p)
+			tc.change(&s)
+			p = Decide(s)
+			require.Equal(t, tc.want, said(t, p))
+			taken := []string{
+				"delete rolebindings cluster1/open-cluster-management:web:role:agent",
+				"delete rolebindings infra/open-cluster-management:web:role:agent:cluster1",
+				"delete roles cluster1/open-cluster-management:web:agent",
+			}
+			require.Equal(t, taken, outline(t, p))
+			require.Equal(t, s.AddOn.Status.Registrations, object(t, p).Status.Registrations, "who the agent is stays")
+			rest := s
+			rest.AddOn, rest.Roles, rest.Bindings = object(t, p), nil, nil
+			require.Equal(t, rest.AddOn, Decide(rest).Object, "at rest nothing is written")
+
+			s.AddOn.DeletionTimestamp = &gone
+			p = Decide(s)
+			require.Nil(t, p.Object)
+			require.Equal(t, taken, outline(t, p), "also of an instance that goes")
+		})
+	}
+}
+
+func TestRegistrationsThatContradictEachOther(t *testing.T) {
+	signed := func(signers ...string) (out []addonv1alpha1.RegistrationConfig) {
+		for _, s := range signers {
+			out = append(out, addonv1alpha1.RegistrationConfig{SignerName: s})
+		}
+		return out
+	}
+	for want, registrations := range map[string][]addonv1alpha1.RegistrationConfig{
+		"registrations[1].signerName: must be set; use kubernetes.io/kube-apiserver-client for access to the hub":                                                     signed(kube, ""),
+		"registrations[2].signerName: " + kube + " is kept in the secret of registrations[0]; name each signer once, and let two of them differ by more than / and -": signed(kube, "example.com/s", kube),
+		"registrations[1].signerName: a.com-b/c is kept in the secret of registrations[0]; name each signer once, and let two of them differ by more than / and -":    signed("a.com/b-c", "a.com-b/c"),
+	} {
+		s := state(named("Role", "r", "infra"))
+		carryOut(&s, Decide(s))
+		s.AddOn = object(t, Decide(s))
+		s.Registrations = registrations
+		p := Decide(s)
+		require.Equal(t, "False SetPermissionFailed: Failed to set permission for hub agent: "+want, said(t, p))
+		require.Empty(t, outline(t, p), "what it has stays")
+		require.Equal(t, s.AddOn.Status.Registrations, object(t, p).Status.Registrations)
+	}
 }
 
 // TestCredentialsWaitForTheirPlace: they do not begin in the default namespace, only

@@ -42,8 +42,8 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 		return reconcile.Result{}, nil
 	}
 	s.AddOn, s.Cluster, s.Options = i.AddOn, i.Cluster, addOn.Options()
-	if i.Cluster != nil {
-		s.Fault = ask(ctx, addOn, i, &s)
+	if i.Cluster != nil && i.Cluster.Spec.HubAcceptsClient {
+		s.Fault = guarded(ctx, func() error { return ask(ctx, addOn, i, &s) })
 		if err := r.readNamed(ctx, &s); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -143,11 +143,13 @@ func (r *runner) reconcileDeploy(ctx context.Context, key reconcile.Key) (reconc
 	}
 	s.Mark, _ = addonkit.Mark(i.AddOn.Status.ConfigReferences)
 	if i.Cluster != nil {
-		objects, err := addOn.Manifests(ctx, i)
-		if err == nil {
-			s.Manifests, err = addonkit.Read(objects)
-		}
-		s.RenderError = err
+		s.RenderError = guarded(ctx, func() error {
+			objects, err := addOn.Manifests(ctx, i)
+			if err == nil {
+				s.Manifests, err = addonkit.Read(objects)
+			}
+			return err
+		})
 	}
 	var look addonkit.Health
 	if a, ok := addOn.(addonkit.Healthy); ok {
@@ -176,7 +178,7 @@ func (r *runner) reconcileRequest(ctx context.Context, key reconcile.Key) (recon
 		return reconcile.Result{}, nil
 	}
 	i, there := r.instance(marked(csr))
-	if !there || i.Cluster == nil || !registration.Belongs(csr, i) {
+	if !there || i.Cluster == nil || !i.Cluster.Spec.HubAcceptsClient || !registration.Belongs(csr, i) {
 		return reconcile.Result{}, nil
 	}
 	addOn, ok := r.find(i.AddOn)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -36,8 +37,9 @@ const patience = time.Minute
 
 // Resources that tests of add-ons look at.
 var (
-	AddOns = addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")
-	Works  = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
+	AddOns   = addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")
+	Clusters = clusterv1.GroupVersion.WithResource("managedclusters")
+	Works    = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 )
 
 // Rights are what the account of every add-on needs on the hub. Who answers certificate
@@ -68,8 +70,10 @@ type Hub struct {
 	// Runner is what runs the add-on.
 	Runner *runner.Runner
 
-	t    *testing.T
-	name string
+	t          *testing.T
+	name       string
+	owner      *unstructured.Unstructured
+	namespaces map[string]bool
 }
 
 // New starts a hub with its definitions, and the add-on under an account with Rights and
@@ -78,7 +82,7 @@ func New(t *testing.T, addOn addonkit.AddOn, rights ...rbacv1.PolicyRule) *Hub {
 	t.Helper()
 	cluster := harness.ControlPlane(t, "hub")
 	name := addOn.Options().Name
-	h := &Hub{Admin: cluster.Dynamic(t), Config: cluster.Config, t: t, name: name}
+	h := &Hub{Admin: cluster.Dynamic(t), Config: cluster.Config, t: t, name: name, namespaces: map[string]bool{}}
 	definitions, err := crd.Hub()
 	require.NoError(t, err)
 	for _, d := range definitions {
@@ -136,14 +140,32 @@ func (h *Hub) Soon(what string, wrong func() error) {
 	}
 }
 
+// namespace makes the namespace of a cluster, unless it is there.
+func (h *Hub) namespace(cluster string) {
+	h.t.Helper()
+	if h.namespaces[cluster] {
+		return
+	}
+	h.namespaces[cluster] = true
+	h.Write(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": cluster}}})
+}
+
 // Join makes a managed cluster that is accepted.
 func (h *Hub) Join(cluster string) {
 	h.t.Helper()
-	h.Write(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": cluster}}})
+	h.namespace(cluster)
 	h.Write(&clusterv1.ManagedCluster{
 		TypeMeta: metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"}, ObjectMeta: metav1.ObjectMeta{Name: cluster},
 		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
 	})
+}
+
+// Accept gives a managed cluster its acceptance, or takes it back.
+func (h *Hub) Accept(cluster string, accept bool) {
+	h.t.Helper()
+	body := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t}}`, accept)
+	_, err := h.Admin.Resource(Clusters).Patch(h.t.Context(), cluster, types.MergePatchType, body, metav1.PatchOptions{})
+	require.NoError(h.t, err)
 }
 
 // Install registers the add-on and enables it on a cluster, which it joins; on a hosting
@@ -151,19 +173,30 @@ func (h *Hub) Join(cluster string) {
 func (h *Hub) Install(cluster, host string) reconcile.Key {
 	h.t.Helper()
 	h.Join(cluster)
-	owner := h.Write(&addonv1alpha1.ClusterManagementAddOn{
-		TypeMeta: metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ClusterManagementAddOn"}, ObjectMeta: metav1.ObjectMeta{Name: h.name},
-	})
-	instance := &addonv1alpha1.ManagedClusterAddOn{
-		TypeMeta: metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: h.name, OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: h.name, UID: owner.GetUID(),
-		}}},
-	}
+	annotations := map[string]string{}
 	if host != "" {
-		instance.Annotations = map[string]string{addonv1alpha1.AnnotationHostingClusterName: host}
+		annotations[addonv1alpha1.AnnotationHostingClusterName] = host
 	}
-	h.Write(instance)
+	return h.Enable(cluster, annotations)
+}
+
+// Enable registers the add-on and enables it on a cluster, joined or not, with
+// annotations on the instance. It returns the key of the instance.
+func (h *Hub) Enable(cluster string, annotations map[string]string) reconcile.Key {
+	h.t.Helper()
+	h.namespace(cluster)
+	if h.owner == nil {
+		h.owner = h.Write(&addonv1alpha1.ClusterManagementAddOn{
+			TypeMeta: metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ClusterManagementAddOn"}, ObjectMeta: metav1.ObjectMeta{Name: h.name},
+		})
+	}
+	h.Write(&addonv1alpha1.ManagedClusterAddOn{
+		TypeMeta: metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: cluster, Name: h.name, Annotations: annotations,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: h.owner.GetAPIVersion(), Kind: h.owner.GetKind(), Name: h.name, UID: h.owner.GetUID()}},
+		},
+	})
 	return reconcile.Key{Namespace: cluster, Name: h.name}
 }
 

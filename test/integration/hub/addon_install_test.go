@@ -34,7 +34,9 @@ func newAddOnFan(t *testing.T, name string, clusters int) *fan {
 	t.Helper()
 	f := newFan(t, name, clusters)
 	for _, c := range f.clusters {
-		settled(t, func() error { return create(f.dyn, cluster(c)) })
+		mc := cluster(c)
+		mc.Spec.HubAcceptsClient = true
+		settled(t, func() error { return create(f.dyn, mc) })
 	}
 	return f
 }
