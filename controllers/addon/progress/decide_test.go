@@ -43,7 +43,7 @@ func TestAnUnsupportedKindIsListedWithoutAHash(t *testing.T) {
 	f.of("c1").Configs = []addonv1alpha1.AddOnConfig{{ConfigGroupResource: foreignKind, ConfigReferent: addonv1alpha1.ConfigReferent{Name: "x"}}}
 	f.pass()
 	require.Equal(t, "c1=one,", f.told())
-	require.Equal(t, "False ConfigurationUnsupported: Configuration with gvr example.com/exampleconfigs is not supported for this addon", f.condition("c1", "Progressing"))
+	require.Equal(t, "False ConfigurationUnsupported: Configuration with gvr example.com/exampleconfigs is not supported for this addon; take it out of spec.configs[0], status.supportedConfigs says what is", f.condition("c1", "Progressing"))
 	f.of("c1").Configs, f.of("c1").Supported = []addonv1alpha1.AddOnConfig{adc("d")}, []addonv1alpha1.ConfigGroupResource{foreignKind}
 	f.of("c1").References = nil
 	f.pass()

@@ -107,10 +107,10 @@ func (m *member) judge(now time.Time, again bool) {
 
 func (m *member) verdict() metav1.Condition {
 	c := metav1.Condition{Type: addonv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse}
-	for _, own := range m.Configs {
+	for i, own := range m.Configs {
 		if !slices.Contains(m.Supported, own.ConfigGroupResource) {
 			c.Reason = addonv1alpha1.ReasonConfigurationUnsupported
-			c.Message = fmt.Sprintf("Configuration with gvr %s/%s is not supported for this addon", own.Group, own.Resource)
+			c.Message = fmt.Sprintf("Configuration with gvr %s/%s is not supported for this addon; take it out of spec.configs[%d], status.supportedConfigs says what is", own.Group, own.Resource, i)
 			return c
 		}
 	}

@@ -67,7 +67,7 @@ func (d *delivery) trouble(i int) string {
 	p := d.Placements[i]
 	switch {
 	case !p.Found:
-		return fmt.Sprintf(" There is no placement %s/%s.", p.Namespace, p.Name)
+		return fmt.Sprintf(" There is no placement %s/%s; create it, or take it out of spec.installStrategy.placements.", p.Namespace, p.Name)
 	case p.Invalid != nil:
 		return fmt.Sprintf(" Placement %s/%s cannot be used: %s.", p.Namespace, p.Name, p.Invalid)
 	case !p.Decided:

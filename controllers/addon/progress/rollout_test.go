@@ -164,7 +164,7 @@ func TestOneBadPlacementHoldsUpNoOther(t *testing.T) {
 	f.pass()
 	require.Equal(t, "c1=one c2= c3= c4=", f.told())
 	require.Contains(t, f.progression(0), "configured addons 1/1 progressing")
-	require.Equal(t, "True Progressing: selected clusters 0. configured addons 0/0 progressing..., 0 failed 0 timeout. There is no placement default/gone.", f.progression(1))
+	require.Equal(t, "True Progressing: selected clusters 0. configured addons 0/0 progressing..., 0 failed 0 timeout. There is no placement default/gone; create it, or take it out of spec.installStrategy.placements.", f.progression(1))
 	require.Contains(t, f.progression(2), "Placement default/silent has no decision yet.")
 	require.Contains(t, f.progression(3), "Placement default/bad cannot be used: groups are bad.")
 	require.Len(t, f.state.AddOn.Status.InstallProgressions[1].ConfigReferences, 1)

@@ -113,7 +113,7 @@ func (f *family) find(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, boo
 	return n, true
 }
 
-// later stands for content that is not there yet, or no more.
+// later stands for content that its object does not have yet, or has no more.
 type later struct{}
 
 // read returns the spec that a reference names; nil for one of another kind. What is
@@ -139,7 +139,10 @@ func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.Co
 	who := reconcile.Key{Namespace: a.Namespace, Name: a.Name}
 	f.wait(at, who, true) // before the look: what comes after it brings the instance up
 	content, there := f.contents.Get(at)
-	if !there || content.Hash != hash {
+	switch {
+	case !there:
+		return nil, fmt.Errorf("%s: does not exist any more, and what runs stays as it is; create it again, or name another one", show(at))
+	case content.Hash != hash:
 		return later{}, nil
 	}
 	f.wait(at, who, false)

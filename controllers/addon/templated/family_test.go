@@ -99,6 +99,21 @@ func TestWhatDoesNotExistIsSaid(t *testing.T) {
 	require.Equal(t, "AddOnDeploymentConfig ns/x: does not exist; create it, or name another one", rendered(t, f, a))
 }
 
+// TestWhatWasDeletedIsSaid: what is known of it counts, but nothing is known of it after a
+// restart.
+func TestWhatWasDeletedIsSaid(t *testing.T) {
+	s := said{hello(): content(t, "1", "one")}
+	f := newTest(s)
+	require.Equal(t, "one", rendered(t, f, given("1")))
+	delete(s, hello())
+	require.Equal(t, "one", rendered(t, f, given("1")))
+	f = newTest(s)
+	require.Equal(t, "AddOnTemplate hello: does not exist any more, and what runs stays as it is; create it again, or name another one", rendered(t, f, given("1")))
+	s[hello()] = content(t, "1", "one")
+	require.Equal(t, []reconcile.Key{{Namespace: "c1", Name: "hello"}}, f.waited(hello()), "who waits is brought up when it is back")
+	require.Equal(t, "one", rendered(t, f, given("1")))
+}
+
 func TestWhichInstancesAreServed(t *testing.T) {
 	f := newTest(said{hello(): content(t, "1", "one")})
 	require.False(t, f.list("hello", true), "no news")

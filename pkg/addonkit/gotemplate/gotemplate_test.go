@@ -242,3 +242,27 @@ func TestFunctions(t *testing.T) {
 		"one": map[string]any{"limits": map[string]any{"memory": "2Gi"}}, "other": map[string]any{"limits": map[string]any{"memory": "1Gi"}},
 	}, got[0]["data"])
 }
+
+// TestAPullSecretComesByTheAnnotationOfValues, for one cluster whose images are private;
+// the others have the author's default.
+func TestAPullSecretComesByTheAnnotationOfValues(t *testing.T) {
+	c := folder(map[string]string{"a.yaml": `apiVersion: v1
+kind: ServiceAccount
+metadata: {name: agent, namespace: x}
+{{- with .PullSecret }}
+imagePullSecrets: [{name: {{ quote . }}}]
+{{- end }}
+`}, map[string]any{"PullSecret": ""})
+	c.Values = append(c.Values, values.Annotation)
+	a, err := New(c)
+	require.NoError(t, err)
+	i := instance()
+	for annotation, want := range map[string]any{
+		"": nil, `{"PullSecret":"private"}`: []any{map[string]any{"name": "private"}}, `{"PullSecret":"a\"}, {b: c"}`: []any{map[string]any{"name": `a"}, {b: c`}},
+	} {
+		i.AddOn.Annotations = map[string]string{addonv1alpha1.AnnotationValues: annotation}
+		objects, err := a.Manifests(t.Context(), i)
+		require.NoError(t, err)
+		require.Equal(t, want, objects[0].(*unstructured.Unstructured).Object["imagePullSecrets"])
+	}
+}

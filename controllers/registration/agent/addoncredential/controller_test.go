@@ -4,14 +4,18 @@ package addoncredential
 
 import (
 	"context"
+	"encoding/pem"
 	"testing"
 
 	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api/v1"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -27,6 +31,31 @@ func idle(t *testing.T) *Controller {
 	})
 	require.NoError(t, err)
 	return c
+}
+
+// TestAddOnsReachTheHubAsTheirAgentDoes: through its proxy, by its authority and name.
+func TestAddOnsReachTheHubAsTheirAgentDoes(t *testing.T) {
+	block := &pem.Block{Type: "CERTIFICATE", Bytes: []byte("authority")}
+	hub := &kubeconfig.Config{
+		ClusterEntry: "hub", Server: "https://hub:6443", ProxyURL: "http://proxy:3128", TLSServerName: "hub.internal", CAData: pem.EncodeToMemory(block),
+	}
+	p := &Place{Secrets: NewSecrets(nil, "agent", logr.Discard())}
+	c, err := New(Options{
+		Cluster: "c1", Endpoint: hub, AddOns: addon.NewAddOns(nil, "c1", logr.Discard()), Spoke: p, Management: p, Namespace: "agent", Clock: clock.RealClock{},
+	})
+	require.NoError(t, err)
+	defer c.queue.Close()
+	require.Len(t, c.kubeconfigs, 2, "one for each driver")
+	for driver, raw := range c.kubeconfigs {
+		var read clientcmdapi.Config
+		require.NoError(t, yaml.Unmarshal(raw, &read))
+		require.Len(t, read.Clusters, 1)
+		at := read.Clusters[0].Cluster
+		require.Equal(t, "http://proxy:3128", at.ProxyURL, driver)
+		require.Equal(t, "hub.internal", at.TLSServerName, driver)
+		require.Equal(t, hub.Server, at.Server, driver)
+		require.Equal(t, hub.CAData, at.CertificateAuthorityData, driver)
+	}
 }
 
 // TestMain sees what this loop leaves behind.
