@@ -32,6 +32,9 @@ type AddOnCreate struct {
 	Name, Version string
 	// Sources are texts with the manifests. They may hold {{VARIABLES}} in texts.
 	Sources []Source
+	// Namespace is for objects of built-in kinds that live in a namespace and name
+	// none; empty leaves them without.
+	Namespace string
 	// Registered gives the agent access to the hub; Permissions are what it may do
 	// there: clusterrole/NAME in the namespace of its cluster, or
 	// NAMESPACE/role/NAME and NAMESPACE/clusterrole/NAME in another one.
@@ -53,24 +56,18 @@ func (o *AddOnCreate) Template() (*addonv1alpha1.AddOnTemplate, error) {
 	if err := CheckAddOnName(o.Name); err != nil {
 		return nil, err
 	}
+	if problems := validation.IsDNS1123Label(o.Namespace); o.Namespace != "" && len(problems) > 0 {
+		return nil, usage(fmt.Sprintf("%q cannot be a namespace", o.Namespace), problems[0], "correct -n")
+	}
 	t := &addonv1alpha1.AddOnTemplate{}
 	t.SetGroupVersionKind(addonv1alpha1.GroupVersion.WithKind("AddOnTemplate"))
 	t.Name, t.Spec.AddonName = o.Name+"-"+o.Version, o.Name
 	if problems := validation.IsDNS1123Subdomain(t.Name); len(problems) > 0 {
 		return nil, usage(fmt.Sprintf("wrong version %q", o.Version), "the template cannot have the name "+t.Name+": "+problems[0], "for example --version 0.1.0")
 	}
-	for _, s := range o.Sources {
-		objects, err := s.objects()
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range objects {
-			raw, err := json.Marshal(u.Object)
-			if err != nil {
-				return nil, usage(s.Name+" cannot be written as JSON", err.Error(), "correct the file")
-			}
-			t.Spec.AgentSpec.Workload.Manifests = append(t.Spec.AgentSpec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
-		}
+	var err error
+	if t.Spec.AgentSpec.Workload.Manifests, err = o.manifests(); err != nil {
+		return nil, err
 	}
 	if !o.Registered && len(o.Permissions) == 0 {
 		return t, nil
@@ -85,6 +82,28 @@ func (o *AddOnCreate) Template() (*addonv1alpha1.AddOnTemplate, error) {
 	}
 	t.Spec.Registration = []addonv1alpha1.RegistrationSpec{{Type: addonv1alpha1.RegistrationTypeKubeClient, KubeClient: kube}}
 	return t, nil
+}
+
+// manifests are the objects of the sources, each in a namespace if it needs one.
+func (o *AddOnCreate) manifests() ([]workv1.Manifest, error) {
+	var out []workv1.Manifest
+	for _, s := range o.Sources {
+		objects, err := s.objects()
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range objects {
+			if o.Namespace != "" && u.GetNamespace() == "" && namespacedKinds[u.GroupVersionKind().GroupKind().String()] {
+				u.SetNamespace(o.Namespace)
+			}
+			raw, err := json.Marshal(u.Object)
+			if err != nil {
+				return nil, usage(s.Name+" cannot be written as JSON", err.Error(), "correct the file")
+			}
+			out = append(out, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
+		}
+	}
+	return out, nil
 }
 
 // hubPermission reads a right of an agent on the hub.

@@ -55,13 +55,13 @@ func newCreate(f *options.Factory) *cobra.Command {
 		Long: options.Long(`
 		Make an AddOnTemplate NAME-VERSION of the objects of files, and register the add-on NAME on
 		the hub with that template as its default. Texts in the manifests may hold variables such
-		as {{CLUSTER_NAME}}.
+		as {{CLUSTER_NAME}}. Objects without a namespace get the one of -n.
 
 		The template is rendered as the hub will render it before anything is sent: what is wrong
 		is refused, what is probably not meant is said. --render prints for a cluster of the hub
 		what it would get, and changes nothing.`),
 		Example: options.Example(`
-		kubectl ocm addon create metrics -f manifests/ --context hub
+		kubectl ocm addon create metrics -f manifests/ -n metrics --context hub
 		kubectl ocm addon create metrics -f manifests/ --version 0.2.0 --overwrite --context hub
 		kubectl ocm addon create metrics -f manifests/ --hub-permission clusterrole/metrics-agent --placement apps/everywhere
 		kubectl ocm addon create metrics -f manifests/ --render cluster1 --context hub`),
@@ -131,7 +131,11 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := fleet.AddOnCreate{Common: o.Common(u, nil), Name: o.Name, Version: o.Version, Sources: sources, Registered: o.Registered || o.Registration != "",
+	namespace, named := o.f.Namespace()
+	if !named {
+		namespace = ""
+	}
+	wanted := fleet.AddOnCreate{Common: o.Common(u, nil), Name: o.Name, Version: o.Version, Sources: sources, Namespace: namespace, Registered: o.Registered || o.Registration != "",
 		Permissions: o.Permissions, DisplayName: o.DisplayName, Description: o.Description, Labels: o.Labels, Placement: o.Placement, Overwrite: o.Overwrite}
 	made, err := wanted.Template()
 	if err != nil {

@@ -147,6 +147,28 @@ func TestWhatSomebodyElseWritesMeanwhileIsDecidedAnew(t *testing.T) {
 	}
 }
 
+// Objects of kinds that live in a namespace, and name none, get that of -n.
+func TestANamespaceForWhatNamesNone(t *testing.T) {
+	const manifests = `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: own}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: c}}
+`
+	run := func(line string) said {
+		return newAddOnsScene(t).runIn(manifests, strings.Fields("addon create web -f - --render cluster2 -o jsonpath={.items[*].metadata.namespace} --context hub "+line)...)
+	}
+	got := run("-n shop")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, "shop own", strings.TrimSpace(got.out))
+	got = run("")
+	require.Equal(t, "own", strings.TrimSpace(got.out))
+	require.Contains(t, got.err, "manifests[0] (ConfigMap a): metadata.namespace: must be set, because it lives in a namespace; name one")
+	got = run("-n Shop_1")
+	require.Equal(t, 2, got.code)
+	require.Contains(t, got.err, `"Shop_1" cannot be a namespace`)
+}
+
 // What the hub cannot render is refused before anything is sent, with the place in
 // the template.
 func TestATemplateThatCannotBeRenderedIsRefused(t *testing.T) {

@@ -5,6 +5,7 @@ package deploy
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/cel"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -189,7 +191,7 @@ func (d *draft) sayApplied(condition string, works []*workv1.ManifestWork, compl
 	for _, w := range works {
 		c := applied(w, workv1.ConditionApplied)
 		if c != nil && c.Status != metav1.ConditionTrue {
-			d.say(condition, metav1.ConditionFalse, addonv1alpha1.ReasonManifestAppliedFailed, addonv1alpha1.MessageManifestsAppliedFailed)
+			d.say(condition, metav1.ConditionFalse, addonv1alpha1.ReasonManifestAppliedFailed, addonv1alpha1.MessageManifestsAppliedFailed+because(w))
 			return
 		}
 		complete = complete && c != nil
@@ -199,6 +201,19 @@ func (d *draft) sayApplied(condition string, works []*workv1.ManifestWork, compl
 	} else if apimeta.IsStatusConditionFalse(d.object.Status.Conditions, condition) {
 		d.unsay(condition)
 	}
+}
+
+// because names the first manifest of a work that was not applied, and what its agent
+// says of it; empty where it says of none.
+func because(w *workv1.ManifestWork) string {
+	for i := range w.Status.ResourceStatus.Manifests {
+		m := &w.Status.ResourceStatus.Manifests[i]
+		if c := refusal(m); c != nil {
+			of := strings.TrimPrefix(m.ResourceMeta.Namespace+"/"+m.ResourceMeta.Name, "/")
+			return fmt.Sprintf(": %s %s of manifestwork %s/%s: %s", m.ResourceMeta.Kind, of, w.Namespace, w.Name, cel.Shorten(c.Message, maxRefusal))
+		}
+	}
+	return ""
 }
 
 // sayHosting tells whether the hosting cluster is one of this hub, and what to do if it

@@ -9,10 +9,13 @@ import (
 	"encoding/json"
 	"slices"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/cel"
 )
 
 // shortDigest is how many bytes of a digest tell two manifests of one object apart.
@@ -23,7 +26,8 @@ type stub [5]string
 
 // Slim leaves of a ManifestWork, for those who keep thousands of them, what decisions of
 // this package and of package health read: of each manifest whose it is and a digest, of
-// its status the conditions of the work and the objects with feedback.
+// its status the conditions of the work, the objects with feedback, and the first that
+// could not be applied.
 func Slim(w *workv1.ManifestWork) {
 	manifests := w.Spec.Workload.Manifests
 	for i := range manifests {
@@ -37,11 +41,32 @@ func Slim(w *workv1.ManifestWork) {
 			manifests[i].Raw = raw
 		}
 	}
-	status := &w.Status.ResourceStatus
-	status.Manifests = slices.DeleteFunc(status.Manifests, func(m workv1.ManifestCondition) bool { return len(m.StatusFeedback.Values) == 0 })
+	status, failed := &w.Status.ResourceStatus, false
+	status.Manifests = slices.DeleteFunc(status.Manifests, func(m workv1.ManifestCondition) bool {
+		first := !failed && refusal(&m) != nil
+		failed = failed || first
+		return len(m.StatusFeedback.Values) == 0 && !first
+	})
 	for i := range status.Manifests {
-		status.Manifests[i].Conditions = nil
+		m := &status.Manifests[i]
+		if c := refusal(m); c != nil {
+			m.Conditions = []metav1.Condition{{Type: c.Type, Status: c.Status, Message: cel.Shorten(c.Message, maxRefusal)}}
+		} else {
+			m.Conditions = nil
+		}
 	}
+}
+
+// maxRefusal bounds what is told of a manifest that could not be applied, in bytes.
+const maxRefusal = 512
+
+// refusal is what says that a manifest was not applied; nil where it was.
+func refusal(m *workv1.ManifestCondition) *metav1.Condition {
+	c := apimeta.FindStatusCondition(m.Conditions, workv1.ConditionApplied)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return nil
+	}
+	return c
 }
 
 func digest(raw []byte) string {

@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,4 +59,29 @@ func TestASlimWorkKeepsWhatHooksSay(t *testing.T) {
 	require.Empty(t, s.Works[0].Status.ResourceStatus.Manifests)
 	run(t, &s)
 	require.Empty(t, s.AddOn.Finalizers)
+}
+
+func TestAManifestThatWasNotAppliedIsNamed(t *testing.T) {
+	s := state(t, "ConfigMap a", "ConfigMap b", "ConfigMap c")
+	run(t, &s)
+	report(t, &s, "c1/addon-web-deploy-0", metav1.ConditionFalse, nil)
+	manifests := s.Works[0].Status.ResourceStatus.Manifests
+	for i, message := range []string{"", "metadata.namespace: must be set" + strings.Repeat("!", 2*maxRefusal), "another"} {
+		status := metav1.ConditionFalse
+		if i == 0 {
+			status = metav1.ConditionTrue
+		}
+		manifests[i].Conditions = []metav1.Condition{{Type: workv1.ConditionApplied, Status: status, Message: message}, {Type: workv1.ConditionAvailable, Status: metav1.ConditionUnknown}}
+	}
+	same := slim(s)
+	kept := same.Works[0].Status.ResourceStatus.Manifests
+	require.Len(t, kept, 1)
+	require.Len(t, kept[0].Conditions, 1)
+	require.LessOrEqual(t, len(kept[0].Conditions[0].Message), maxRefusal)
+	run(t, &s)
+	run(t, &same)
+	said := condition(s.AddOn, manifestApplied)
+	require.Contains(t, said, "False AddonManifestAppliedFailed: failed to apply the manifests of addon: ConfigMap default/b of manifestwork c1/addon-web-deploy-0: metadata.namespace: must be set!!!")
+	require.Less(t, len(said), 2*maxRefusal)
+	require.Equal(t, said, condition(same.AddOn, manifestApplied))
 }
