@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
@@ -78,5 +79,33 @@ func TestTheDefaultTemplateIsReplacedAndTheRestStays(t *testing.T) {
 		a := &addonv1alpha1.ClusterManagementAddOn{Spec: addonv1alpha1.ClusterManagementAddOnSpec{SupportedConfigs: tc.before}}
 		require.Equal(t, tc.old, setDefault(a, "new"), name)
 		require.Empty(t, cmp.Diff(tc.after, a.Spec.SupportedConfigs), name)
+	}
+}
+
+// One that worked before is not through with a change because it still works. The
+// field's framework says of no condition which spec it is about.
+func TestAnAddOnIsBehindItsSpec(t *testing.T) {
+	said := func(kind string, of int64) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: of}
+	}
+	for name, tc := range map[string]struct {
+		conditions []metav1.Condition
+		hosted     bool
+		want       string
+	}{
+		"nothing is said":                  {},
+		"by the field's framework":         {conditions: []metav1.Condition{said(addonv1alpha1.ConditionRegistrationApplied, 0), said(addonv1alpha1.ConditionManifestApplied, 0)}},
+		"all is done":                      {conditions: []metav1.Condition{said(addonv1alpha1.ConditionRegistrationApplied, 3), said(addonv1alpha1.ConditionManifestApplied, 3)}},
+		"not seen":                         {conditions: []metav1.Condition{said(addonv1alpha1.ConditionRegistrationApplied, 2), said(addonv1alpha1.ConditionManifestApplied, 2)}, want: "its controller has not seen the change yet"},
+		"seen and not applied":             {conditions: []metav1.Condition{said(addonv1alpha1.ConditionRegistrationApplied, 3), said(addonv1alpha1.ConditionManifestApplied, 2)}, want: "its manifests are not applied yet as they are wanted now"},
+		"not applied on the other cluster": {conditions: []metav1.Condition{said(addonv1alpha1.ConditionManifestApplied, 3), said(addonv1alpha1.ConditionHostingManifestApplied, 2)}, hosted: true, want: "its manifests are not applied yet on the hosting cluster as they are wanted now"},
+		"left over of the other cluster":   {conditions: []metav1.Condition{said(addonv1alpha1.ConditionManifestApplied, 3), said(addonv1alpha1.ConditionHostingManifestApplied, 2)}},
+	} {
+		a := &addonv1alpha1.ManagedClusterAddOn{}
+		a.Generation, a.Status.Conditions = 3, tc.conditions
+		if tc.hosted {
+			a.Annotations = map[string]string{addonv1alpha1.AnnotationHostingClusterName: "other"}
+		}
+		require.Equal(t, tc.want, behind(a), name)
 	}
 }

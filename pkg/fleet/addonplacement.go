@@ -23,7 +23,8 @@ type AddOnResult struct {
 
 // LostByPlacement returns the add-ons, as "NAME on CLUSTER", that the hub takes away
 // when EnableByPlacement has put the add-ons under the placement: those that were
-// enabled by hand on clusters that no placement selects.
+// enabled by hand on clusters that no placement selects. A placement that is not
+// decided yet selects nobody; AwaitDecided waits for it.
 func LostByPlacement(ctx context.Context, o AddOnOptions) ([]string, error) {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
@@ -154,12 +155,8 @@ func (c *addOnChange) underPlacement(ctx context.Context, a *addonv1alpha1.Clust
 	if !managedByHub(a) {
 		return nil, refused(fmt.Sprintf("the add-on %q installs itself", a.Name), "its annotation "+addonv1alpha1.AnnotationLifecycle+" says so, and the hub follows no placement for it", "leave --placement out, and name clusters")
 	}
-	_, err := c.Hub.Client.Resource(placements).Namespace(namespace).Get(ctx, name, getOptions)
-	if apierrors.IsNotFound(err) && !isNoKind(err) {
-		return nil, noPlacement(c.Targets.Placement, c.Hub)
-	}
-	if err != nil {
-		return nil, explain("reading placement "+c.Targets.Placement, c.Hub, err)
+	if _, err := c.readPlacement(ctx, namespace, name); err != nil {
+		return nil, err
 	}
 	out := a.DeepCopy()
 	s := &out.Spec.InstallStrategy

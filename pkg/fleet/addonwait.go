@@ -19,9 +19,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// awaitEnabled waits until the add-on works on the cluster, with the configurations
-// that are said of this cluster as they are now: one that worked before does so until
-// they get there. Contract: addon.md 4.5, 4.8.
+// awaitEnabled waits until the add-on works on the cluster, as its spec is now and with
+// the configurations that are said of this cluster as they are now: one that worked
+// before does so until they get there. Of labels and annotations nobody tells when
+// they were seen. Contract: addon.md 3, 4.5, 4.8.
 func (c *addOnChange) awaitEnabled(ctx context.Context, p pair) error {
 	var last *unstructured.Unstructured
 	missing := "nobody has said yet whether it works"
@@ -41,6 +42,9 @@ func (c *addOnChange) awaitEnabled(ctx context.Context, p pair) error {
 			if !conditionTrue(last, addonv1alpha1.ConditionAvailable) {
 				return false, nil
 			}
+			if missing = behind(a); missing != "" {
+				return false, nil
+			}
 			missing, err = c.notThere(ctx, a)
 			return missing == "", err
 		})
@@ -56,6 +60,25 @@ func (c *addOnChange) awaitEnabled(ctx context.Context, p pair) error {
 		}
 		return b
 	})
+}
+
+// behind names what the add-on's controller has not done yet for the spec as it is now;
+// empty when it has, or does not tell of which spec it speaks, as the field's framework.
+// ManifestApplied is of the spec when the works are as they are wanted and applied.
+func behind(a *addonv1alpha1.ManagedClusterAddOn) string {
+	says := func(kind string) bool {
+		c := apimeta.FindStatusCondition(a.Status.Conditions, kind)
+		return c == nil || c.ObservedGeneration == 0 || c.ObservedGeneration >= a.Generation
+	}
+	switch {
+	case !says(addonv1alpha1.ConditionRegistrationApplied):
+		return "its controller has not seen the change yet"
+	case !says(addonv1alpha1.ConditionManifestApplied):
+		return "its manifests are not applied yet as they are wanted now"
+	case a.Annotations[addonv1alpha1.AnnotationHostingClusterName] != "" && !says(addonv1alpha1.ConditionHostingManifestApplied):
+		return "its manifests are not applied yet on the hosting cluster as they are wanted now"
+	}
+	return ""
 }
 
 // unsupported is the error that a configuration will never get there.

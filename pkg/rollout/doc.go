@@ -13,6 +13,9 @@
 //	groups, err := rollout.Groups(decisions)      // bad labels
 //	plan := strategy.Plan(groups, clusters, now)
 //
+// A rollout that too many failures have stopped goes on when enough of the clusters
+// recover, or when somebody lets it go on without them: Strategy.Resumed.
+//
 // Contract: work.md 14, addon.md 4.7. Done otherwise than there: maxFailures
 // above the number of clusters tolerates all of them instead of none, and a
 // mandatory group waits for its own clusters only.

@@ -177,7 +177,7 @@ func (p *planner) sort(names []string) phase {
 	var ph phase
 	for _, name := range names {
 		c, known := p.states[name]
-		if !known {
+		if c.Name = name; !known {
 			c.Status = ToApply
 		}
 		if c.Since.IsZero() || c.Since.After(p.now) {
@@ -196,19 +196,29 @@ func (p *planner) sort(names []string) phase {
 			}
 			p.plan.Done = append(p.plan.Done, name)
 		default:
-			if p.deadline >= 0 && !p.left(c.Since.Add(p.deadline)) {
-				ph.timedOut++
-				p.plan.TimedOut = append(p.plan.TimedOut, name)
-				continue
-			}
-			ph.running++
-			if c.Status == Failed {
-				ph.failing++
-			}
-			p.plan.InFlight = append(p.plan.InFlight, name)
+			p.unfinished(c, &ph)
 		}
 	}
 	return ph
+}
+
+// unfinished sorts a cluster that has the change and is not done. One that is
+// forgiven counts nowhere in its phase.
+func (p *planner) unfinished(c Cluster, ph *phase) {
+	if end := c.Since.Add(p.deadline); p.deadline >= 0 && !p.left(end) {
+		if end.After(p.resumed) {
+			ph.timedOut++
+		}
+		p.plan.TimedOut = append(p.plan.TimedOut, c.Name)
+		return
+	}
+	p.plan.InFlight = append(p.plan.InFlight, c.Name)
+	if c.Status != Failed {
+		ph.running++
+	} else if c.Since.After(p.resumed) {
+		ph.running++
+		ph.failing++
+	}
 }
 
 // left tells whether the moment is still to come, and has the plan looked at

@@ -205,6 +205,45 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Who failed before somebody let the rollout go on holds up nobody, and is told of.
+func TestAResumedRolloutForgivesWhatWasBefore(t *testing.T) {
+	before, after := now.Add(-10*time.Minute), now.Add(-time.Minute)
+	cases := map[string]struct {
+		strategy clusterv1alpha1.RolloutStrategy
+		clusters []rollout.Cluster
+		want     rollout.Plan
+	}{
+		"out of time by then": {
+			progressive(config("5m", "0", 0), "2"),
+			[]rollout.Cluster{is("c1", rollout.Progressing, 20*time.Minute), {Name: "c2", Status: rollout.Failed, Since: before.Add(-5 * time.Minute)}},
+			rollout.Plan{Start: []string{"c3", "c4"}, Waiting: []string{"c5", "c6"}, TimedOut: []string{"c1", "c2"}},
+		},
+		"out of time since": {
+			progressive(config("5m", "0", 0), "2"), []rollout.Cluster{{Name: "c1", Status: rollout.Progressing, Since: before.Add(-5*time.Minute + time.Second)}},
+			rollout.Plan{Waiting: []string{"c2", "c3", "c4", "c5", "c6"}, TimedOut: []string{"c1"}, Breach: true},
+		},
+		"failed by then, without a deadline": {
+			progressive(config("", "0", 0), "1"), []rollout.Cluster{{Name: "c1", Status: rollout.Failed, Since: before}},
+			rollout.Plan{Start: []string{"c2"}, InFlight: []string{"c1"}, Waiting: []string{"c3", "c4", "c5", "c6"}},
+		},
+		"failed since": {
+			progressive(config("", "0", 0), "1"), []rollout.Cluster{{Name: "c1", Status: rollout.Failed, Since: after}},
+			rollout.Plan{InFlight: []string{"c1"}, Waiting: []string{"c2", "c3", "c4", "c5", "c6"}, Breach: true},
+		},
+		"a mandatory group is passed": {
+			perGroup(config("5m", "0", 0), named("a")), []rollout.Cluster{is("c1", rollout.Progressing, time.Hour), is("c2", rollout.Succeeded, time.Hour)},
+			rollout.Plan{Start: []string{"c3", "c4"}, Done: []string{"c2"}, Waiting: []string{"c5", "c6"}, TimedOut: []string{"c1"}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s, err := rollout.Parse(c.strategy)
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(c.want, s.Resumed(before).Plan(three(), c.clusters, now)))
+		})
+	}
+}
+
 // The rollout of the field's tutorial: two canary groups, then a quarter of the
 // others at a time, five minutes of soaking, ten until the deadline, two failures.
 func TestTheRolloutOfTheTutorial(t *testing.T) {

@@ -24,6 +24,17 @@ type Strategy struct {
 	// failures and concurrency are sizes of a number of clusters.
 	failures, concurrency size
 	mandatory             []clusterv1alpha1.MandatoryDecisionGroup
+	// resumed is until when failures are forgiven; zero forgives none.
+	resumed time.Time
+}
+
+// Resumed is the strategy of a rollout that somebody has let go on at a moment:
+// clusters that had failed or were out of time by then count against maxFailures no
+// more, hold no place and hold up no group. They stay in the list of the Plan that
+// tells what they have come to. Later failures count as before.
+func (s Strategy) Resumed(at time.Time) Strategy {
+	s.resumed = at
+	return s
 }
 
 // Parse reads a strategy. An empty type means All, a missing block its defaults.

@@ -22,7 +22,7 @@ import (
 // New makes the command.
 func New(f *options.Factory) *cobra.Command {
 	cmd := options.Group(&cobra.Command{Use: "addon", Aliases: []string{"addons"}, Short: "Bring add-ons to managed clusters, and see how they are"})
-	cmd.AddCommand(newList(f), newEnable(f), newDisable(f), newStatus(f), newCreate(f), newDelete(f))
+	cmd.AddCommand(newList(f), newEnable(f), newDisable(f), newResume(f), newStatus(f), newCreate(f), newDelete(f))
 	return cmd
 }
 

@@ -180,7 +180,7 @@ func (o *EnableOptions) configs(wanted *fleet.AddOnOptions) error {
 func (o *EnableOptions) strategy(ctx context.Context, wanted fleet.AddOnOptions) error {
 	u := o.f.UI
 	if !o.Reads() {
-		lost, err := fleet.LostByPlacement(ctx, wanted)
+		lost, err := o.lost(ctx, wanted)
 		if err != nil {
 			return err
 		}
@@ -199,6 +199,19 @@ func (o *EnableOptions) strategy(ctx context.Context, wanted fleet.AddOnOptions)
 		return err
 	}
 	return o.Finish(u, "AddOnResult", result.Items)
+}
+
+// lost are the add-ons that go. Before somebody is asked about them every placement has
+// been decided, or all would seem to go.
+func (o *EnableOptions) lost(ctx context.Context, wanted fleet.AddOnOptions) ([]string, error) {
+	lost, err := fleet.LostByPlacement(ctx, wanted)
+	if err != nil || len(lost) == 0 || o.Yes {
+		return lost, err
+	}
+	if err := fleet.AwaitDecided(ctx, wanted); err != nil {
+		return nil, err
+	}
+	return fleet.LostByPlacement(ctx, wanted)
 }
 
 // DisableOptions are the flags of addon disable.

@@ -37,6 +37,7 @@ var lines = map[string][]string{
 	"work delete":          {"web", "-c", "cluster1", "--context", "hub", "--yes"},
 	"addon enable":         {"hello", "-c", "cluster1,cluster2", "--set", "A=b", "--context", "hub", "--wait"},
 	"addon disable":        {"hello", "-c", "cluster1", "--context", "hub", "--yes"},
+	"addon resume":         {"fleetd", "--context", "hub"},
 	"addon create":         {"other", "-f", "-", "--registration", "csr", "--context", "hub"},
 	"addon delete":         {"hello", "--context", "hub", "--yes"},
 	"completion install":   {"--dir", "."},

@@ -168,7 +168,9 @@ func (d *delivery) rollOut(i int) {
 		}
 		groups = append(groups, own)
 	}
-	plan := p.Strategy.Plan(groups, clusters, d.Now)
+	resumed, first := d.resume(i)
+	plan := p.Strategy.Resumed(resumed).Plan(groups, clusters, d.Now)
+	d.tellResumed(i, first, plan.TimedOut)
 	d.plans[i] = plan
 	for _, name := range slices.Concat(plan.Start, plan.InFlight, plan.Done, plan.TimedOut) {
 		if m := d.members[name]; m != nil {

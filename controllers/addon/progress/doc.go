@@ -4,8 +4,8 @@
 // the other as the rollout strategy of each placement says, and tells how far they
 // came. Which clusters may have theirs now is decided by pkg/rollout.
 //
-// Events on the add-on tell when a rollout of other configurations begins, is stuck and
-// ends.
+// Events on the add-on tell when a rollout of other configurations begins, is stuck,
+// goes on by somebody's word and ends.
 //
 // It owns status.defaultConfigReferences and status.installProgressions of
 // ClusterManagementAddOns, and of ManagedClusterAddOns status.configReferences and
@@ -17,5 +17,7 @@
 // missing holds up its own clusters only; a cluster that is stuck before its
 // manifests are applied runs out of time too; one that is being deleted, or left out
 // of the add-on, holds up nobody; works on the managed and on the hosting cluster
-// count alike; messages name what is missing.
+// count alike; messages name what is missing. A rollout that has stopped because too
+// many clusters are out of time goes on without them when an annotation of the add-on
+// asks for it; the moment of the request is noted in the progression.
 package progress

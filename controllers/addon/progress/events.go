@@ -19,6 +19,7 @@ import (
 const (
 	eventStarted   = "RolloutStarted"
 	eventStuck     = "RolloutStuck"
+	eventResumed   = "RolloutResumed"
 	eventRolledOut = "RolledOut"
 )
 
@@ -87,7 +88,7 @@ func (d *delivery) before(of addonv1alpha1.PlacementRef) (none addonv1alpha1.Ins
 // lateness tells of clusters that are out of time, with the first one's cause, unless
 // the message before has told of such.
 func (d *delivery) lateness(i int, n counts, before string) string {
-	breach := d.plans[i].Breach && !strings.HasSuffix(before, breached)
+	breach := d.plans[i].Breach && !strings.HasSuffix(before, addonv1alpha1.MessageRolloutStopped)
 	if len(n.late) == 0 || !breach && !strings.Contains(before, allGood) {
 		return ""
 	}

@@ -59,9 +59,6 @@ func (d *delivery) report(i int) {
 	d.tell(i, n, c)
 }
 
-// breached ends the message while too many clusters are out of time.
-const breached = " More are out of time than maxFailures allows, no further one is started."
-
 // trouble says what keeps a placement from going on.
 func (d *delivery) trouble(i int) string {
 	p := d.Placements[i]
@@ -73,7 +70,7 @@ func (d *delivery) trouble(i int) string {
 	case !p.Decided:
 		return fmt.Sprintf(" Placement %s/%s has no decision yet.", p.Namespace, p.Name)
 	case d.plans[i].Breach:
-		return breached
+		return addonv1alpha1.MessageRolloutStopped
 	}
 	return ""
 }

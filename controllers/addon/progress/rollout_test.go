@@ -3,6 +3,7 @@
 package progress
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -195,4 +196,76 @@ func TestWhoHoldsUpARollout(t *testing.T) {
 		require.Equal(t, "c2=?", f.told(), "it may be the canary")
 		require.Contains(t, f.progression(0), "configured addons 0/2 progressing")
 	})
+}
+
+func TestAStoppedRolloutGoesOnByRequest(t *testing.T) {
+	const stopped = "0 failed 2 timeout. More are out of time than maxFailures allows, no further one is started."
+	f := newFleet(t, `{"type":"Progressive","progressive":{"maxConcurrency":2,"progressDeadline":"5s","maxFailures":1}}`, "p: c1 c2 c3 c4 c5 c6 c7")
+	later := func(d time.Duration) {
+		f.state.Now = f.state.Now.Add(d)
+		f.pass()
+	}
+	request := func(text string) {
+		f.state.AddOn.Annotations = map[string]string{addonv1alpha1.AnnotationResumeRollout: text}
+		f.sent = nil
+		f.pass()
+	}
+	f.pass()
+	later(5 * time.Second)
+	require.Contains(t, f.progression(0), stopped)
+	request("once")
+	require.Equal(t, "c1=one c2=one c3=one c4=one c5=? c6=? c7=?", f.told())
+	require.Contains(t, f.progression(0), "configured addons 2/7 progressing..., 0 failed 2 timeout.", "those that are forgiven are still told of")
+	require.NotContains(t, f.progression(0), stopped)
+	require.Equal(t, []string{"Normal RolloutResumed: The rollout of placement default/p goes on without what is out of time: c1, c2"}, f.sent)
+	require.Equal(t, "True Requested: Asked for by resume-rollout.open-cluster-management.io/addon: once", conditionText(f.state.AddOn.Status.InstallProgressions[0].Conditions, addonv1alpha1.ConditionResumed))
+
+	// Later failures count anew; the request that was carried out forgives them not.
+	f.deploy(true, "c3")
+	f.pass()
+	require.Contains(t, f.told(), "c4=one c5=one c6=?")
+	later(5 * time.Second)
+	require.Contains(t, f.progression(0), "0 failed 4 timeout. More are out of time than maxFailures allows")
+	require.Contains(t, f.told(), "c6=?")
+	request("twice")
+	require.Contains(t, f.told(), "c6=one c7=one")
+	f.deploy(true, "c1", "c2", "c4", "c5", "c6", "c7")
+	f.pass()
+	require.Contains(t, f.progression(0), "configured addons 7/7 completed")
+
+	// What was forgiven of one content is not of another; and without the request
+	// nothing is.
+	f.write("d", "two")
+	f.pass()
+	later(5 * time.Second)
+	require.Contains(t, f.progression(0), stopped)
+	require.Equal(t, "c1=two c2=two c3=one*? c4=one*? c5=one*? c6=one*? c7=one*?", f.told())
+	request("thrice")
+	require.NotContains(t, f.progression(0), stopped)
+	request("")
+	later(5 * time.Second)
+	require.Contains(t, f.progression(0), "0 failed 4 timeout. More are out of time")
+	require.Len(t, f.state.AddOn.Status.InstallProgressions[0].Conditions, 1)
+}
+
+// A mandatory group tolerates no failure, so that nothing but a request gets past it;
+// one that is old is not new when the add-on names other configurations.
+func TestARequestLetsAMandatoryGroupPassOnce(t *testing.T) {
+	f := newFleet(t, `{"type":"ProgressivePerGroup","progressivePerGroup":{"progressDeadline":"5s","mandatoryDecisionGroups":[{"groupName":"canary"}]}}`, "p: canary= c1 | c2")
+	f.pass()
+	f.state.Now = f.state.Now.Add(5 * time.Second)
+	f.pass()
+	require.Equal(t, "c1=one c2=?", f.told())
+	f.state.AddOn.Annotations = map[string]string{addonv1alpha1.AnnotationResumeRollout: strings.Repeat("x", 100)}
+	f.pass()
+	require.Equal(t, "c1=one c2=one", f.told())
+
+	f.deploy(true, "c1", "c2")
+	f.state.Placements[0].Configs = []addonv1alpha1.AddOnConfig{adc("x")}
+	f.write("x", "other")
+	f.pass()
+	f.state.Now = f.state.Now.Add(5 * time.Second)
+	f.pass()
+	require.Equal(t, "c1=other c2=one*?", f.told())
+	require.Contains(t, f.progression(0), "More are out of time")
 }

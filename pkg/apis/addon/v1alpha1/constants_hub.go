@@ -32,6 +32,33 @@ const (
 // contract has no such thing.
 const AnnotationPrefixExclude = "exclude-addon.open-cluster-management.io/"
 
+// Letting a rollout go on that has stopped. The contract has no such thing: there
+// somebody has to raise maxFailures in the spec, and mandatory groups have none.
+const (
+	// AnnotationResumeRollout on a ClusterManagementAddOn asks that its rollouts go on
+	// without the clusters that are out of time now. Any other value than before is a
+	// new request, of which MaxResumeRequest bytes count; the hub's own clock tells when
+	// it came.
+	AnnotationResumeRollout = "resume-rollout.open-cluster-management.io/addon"
+	// MaxResumeRequest is how much of a request is told from others.
+	MaxResumeRequest = 64
+	// ConditionResumed of an install progression says since when failures before are
+	// forgiven: its lastTransitionTime.
+	ConditionResumed = "Resumed"
+	// ReasonResumeRequested goes with ConditionResumed True.
+	ReasonResumeRequested = "Requested"
+	// MessageResumed begins the message of ConditionResumed; the request follows.
+	MessageResumed = "Asked for by " + AnnotationResumeRollout + ": "
+	// MessageRolloutStopped ends the message of ConditionProgressing of an install
+	// progression while too many clusters are out of time.
+	MessageRolloutStopped = " More are out of time than maxFailures allows, no further one is started."
+)
+
+// ResumedBy is the message of ConditionResumed for a value of AnnotationResumeRollout.
+func ResumedBy(request string) string {
+	return MessageResumed + request[:min(len(request), MaxResumeRequest)]
+}
+
 // Names of the ManifestWorks that hold hooks begin with WorkNamePrefix, the name
 // of the add-on and WorkSuffixPreDelete. Contract: addon.md, section 5.2.
 const (

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+)
+
+// ResumeOptions are the flags of addon resume.
+type ResumeOptions struct {
+	options.Change
+	// Names of the add-ons.
+	Names []string
+
+	f *options.Factory
+}
+
+func newResume(f *options.Factory) *cobra.Command {
+	o := &ResumeOptions{f: f}
+	cmd := &cobra.Command{
+		Use: "resume NAME...", Short: "Let a rollout go on that failures have stopped", Args: options.Args(1, -1, "the name of an add-on"),
+		Long: options.Long(`
+		Let rollouts of add-ons go on that have stopped because more clusters are out of time than
+		maxFailures of their strategy allows. What is out of time now stays as it is and holds up no
+		other cluster any more, a mandatory group neither; what fails later counts anew. A cluster
+		that recovers counts as done without this.`),
+		Example: options.Example(`
+		kubectl ocm addon resume metrics --context hub
+		kubectl ocm addon resume metrics --dry-run --context hub`),
+		ValidArgsFunction: complete.AddOns(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Names = args
+			if err := checkNames(o.Names); err != nil {
+				return err
+			}
+			if err := o.Check(f.UI); err != nil {
+				return err
+			}
+			return o.Diffed(o.Run(cmd.Context()))
+		},
+	}
+	o.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true})
+	return cmd
+}
+
+// Run lets the rollouts go on and prints what was done.
+func (o *ResumeOptions) Run(ctx context.Context) error {
+	u := o.f.UI
+	hub, err := o.f.Cluster("")
+	if err != nil {
+		return err
+	}
+	p := u.Progress()
+	defer p.Close()
+	wanted := fleet.AddOnOptions{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Warn: func(text string) { u.Warn("%s", text) }}
+	result, failure := fleet.ResumeAddOns(ctx, wanted)
+	p.Close()
+	if failure != nil && len(result.Items) == 0 {
+		return failure
+	}
+	if err := o.Finish(u, "AddOnResult", result.Items); err != nil || failure != nil || o.Reads() {
+		return errors.Join(err, failure)
+	}
+	u.Next("kubectl ocm addon status " + o.Names[0] + options.ContextFlag(hub))
+	return nil
+}
