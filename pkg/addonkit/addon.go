@@ -176,3 +176,14 @@ type Configured interface {
 type Warner interface {
 	Warnings(i Instance) []string
 }
+
+// Traced is an add-on that can tell what its answers follow from, so that it is not asked
+// again whenever the status of an instance changes.
+type Traced interface {
+	// Inputs name all that Manifests, ManifestConfigs, Warnings, Registrations,
+	// Permissions and InstallNamespace read of the instance, its cluster, configurations
+	// and whatever else: as long as they are the same, so are the answers, and none of
+	// these methods is called. What is left out of them is missed, also when somebody
+	// looks at the instance again. False has the add-on asked, as without this method.
+	Inputs(i Instance) (string, bool)
+}

@@ -4,6 +4,7 @@ package addonkit
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,7 +52,12 @@ type Manifest struct {
 	// Object is the manifest, and Raw its JSON.
 	Object *unstructured.Unstructured
 	Raw    []byte
+	// Size is that of the JSON where Raw only stands for it, else 0.
+	Size int
 }
+
+// Bytes is the size of its JSON.
+func (m Manifest) Bytes() int { return cmp.Or(m.Size, len(m.Raw)) }
 
 // Read takes apart what an add-on renders. Of two with the same identity the later
 // one counts, at the place of the earlier. An error names the manifest by its place

@@ -5,6 +5,7 @@ package templated
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -47,6 +49,8 @@ type instance struct {
 	name     string
 	template *addonv1alpha1.AddOnTemplate
 	configs  []*addonv1alpha1.AddOnDeploymentConfig
+	// contents name template and configurations by their hashes, in order.
+	contents []string
 
 	rendered bool
 	result   template.Result
@@ -56,6 +60,16 @@ type instance struct {
 // Options are those of every add-on of a template.
 func (n *instance) Options() addonkit.Options {
 	return addonkit.Options{Name: n.name, Configs: supported, WaitConfigured: true}
+}
+
+// Inputs are all that template.Render reads: contents by their hashes, and of the
+// instance and its cluster what slim and the rendering know. See TestInputs.
+func (n *instance) Inputs(i addonkit.Instance) (string, bool) {
+	raw, err := json.Marshal([]any{
+		n.contents, i.AddOn.Namespace, i.AddOn.Name, i.AddOn.Annotations[addonv1alpha1.AnnotationHostingClusterName],
+		i.Cluster.Name, i.Cluster.Annotations[clusterv1.AnnotationImageRegistries],
+	})
+	return string(raw), err == nil
 }
 
 // render renders the template, once a pass.
@@ -112,6 +126,7 @@ var _ interface {
 	addonkit.Configured
 	addonkit.Healthy
 	addonkit.Warner
+	addonkit.Traced
 } = registered{}
 
 // Registrations are the credentials that the template asks for.
@@ -203,6 +218,9 @@ func (b *broken) Manifests(context.Context, addonkit.Instance) ([]runtime.Object
 func (b *broken) Registrations(context.Context, addonkit.Instance) ([]addonv1alpha1.RegistrationConfig, error) {
 	return nil, b.why
 }
+
+// Inputs are not told: what is missing may come.
+func (*broken) Inputs(addonkit.Instance) (string, bool) { return "", false }
 
 // ManifestConfigs are none.
 func (*broken) ManifestConfigs(addonkit.Instance) []workv1.ManifestConfigOption { return nil }

@@ -91,6 +91,9 @@ func (f *family) find(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, boo
 		if err != nil {
 			return &broken{instance{name: a.Name}, err}, true
 		}
+		if spec != nil && ref.DesiredConfig != nil {
+			n.contents = append(n.contents, ref.Resource, config.Referent(ref).Namespace, config.Referent(ref).Name, ref.DesiredConfig.SpecHash)
+		}
 		switch spec := spec.(type) {
 		case *addonv1alpha1.AddOnTemplateSpec:
 			if n.template == nil {

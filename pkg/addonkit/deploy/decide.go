@@ -30,7 +30,7 @@ type draft struct {
 // Decide is pure. The object of the plan is nil where nothing is to be said.
 func Decide(s State) reconcile.Plan {
 	d := &draft{State: s}
-	if s.AddOn.DeletionTimestamp == nil && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil || !s.ready()) {
+	if s.Waits() {
 		return d.plan
 	}
 	d.object = s.AddOn.DeepCopy()

@@ -95,6 +95,9 @@ func sameManifest(live, want workv1.Manifest) bool {
 		return true
 	}
 	if s, ok := stubOf(live); ok {
+		if w, outlined := stubOf(want); outlined {
+			return s == w
+		}
 		return s[4] == digest(want.Raw)
 	}
 	have, err := addonkit.Parse(live.Raw)

@@ -33,7 +33,7 @@ func (s *slot) open() bool { return s.work == nil || s.work.DeletionTimestamp ==
 
 func (s *slot) add(m addonkit.Manifest) {
 	s.manifests = append(s.manifests, m)
-	s.size += len(m.Raw)
+	s.size += m.Bytes()
 }
 
 // slotOf reads a work that is there. What it holds besides manifests is not looked
@@ -70,7 +70,7 @@ func arrange(slots []*slot, manifests []addonkit.Manifest) []*slot {
 	largestFirst(fresh)
 	for _, m := range fresh {
 		to := roomiest(slots)
-		if to == nil || to.size+len(m.Raw) > budget {
+		if to == nil || to.size+m.Bytes() > budget {
 			to = &slot{index: freeIndex(slots)}
 			slots = append(slots, to)
 		}
@@ -93,7 +93,7 @@ func (s *slot) overflow() []addonkit.Manifest {
 	var out []addonkit.Manifest
 	for len(all) > 1 && s.size > budget {
 		out = append(out, all[0])
-		s.size -= len(all[0].Raw)
+		s.size -= all[0].Bytes()
 		all = all[1:]
 	}
 	s.manifests = all
@@ -114,7 +114,7 @@ func (s *slot) sort(rendered map[addonkit.ID]int) {
 
 func largestFirst(list []addonkit.Manifest) {
 	slices.SortFunc(list, func(a, b addonkit.Manifest) int {
-		return cmp.Or(cmp.Compare(len(b.Raw), len(a.Raw)), cmp.Compare(a.ID.String(), b.ID.String()), cmp.Compare(a.APIVersion(), b.APIVersion()))
+		return cmp.Or(cmp.Compare(b.Bytes(), a.Bytes()), cmp.Compare(a.ID.String(), b.ID.String()), cmp.Compare(a.APIVersion(), b.APIVersion()))
 	})
 }
 

@@ -92,8 +92,8 @@ func (s State) sortOut() (parts, error) {
 		return p, s.RenderError
 	}
 	for _, m := range s.Manifests {
-		if len(m.Raw) > maxWork {
-			return parts{}, fmt.Errorf("%s: the manifest has %d bytes, more than the %d that a ManifestWork may hold; make it smaller", m.ID, len(m.Raw), maxWork)
+		if m.Bytes() > maxWork {
+			return parts{}, fmt.Errorf("%s: the manifest has %d bytes, more than the %d that a ManifestWork may hold; make it smaller", m.ID, m.Bytes(), maxWork)
 		}
 		onHosting := false
 		if s.Hosting != nil {

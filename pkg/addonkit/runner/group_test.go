@@ -25,7 +25,7 @@ import (
 func TestAllThatIsKeptCanBePacked(t *testing.T) {
 	for _, o := range []any{
 		&whole[addonv1alpha1.ManagedClusterAddOn]{}, &whole[clusterv1.ManagedCluster]{}, &whole[workv1.ManifestWork]{},
-		&whole[rbacv1.Role]{}, &whole[rbacv1.RoleBinding]{}, &whole[certificatesv1.CertificateSigningRequest]{},
+		&drawn{}, &asked{}, &whole[rbacv1.Role]{}, &whole[rbacv1.RoleBinding]{}, &whole[certificatesv1.CertificateSigningRequest]{},
 	} {
 		require.NoError(t, packed.Packable(o))
 	}

@@ -16,10 +16,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/health"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
-	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -35,6 +32,7 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 	}
 	i, there := r.instance(key)
 	if !there {
+		r.asked.forget(key)
 		return r.registering.Execute(ctx, gone(key), registration.Decide(s))
 	}
 	addOn, ok := r.find(i.AddOn)
@@ -43,7 +41,7 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 	}
 	s.AddOn, s.Cluster, s.Options = i.AddOn, i.Cluster, addOn.Options()
 	if i.Cluster != nil && i.Cluster.Spec.HubAcceptsClient {
-		s.Fault = guarded(ctx, func() error { return ask(ctx, addOn, i, &s) })
+		s.Fault = r.ask(ctx, addOn, i, &s)
 		if err := r.readNamed(ctx, &s); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -51,7 +49,28 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 	return r.registering.Execute(ctx, i.AddOn, registration.Decide(s))
 }
 
-// ask asks the add-on what it needs on the hub.
+// ask finds out what the add-on needs on the hub: it is asked, unless its answer is
+// known. Whether it is a Registrar is told by its type.
+func (r *runner) ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, s *registration.State) error {
+	key := reconcile.Key{Namespace: i.AddOn.Namespace, Name: i.AddOn.Name}
+	_, registrar := addOn.(addonkit.Registrar)
+	from, traced := inputsOf(addOn, i)
+	if traced = traced && registrar; traced {
+		if have, ok := r.asked.recall(key, from); ok {
+			s.Registrar, s.Registrations, s.Namespace, s.Permissions = true, have.Registrations, have.Namespace, have.Permissions
+			return nil
+		}
+	}
+	err := guarded(ctx, func() error { return ask(ctx, addOn, i, s) })
+	if err == nil && traced {
+		r.asked.hold(key, from, &asked{
+			Of: metav1.ObjectMeta{UID: i.AddOn.UID}, Registrations: s.Registrations, Namespace: s.Namespace, Permissions: s.Permissions,
+		})
+	}
+	return err
+}
+
+// ask asks the add-on.
 func ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, s *registration.State) (err error) {
 	if a, ok := addOn.(addonkit.Registrar); ok {
 		s.Registrar = true
@@ -126,49 +145,6 @@ func (r *runner) hosting(addOn addonkit.AddOn, i addonkit.Instance) *deploy.Host
 		return nil
 	}
 	return &deploy.Hosting{Name: name, Cluster: r.cluster(name)}
-}
-
-// reconcileDeploy brings an instance to its cluster, and tells how it is.
-func (r *runner) reconcileDeploy(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	i, there := r.instance(key)
-	if !there {
-		return reconcile.Result{}, nil // works on its own cluster go with it
-	}
-	addOn, ok := r.find(i.AddOn)
-	if !ok {
-		return reconcile.Result{}, nil
-	}
-	s := deploy.State{
-		AddOn: i.AddOn, Cluster: i.Cluster, Hosting: r.hosting(addOn, i), Options: addOn.Options(), Works: r.works.list(key), Now: r.Clock.Now(),
-	}
-	s.Mark, _ = addonkit.Mark(i.AddOn.Status.ConfigReferences)
-	if i.Cluster != nil {
-		s.RenderError = guarded(ctx, func() error {
-			objects, err := addOn.Manifests(ctx, i)
-			if err == nil {
-				s.Manifests, err = addonkit.Read(objects)
-			}
-			return err
-		})
-	}
-	var look addonkit.Health
-	if a, ok := addOn.(addonkit.Healthy); ok {
-		look = a.Health()
-	}
-	inspected, works, unknown := s.Inspected()
-	var own []workv1.ManifestConfigOption
-	if a, ok := addOn.(addonkit.Configured); ok && i.Cluster != nil {
-		own = a.ManifestConfigs(i)
-	}
-	s.Configs = deploy.MergeConfigs(health.Configs(look, inspected), own)
-	plan := deploy.Decide(s)
-	if object, ok := plan.Object.(*addonv1alpha1.ManagedClusterAddOn); ok && i.AddOn.DeletionTimestamp == nil && unknown == nil {
-		health.Set(health.State{Instance: i, Health: look, Manifests: inspected, Works: works, Now: s.Now}, object)
-	}
-	if a, ok := addOn.(addonkit.Warner); ok && i.Cluster != nil && plan.Object != nil {
-		r.told.add(&plan, i.AddOn, a.Warnings(i))
-	}
-	return r.deploying.Execute(ctx, i.AddOn, plan)
 }
 
 // reconcileRequest answers a certificate request of the add-on.

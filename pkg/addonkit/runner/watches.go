@@ -44,6 +44,9 @@ type runner struct {
 	scope
 	words packed.Dictionary
 	told  warned
+	// drawn and asked are what add-ons answered that tell what their answers follow from.
+	drawn memo[drawn]
+	asked memo[asked]
 
 	// instances and clusters are found by the name of the cluster, all else by the
 	// instance. Without roles, none are made.
@@ -85,6 +88,7 @@ func newRunner(c Config, id string, find func(*addonv1alpha1.ManagedClusterAddOn
 		c.Workers = defaultWorkers
 	}
 	r := &runner{Config: c, id: id, find: find, scope: s}
+	r.drawn.words, r.asked.words = &r.words, &r.words
 	r.register, r.deploy, r.answer = reconcile.NewQueue(r.name("registration")), reconcile.NewQueue(r.name("deploy")), reconcile.NewQueue(r.name("request"))
 	r.registering, r.deploying, r.answering = r.executor("registration"), r.executor("deploy"), r.executor("request")
 	r.watchInstances()

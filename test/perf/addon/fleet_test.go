@@ -90,6 +90,14 @@ func (s *run) change(name, level string) time.Duration {
 	})
 }
 
+// worked logs how long the hub has worked in a phase, and returns how long in all.
+func (s *run) worked(phase string, before time.Duration) time.Duration {
+	s.t.Helper()
+	all := budget.CPUTime(s.t, s.PID())
+	s.t.Logf("%s: the hub worked for %s at %s", phase, all-before, time.Now().Format(time.TimeOnly))
+	return all
+}
+
 func TestAddOnsReachAThousandClustersWithinTheirBudgets(t *testing.T) {
 	b := budget.Open(t, path)
 	s := &run{Scene: scene.New(t, audit.OnlyResources, audit.NotReads, audit.NotLeases), t: t, clusters: budget.Sized(1000, 300)}
@@ -104,14 +112,19 @@ func TestAddOnsReachAThousandClustersWithinTheirBudgets(t *testing.T) {
 
 	began := s.Mark()
 	s.prepare("first")
+	worked := s.worked("before", 0)
 	b.Time("installed", []time.Duration{s.install("first")}, puts)
+	worked = s.worked("until installed", worked)
 	s.Report(selector("first"), s.clusters)
 	s.Settle(quiet)
+	worked = s.worked("until settled", worked)
 	b.Count("writesInstalled", s.Sum("installed", s.Asked(began))/float64(s.clusters))
 	began = s.Mark()
 	b.Time("configured", []time.Duration{s.change("first", "two")}, puts)
+	worked = s.worked("until configured", worked)
 	s.Report(selector("first"), s.clusters)
 	s.Settle(quiet)
+	s.worked("until settled", worked)
 	b.Count("writesConfigured", s.Sum("configured", s.Asked(began))/float64(s.clusters))
 
 	if !testing.Short() {
