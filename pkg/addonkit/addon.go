@@ -6,12 +6,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
@@ -61,6 +63,11 @@ type Options struct {
 	// Configs are the kinds of configuration that it reads. One that is not listed
 	// gets no hash, and a rollout of it never ends.
 	Configs []addonv1alpha1.ConfigGroupResource
+	// Hashed are those of Configs that the hub does not read, with the version to read
+	// them at: all but AddOnDeploymentConfig and AddOnTemplate. The runner tells the hub
+	// what their objects say, without which a rollout of them never ends; its account
+	// lists and watches them and ClusterManagementAddOns, and patches the status of these.
+	Hashed []schema.GroupVersionResource
 	// WaitConfigured deploys nothing before the hub has said which configurations
 	// count. Without it a cluster may see the defaults of the add-on first.
 	WaitConfigured bool
@@ -94,6 +101,24 @@ func (o Options) Check() error {
 	for i, c := range o.Configs {
 		if c.Resource == "" {
 			return fmt.Errorf("configs[%d].resource: must be set; use the plural of the kind", i)
+		}
+	}
+	return o.checkHashed()
+}
+
+// checkHashed tells what is wrong with the kinds that the runner reads.
+func (o Options) checkHashed() error {
+	for i, kind := range o.Hashed {
+		named := addonv1alpha1.ConfigGroupResource{Group: kind.Group, Resource: kind.Resource}
+		switch {
+		case !slices.Contains(o.Configs, named):
+			return fmt.Errorf("hashed[%d]: %s is not one of configs; name it there, too", i, kind.GroupResource())
+		case kind.Version == "":
+			return fmt.Errorf("hashed[%d].version: must be set; use the version that %s is read at", i, kind.GroupResource())
+		case kind.Group == addonv1alpha1.GroupName:
+			return fmt.Errorf("hashed[%d]: %s is read by the hub; leave it out", i, kind.GroupResource())
+		case slices.Contains(o.Hashed[:i], kind):
+			return fmt.Errorf("hashed[%d]: %s is named before; leave it out", i, kind.GroupResource())
 		}
 	}
 	return nil

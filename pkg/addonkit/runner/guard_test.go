@@ -9,6 +9,10 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 func TestAPanicOfAnAddOnIsAnErrorOfItsInstance(t *testing.T) {
@@ -26,4 +30,18 @@ func TestAPanicOfAnAddOnIsAnErrorOfItsInstance(t *testing.T) {
 	require.ErrorContains(t, err, "its log has the place: panic: runtime error: index out of range")
 	require.Len(t, logged, 1)
 	require.Contains(t, logged[0], "guard_test.go")
+}
+
+// elsewhere is an add-on that knows itself where its agents run.
+type elsewhere struct{ addonkit.AddOn }
+
+func (elsewhere) HostingCluster(i addonkit.Instance) (string, bool) {
+	return "host-of-" + i.AddOn.Namespace, i.AddOn.Namespace != "c0"
+}
+
+func TestAnAuthorSaysWhichClusterHosts(t *testing.T) {
+	r := newRunner(Config{}, "x", nil, scope{hosted: true})
+	defer r.close()
+	require.Equal(t, &deploy.Hosting{Name: "host-of-c1"}, r.hosting(elsewhere{}, addonkit.Instance{AddOn: gone(reconcile.Key{Namespace: "c1", Name: "x"})}))
+	require.Nil(t, r.hosting(elsewhere{}, addonkit.Instance{AddOn: gone(reconcile.Key{Namespace: "c0", Name: "x"})}))
 }

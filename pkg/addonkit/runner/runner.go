@@ -55,7 +55,9 @@ func New(c Config, addOn addonkit.AddOn) (*Runner, error) {
 		return addOn, a.Name == options.Name
 	}
 	_, hosted := addOn.(addonkit.Hosted)
-	return &Runner{newRunner(c, options.Name, find, scope{addOn: options.Name, hosted: hosted})}, nil
+	r := newRunner(c, options.Name, find, scope{addOn: options.Name, hosted: hosted})
+	r.watchHashes(options.Hashed)
+	return &Runner{r}, nil
 }
 
 // Family says which add-ons a runner of NewMany runs.
@@ -111,6 +113,11 @@ func (r *runner) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.hashes != nil {
+		running.Go(func() {
+			_ = reconcile.Loop{Name: r.name("config"), Workers: r.Workers, Reconcile: r.reconcileHashes}.Run(ctx, r.hashes.queue)
+		})
+	}
 	for _, l := range []struct {
 		loop  reconcile.Loop
 		queue *reconcile.Queue
@@ -129,5 +136,8 @@ func (r *runner) run(ctx context.Context) error {
 func (r *runner) close() {
 	for _, q := range []*reconcile.Queue{r.register, r.deploy, r.answer} {
 		q.Close()
+	}
+	if r.hashes != nil {
+		r.hashes.queue.Close()
 	}
 }

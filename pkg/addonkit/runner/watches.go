@@ -60,6 +60,8 @@ type runner struct {
 	// register, deploy and answer are the queues of the loops; the keys of the first
 	// two are instances, those of the third certificate requests.
 	register, deploy, answer *reconcile.Queue
+	// hashes is nil for add-ons without configurations of kinds of their own.
+	hashes *hashes
 
 	registering, deploying, answering *reconcile.Executor
 }
@@ -75,6 +77,12 @@ func (r *runner) watches() []collection {
 	out := []collection{r.instances, r.clusters, r.works, r.bindings, r.requests}
 	if r.roles != nil {
 		out = append(out, r.roles)
+	}
+	if r.hashes != nil {
+		out = append(out, r.hashes.addOns)
+		for _, kind := range r.hashes.kinds {
+			out = append(out, kind)
+		}
 	}
 	return out
 }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/hashing"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// hashes tell the hub what the configurations of an add-on say that it does not read
+// itself.
+type hashes struct {
+	kinds   map[addonv1alpha1.ConfigGroupResource]*watch.Collection[hashing.Content]
+	addOns  *group[addonv1alpha1.ClusterManagementAddOn, *addonv1alpha1.ClusterManagementAddOn]
+	queue   *reconcile.Queue
+	execute *reconcile.Executor
+}
+
+// watchHashes makes what reads configurations of these kinds; nothing for none.
+func (r *runner) watchHashes(kinds []schema.GroupVersionResource) {
+	if len(kinds) == 0 {
+		return
+	}
+	h := &hashes{
+		kinds: map[addonv1alpha1.ConfigGroupResource]*watch.Collection[hashing.Content]{},
+		queue: reconcile.NewQueue(r.name("config")), execute: r.executor("config"),
+	}
+	h.addOns = newGroup(&r.words, grouping[*addonv1alpha1.ClusterManagementAddOn]{
+		Options: watch.Options[kept]{
+			Client: r.Client, Resource: addonv1alpha1.GroupVersion.WithResource("clustermanagementaddons"), FieldSelector: "metadata.name=" + r.addOn,
+		},
+		of:      func(a *addonv1alpha1.ClusterManagementAddOn) reconcile.Key { return reconcile.Key{Name: a.Name} },
+		changed: h.queue.Add,
+	})
+	r.instances.OnChange(h.queue.Add)
+	for _, kind := range kinds {
+		all := watch.New(watch.Options[hashing.Content]{
+			Client: r.Client, Resource: kind, Keep: hashed, Same: func(before, now hashing.Content) bool { return before == now },
+		})
+		named := addonv1alpha1.ConfigGroupResource{Group: kind.Group, Resource: kind.Resource}
+		all.OnChange(func(key reconcile.Key) {
+			r.hashed(addonv1alpha1.AddOnConfig{ConfigGroupResource: named, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: key.Namespace, Name: key.Name}})
+		})
+		h.kinds[named] = all
+	}
+	r.hashes = h
+}
+
+// hashed is what is kept of a configuration.
+func hashed(u *unstructured.Unstructured) (hashing.Content, bool) {
+	hash, err := addonkit.SpecHash(u.Object)
+	return hashing.Content{Hash: hash, Generation: u.GetGeneration()}, err == nil
+}
+
+// hashed brings up whatever uses a configuration.
+func (r *runner) hashed(at addonv1alpha1.AddOnConfig) {
+	r.hashes.queue.Add(reconcile.Key{Name: r.addOn})
+	r.instances.each(func(a *addonv1alpha1.ManagedClusterAddOn) bool {
+		for _, ref := range a.Status.ConfigReferences {
+			if d := ref.DesiredConfig; d != nil && ref.ConfigGroupResource == at.ConfigGroupResource && d.ConfigReferent == at.ConfigReferent {
+				r.hashes.queue.Add(reconcile.Key{Namespace: a.Namespace, Name: a.Name})
+			}
+		}
+		return true
+	})
+}
+
+// look is the hashing.Lookup of the watches.
+func (h *hashes) look(at addonv1alpha1.AddOnConfig) (c hashing.Content, read, found bool) {
+	all, read := h.kinds[at.ConfigGroupResource]
+	if read {
+		c, found = all.Get(reconcile.Key{Namespace: at.Namespace, Name: at.Name})
+	}
+	return c, read, found
+}
+
+// reconcileHashes is about an instance, or without a namespace about the add-on.
+func (r *runner) reconcileHashes(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	if key.Namespace == "" {
+		addOn := r.hashes.addOns.get(key)
+		if addOn == nil {
+			return reconcile.Result{}, nil
+		}
+		return r.hashes.execute.Execute(ctx, addOn, hashing.Shared(addOn, r.hashes.look))
+	}
+	addOn := r.instances.get(key)
+	if addOn == nil {
+		return reconcile.Result{}, nil
+	}
+	return r.hashes.execute.Execute(ctx, addOn, hashing.Own(addOn, r.hashes.look))
+}
