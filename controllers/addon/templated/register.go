@@ -50,7 +50,7 @@ func Register(m *hub.Manager, c Config) {
 			many.Look(who)
 		}
 	})
-	m.AddTask(func(ctx context.Context) error {
+	m.AddLoops(many.Loops(), func(ctx context.Context) error {
 		if err := c.Contents.WaitSynced(ctx); err != nil {
 			return err
 		}

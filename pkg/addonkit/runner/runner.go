@@ -98,6 +98,11 @@ func (r *Runner) LookAll(name string) {
 	}
 }
 
+// Loops are the names of the loops that Run runs.
+func (r *Runner) Loops() []string {
+	return []string{r.name("registration"), r.name("deploy"), r.name("request")}
+}
+
 // run starts watches, then loops.
 func (r *runner) run(ctx context.Context) error {
 	var running sync.WaitGroup

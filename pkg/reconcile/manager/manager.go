@@ -74,6 +74,8 @@ type Manager struct {
 	watches []watch
 	loops   []running
 	tasks   []func(context.Context) error
+	// others are the names of loops that tasks run.
+	others []string
 	// twice are kinds that are watched in two forms.
 	twice error
 }
@@ -259,9 +261,16 @@ func (m *Manager) Add(l reconcile.Loop, q *reconcile.Queue) {
 // ends, before Run. Its error ends Run.
 func (m *Manager) AddTask(task func(context.Context) error) { m.tasks = append(m.tasks, task) }
 
+// AddLoops registers a task, as AddTask, that runs loops with queues of its own, by their
+// names.
+func (m *Manager) AddLoops(names []string, task func(context.Context) error) {
+	m.others = append(m.others, names...)
+	m.AddTask(task)
+}
+
 // Loops returns the names of the registered loops.
 func (m *Manager) Loops() []string {
-	out := make([]string, 0, len(m.loops))
+	out := slices.Clone(m.others)
 	for _, l := range m.loops {
 		out = append(out, l.loop.Name)
 	}
