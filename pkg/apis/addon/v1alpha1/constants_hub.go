@@ -2,6 +2,8 @@
 
 package v1alpha1
 
+import "strings"
+
 // Reasons of the conditions that the hub writes. Contract: addon.md, section 3.
 const (
 	// ReasonConfigurationsConfigured goes with ConditionConfigured True.
@@ -54,9 +56,10 @@ const (
 	MessageRolloutStopped = " More are out of time than maxFailures allows, no further one is started."
 )
 
-// ResumedBy is the message of ConditionResumed for a value of AnnotationResumeRollout.
+// ResumedBy is the message of ConditionResumed for a value of AnnotationResumeRollout,
+// as the API server gives it back: valid UTF-8.
 func ResumedBy(request string) string {
-	return MessageResumed + request[:min(len(request), MaxResumeRequest)]
+	return MessageResumed + strings.ToValidUTF8(request[:min(len(request), MaxResumeRequest)], "")
 }
 
 // Names of the ManifestWorks that hold hooks begin with WorkNamePrefix, the name
