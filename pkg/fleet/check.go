@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/types"
 
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
@@ -59,13 +60,15 @@ type CheckOptions struct {
 	// Spoke is the cluster whose agent is to be looked at; nil for none.
 	Spoke *Cluster
 	// HubOnly looks at nothing on the hub but the hub itself, ClustersOnly at its
-	// clusters, PlacementsOnly at its placements.
-	HubOnly, ClustersOnly, PlacementsOnly bool
+	// clusters, PlacementsOnly at its placements, AddOnsOnly at its add-ons.
+	HubOnly, ClustersOnly, PlacementsOnly, AddOnsOnly bool
 	// Clusters are those of the hub to look at; none means all, or the one that
 	// Spoke is where that is another cluster.
 	Clusters []string
 	// Placements are those to look at; none means all.
 	Placements []types.NamespacedName
+	// AddOns are those to look at, by name; none means all.
+	AddOns []string
 	// Skip leaves checks out, by code.
 	Skip []string
 }
@@ -102,19 +105,7 @@ func Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
 	c := &checking{o: &o, run: r}
-	var parts []func(context.Context) []CheckArea
-	if o.Hub != nil && !o.ClustersOnly && !o.PlacementsOnly {
-		parts = append(parts, c.hub)
-	}
-	if o.Hub != nil && !o.HubOnly && !o.PlacementsOnly {
-		parts = append(parts, c.clusters)
-	}
-	if o.Hub != nil && !o.HubOnly && !o.ClustersOnly {
-		parts = append(parts, c.placements)
-	}
-	if o.Spoke != nil {
-		parts = append(parts, c.spoke)
-	}
+	parts := c.parts()
 	found := make([][]CheckArea, len(parts))
 	var group errgroup.Group
 	for i, part := range parts {
@@ -135,6 +126,25 @@ func Check(ctx context.Context, o CheckOptions) (CheckReport, error) {
 		}
 	}
 	return report, nil
+}
+
+// parts are what is looked at.
+func (c *checking) parts() []func(context.Context) []CheckArea {
+	var out []func(context.Context) []CheckArea
+	o := c.o
+	limited := o.HubOnly || o.ClustersOnly || o.PlacementsOnly || o.AddOnsOnly
+	for _, part := range []struct {
+		only bool
+		look func(context.Context) []CheckArea
+	}{{o.HubOnly, c.hub}, {o.ClustersOnly, c.clusters}, {o.PlacementsOnly, c.placements}, {o.AddOnsOnly, c.addOns}} {
+		if o.Hub != nil && (part.only || !limited) {
+			out = append(out, part.look)
+		}
+	}
+	if o.Spoke != nil {
+		out = append(out, c.spoke)
+	}
+	return out
 }
 
 func (r *CheckReport) count(f Finding) {
@@ -220,7 +230,7 @@ type CheckCode struct {
 }
 
 // The codes: 01xx this machine, 02xx the hub, 03xx a cluster on its hub, 04xx the
-// agent on its cluster, 05xx a placement.
+// agent on its cluster, 05xx a placement, 07xx an add-on.
 const (
 	codeShadowed         = "OCM0105"
 	codeHubReached       = "OCM0201"
@@ -255,6 +265,19 @@ const (
 	codePlacementSpec      = "OCM0506"
 	codePlacementScores    = "OCM0507"
 	codePlacementDecided   = "OCM0508"
+
+	codeAddOnRegistered   = "OCM0701"
+	codeAddOnPlacement    = "OCM0702"
+	codeAddOnConfig       = "OCM0703"
+	codeAddOnRegistration = "OCM0704"
+	codeAddOnCredential   = "OCM0705"
+	codeAddOnWorks        = "OCM0706"
+	codeAddOnHealth       = "OCM0707"
+	codeAddOnLeaves       = "OCM0708"
+	codeAddOnCluster      = "OCM0709"
+	codeAddOnTemplate     = "OCM0710"
+	codeAddOnToken        = "OCM0711"
+	codeAddOnRollout      = "OCM0712"
 )
 
 // Shadowed is the code of the check for programs that hide commands of the
@@ -296,5 +319,17 @@ func CheckCodes() []CheckCode {
 		{codePlacementSpec, "placements can be followed", "The spec has a mistake: an unknown prioritizer or operator, an expression that does not compile. The hub keeps the last decisions; correct the field that is named."},
 		{codePlacementScores, "scores of add-ons are there", "A placement ranks by a score that no cluster has, or that has expired: it counts 0. The add-on that writes it is not installed or not well."},
 		{codePlacementDecided, "placements are decided", "The hub writes a condition within a second. Where it does not, look at the hub itself."},
+		{codeAddOnRegistered, "add-ons are registered and managed", "An add-on needs a ClusterManagementAddOn, or nothing of it is deployed. Its lifecycle annotation says whether the hub installs it."},
+		{codeAddOnPlacement, "the placements of add-ons are there and select", "An install strategy brings an add-on to what its placements select. One that is missing or undecided brings it nowhere and takes it from nowhere."},
+		{codeAddOnConfig, "configurations of add-ons are there and supported", "A configuration that is not there, or that the add-on's controller does not read, holds up the rollout on its clusters."},
+		{codeAddOnRegistration, "add-ons are registered on their clusters", "The add-on's controller says who its agent is and gives it rights. What it may not give somebody else has to, by the commands that it names."},
+		{codeAddOnCredential, "agents of add-ons have credentials", "The certificate request of an agent is approved by the add-on's controller, or by a person: kubectl certificate approve."},
+		{codeAddOnWorks, "manifests of add-ons are applied", "The cluster refused an object, or the works could not be made. \"kubectl ocm work list\" shows the first manifest that fails, and why."},
+		{codeAddOnHealth, "add-ons work on their clusters", "The agent renews a lease in its namespace every minute, or its workloads are probed. Look at its pods on the cluster."},
+		{codeAddOnLeaves, "no add-on hangs in its deletion", "A hook runs on the cluster before an add-on goes. One that cannot run is given up at a deadline: the annotation " + addonv1alpha1.AnnotationHookDeadline + "."},
+		{codeAddOnCluster, "clusters of add-ons are there", "An add-on lives in the namespace of its cluster, and a hosted one needs the cluster that hosts it, too."},
+		{codeAddOnTemplate, "templates of add-ons are there and render", "\"kubectl ocm addon create --render CLUSTER\" shows what a cluster would get, and what is wrong with it."},
+		{codeAddOnToken, "add-ons under the token driver get tokens", "The hub makes tokens only where a person lets it, because that right reaches every account: bind ClusterRole cluster-manager-token-driver."},
+		{codeAddOnRollout, "rollouts of add-ons go on", "More clusters are out of time than maxFailures allows. When they recover it goes on; \"kubectl ocm addon resume\" lets it go on without them."},
 	}
 }

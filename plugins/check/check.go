@@ -23,6 +23,13 @@ const (
 	onlySpoke     = "spoke"
 	onlyCluster   = "cluster"
 	onlyPlacement = "placement"
+	onlyAddOn     = "addon"
+)
+
+// areas are these words, and named those that names follow.
+var (
+	areas = []string{onlyHub, onlySpoke, onlyCluster, onlyPlacement, onlyAddOn}
+	named = []string{onlyCluster, onlyPlacement, onlyAddOn}
 )
 
 // Options are the flags of check.
@@ -30,7 +37,7 @@ type Options struct {
 	options.Output
 	// Only limits the check to the hub, the spoke or named clusters.
 	Only string
-	// Names of the clusters or placements.
+	// Names of the clusters, placements or add-ons.
 	Names []string
 	// HubContext is the context of the hub, where --context is a spoke's.
 	HubContext string
@@ -52,24 +59,27 @@ type Options struct {
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
-		Use: "check [hub|spoke|cluster NAME...|placement NAME...]", Aliases: []string{"doctor"}, Short: "Find what keeps the fleet from working, and how to mend it",
+		Use: "check [hub|spoke|cluster NAME...|placement NAME...|addon NAME...]", Aliases: []string{"doctor"}, Short: "Find what keeps the fleet from working, and how to mend it",
 		Long: options.Long(`
-		Look at the hub, its clusters and placements, or the agent of a cluster, whichever --context
-		is, and name what is wrong with cause and fix. With --hub-context, --context is a cluster with an agent,
+		Look at the hub, its clusters, placements and add-ons, or the agent of a cluster, whichever
+		--context is, and name what is wrong with cause and fix. With --hub-context, --context is a cluster with an agent,
 		and its side on the hub is looked at too. Nothing is changed. Exit code 3 means that
 		something was found.`),
 		Example: options.Example(`
 		kubectl ocm check --context hub
 		kubectl ocm check cluster cluster1 --context hub
 		kubectl ocm check placement shop/web --context hub
+		kubectl ocm check addon metrics --context hub
 		kubectl ocm check spoke --context cluster1 --hub-context hub
 		kubectl ocm check --explain OCM0304`),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			switch {
 			case len(args) == 0:
-				return []string{onlyHub, onlySpoke, onlyCluster, onlyPlacement}, cobra.ShellCompDirectiveNoFileComp
+				return areas, cobra.ShellCompDirectiveNoFileComp
 			case args[0] == onlyPlacement:
 				return complete.Placements(f)(cmd, args[1:], typed)
+			case args[0] == onlyAddOn:
+				return complete.AddOns(f)(cmd, args[1:], typed)
 			case args[0] == onlyCluster:
 				return complete.Clusters(f)(cmd, args[1:], typed)
 			}
@@ -110,12 +120,12 @@ func (o *Options) Complete(args []string) error {
 		o.Only, o.Names = args[0], args[1:]
 	}
 	switch {
-	case !slices.Contains([]string{"", onlyHub, onlySpoke, onlyCluster, onlyPlacement}, o.Only):
-		return options.Usage(fmt.Sprintf("%q cannot be checked", o.Only), "kubectl ocm check hub, spoke, cluster NAME, or placement NAME")
-	case (o.Only == onlyCluster || o.Only == onlyPlacement) && len(o.Names) == 0:
-		return options.Usage("the name of a "+o.Only+" is missing", "kubectl ocm check "+o.Only+" NAME")
-	case o.Only != onlyCluster && o.Only != onlyPlacement && len(o.Names) > 0:
-		return options.Usage(fmt.Sprintf("unexpected argument %q", o.Names[0]), "kubectl ocm check cluster NAME, or placement NAME")
+	case o.Only != "" && !slices.Contains(areas, o.Only):
+		return options.Usage(fmt.Sprintf("%q cannot be checked", o.Only), "kubectl ocm check hub, spoke, cluster NAME, placement NAME, or addon NAME")
+	case slices.Contains(named, o.Only) && len(o.Names) == 0:
+		return options.Usage("the name of the "+o.Only+" is missing", "kubectl ocm check "+o.Only+" NAME")
+	case !slices.Contains(named, o.Only) && len(o.Names) > 0:
+		return options.Usage(fmt.Sprintf("unexpected argument %q", o.Names[0]), "kubectl ocm check cluster NAME, placement NAME, or addon NAME")
 	case o.FailOn != string(fleet.SeverityWarning) && o.FailOn != string(fleet.SeverityError):
 		return options.Usage(fmt.Sprintf("wrong value %q for --fail-on", o.FailOn), "use warning or error")
 	}
@@ -210,17 +220,20 @@ func (o *Options) sides(ctx context.Context) (fleet.CheckOptions, error) {
 		}
 	}
 	out := fleet.CheckOptions{Hub: hub, Spoke: spoke, Placements: o.placements}
-	if o.Only == onlyCluster {
+	switch o.Only {
+	case onlyCluster:
 		out.Clusters = o.Names
+	case onlyAddOn:
+		out.AddOns = o.Names
 	}
 	return o.limited(out, c)
 }
 
 // limited leaves out what was not asked for; c is the cluster of --context.
 func (o *Options) limited(out fleet.CheckOptions, c *fleet.Cluster) (fleet.CheckOptions, error) {
-	out.HubOnly, out.PlacementsOnly = o.Only == onlyHub, o.Only == onlyPlacement
-	out.ClustersOnly = o.Only == onlyCluster || (o.HubContext != "" && !out.HubOnly && !out.PlacementsOnly)
-	onHub := o.Only == onlyHub || o.Only == onlyCluster || o.Only == onlyPlacement
+	out.HubOnly, out.PlacementsOnly, out.AddOnsOnly = o.Only == onlyHub, o.Only == onlyPlacement, o.Only == onlyAddOn
+	out.ClustersOnly = o.Only == onlyCluster || (o.HubContext != "" && !out.HubOnly && !out.PlacementsOnly && !out.AddOnsOnly)
+	onHub := o.Only == onlyHub || slices.Contains(named, o.Only)
 	switch {
 	case o.Only == onlySpoke && o.HubContext == "":
 		out.Hub, out.Spoke = nil, c

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+)
+
+// instance is the first thing that is wrong with an add-on on a cluster, in the order
+// in which it gets there; a is its registration, nil where there is none.
+func (c *checking) instance(all *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
+	for _, look := range []func(*addOnFleet, *addonv1alpha1.ClusterManagementAddOn, *addonv1alpha1.ManagedClusterAddOn) *Finding{
+		c.instanceGoes, c.instancePlace, c.instanceConfigs, c.instanceRegistration, c.instanceWorks, c.instanceCredential, c.instanceHealth,
+	} {
+		if f := look(all, a, one); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// instanceGoes: it is being deleted, and something holds it.
+func (c *checking) instanceGoes(_ *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
+	if one.DeletionTimestamp == nil || c.run.now().Sub(one.DeletionTimestamp.Time) < patient {
+		return nil
+	}
+	f := &Finding{Code: codeAddOnLeaves, Severity: SeverityError, Title: "it is being deleted for " + duration.HumanDuration(c.run.now().Sub(one.DeletionTimestamp.Time)),
+		Cause: "held by " + orElse(strings.Join(one.Finalizers, ", "), "nothing"), Fix: "kubectl ocm work list -c " + one.Namespace + c.o.Hub.flag()}
+	if hook := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionHookManifestCompleted); hook != nil && hook.Status != metav1.ConditionTrue {
+		f.Cause = "its hook has not run to its end: " + because(one, hook.Type)
+		f.Fix += fmt.Sprintf("      shows the work of the hook; kubectl annotate managedclusteraddon %s -n %s %s=1m%s gives it up", one.Name, one.Namespace, addonv1alpha1.AnnotationHookDeadline, c.o.Hub.flag())
+	}
+	return f
+}
+
+// instancePlace: the cluster, or the one that hosts the add-on, is not there.
+func (c *checking) instancePlace(all *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
+	hub := c.o.Hub.flag()
+	switch {
+	case all.clusters[one.Namespace] == nil:
+		return &Finding{Code: codeAddOnCluster, Severity: SeverityError, Title: "there is no such managed cluster", Cause: "an add-on lives in the namespace of its cluster",
+			Fix: "kubectl delete managedclusteraddon " + one.Name + " -n " + one.Namespace + hub}
+	case apimeta.IsStatusConditionFalse(one.Status.Conditions, addonv1alpha1.ConditionHostingClusterValidity):
+		return &Finding{Code: codeAddOnCluster, Severity: SeverityError, Title: "the cluster that is to host it cannot", Cause: because(one, addonv1alpha1.ConditionHostingClusterValidity),
+			Fix: "kubectl ocm cluster list" + hub + "      and correct the annotation " + addonv1alpha1.AnnotationHostingClusterName}
+	}
+	return nil
+}
+
+// instanceConfigs: a configuration is not supported, or not there.
+func (c *checking) instanceConfigs(_ *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
+	if a == nil || !managedByHub(a) {
+		return nil
+	}
+	hub := c.o.Hub.flag()
+	if p := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionProgressing); p != nil && p.Reason == addonv1alpha1.ReasonConfigurationUnsupported {
+		return &Finding{Code: codeAddOnConfig, Severity: SeverityError, Title: "it cannot use a configuration", Cause: oneLine(p.Message),
+			Fix: fmt.Sprintf("kubectl edit managedclusteraddon %s -n %s%s      and take it out of spec.configs", one.Name, one.Namespace, hub)}
+	}
+	for _, r := range one.Status.ConfigReferences {
+		if d := r.DesiredConfig; d != nil && d.SpecHash == "" {
+			kind := strings.TrimSuffix(r.Resource+"."+r.Group, ".")
+			f := &Finding{Code: codeAddOnConfig, Severity: SeverityError, Title: "its configuration " + r.Resource + " " + strings.TrimPrefix(d.Namespace+"/"+d.Name, "/") + " has no content",
+				Cause: "there is none, or the add-on's controller does not read this kind", Fix: "kubectl get " + kind + " " + d.Name + hub}
+			if d.Namespace != "" {
+				f.Fix = "kubectl get " + kind + " " + d.Name + " -n " + d.Namespace + hub
+			}
+			return f
+		}
+	}
+	return nil
+}
+
+// instanceRegistration: nobody has looked at it, or its agent has no rights.
+func (c *checking) instanceRegistration(_ *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
+	hub := c.o.Hub.flag()
+	registered := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionRegistrationApplied)
+	switch {
+	case registered == nil && len(one.Status.Conditions) == 0 && a != nil && c.run.now().Sub(one.CreationTimestamp.Time) >= patient:
+		f := &Finding{Code: codeAddOnRegistration, Severity: SeverityError, Title: "nobody has taken it up", Cause: "the add-on's own controller does not run on the hub, or may not read it",
+			Fix: "look at the pods of the add-on's controller on the hub"}
+		if templated(a) {
+			f.Cause, f.Fix = "the hub renders its templates, and has not", "kubectl ocm check hub"+hub
+		}
+		return f
+	case registered != nil && registered.Status == metav1.ConditionFalse && registered.Reason != addonv1alpha1.ReasonPermissionConfigPending:
+		return &Finding{Code: codeAddOnRegistration, Severity: SeverityError, Title: "its agent did not get its rights on the hub", Cause: because(one, registered.Type),
+			Fix: "type the commands that the cause names, as somebody who has these rights; kubectl ocm addon status " + one.Name + " -c " + one.Namespace + hub}
+	case apimeta.IsStatusConditionFalse(one.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady):
+		return &Finding{Code: codeAddOnToken, Severity: SeverityError, Title: "it cannot have a token", Cause: because(one, addonv1alpha1.ConditionTokenInfrastructureReady),
+			Fix: "type the command that the cause names; the right to make tokens is given by a person: ClusterRole cluster-manager-token-driver"}
+	}
+	return nil
+}
+
+// instanceWorks: it does not render, or the cluster refused an object.
+func (c *checking) instanceWorks(_ *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
+	hub := c.o.Hub.flag()
+	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
+		found := apimeta.FindStatusCondition(one.Status.Conditions, kind)
+		switch {
+		case found == nil || found.Status != metav1.ConditionFalse:
+		case found.Reason == addonv1alpha1.ReasonManifestWorkApplyFailed && templated(a):
+			return &Finding{Code: codeAddOnTemplate, Severity: SeverityError, Title: "its template cannot be rendered", Cause: because(one, kind),
+				Fix: "kubectl ocm addon create " + one.Name + " -f FOLDER --render " + one.Namespace + hub + "      tries a correction"}
+		case found.Reason == addonv1alpha1.ReasonManifestWorkApplyFailed:
+			return &Finding{Code: codeAddOnWorks, Severity: SeverityError, Title: "its controller could not make its works", Cause: because(one, kind), Fix: "look at the log of the add-on's controller on the hub"}
+		default:
+			return &Finding{Code: codeAddOnWorks, Severity: SeverityError, Title: "its manifests are not applied", Cause: because(one, kind), Fix: "kubectl ocm work list -c " + one.Namespace + hub}
+		}
+	}
+	return nil
+}
+
+// instanceCredential: its agent waits for a certificate or a token.
+func (c *checking) instanceCredential(all *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
+	for _, kind := range []string{addonv1alpha1.ConditionClusterCertificateRotated, addonv1alpha1.ConditionTokenRefreshed} {
+		if apimeta.IsStatusConditionFalse(one.Status.Conditions, kind) {
+			return &Finding{Code: codeAddOnCredential, Severity: SeverityError, Title: "its agent gets no credential", Cause: because(one, kind),
+				Fix: "kubectl get csr -l " + addonv1alpha1.LabelAddOnName + "=" + one.Name + c.o.Hub.flag()}
+		}
+	}
+	waiting := func(u *unstructured.Unstructured) bool {
+		certificate, _, _ := unstructured.NestedString(u.Object, "status", "certificate")
+		return certificate == "" && len(conditionsOf(u)) == 0 && c.run.now().Sub(u.GetCreationTimestamp().Time) >= patient
+	}
+	requests := all.requests[pair{one.Name, one.Namespace}]
+	if i := slices.IndexFunc(requests, waiting); i >= 0 {
+		return &Finding{Code: codeAddOnCredential, Severity: SeverityError, Title: "nobody has answered the certificate request of its agent",
+			Cause: requests[i].GetName() + " waits for " + duration.HumanDuration(c.run.now().Sub(requests[i].GetCreationTimestamp().Time)) + "; the add-on's controller approves it",
+			Fix:   "kubectl get csr " + requests[i].GetName() + " -o yaml" + c.o.Hub.flag() + "      and, if it is right, kubectl certificate approve " + requests[i].GetName()}
+	}
+	return nil
+}
+
+// instanceHealth: it does not work, or its agent is silent. Of a cluster that is away
+// the check of the cluster tells.
+func (c *checking) instanceHealth(all *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
+	hub := c.o.Hub.flag()
+	f := &Finding{Code: codeAddOnHealth, Severity: SeverityError, Fix: "kubectl ocm addon status " + one.Name + " -c " + one.Namespace + hub}
+	available := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionAvailable)
+	late := available != nil && c.run.now().Sub(available.LastTransitionTime.Time) >= patient
+	switch {
+	case apimeta.IsStatusConditionTrue(one.Status.Conditions, addonv1alpha1.ConditionDegraded):
+		f.Severity, f.Title, f.Cause = SeverityWarning, "it says that it is degraded", because(one, addonv1alpha1.ConditionDegraded)
+	case available == nil || available.Status == metav1.ConditionTrue:
+		return nil
+	case !apimeta.IsStatusConditionTrue(all.clusters[one.Namespace].Status.Conditions, clusterv1.ConditionAvailable):
+		f.Severity, f.Title, f.Fix = SeverityWarning, "its cluster is not available", "kubectl ocm check cluster "+one.Namespace+hub
+	case available.Reason == addonv1alpha1.ReasonLeaseUpdateStopped:
+		f.Title, f.Cause = "its agent has stopped to renew its lease", "the agent does not run on the cluster, or one of its own checks fails"
+		f.Fix = "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) + " --context <context of " + one.Namespace + ">"
+	case available.Reason == addonv1alpha1.ReasonLeaseNotFound && late:
+		f.Title, f.Cause = "its agent has never renewed its lease", "it does not run there, renews one in another namespace, or has no agent and another kind of health is meant"
+		f.Fix = "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) + " --context <context of " + one.Namespace + ">"
+	case available.Status == metav1.ConditionFalse || late:
+		f.Title, f.Cause = "it is not available", because(one, available.Type)
+	default:
+		return nil
+	}
+	return f
+}
