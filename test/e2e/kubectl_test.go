@@ -38,6 +38,8 @@ func TestFirstStepsByKubectlAlone(t *testing.T) {
 		chapter{"the cluster moves into a set of the older API", by.set},
 		chapter{"a claim of the cluster is on the hub", by.claims},
 		chapter{"a ManifestWork runs a pod", by.work},
+		chapter{"an add-on is registered, enabled by hand, then by a placement on the clusters of a cloud", by.addOn},
+		chapter{"deleting the add-on takes it from all clusters", by.deleteAddOn},
 		chapter{"accepting needs the right to", by.accessIsGuarded},
 		chapter{"deleting the ManifestWork deletes the pod", by.deleteWork},
 		chapter{"deleting the klusterlet removes the agent", by.deleteKlusterlet},
@@ -234,6 +236,93 @@ spec:
 	kubectl(t, b.hub, "-n", "c1", "wait", "--for=condition=Applied", "manifestwork/mw-01", "--timeout=180s")
 	kubectl(t, b.hub, "-n", "c1", "wait", "--for=condition=Available", "manifestwork/mw-01", "--timeout=180s")
 	kubectl(t, b.managed[0], "wait", "--for=condition=Ready", "pod/hello", "--timeout=180s")
+}
+
+// addOn: nobody but the hub's own process runs it, as the template says.
+func (b *byKubectl) addOn(t *testing.T) {
+	const group = "apiVersion: addon.open-cluster-management.io/v1alpha1\n"
+	apply := func(name, body string) {
+		path := filepath.Join(t.TempDir(), name+".yaml")
+		require.NoError(t, os.WriteFile(path, []byte(body), 0o600))
+		kubectl(t, b.hub, "apply", "-f", path)
+	}
+	registered := func(strategy string) string {
+		return group + `kind: ClusterManagementAddOn
+metadata:
+  name: hello
+  annotations: {addon.open-cluster-management.io/lifecycle: addon-manager}
+spec:
+  addOnMeta: {displayName: Hello, description: Says hello on every cluster}
+  supportedConfigs:
+  - {group: addon.open-cluster-management.io, resource: addontemplates, defaultConfig: {name: hello-1}}
+  installStrategy: ` + strategy + "\n"
+	}
+	apply("template", group+`kind: AddOnTemplate
+metadata: {name: hello-1}
+spec:
+  addonName: hello
+  agentSpec:
+    workload:
+      manifests:
+      - apiVersion: apps/v1
+        kind: Deployment
+        metadata: {namespace: default, name: hello-agent}
+        spec:
+          selector: {matchLabels: {app: hello-agent}}
+          template:
+            metadata: {labels: {app: hello-agent}}
+            spec:
+              containers: [{name: agent, image: "ghcr.io/kubectl-ocm/webdemo:`+version(t)+`"}]
+`)
+	apply("addon", registered("{type: Manual}"))
+	require.Regexp(t, `^NAME +DISPLAY NAME +CRD NAME\nhello +Hello`, kubectl(t, b.hub, "get", "clustermanagementaddons"))
+	apply("byhand", group+"kind: ManagedClusterAddOn\nmetadata: {namespace: c1, name: hello}\nspec: {installNamespace: default}\n")
+	b.hasAddOn(t)
+
+	kubectl(t, b.hub, "-n", "c1", "delete", "managedclusteraddon", "hello", "--timeout=180s")
+	kubectl(t, b.managed[0], "-n", "default", "wait", "--for=delete", "deployment/hello-agent", "--timeout=180s")
+	apply("placement", `apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSetBinding
+metadata: {namespace: default, name: prod}
+spec: {clusterSet: prod}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta1
+kind: Placement
+metadata: {namespace: default, name: aws}
+spec:
+  predicates:
+  - requiredClusterSelector:
+      claimSelector:
+        matchExpressions: [{key: platform.open-cluster-management.io, operator: In, values: [aws]}]
+`)
+	apply("strategy", registered("{type: Placements, placements: [{namespace: default, name: aws}]}"))
+	b.hasAddOn(t)
+}
+
+// hasAddOn waits until the add-on runs on the cluster, and reads what the hub says.
+func (b *byKubectl) hasAddOn(t *testing.T) {
+	t.Helper()
+	eventually(t, func() error {
+		_, err := b.hub.Kubectl(t.Context(), "-n", "c1", "wait", "--for=condition=Available", "managedclusteraddon/hello", "--timeout=10s")
+		return err
+	})
+	kubectl(t, b.managed[0], "-n", "default", "wait", "--for=condition=Available", "deployment/hello-agent", "--timeout=180s")
+	eventually(t, func() error {
+		table := kubectl(t, b.hub, "-n", "c1", "get", "managedclusteraddons")
+		if !regexp.MustCompile(`^NAME +AVAILABLE +DEGRADED +PROGRESSING\nhello +True +False`).MatchString(table) {
+			return fmt.Errorf("the add-on is not done:\n%s", table)
+		}
+		return nil
+	})
+}
+
+func (b *byKubectl) deleteAddOn(t *testing.T) {
+	kubectl(t, b.hub, "delete", "clustermanagementaddon", "hello", "--cascade=foreground", "--timeout=180s")
+	require.Empty(t, kubectl(t, b.hub, "-n", "c1", "get", "managedclusteraddons", "-o", "name"))
+	require.Empty(t, kubectl(t, b.hub, "-n", "c1", "get", "manifestworks", "-l", "open-cluster-management.io/addon-name=hello", "-o", "name"))
+	kubectl(t, b.managed[0], "-n", "default", "wait", "--for=delete", "deployment/hello-agent", "--timeout=180s")
+	kubectl(t, b.hub, "-n", "default", "delete", "placement/aws", "managedclustersetbinding/prod")
+	kubectl(t, b.hub, "delete", "addontemplate", "hello-1")
 }
 
 // accessIsGuarded: without the right to accept clusters nobody lets one in,
