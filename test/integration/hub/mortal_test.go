@@ -4,6 +4,8 @@ package hub_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // loops are some of the hub's, to be run by a test without the process.
@@ -60,6 +63,23 @@ func (l loops) run(t *testing.T, config *rest.Config, dead <-chan struct{}, done
 		case <-time.After(tick):
 		}
 	}
+}
+
+// rest starts the loops on what is done, and again as long as a start writes: what the
+// last life was about to say is said by the first, on a slow machine by a later one. It
+// returns what the tenth still writes, without those writes that end as but does.
+func (l loops) rest(t *testing.T, config *rest.Config, but string) (writes []string) {
+	t.Helper()
+	for range 10 {
+		counted, process := faults.Count(config)
+		begun := sync.OnceValue(time.Now)
+		l.run(t, counted, nil, func() bool { return time.Since(begun()) > 3*time.Second })
+		writes = slices.DeleteFunc(process.Seen(), func(w string) bool { return but != "" && strings.HasSuffix(w, but) })
+		if len(writes) == 0 {
+			break
+		}
+	}
+	return writes
 }
 
 // served is a hub whose APIs are there and of which no process runs, with namespaces;
