@@ -304,21 +304,21 @@ func TestATemplateWithRegistration(t *testing.T) {
 
 // TestRightsOfAddOnsEndWithTheAcceptance: their certificates do not.
 func TestRightsOfAddOnsEndWithTheAcceptance(t *testing.T) {
-	f := newAddOnFan(t, "denied", 2)
+	f := newAddOnFan(t, "disowned", 2)
 	f.roles(t)
-	f.template(t, "one", `{"type":"KubeClient","kubeClient":{"hubPermissions":[{"type":"CurrentCluster","currentCluster":{"clusterRoleName":"denied"}},
-		{"type":"SingleNamespace","singleNamespace":{"namespace":"denied","roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"denied"}}}]}}`)
+	f.template(t, "one", `{"type":"KubeClient","kubeClient":{"hubPermissions":[{"type":"CurrentCluster","currentCluster":{"clusterRoleName":"disowned"}},
+		{"type":"SingleNamespace","singleNamespace":{"namespace":"disowned","roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"disowned"}}}]}}`)
 	f.place(t, "p", f.clusters...)
-	f.offerTemplate(t, `{"type":"Placements","placements":[{"namespace":"denied","name":"p"}]}`)
+	f.offerTemplate(t, `{"type":"Placements","placements":[{"namespace":"disowned","name":"p"}]}`)
 	for _, c := range f.clusters {
 		f.awaitSaid(t, c, addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")
 		require.Len(t, f.bound(t, c), 2)
 	}
-	f.accept(t, "denied-0", false)
-	a := f.awaitSaid(t, "denied-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonPermissionConfigPending, "accept it by: kubectl ocm accept denied-0")
-	require.Empty(t, f.bound(t, "denied-0"), "the rights go before it is said")
-	require.Len(t, f.bound(t, "denied-1"), 2, "others keep theirs")
-	late := f.ask(t, a, "denied-0")
+	f.accept(t, "disowned-0", false)
+	a := f.awaitSaid(t, "disowned-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonPermissionConfigPending, "accept it by: kubectl ocm accept disowned-0")
+	require.Empty(t, f.bound(t, "disowned-0"), "the rights go before it is said")
+	require.Len(t, f.bound(t, "disowned-1"), 2, "others keep theirs")
+	late := f.ask(t, a, "disowned-0")
 	verdict := func() string {
 		said, _ := f.verdict(t, late)
 		return said
@@ -326,9 +326,9 @@ func TestRightsOfAddOnsEndWithTheAcceptance(t *testing.T) {
 	rests(t, verdict, time.Second)
 	require.Empty(t, verdict())
 
-	f.accept(t, "denied-0", true)
-	f.awaitSaid(t, "denied-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")
-	require.Len(t, f.bound(t, "denied-0"), 2)
+	f.accept(t, "disowned-0", true)
+	f.awaitSaid(t, "disowned-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")
+	require.Len(t, f.bound(t, "disowned-0"), 2)
 	soon(t, func() bool { return verdict() == "Approved" })
 }
 
