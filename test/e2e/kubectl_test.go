@@ -38,7 +38,7 @@ func TestFirstStepsByKubectlAlone(t *testing.T) {
 		chapter{"the cluster moves into a set of the older API", by.set},
 		chapter{"a claim of the cluster is on the hub", by.claims},
 		chapter{"a ManifestWork runs a pod", by.work},
-		chapter{"an add-on is registered, enabled by hand, then by a placement on the clusters of a cloud", by.addOn},
+		chapter{"an add-on is enabled by hand and then by a placement on the clusters of a cloud", by.addOn},
 		chapter{"deleting the add-on takes it from all clusters", by.deleteAddOn},
 		chapter{"accepting needs the right to", by.accessIsGuarded},
 		chapter{"deleting the ManifestWork deletes the pod", by.deleteWork},
@@ -241,11 +241,12 @@ spec:
 // addOn: nobody but the hub's own process runs it, as the template says.
 func (b *byKubectl) addOn(t *testing.T) {
 	const group = "apiVersion: addon.open-cluster-management.io/v1alpha1\n"
-	apply := func(name, body string) {
+	applyTo := func(c *nodes.Cluster, name, body string) {
 		path := filepath.Join(t.TempDir(), name+".yaml")
 		require.NoError(t, os.WriteFile(path, []byte(body), 0o600))
-		kubectl(t, b.hub, "apply", "-f", path)
+		kubectl(t, c, "apply", "-f", path)
 	}
+	apply := func(name, body string) { applyTo(b.hub, name, body) }
 	registered := func(strategy string) string {
 		return group + `kind: ClusterManagementAddOn
 metadata:
@@ -275,12 +276,13 @@ spec:
               containers: [{name: agent, image: "ghcr.io/kubectl-ocm/webdemo:`+version(t)+`"}]
 `)
 	apply("addon", registered("{type: Manual}"))
-	require.Regexp(t, `^NAME +DISPLAY NAME +CRD NAME\nhello +Hello`, kubectl(t, b.hub, "get", "clustermanagementaddons"))
+	require.Regexp(t, `^NAME +DISPLAY NAME\nhello +Hello`, kubectl(t, b.hub, "get", "clustermanagementaddons"))
 	apply("byhand", group+"kind: ManagedClusterAddOn\nmetadata: {namespace: c1, name: hello}\nspec: {installNamespace: default}\n")
 	b.hasAddOn(t)
 
 	kubectl(t, b.hub, "-n", "c1", "delete", "managedclusteraddon", "hello", "--timeout=180s")
 	kubectl(t, b.managed[0], "-n", "default", "wait", "--for=delete", "deployment/hello-agent", "--timeout=180s")
+	applyTo(b.managed[0], "claim", "apiVersion: cluster.open-cluster-management.io/v1alpha1\nkind: ClusterClaim\nmetadata: {name: platform.open-cluster-management.io}\nspec: {value: aws}\n")
 	apply("placement", `apiVersion: cluster.open-cluster-management.io/v1beta2
 kind: ManagedClusterSetBinding
 metadata: {namespace: default, name: prod}
@@ -321,6 +323,7 @@ func (b *byKubectl) deleteAddOn(t *testing.T) {
 	require.Empty(t, kubectl(t, b.hub, "-n", "c1", "get", "managedclusteraddons", "-o", "name"))
 	require.Empty(t, kubectl(t, b.hub, "-n", "c1", "get", "manifestworks", "-l", "open-cluster-management.io/addon-name=hello", "-o", "name"))
 	kubectl(t, b.managed[0], "-n", "default", "wait", "--for=delete", "deployment/hello-agent", "--timeout=180s")
+	kubectl(t, b.managed[0], "delete", "clusterclaim", "platform.open-cluster-management.io") // its kind stays while there is one
 	kubectl(t, b.hub, "-n", "default", "delete", "placement/aws", "managedclustersetbinding/prod")
 	kubectl(t, b.hub, "delete", "addontemplate", "hello-1")
 }
