@@ -213,12 +213,21 @@ func TestWhatIsWrongWithATemplateIsSaid(t *testing.T) {
 	f.offerTemplate(t, `{"type":"Placements","placements":[{"namespace":"wrong","name":"p"}]}`)
 	const failed = addonv1alpha1.ReasonManifestWorkApplyFailed
 	f.awaitSaid(t, f.clusters[0], addonv1alpha1.ConditionManifestApplied, failed, "AddOnTemplate wrong: does not exist; create it, or name another one")
+	other := newFan(t, "rightful", 0)
+	other.clusters = f.clusters
+	other.template(t, "one", "")
+	other.place(t, "p", other.clusters...)
+	other.offerTemplate(t, `{"type":"Placements","placements":[{"namespace":"rightful","name":"p"}]}`)
+	other.awaitDeployed(t, "one wrong-0 ")
 	f.template(t, "one", `{"type":"CustomSigner","customSigner":{"signerName":"kubernetes.io/kube-apiserver-client","signingCA":{"name":"ca"}}}`)
 	f.awaitSaid(t, f.clusters[0], addonv1alpha1.ConditionManifestApplied, failed, "AddOnTemplate wrong: spec.registration[0].customSigner.signerName: is the signer of the hub's API server; use the type KubeClient")
 	f.awaitSaid(t, f.clusters[0], addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionFailed, "spec.registration[0]")
 	require.Empty(t, f.deployed(t, f.clusters[0]))
+	other.template(t, "two", "")
+	other.awaitDeployed(t, "two wrong-0 ")
 	f.template(t, "one", "")
 	f.awaitDeployed(t, "one wrong-0 ")
+	require.Equal(t, "two wrong-0 ", other.deployed(t, f.clusters[0]), "an add-on of the same cluster is not disturbed")
 }
 
 // roles makes the roles of the agent of the fan: one for the namespace of its cluster,
