@@ -131,11 +131,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	namespace, named := o.f.Namespace()
-	if !named {
-		namespace = ""
-	}
-	wanted := fleet.AddOnCreate{Common: o.Common(u, nil), Name: o.Name, Version: o.Version, Sources: sources, Namespace: namespace, Registered: o.Registered || o.Registration != "",
+	wanted := fleet.AddOnCreate{Common: o.Common(u, nil), Name: o.Name, Version: o.Version, Sources: sources, Namespace: o.f.GivenNamespace(), Registered: o.Registered || o.Registration != "",
 		Permissions: o.Permissions, DisplayName: o.DisplayName, Description: o.Description, Labels: o.Labels, Placement: o.Placement, Overwrite: o.Overwrite}
 	made, err := wanted.Template()
 	if err != nil {

@@ -170,7 +170,7 @@ func (o *EnableOptions) configs(wanted *fleet.AddOnOptions) error {
 	if err != nil {
 		return err
 	}
-	namespace, _ := o.f.Namespace()
+	namespace := o.f.Namespace()
 	wanted.Objects, err = fleet.ReadConfigs(sources, namespace)
 	return err
 }

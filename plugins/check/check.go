@@ -145,7 +145,7 @@ func (o *Options) Complete(args []string) error {
 
 // keys reads the names of placements.
 func (o *Options) keys() error {
-	namespace, _ := o.f.Namespace()
+	namespace := o.f.Namespace()
 	for _, text := range o.Names {
 		key, err := fleet.PlacementName(text, namespace)
 		if err != nil {

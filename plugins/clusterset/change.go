@@ -110,7 +110,7 @@ func (o *ChangeOptions) Run(ctx context.Context, wanted fleet.SetOptions) error 
 		return err
 	}
 	wanted.Hub, wanted.Name, wanted.Common = hub, o.Name, o.Common(u, nil)
-	wanted.Namespace, _ = o.f.Namespace()
+	wanted.Namespace = o.f.Namespace()
 	if o.ask != nil && !o.Reads() {
 		if err := o.ask(ctx, wanted); err != nil {
 			return err

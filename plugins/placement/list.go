@@ -64,8 +64,8 @@ func (o *ListOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	namespace, named := o.f.Namespace()
-	if !named || o.All {
+	namespace := o.f.GivenNamespace()
+	if o.All {
 		namespace = ""
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {

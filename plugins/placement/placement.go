@@ -24,7 +24,7 @@ const resource = "placement." + clusterv1beta1.GroupName + "/"
 // keys reads the names of placements: NAME in the namespace in use, or
 // NAMESPACE/NAME.
 func keys(f *options.Factory, names []string) ([]types.NamespacedName, error) {
-	namespace, _ := f.Namespace()
+	namespace := f.Namespace()
 	var out []types.NamespacedName
 	for _, name := range names {
 		key, err := fleet.PlacementName(name, namespace)

@@ -91,7 +91,7 @@ func (o *SimulateOptions) read() (fleet.ExplainOptions, error) {
 		if err != nil {
 			return wanted, err
 		}
-		namespace, _ := o.f.Namespace()
+		namespace := o.f.Namespace()
 		if wanted.Placement, err = fleet.ReadPlacement(source, namespace); err != nil {
 			return wanted, err
 		}

@@ -112,8 +112,8 @@ func (o *ListOptions) missing(hub *fleet.Cluster, found func(string) bool) error
 // sets prints the sets of works of the namespace that was given, else all.
 func (o *ListOptions) sets(ctx context.Context, hub *fleet.Cluster) error {
 	u := o.f.UI
-	namespace, named := o.f.Namespace()
-	if !named || o.Listing.All {
+	namespace := o.f.GivenNamespace()
+	if o.Listing.All {
 		namespace = ""
 	}
 	return o.Show(ctx, u, func(ctx context.Context) (options.Listed, error) {

@@ -55,15 +55,11 @@ func (o *ApplyOptions) wanted(step func(fleet.Step)) (fleet.WorkOptions, error) 
 	if err != nil {
 		return fleet.WorkOptions{}, err
 	}
-	namespace, named := o.f.Namespace()
-	if !named {
-		namespace = ""
-	}
 	w := fleet.WorkOptions{Common: o.Common(o.f.UI, step), Name: o.Name,
 		Targets: o.Targets.Targets, Orphan: o.Deletion == "orphan", Force: o.Force, UpdateStrategy: o.UpdateStrategy, Feedback: o.Feedback,
 		Rollout: o.Rollout, MaxConcurrency: o.MaxConcurrency, Prune: o.Prune, Executor: o.Executor}
 	if len(sources) > 0 {
-		if w.Manifests, err = fleet.ReadManifests(sources, namespace); err != nil {
+		if w.Manifests, err = fleet.ReadManifests(sources, o.f.GivenNamespace()); err != nil {
 			return w, err
 		}
 	}

@@ -83,7 +83,7 @@ func (o *TraceOptions) Run(ctx context.Context) error {
 		return err
 	}
 	wanted := fleet.WorkTraceOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Spoke: spoke, Type: o.Type, Name: o.Name, Cluster: o.Cluster}
-	wanted.Namespace, _ = o.f.Namespace()
+	wanted.Namespace = o.f.Namespace()
 	if o.HubContext != "" {
 		if wanted.Hub, err = o.f.Cluster(o.HubContext); err != nil {
 			return err

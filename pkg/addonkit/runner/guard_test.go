@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
@@ -44,4 +45,12 @@ func TestAnAuthorSaysWhichClusterHosts(t *testing.T) {
 	defer r.close()
 	require.Equal(t, &deploy.Hosting{Name: "host-of-c1"}, r.hosting(elsewhere{}, addonkit.Instance{AddOn: gone(reconcile.Key{Namespace: "c1", Name: "x"})}))
 	require.Nil(t, r.hosting(elsewhere{}, addonkit.Instance{AddOn: gone(reconcile.Key{Namespace: "c0", Name: "x"})}))
+}
+
+func TestTheLoopOfOwnConfigurationsIsListedWhereItRuns(t *testing.T) {
+	r := &Runner{newRunner(Config{}, "x", nil, scope{addOn: "x"})}
+	defer r.close()
+	require.Len(t, r.Loops(), 3)
+	r.watchHashes([]schema.GroupVersionResource{{Version: "v1", Resource: "configmaps"}})
+	require.Equal(t, []string{r.name("config")}, r.Loops()[3:])
 }

@@ -100,7 +100,11 @@ func (r *Runner) LookAll(name string) {
 
 // Loops are the names of the loops that Run runs.
 func (r *Runner) Loops() []string {
-	return []string{r.name("registration"), r.name("deploy"), r.name("request")}
+	out := []string{r.name("registration"), r.name("deploy"), r.name("request")}
+	if r.hashes != nil {
+		out = append(out, r.name("config"))
+	}
+	return out
 }
 
 // run starts watches, then loops.

@@ -45,11 +45,7 @@ func Sets(f *options.Factory) Func { return remote(f, fleet.SetNames) }
 // else all as NAMESPACE/NAME.
 func Placements(f *options.Factory) Func {
 	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
-		namespace, named := f.Namespace()
-		if !named {
-			namespace = ""
-		}
-		return fleet.PlacementNames(ctx, hub, namespace)
+		return fleet.PlacementNames(ctx, hub, f.GivenNamespace())
 	})
 }
 

@@ -134,17 +134,20 @@ func (f *Factory) inPod() bool {
 	return err == nil && f.UI.Streams.Getenv("KUBERNETES_SERVICE_HOST") != ""
 }
 
-// Namespace returns the namespace in use and whether the person named it.
-func (f *Factory) Namespace() (string, bool) {
-	if *f.flags.Namespace != "" {
-		return *f.flags.Namespace, true
+// Namespace is the one in use: that which the person named, or else that of the context.
+func (f *Factory) Namespace() string {
+	if given := f.GivenNamespace(); given != "" {
+		return given
 	}
 	ns, _, err := f.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil || ns == "" {
-		ns = "default"
+		return "default"
 	}
-	return ns, false
+	return ns
 }
+
+// GivenNamespace is the namespace that the person named; empty for none.
+func (f *Factory) GivenNamespace() string { return *f.flags.Namespace }
 
 // Contexts returns the names of all contexts, sorted.
 func (f *Factory) Contexts() []string {
