@@ -23,8 +23,8 @@ type CleanOptions struct {
 	Common
 	// Hub is the hub.
 	Hub *Cluster
-	// Force removes it although clusters are attached; what their works deployed
-	// stays on them.
+	// Force removes it although clusters are attached, and without the agents
+	// that are away. What works applied stays on the clusters.
 	Force bool
 	// Confirm is asked before the first write; nil does not ask.
 	Confirm func(CleanPlan) error
@@ -49,6 +49,8 @@ type CleanResult struct {
 	// Kept are the namespaces that clusters had. They stay, because people may
 	// have put things there.
 	Kept []string `json:"kept"`
+	// Stays is what works applied, by cluster; nobody manages it any more.
+	Stays []teardown.KeptCluster `json:"stays"`
 	// Items are the objects that were there.
 	Items []Change `json:"items"`
 }
@@ -61,7 +63,7 @@ const hubLabel = operatorv1.LabelCreatedByClusterManager + "=" + operatorv1.Defa
 func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
-	result := CleanResult{Action: Unchanged, Leftovers: []string{}, Kept: []string{}}
+	result := CleanResult{Action: Unchanged, Leftovers: []string{}, Kept: []string{}, Stays: []teardown.KeptCluster{}}
 	if _, err := serverVersion(ctx, o.Hub); err != nil {
 		return result, err
 	}
@@ -89,10 +91,11 @@ func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	}
 	if o.Confirm != nil {
 		if err := o.Confirm(plan); err != nil {
-			return CleanResult{Action: Unchanged, Leftovers: []string{}, Kept: result.Kept}, err
+			return CleanResult{Action: Unchanged, Leftovers: []string{}, Kept: result.Kept, Stays: result.Stays}, err
 		}
 	}
-	if err := o.remove(ctx, r); err != nil {
+	result.Stays, err = o.remove(ctx, r)
+	if err != nil {
 		return result, r.fail(err)
 	}
 	return result, o.verify(ctx, r, &result)
@@ -149,25 +152,38 @@ func (o *CleanOptions) plan(ctx context.Context) (CleanPlan, error) {
 	return p, nil
 }
 
-// remove does the removal and then sweeps up by label.
-func (o *CleanOptions) remove(ctx context.Context, r *run) error {
+// remove does the removal and then sweeps up by label. It returns what stays on
+// the clusters.
+func (o *CleanOptions) remove(ctx context.Context, r *run) ([]teardown.KeptCluster, error) {
 	r.step("hub removed")
-	err := teardown.Hub(ctx, o.Hub.Client, teardown.HubOptions{Force: o.Force, Progress: r.detail})
+	stays, err := teardown.Hub(ctx, o.Hub.Client, teardown.HubOptions{Force: o.Force, Progress: r.detail, Clock: r.common.Clock})
 	if err == nil {
 		err = o.sweep(ctx)
 	}
 	switch {
 	case err == nil:
 		r.done("")
-		return nil
+		return stays, nil
+	case errors.Is(err, teardown.ErrNotKept):
+		return stays, o.notKept(err)
 	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, teardown.ErrHubBusy):
-		return &Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s removing the hub of %s", r.common.Timeout, o.Hub), Cause: oneLine(err.Error()),
+		return stays, &Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s removing the hub of %s", r.common.Timeout, o.Hub), Cause: oneLine(err.Error()),
 			Fix: "run the same command again; it continues where it stopped", Err: err}
 	}
-	return explain("removing the hub of "+o.Hub.String(), o.Hub, err)
+	return stays, explain("removing the hub of "+o.Hub.String(), o.Hub, err)
 }
 
-// sweep deletes what still carries the label: tokens, cluster-info.
+// notKept is the error for agents that are alive and do not confirm that they
+// leave what works applied.
+func (o *CleanOptions) notKept(err error) error {
+	e := refused("agents are alive and do not confirm that they leave what works applied; no work was deleted", oneLine(err.Error()),
+		"mend or delete the works that cannot be applied: kubectl ocm work list -A"+o.Hub.flag()+"      then run the same command again")
+	e.Err = err
+	return e
+}
+
+// sweep deletes what still carries the label: tokens, cluster-info. What is
+// going already, and so conflicts, is waited for by verify.
 func (o *CleanOptions) sweep(ctx context.Context) error {
 	left, err := inventory(ctx, o.Hub)
 	if err != nil {
@@ -175,7 +191,7 @@ func (o *CleanOptions) sweep(ctx context.Context) error {
 	}
 	for _, c := range left {
 		client := o.Hub.Client.Resource(resourceOf(c.Object)).Namespace(c.Object.GetNamespace())
-		if err := client.Delete(ctx, c.Object.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		if err := client.Delete(ctx, c.Object.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("deleting %s: %w", describe(c.Object), err)
 		}
 	}

@@ -51,8 +51,11 @@ type UnjoinPlan struct {
 	Spoke, Hub string
 	// Applied are the works whose objects are on the cluster.
 	Applied []AppliedWork
-	// Works is the number of ManifestWorks on the hub.
-	Works int
+	// Works is the number of ManifestWorks on the hub, Objects that of what they
+	// have applied by their status.
+	Works, Objects int
+	// Keeps tells that their objects stay on the cluster.
+	Keeps bool
 	// Stopped is why the agent cannot remove what works applied; empty when it
 	// can.
 	Stopped string
@@ -77,6 +80,9 @@ type UnjoinResult struct {
 	Action Action `json:"action"`
 	// Applied are the works in the way, or left in place.
 	Applied []AppliedWork `json:"works,omitempty"`
+	// Stays are the works whose objects stay on the cluster, by their status on
+	// the hub.
+	Stays []AppliedWork `json:"stays,omitempty"`
 	// InTheWay tells that it was refused for the works.
 	InTheWay bool `json:"-"`
 	// Leftovers are objects that could not be removed.
@@ -128,16 +134,24 @@ func Unjoin(ctx context.Context, o UnjoinOptions) (UnjoinResult, error) {
 			return u.result, err
 		}
 	}
-	steps := []func(context.Context) error{u.leaveHub, u.removeAgent}
-	if o.KeepWorks {
-		slices.Reverse(steps)
-	}
-	for _, step := range append(steps, u.verify) {
+	for _, step := range append(u.steps(ctx), u.verify) {
 		if err := step(ctx); err != nil {
 			return u.result, r.fail(err)
 		}
 	}
 	return u.result, nil
+}
+
+// steps are what to do, in order. An agent that is to keep what works applied
+// confirms that before its works are deleted; one that cannot is removed first.
+func (u *unjoin) steps(ctx context.Context) []func(context.Context) error {
+	switch {
+	case !u.KeepWorks || u.mc == nil:
+		return []func(context.Context) error{u.leaveHub, u.removeAgent}
+	case u.hasAgent() && !u.agentWorks(ctx):
+		return []func(context.Context) error{u.removeAgent, u.leaveHub}
+	}
+	return []func(context.Context) error{u.keepObjects, u.leaveHub, u.removeAgent}
 }
 
 // look reads what there is on both sides.
@@ -245,7 +259,10 @@ func (u *unjoin) agentNamespace() string {
 }
 
 func (u *unjoin) describe(ctx context.Context) UnjoinPlan {
-	p := UnjoinPlan{Applied: u.result.Applied, Works: len(u.works)}
+	p := UnjoinPlan{Applied: u.result.Applied, Works: len(u.works), Keeps: u.KeepWorks || (u.Force && !u.agentWorks(ctx))}
+	for _, w := range u.staying(u.works) {
+		p.Objects += w.Objects
+	}
 	if b := u.agentTrouble(ctx); b != nil && u.agent != nil {
 		p.Stopped = b.cause
 	}

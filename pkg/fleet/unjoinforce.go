@@ -32,17 +32,6 @@ var goes = []struct {
 	{manifestWorks, []string{workv1.FinalizerManifestWork}},
 }
 
-// releaseWorks takes the agent's finalizer off the works of the cluster, so that
-// it does not remove what they have applied.
-func (u *unjoin) releaseWorks(ctx context.Context) error {
-	for i := range u.works {
-		if err := dropFinalizer(ctx, u.Hub, manifestWorks, &u.works[i], workv1.FinalizerManifestWork); err != nil {
-			return explain("releasing manifestwork "+u.Name+"/"+u.works[i].GetName(), u.Hub, err)
-		}
-	}
-	return nil
-}
-
 // releaseAll does what a dead agent cannot do any more: add-ons go first, then
 // works, of each those with the lowest cleanup priority, and the next only when
 // these are gone.
@@ -56,12 +45,24 @@ func (u *unjoin) releaseAll(ctx context.Context) error {
 			if len(items) == 0 {
 				break
 			}
+			if kind.resource == manifestWorks {
+				u.noteStaying(items)
+			}
 			if err := u.releaseNext(ctx, kind.resource, items, kind.finalizers); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// noteStaying notes works that go without their agent.
+func (u *unjoin) noteStaying(works []unstructured.Unstructured) {
+	for _, w := range u.staying(works) {
+		if !slices.ContainsFunc(u.result.Stays, func(have AppliedWork) bool { return have.Work == w.Work }) {
+			u.result.Stays = append(u.result.Stays, w)
+		}
+	}
 }
 
 // releaseNext releases the objects of the lowest priority and waits until they

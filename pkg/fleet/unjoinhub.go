@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,28 +19,67 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
+// keepObjects makes the deletion of the works harmless, before anybody deletes
+// them.
+func (u *unjoin) keepObjects(ctx context.Context) error {
+	u.step("works told to leave their objects")
+	kept, err := teardown.Keep(ctx, u.Hub.Client, teardown.KeepOptions{Namespace: u.Name, Clock: u.common.Clock, Progress: u.detail})
+	switch {
+	case errors.Is(err, teardown.ErrNotKept):
+		e := refused("the agent of "+u.Name+" is alive and does not confirm that it leaves what works applied; nothing was deleted", oneLine(err.Error()),
+			"mend or delete the works that cannot be applied: kubectl ocm work list -c "+u.Name+u.Hub.flag()+"      then run the same command again")
+		e.Err = err
+		return e
+	case err != nil:
+		return u.timedOut(ctx, err, "the agent of "+u.Name+" to let go of what works applied", u.deletionBlocker)
+	}
+	away := slices.ContainsFunc(kept, func(k teardown.KeptCluster) bool { return !k.Confirmed })
+	if away && !u.Force {
+		return refused("the agent of "+u.Name+" is away and cannot confirm that it leaves what works applied; nothing was deleted",
+			"an agent that comes back takes works that are gone for lost, and removes their objects after an hour",
+			u.forceLine()+" --keep-works      when it does not come back")
+	}
+	u.done("")
+	return nil
+}
+
+// staying tells what of works is on the cluster, by their status.
+func (u *unjoin) staying(works []unstructured.Unstructured) []AppliedWork {
+	var out []AppliedWork
+	for i := range works {
+		work, err := typed.FromUnstructured[workv1.ManifestWork](&works[i])
+		if err != nil {
+			out = append(out, AppliedWork{Work: works[i].GetName()}) // it stays, with whatever it has applied
+			continue
+		}
+		out = append(out, AppliedWork{Work: work.Name, Objects: teardown.AppliedObjects(work)})
+	}
+	return out
+}
+
 // leaveHub deletes the ManagedCluster and waits until it is gone. Its works go
-// with it; the agent removes their objects while that lasts.
+// with it; the agent removes their objects while that lasts, unless they are to
+// stay.
 func (u *unjoin) leaveHub(ctx context.Context) error {
 	if u.mc == nil {
 		return nil
 	}
 	u.step("left the hub")
+	if u.KeepWorks {
+		u.result.Stays = u.staying(u.works)
+	}
 	policy := metav1.DeletePropagationBackground
 	err := u.Hub.Client.Resource(managedClusters).Delete(ctx, u.Name, metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &u.mc.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return explain("deleting managedcluster "+u.Name, u.Hub, err)
 	}
-	if u.KeepWorks {
-		if err := u.releaseWorks(ctx); err != nil {
-			return err
-		}
-	}
-	if u.Force && !u.agentWorks(ctx) {
+	if !u.agentWorks(ctx) && (u.Force || u.KeepWorks) {
 		if err := u.releaseAll(ctx); err != nil {
 			return err
 		}
@@ -67,7 +107,7 @@ func (u *unjoin) awaitLeft(ctx context.Context) error {
 		return false, nil
 	}
 	q := await.Query{Client: u.Hub.Client, Resource: managedClusters, Name: u.Name, Clock: u.common.Clock}
-	if u.Force && !u.KeepWorks {
+	if u.Force {
 		patient, cancel := context.WithTimeout(ctx, agentPatience)
 		err := await.Objects(patient, q, gone)
 		cancel()

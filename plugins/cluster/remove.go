@@ -11,7 +11,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
-	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // RemoveOptions are the flags of cluster remove.
@@ -19,6 +18,8 @@ type RemoveOptions struct {
 	options.Change
 	// Name of the cluster.
 	Name string
+	// KeepWorks leaves what works have applied.
+	KeepWorks bool
 	// Force goes on without the agent.
 	Force bool
 
@@ -31,8 +32,9 @@ func newRemove(f *options.Factory) *cobra.Command {
 		Use: "remove NAME", Aliases: []string{"rm"}, Short: "Remove a cluster from the hub", Args: options.Args(1, 1, "the name of the cluster"),
 		Long: options.Long(`
 		Delete a cluster from the hub of --context and wait until it is gone: its add-ons go first,
-		then its works, which its agent removes from the cluster. The agent itself stays there;
-		"kubectl ocm unjoin" removes both. With --force nobody waits for an agent that is dead.`),
+		then its works, which its agent removes from the cluster, unless --keep-works is given. The
+		agent itself stays there; "kubectl ocm unjoin" removes both. With --force nobody waits for
+		an agent that is dead, and what its works applied stays.`),
 		Example: options.Example(`
 		kubectl ocm cluster remove cluster1 --context hub
 		kubectl ocm cluster remove cluster1 --context hub --force      # the cluster no longer exists`),
@@ -47,6 +49,7 @@ func newRemove(f *options.Factory) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{Yes: true})
+	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave what works have applied on the cluster")
 	flags.BoolVar(&o.Force, "force", false, "go on where the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
 	return cmd
 }
@@ -60,7 +63,8 @@ func (o *RemoveOptions) Run(ctx context.Context) error {
 	}
 	u.Note("hub: %s", hub)
 	p := u.Progress()
-	result, err := fleet.Unjoin(ctx, fleet.UnjoinOptions{Name: o.Name, Hub: hub, HubOnly: true, Force: o.Force, Confirm: o.confirm, Common: o.Common(u, p.Step)})
+	result, err := fleet.Unjoin(ctx, fleet.UnjoinOptions{Name: o.Name, Hub: hub, HubOnly: true,
+		KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm, Common: o.Common(u, p.Step)})
 	p.Close()
 	if err != nil {
 		return err
@@ -75,7 +79,7 @@ func (o *RemoveOptions) Run(ctx context.Context) error {
 		u.Say("managedcluster/%s unchanged: there is none", result.Cluster)
 		return nil
 	}
-	u.Say("managedcluster/%s removed", result.Cluster)
+	u.Say("managedcluster/%s removed%s", result.Cluster, options.Staying(result.Stays))
 	if !o.Force {
 		u.Next(fmt.Sprintf("kubectl ocm unjoin %s --context <its context>      removes its agent", result.Cluster))
 	}
@@ -84,6 +88,5 @@ func (o *RemoveOptions) Run(ctx context.Context) error {
 
 // confirm shows what will be removed and asks.
 func (o *RemoveOptions) confirm(plan fleet.UnjoinPlan) error {
-	target := fmt.Sprintf("managedcluster/%s: %s, with %s", o.Name, plan.Hub, ui.Many(plan.Works, "work"))
-	return o.f.UI.Confirm(o.Yes, "Remove "+o.Name+"?", []string{target})
+	return o.f.UI.Confirm(o.Yes, "Remove "+o.Name+"?", []string{options.LeavingCluster(o.Name, plan)})
 }

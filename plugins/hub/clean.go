@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
@@ -30,7 +31,9 @@ func newClean(f *options.Factory) *cobra.Command {
 		Short: "Remove the hub from a cluster",
 		Long: options.Long(`
 		Remove everything that hub init and the hub itself have put on the cluster of --context,
-		and show that nothing is left. It is refused while clusters are attached.`),
+		and show that nothing is left. It is refused while clusters are attached. With --force
+		it goes on, after their agents have confirmed that they leave what works have applied;
+		agents that are away are not waited for.`),
 		Args: options.Args(0, 0, "clean"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(o.f.UI); err != nil {
@@ -40,7 +43,7 @@ func newClean(f *options.Factory) *cobra.Command {
 		},
 	}
 	o.AddFlags(cmd.Flags(), options.Parts{Yes: true})
-	cmd.Flags().BoolVar(&o.Force, "force", false, "also with clusters attached; what their works deployed stays on them")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "also with clusters attached; what their works applied stays on them")
 	return cmd
 }
 
@@ -56,7 +59,7 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 	result, err := fleet.Clean(ctx, fleet.CleanOptions{Common: o.Common(u, p.Step), Hub: c, Force: o.Force, Confirm: func(plan fleet.CleanPlan) error {
 		var targets []string
 		if len(plan.Clusters) > 0 {
-			targets = append(targets, fmt.Sprintf("clusters: %s, with %s", strings.Join(plan.Clusters, ", "), ui.Many(plan.Works, "work")))
+			targets = append(targets, fmt.Sprintf("clusters: %s, with %s; what they applied stays", strings.Join(plan.Clusters, ", "), ui.Many(plan.Works, "work")))
 		}
 		return u.Confirm(o.Yes, "Remove the hub of "+plan.Hub+"?", targets)
 	}})
@@ -77,9 +80,29 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 		u.Say("hub unchanged: there is none on %s", c)
 	} else {
 		u.Say("hub deleted from %s", c)
+		o.stays(u, result.Stays)
 	}
 	o.kept(u, c, result.Kept)
 	return o.Objects(u, result.Items)
+}
+
+// stays tells what works have left on their clusters.
+func (o *CleanOptions) stays(u *ui.UI, clusters []teardown.KeptCluster) {
+	works, objects := 0, 0
+	var away []string
+	for _, c := range clusters {
+		works, objects = works+c.Works, objects+c.Objects
+		if !c.Confirmed {
+			away = append(away, c.Cluster)
+		}
+	}
+	if works == 0 {
+		return
+	}
+	u.Warn("%s of %s stay on %s, and nobody manages them any more", ui.Many(objects, "object"), ui.Many(works, "work"), ui.Many(len(clusters), "cluster"))
+	if len(away) > 0 {
+		u.Warn("the agents of %s were away and have not confirmed it: remove each of them before it joins another hub", strings.Join(away, ", "))
+	}
 }
 
 // kept tells which namespaces of clusters were left, because people may have put

@@ -41,7 +41,8 @@ func New(f *options.Factory) *cobra.Command {
 		Long: options.Long(`
 		Remove the agent from the cluster of --context and, with --hub-context, the cluster from
 		the hub, after its works have been removed from it. Without the hub it is refused while
-		works are applied.`),
+		works are applied. With --keep-works the agent first confirms that it leaves what works
+		have applied.`),
 		Example: options.Example(`
 		kubectl ocm unjoin cluster1 --context spoke --hub-context hub
 		kubectl ocm unjoin cluster1 --hub-context hub --hub-only --force      # the cluster is gone`),
@@ -140,7 +141,7 @@ func (o *Options) print(u *ui.UI, wanted fleet.UnjoinOptions, result fleet.Unjoi
 		u.Say("%s unchanged: it is not joined", result.Cluster)
 		return nil
 	}
-	u.Say("%s unjoined", result.Cluster)
+	u.Say("%s unjoined%s", result.Cluster, options.Staying(result.Stays))
 	if wanted.Hub == nil {
 		u.Next(fmt.Sprintf("kubectl ocm unjoin %s --hub-only --hub-context <hub> --force      removes it from the hub", result.Cluster))
 	}
@@ -154,7 +155,7 @@ func (o *Options) confirm(plan fleet.UnjoinPlan) error {
 		targets = append(targets, "agent: "+plan.Spoke)
 	}
 	if plan.Hub != "" {
-		targets = append(targets, fmt.Sprintf("managedcluster/%s: %s, with %s", o.Name, plan.Hub, ui.Many(plan.Works, "work")))
+		targets = append(targets, options.LeavingCluster(o.Name, plan))
 	}
 	for _, w := range plan.Applied {
 		fate := "removed"

@@ -85,9 +85,6 @@ type State struct {
 	Split []string
 	// Loops tells what keeps the control loops from working; nil when they do.
 	Loops error
-	// Instances is true while a removal waits for objects that the loops have to
-	// let go.
-	Instances bool
 	// Remaining is what a removal still waits for, when the object is being
 	// deleted; Removed is true when nothing is left.
 	Remaining string
@@ -290,15 +287,14 @@ func judgeGates(s State, unknown, unsupported []string) func(*operatorv1.Cluster
 	return func(cm *operatorv1.ClusterManager) { set(cm, s.Now, c) }
 }
 
-// remove waits until nothing is left, then lets the ClusterManager go. Loops
-// run while there are clusters and their objects to let go.
+// remove waits until nothing is left, then lets the ClusterManager go.
 func remove(s State, d Decision) Decision {
 	cm := d.Object.(*operatorv1.ClusterManager)
 	if s.Removed {
 		cm.Finalizers = slices.DeleteFunc(cm.Finalizers, func(f string) bool { return f == operatorv1.FinalizerClusterManager })
 		return d
 	}
-	d.Run, d.RequeueAfter = s.Instances, retryRemoval
+	d.RequeueAfter = retryRemoval
 	c := metav1.Condition{Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonRemoving, Message: "Waiting for " + s.Remaining}
 	have := apimeta.FindStatusCondition(cm.Status.Conditions, c.Type)
 	if have == nil || have.Reason != reasonRemoving {

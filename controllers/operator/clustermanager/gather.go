@@ -47,14 +47,12 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 	return s, c.gatherDefinitions(&s)
 }
 
-// carryOn goes on with the removal. The loops run while objects are left that
-// they have to let go; they must not see the APIs go.
+// carryOn goes on with the removal. The loops end first: they would make again
+// what goes, and must not see the APIs go.
 func (c *Controller) carryOn(ctx context.Context, s *State) error {
-	o := teardown.HubOptions{ClusterManager: s.ClusterManager.Name}
-	waiting, err := teardown.HubInstances(ctx, c.config.Client, o, true)
-	s.Instances = waiting != "" || err != nil
-	if !s.Instances {
-		c.config.Loops.Stop()
+	c.config.Loops.Stop()
+	waiting, err := teardown.HubInstances(ctx, c.config.Client)
+	if waiting == "" && err == nil {
 		waiting, err = teardown.HubRest(ctx, c.config.Client)
 	}
 	s.Remaining, s.Removed = waiting, waiting == "" && err == nil

@@ -80,6 +80,18 @@ func TestWhatAWorkLooksLike(t *testing.T) {
 	require.Empty(t, run(t, &s))
 }
 
+func TestAWorkThatIsToldToLeaveItsObjectsStaysSo(t *testing.T) {
+	s := state(t, "ConfigMap a")
+	require.NotEmpty(t, run(t, &s))
+	w := s.Works[0]
+	w.Annotations = map[string]string{workv1.AnnotationKept: "{}"}
+	w.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
+	w.OwnerReferences = nil
+	require.Empty(t, run(t, &s))
+	w.Annotations = nil
+	require.NotEmpty(t, run(t, &s))
+}
+
 func TestChangesOfAWork(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*testing.T, *State)

@@ -120,13 +120,14 @@ func (p place) make(name string, manifests []addonkit.Manifest, configs []workv1
 }
 
 // write makes a work as it is wanted, or changes the one that is there; one that is
-// being deleted is left alone until it is gone.
+// being deleted is left alone until it is gone, and so is one that is about to be
+// and is told to leave its objects.
 func (d *draft) write(live, want *workv1.ManifestWork) error {
 	if live == nil {
 		d.plan.Apply = append(d.plan.Apply, reconcile.Apply{Object: want, Create: true})
 		return nil
 	}
-	if live.DeletionTimestamp != nil || same(live, want) {
+	if _, leaving := live.Annotations[workv1.AnnotationKept]; leaving || live.DeletionTimestamp != nil || same(live, want) {
 		return nil
 	}
 	patch, err := patchOf(live, want)

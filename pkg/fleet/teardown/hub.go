@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -30,10 +32,16 @@ type HubOptions struct {
 	// Patience is how long to wait for one thing, while a hub process runs,
 	// before the error tells what is missing; zero waits until ctx ends.
 	Patience time.Duration
-	// Force takes the finalizers of agents off add-ons and works: what they
-	// deployed stays on the managed clusters. Without it, an agent that is away
-	// keeps the hub from being removed.
+	// Force ends the hub process first, and takes the finalizer of an agent that
+	// is away off its works. Without it such an agent keeps the hub from being
+	// removed.
 	Force bool
+	// AgentPatience is how long agents may take to confirm that they keep what
+	// works applied, before it counts with Force whether they are away; zero means
+	// 30 s.
+	AgentPatience time.Duration
+	// Clock tells whether an agent is away; nil is the system's.
+	Clock clock.PassiveClock
 	// Progress is told what is waited for, one line each; nil is silent.
 	Progress func(string)
 	// Sleep waits between two looks; nil uses a timer. Tests replace it.
@@ -49,6 +57,9 @@ func (o *HubOptions) complete() {
 	}
 	if o.Sleep == nil {
 		o.Sleep = sleep
+	}
+	if o.AgentPatience == 0 {
+		o.AgentPatience = keepPatience
 	}
 }
 
@@ -71,59 +82,107 @@ var ErrHubBusy = errors.New("the hub still holds something")
 // made. A running hub process does its part itself; where none runs, or where
 // it ends meanwhile, the same steps are done here. It may be repeated after any
 // failure. It deletes all ManagedClusters: who calls it has asked about that.
-func Hub(ctx context.Context, client dynamic.Interface, o HubOptions) error {
-	o.complete()
+//
+// What works applied stays on the managed clusters, and so do add-ons: see Keep,
+// whose result and error are Hub's, too. What another program holds by a
+// finalizer is waited for.
+func Hub(ctx context.Context, client dynamic.Interface, o HubOptions) ([]KeptCluster, error) {
+	h := newHubRemoval(client, o)
 	var waited time.Duration
-	said := ""
+	said, faults := "", 0
 	for {
-		waiting, err := hubRound(ctx, client, o)
-		if err != nil {
-			return fmt.Errorf("removing the hub: %w", err)
+		waiting, err := h.round(ctx)
+		switch {
+		case err != nil && transient(err) && faults < maxFaults:
+			faults++
+		case err != nil:
+			if errors.Is(err, ErrNotKept) {
+				err = errors.Join(err, h.keeper.undo(ctx))
+			}
+			return h.keeper.result(), fmt.Errorf("removing the hub: %w", err)
+		case waiting == "":
+			return h.keeper.result(), nil
+		default:
+			faults = 0
 		}
-		if waiting == "" {
-			return nil
-		}
-		if waiting != said {
-			o.Progress("waiting for " + waiting)
+		if waiting != "" && waiting != said {
+			h.o.Progress("waiting for " + waiting)
 			said, waited = waiting, 0
 		}
-		if o.Patience > 0 && waited >= o.Patience {
-			return fmt.Errorf("removing the hub: %w: %s", ErrHubBusy, waiting)
+		h.tired = waited >= h.o.AgentPatience
+		if h.o.Patience > 0 && waited >= h.o.Patience {
+			return h.keeper.result(), fmt.Errorf("removing the hub: %w: %s", ErrHubBusy, said)
 		}
-		if err := o.Sleep(ctx, hubPoll); err != nil {
-			return fmt.Errorf("removing the hub: waiting for %s: %w", waiting, err)
+		if err := h.o.Sleep(ctx, hubPoll); err != nil {
+			return h.keeper.result(), fmt.Errorf("removing the hub: waiting for %s: %w", said, err)
 		}
 		waited += hubPoll
 	}
 }
 
-// hubRound goes as far as it can and tells what it has to wait for.
-func hubRound(ctx context.Context, client dynamic.Interface, o HubOptions) (string, error) {
-	present, reason, err := deleteClusterManager(ctx, client, o.ClusterManager)
+// maxFaults is how many rounds in a row may meet another writer or a busy API
+// server.
+const maxFaults = 40
+
+// transient tells that each fault is one that another attempt mends: somebody
+// else wrote first, or the API server is busy.
+func transient(err error) bool {
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) {
+		return !slices.ContainsFunc(several.Unwrap(), func(e error) bool { return !transient(e) })
+	}
+	return apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
+}
+
+// round goes as far as it can and tells what it has to wait for.
+func (h *hubRemoval) round(ctx context.Context) (string, error) {
+	if h.o.Force {
+		// The ClusterManager comes last, so that a hub of which the works cannot be
+		// made harmless runs again by being installed again.
+		if waiting, err := inOrder(ctx, h.stopProcess, h.admission, h.keeper.round); waiting != "" || err != nil {
+			return waiting, err
+		}
+	}
+	present, reason, err := deleteClusterManager(ctx, h.client, h.o.ClusterManager)
 	if err != nil {
 		return "", err
 	}
-	alive, err := hubAlive(ctx, client)
+	alive, err := hubAlive(ctx, h.client)
 	if err != nil {
 		return "", err
 	}
-	if present && alive && !o.Force {
+	if present && alive {
 		return reason, nil
 	}
-	waiting, err := HubInstances(ctx, client, o, alive)
-	if waiting != "" || err != nil {
-		return waiting, err
-	}
-	if waiting, err = HubRest(ctx, client); waiting != "" || err != nil {
+	if waiting, err := inOrder(ctx, h.instances, h.rest); waiting != "" || err != nil {
 		return waiting, err
 	}
 	if present {
-		if err := releaseClusterManager(ctx, client, o.ClusterManager); err != nil {
+		if err := releaseClusterManager(ctx, h.client, h.o.ClusterManager); err != nil {
 			return "", err
 		}
 	}
-	return hubInstalled(ctx, client, o.ClusterManager)
+	return hubInstalled(ctx, h.client, h.o.ClusterManager)
 }
+
+// stopProcess ends the hub process, so that no loop makes again what goes.
+func (h *hubRemoval) stopProcess(ctx context.Context) (string, error) {
+	err := reconcile.Delete(ctx, h.client, reconcile.Target{Resource: deployments, Namespace: operatorv1.NamespaceOperator, Name: operatorv1.DefaultClusterManagerName})
+	if err != nil {
+		return "", err
+	}
+	list, err := h.client.Resource(hubPods).Namespace(operatorv1.NamespaceOperator).List(ctx, metav1.ListOptions{LabelSelector: hubPodLabel})
+	if err != nil {
+		return "", fmt.Errorf("listing the pods of the hub: %w", err)
+	}
+	if len(list.Items) == 0 {
+		return "", nil
+	}
+	return names("pods of the hub", list.Items), nil
+}
+
+// hubPodLabel is on the pods of the hub process.
+const hubPodLabel = "app=cluster-manager"
 
 // deleteClusterManager asks for the deletion; it tells whether the object is
 // still there, and what the hub process says that it waits for.
@@ -175,6 +234,7 @@ var (
 	hubSecrets          = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	hubConfigMaps       = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	hubServices         = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	hubPods             = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	hubAccounts         = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	hubRoles            = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}
 	hubRoleBindings     = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}

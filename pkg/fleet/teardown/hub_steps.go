@@ -3,6 +3,7 @@
 package teardown
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,8 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -68,20 +72,18 @@ func HubAdmission() (validating, mutating []string) {
 
 // HubInstances removes, as far as it can go without waiting, admission, so that
 // nothing is refused by a process that ends, conversion, and all ManagedClusters
-// with what is in their namespaces. It returns what it waits for, or an empty
-// text when none is left. With loops, a hub process runs, and the finalizers of
-// its loops are left to it. The hub process calls it when its ClusterManager is
-// deleted, until nothing is left; then it ends its loops and calls HubRest.
-func HubInstances(ctx context.Context, client dynamic.Interface, o HubOptions, loops bool) (string, error) {
-	h := &hubRemoval{client: client, force: o.Force, loops: loops}
-	return inOrder(ctx, h.admission, h.conversion, h.clusters, h.leftovers)
+// with what is in their namespaces, after their works were made harmless. It
+// returns what it waits for, or an empty text when none is left. No loop of the
+// hub may run meanwhile: it would make again what goes. The hub process calls it
+// when its ClusterManager is deleted, until nothing is left, and then HubRest.
+func HubInstances(ctx context.Context, client dynamic.Interface) (string, error) {
+	return newHubRemoval(client, HubOptions{}).instances(ctx)
 }
 
 // HubRest removes what else the hub process made: the rights of agents, the
 // APIs, certificates. It returns what it waits for.
 func HubRest(ctx context.Context, client dynamic.Interface) (string, error) {
-	h := &hubRemoval{client: client}
-	return inOrder(ctx, h.rights, h.profiles, h.definitions, h.certificates)
+	return newHubRemoval(client, HubOptions{}).rest(ctx)
 }
 
 func inOrder(ctx context.Context, steps ...func(context.Context) (string, error)) (string, error) {
@@ -94,10 +96,30 @@ func inOrder(ctx context.Context, steps ...func(context.Context) (string, error)
 	return "", nil
 }
 
-// hubRemoval is one round.
+// hubRemoval is one removal under way.
 type hubRemoval struct {
-	client       dynamic.Interface
-	force, loops bool
+	client dynamic.Interface
+	o      HubOptions
+	keeper *keeper
+	// tired is set while agents that confirmed do not do the rest.
+	tired bool
+}
+
+func newHubRemoval(client dynamic.Interface, o HubOptions) *hubRemoval {
+	o.complete()
+	keeping := KeepOptions{Patience: -1, Clock: o.Clock}
+	if o.Force {
+		keeping.Patience = o.AgentPatience
+	}
+	return &hubRemoval{client: client, o: o, keeper: newKeeper(client, keeping)}
+}
+
+func (h *hubRemoval) instances(ctx context.Context) (string, error) {
+	return inOrder(ctx, h.admission, h.conversion, h.keeper.round, h.clusters, h.leftovers)
+}
+
+func (h *hubRemoval) rest(ctx context.Context) (string, error) {
+	return inOrder(ctx, h.rights, h.profiles, h.definitions, h.certificates)
 }
 
 func (h *hubRemoval) admission(ctx context.Context) (string, error) {
@@ -134,47 +156,49 @@ func (h *hubRemoval) conversion(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// clusters deletes all ManagedClusters. While loops run they take everything
-// of a cluster away in order; else it is done here.
+// clusters deletes all ManagedClusters with what belongs to them.
 func (h *hubRemoval) clusters(ctx context.Context) (string, error) {
 	list, err := h.list(ctx, managedClusters, "")
 	if err != nil || len(list) == 0 {
 		return "", err
 	}
+	held := ""
 	for i := range list {
 		if err := h.delete(ctx, managedClusters, &list[i]); err != nil {
 			return "", err
 		}
-		if h.loops && !h.force {
-			continue
-		}
-		left, err := h.clusterContent(ctx, list[i].GetName())
+		content, err := h.clusterContent(ctx, list[i].GetName())
 		if err != nil {
 			return "", err
 		}
-		if left == 0 {
-			if err := dropFinalizers(ctx, h.client.Resource(managedClusters), list[i].GetName(),
-				clusterv1.FinalizerAPIResourceCleanup, clusterv1.FinalizerResourceCleanup); err != nil {
-				return "", err
-			}
+		if content != "" {
+			held = cmp.Or(held, content)
+			continue
+		}
+		if err := dropFinalizers(ctx, h.client.Resource(managedClusters), list[i].GetName(),
+			clusterv1.FinalizerAPIResourceCleanup, clusterv1.FinalizerResourceCleanup); err != nil {
+			return "", err
 		}
 	}
 	if list, err = h.list(ctx, managedClusters, ""); err != nil || len(list) == 0 {
 		return "", err
 	}
-	return names("ManagedClusters", list), nil
+	return cmp.Or(held, names("ManagedClusters", list)), nil
 }
 
-// clusterContent deletes add-ons, then works, of one cluster, and tells how
-// many are left.
-func (h *hubRemoval) clusterContent(ctx context.Context, cluster string) (int, error) {
+// clusterContent deletes add-ons, then works, of one cluster, and tells what is
+// left.
+func (h *hubRemoval) clusterContent(ctx context.Context, cluster string) (string, error) {
 	for _, resource := range []schema.GroupVersionResource{managedAddOns, manifestWorks} {
 		left, err := h.deleteAll(ctx, resource, cluster)
-		if err != nil || len(left) > 0 {
-			return len(left), err
+		if err != nil {
+			return "", err
+		}
+		if len(left) > 0 {
+			return names(resource.Resource, left), nil
 		}
 	}
-	return 0, nil
+	return "", nil
 }
 
 // leftovers deletes what stands in no cluster's namespace.
@@ -271,7 +295,7 @@ func (h *hubRemoval) certificates(ctx context.Context) (string, error) {
 }
 
 // deleteAll deletes the objects of a resource and returns those that are still
-// there. Without force, finalizers of agents are respected.
+// there.
 func (h *hubRemoval) deleteAll(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]unstructured.Unstructured, error) {
 	list, err := h.list(ctx, resource, namespace)
 	if err != nil {
@@ -281,16 +305,40 @@ func (h *hubRemoval) deleteAll(ctx context.Context, resource schema.GroupVersion
 		if err := h.delete(ctx, resource, &list[i]); err != nil {
 			return nil, err
 		}
-		if h.force {
-			if err := dropFinalizers(ctx, h.client.Resource(resource).Namespace(list[i].GetNamespace()), list[i].GetName()); err != nil {
-				return nil, err
-			}
+		mine := h.releases(resource, list[i].GetNamespace())
+		if len(mine) == 0 {
+			continue
+		}
+		if err := dropFinalizers(ctx, h.client.Resource(resource).Namespace(list[i].GetNamespace()), list[i].GetName(), mine...); err != nil {
+			return nil, err
 		}
 	}
 	if len(list) == 0 {
 		return nil, nil
 	}
 	return h.list(ctx, resource, namespace)
+}
+
+// releases are the finalizers that nobody takes off any more: those of the
+// hub's own loops, which have ended, and with force that of an agent that is
+// away. Others belong to programs that may well be alive.
+func (h *hubRemoval) releases(resource schema.GroupVersionResource, cluster string) []string {
+	switch {
+	case resource == managedAddOns:
+		return addOnFinalizers
+	case resource == manifestWorkReplica:
+		return []string{workv1alpha1.FinalizerManifestWorkReplicaSet}
+	case resource == manifestWorks && h.o.Force && (h.tired || h.keeper.away[cluster]):
+		return []string{workv1.FinalizerManifestWork}
+	}
+	return nil
+}
+
+// addOnFinalizers hold an add-on until it is taken off its cluster. Where the
+// hub goes it stays there, as works do.
+var addOnFinalizers = []string{
+	addonv1alpha1.FinalizerPreDelete, addonv1alpha1.FinalizerHostingPreDelete, addonv1alpha1.FinalizerHostingManifests,
+	addonv1alpha1.DeprecatedFinalizerPreDelete, addonv1alpha1.DeprecatedFinalizerHostingPreDelete, addonv1alpha1.DeprecatedFinalizerHostingManifests,
 }
 
 // delete asks for the deletion of an object that was just read.
@@ -326,8 +374,7 @@ func (h *hubRemoval) listLabelled(ctx context.Context, resource schema.GroupVers
 func missing(err error) bool { return apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) }
 
 // dropFinalizers takes the named finalizers off an object that is being
-// deleted, or all where none is named. The patch holds only for the object that
-// was read.
+// deleted. The patch holds only for the object that was read.
 func dropFinalizers(ctx context.Context, api dynamic.ResourceInterface, name string, finalizers ...string) error {
 	live, err := api.Get(ctx, name, metav1.GetOptions{})
 	if missing(err) {
@@ -337,13 +384,10 @@ func dropFinalizers(ctx context.Context, api dynamic.ResourceInterface, name str
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	kept := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool {
-		return len(finalizers) == 0 || slices.Contains(finalizers, f)
+		return slices.Contains(finalizers, f)
 	})
 	if live.GetDeletionTimestamp() == nil || len(kept) == len(live.GetFinalizers()) {
 		return nil
-	}
-	if kept == nil {
-		kept = []string{}
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"finalizers": kept, "uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(),
@@ -352,7 +396,7 @@ func dropFinalizers(ctx context.Context, api dynamic.ResourceInterface, name str
 		return fmt.Errorf("encoding finalizers: %w", err)
 	}
 	_, err = api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !missing(err) && !apierrors.IsConflict(err) {
+	if err != nil && !missing(err) {
 		return fmt.Errorf("releasing %s: %w", name, err)
 	}
 	return nil

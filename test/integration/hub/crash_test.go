@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -175,11 +176,17 @@ func TestARemovalWithoutTheProcessMayDieAfterEveryWrite(t *testing.T) {
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s.work(t, "c1", "held", -1)
+	s.work(t, "c1", "held", -1, workv1.FinalizerManifestWork)
+	s.work(t, "c1", "foreign", -1)
 
-	err = teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Patience: time.Second})
+	_, err = teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Patience: time.Second})
 	require.ErrorIs(t, err, teardown.ErrHubBusy)
-	require.ErrorContains(t, err, "c1", "an agent that is away keeps its work, and the error says so")
+	require.ErrorContains(t, err, "c1 (held)", "an agent that is away keeps its work, and the error says so")
+	going, _ := s.deleting(t, works, "c1")
+	require.Empty(t, going, "nothing is deleted before the agent has let go of the objects")
+	_, err = teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Force: true, AgentPatience: time.Nanosecond, Patience: time.Second})
+	require.ErrorContains(t, err, "c1/foreign (held by "+agentFinalizer, "what another program holds is not taken from it")
+	s.letGo(t, works, "c1", "foreign")
 
 	lives, finished := 0, false
 	for ; !finished; lives++ {
@@ -187,7 +194,7 @@ func TestARemovalWithoutTheProcessMayDieAfterEveryWrite(t *testing.T) {
 		mortal, _ := faults.StopAfter(s.Config, 1)
 		client, err := dynamic.NewForConfig(mortal)
 		require.NoError(t, err)
-		err = teardown.Hub(t.Context(), client, teardown.HubOptions{Force: true})
+		_, err = teardown.Hub(t.Context(), client, teardown.HubOptions{Force: true, AgentPatience: time.Nanosecond})
 		finished = err == nil
 	}
 	t.Logf("the hub was gone after %d lives of one write", lives)

@@ -69,6 +69,8 @@ type kept struct {
 	// child is complete but for Current, which takes the template's hash.
 	child Child
 	hash  string
+	// leaving is set while somebody makes it leave its objects before it goes.
+	leaving bool
 }
 
 // keep reads of a ManifestWork what this loop looks at: metadata, work-level
@@ -87,7 +89,8 @@ func keep(u *unstructured.Unstructured) (kept, bool) {
 	if err != nil {
 		return kept{}, false
 	}
-	k := kept{owner: key, hash: hash, child: Child{
+	_, leaving := w.Annotations[workv1.AnnotationKept]
+	k := kept{owner: key, hash: hash, leaving: leaving, child: Child{
 		Cluster: w.Namespace, Name: w.Name, UID: w.UID, Version: w.ResourceVersion, Placement: w.Labels[workv1alpha1.LabelPlacementName],
 		Labels: w.Labels, Deleting: w.DeletionTimestamp != nil, Created: w.CreationTimestamp.Time, Changed: w.CreationTimestamp.Time,
 		Generation: w.Generation,

@@ -68,7 +68,7 @@ func (c *children) of(set reconcile.Key, template string) []Child {
 	var out []Child
 	for work := range c.byOwner[set] {
 		if k, ok := c.works.Get(work); ok && k.owner == set {
-			k.child.Current = k.hash == template
+			k.child.Current = k.leaving || k.hash == template
 			out = append(out, k.child)
 		}
 	}

@@ -25,6 +25,10 @@ const (
 	// that applied its objects, by which they can be removed when the ManifestWork
 	// is no longer there to tell. It is this agent's own; other agents ignore it.
 	AnnotationExecutor = "work.open-cluster-management.io/executor"
+	// AnnotationKept on a ManifestWork says that it is about to be deleted and is to
+	// leave its objects, whoever made it: loops that own the work leave it alone. It
+	// holds the delete option and the owners that the work had before, as JSON.
+	AnnotationKept = "work.open-cluster-management.io/kept"
 	// AnnotationPrefixLogging begins the annotations of a ManifestWork that are
 	// copied into log lines.
 	AnnotationPrefixLogging = "logging.open-cluster-management.io/"

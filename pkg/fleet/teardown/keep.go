@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package teardown
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+const (
+	// keepPatience is how long agents may take to confirm, each time one did.
+	keepPatience = 30 * time.Second
+	// leasePeriods is how many lease durations an agent may be silent before it
+	// counts as away: the hub's own rule.
+	leasePeriods = 5
+	// pageSize bounds one answer of the API server.
+	pageSize = 500
+	// undoTimeout bounds how long works are made again what they were.
+	undoTimeout = 10 * time.Second
+)
+
+var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// ErrNotKept means that an agent that is alive does not confirm that it keeps
+// what works applied, so that nothing was deleted; the error's text names the
+// works.
+var ErrNotKept = errors.New("it is not sure that what works applied stays")
+
+// KeepOptions say whose works are made harmless.
+type KeepOptions struct {
+	// Namespace is that of one cluster on the hub; empty means all.
+	Namespace string
+	// Patience is how long agents may be silent before it counts whether their
+	// leases are fresh; zero means 30 s, a negative one waits until ctx ends.
+	Patience time.Duration
+	// Progress is told what is waited for; nil is silent.
+	Progress func(string)
+	// Sleep waits between two looks; nil uses a timer.
+	Sleep func(context.Context, time.Duration) error
+	// Clock tells whether leases are fresh; nil is the system's.
+	Clock clock.PassiveClock
+}
+
+// KeptCluster is what stays on one managed cluster.
+type KeptCluster struct {
+	// Cluster is its name on the hub.
+	Cluster string `json:"cluster"`
+	// Works is the number of its works, Objects that of the objects which they
+	// had applied by their status.
+	Works   int `json:"works"`
+	Objects int `json:"objects"`
+	// Confirmed tells that its agent has let go of all of them. Otherwise the
+	// agent was away.
+	Confirmed bool `json:"confirmed"`
+}
+
+// Keep makes the deletion of works harmless: each gets the delete option Orphan,
+// loses its owners and is marked by workv1.AnnotationKept, so that neither an
+// agent nor the garbage collector removes what it applied, and no loop of the
+// hub takes that back. Keep waits until the agents have let go of the objects. After that even an agent that misses the deletion, and later takes
+// the work for lost, removes nothing.
+//
+// Agents that are away cannot confirm; they are in the result as unconfirmed.
+// Where an agent is alive and does not confirm, the error is ErrNotKept. Works
+// that somebody is deleting already are left to that. It may be repeated after
+// any failure.
+func Keep(ctx context.Context, client dynamic.Interface, o KeepOptions) ([]KeptCluster, error) {
+	k := newKeeper(client, o)
+	err := k.run(ctx)
+	if err != nil {
+		// The caller's context may be what failed.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+		defer cancel()
+		err = errors.Join(err, k.undo(ctx))
+	}
+	return k.result(), err
+}
+
+// run makes rounds until nothing is waited for.
+func (k *keeper) run(ctx context.Context) error {
+	said := ""
+	for {
+		waiting, err := k.round(ctx)
+		if waiting == "" || (err != nil && !transient(err)) {
+			return err
+		}
+		if waiting != said && k.o.Progress != nil {
+			k.o.Progress("waiting for " + waiting)
+			said = waiting
+		}
+		if err := k.o.Sleep(ctx, hubPoll); err != nil {
+			return fmt.Errorf("waiting for %s: %w", waiting, err)
+		}
+	}
+}
+
+// keeper is one Keep under way.
+type keeper struct {
+	client dynamic.Interface
+	o      KeepOptions
+	// seen are the works so far, those that are gone again included.
+	seen map[types.UID]*keptWork
+	// away are the clusters whose agents are not waited for.
+	away map[string]bool
+	// waited is how long nothing was confirmed, pending how many works are not.
+	waited  time.Duration
+	pending int
+}
+
+type keptWork struct {
+	cluster   string
+	objects   int
+	confirmed bool
+}
+
+func newKeeper(client dynamic.Interface, o KeepOptions) *keeper {
+	if o.Patience == 0 {
+		o.Patience = keepPatience
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return &keeper{client: client, o: o, seen: map[types.UID]*keptWork{}, away: map[string]bool{}}
+}
+
+// round asks all works to leave their objects, and returns what it waits for.
+// Rounds are one hubPoll apart.
+func (k *keeper) round(ctx context.Context) (string, error) {
+	pending := map[string][]string{}
+	err := eachPage(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), func(page []unstructured.Unstructured) error {
+		for i := range page {
+			confirmed, err := k.keep(ctx, &page[i])
+			if err != nil {
+				return err
+			}
+			if cluster := page[i].GetNamespace(); !confirmed && !k.away[cluster] {
+				pending[cluster] = append(pending[cluster], page[i].GetName())
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return "works to be told to leave their objects", err
+	}
+	number := 0
+	for _, works := range pending {
+		number += len(works)
+	}
+	if number == 0 {
+		return "", nil
+	}
+	if k.waited += hubPoll; number != k.pending {
+		k.pending, k.waited = number, 0
+	}
+	if k.o.Patience < 0 || k.waited < k.o.Patience {
+		return describePending(pending), nil
+	}
+	return describePending(pending), k.giveUp(ctx, pending)
+}
+
+// giveUp waits no longer for clusters whose agents are away. Of the others it
+// is told that they do not confirm.
+func (k *keeper) giveUp(ctx context.Context, pending map[string][]string) error {
+	alive := map[string][]string{}
+	for cluster, works := range pending {
+		fresh, err := k.heard(ctx, cluster)
+		if err != nil {
+			return err
+		}
+		if fresh {
+			alive[cluster] = works
+		} else {
+			k.away[cluster] = true
+		}
+	}
+	k.waited = 0
+	if len(alive) > 0 {
+		return fmt.Errorf("%w: %s", ErrNotKept, describePending(alive))
+	}
+	return nil
+}
+
+// heard tells whether the agent of a cluster has renewed its lease lately.
+func (k *keeper) heard(ctx context.Context, cluster string) (bool, error) {
+	lease, err := typed.Get[coordinationv1.Lease](ctx, k.client, leases, cluster, clusterv1.LeaseName)
+	if missing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the lease of %s: %w", cluster, err)
+	}
+	if lease.Spec.RenewTime == nil {
+		return false, nil
+	}
+	period := time.Minute
+	if d := lease.Spec.LeaseDurationSeconds; d != nil && *d > 0 {
+		period = time.Duration(*d) * time.Second
+	}
+	return k.o.Clock.Since(lease.Spec.RenewTime.Time) < leasePeriods*period, nil
+}
+
+// keep asks one work to leave its objects, and tells whether it does.
+func (k *keeper) keep(ctx context.Context, live *unstructured.Unstructured) (bool, error) {
+	work, err := typed.FromUnstructured[workv1.ManifestWork](live)
+	if err != nil {
+		return false, fmt.Errorf("reading manifestwork %s/%s: %w", live.GetNamespace(), live.GetName(), err)
+	}
+	if work.DeletionTimestamp != nil && !orphans(work) {
+		return true, nil
+	}
+	known := k.seen[work.UID]
+	if known == nil {
+		known = &keptWork{cluster: work.Namespace}
+		k.seen[work.UID] = known
+	}
+	known.objects, known.confirmed = AppliedObjects(work), letGo(work)
+	if _, marked := work.Annotations[workv1.AnnotationKept]; orphans(work) && len(work.OwnerReferences) == 0 && marked {
+		return known.confirmed, nil
+	}
+	known.confirmed = false
+	had, marked := work.Annotations[workv1.AnnotationKept]
+	if !marked {
+		if had, err = formerly(work); err != nil {
+			return false, err
+		}
+	}
+	return false, k.patch(ctx, work, map[string]any{
+		"metadata": map[string]any{"ownerReferences": nil, "annotations": map[string]any{workv1.AnnotationKept: had}},
+		"spec": map[string]any{"deleteOption": map[string]any{
+			"propagationPolicy": workv1.DeletePropagationPolicyTypeOrphan, "selectivelyOrphans": nil,
+		}},
+	})
+}
+
+// former is what AnnotationKept holds.
+type former struct {
+	DeleteOption *workv1.DeleteOption    `json:"deleteOption"`
+	Owners       []metav1.OwnerReference `json:"ownerReferences"`
+}
+
+func formerly(work *workv1.ManifestWork) (string, error) {
+	text, err := json.Marshal(former{work.Spec.DeleteOption, work.OwnerReferences})
+	if err != nil {
+		return "", fmt.Errorf("encoding the delete option: %w", err)
+	}
+	return string(text), nil
+}
+
+// undo gives the works back what they had before.
+func (k *keeper) undo(ctx context.Context) error {
+	return eachPage(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), func(page []unstructured.Unstructured) error {
+		for i := range page {
+			work, err := typed.FromUnstructured[workv1.ManifestWork](&page[i])
+			if err != nil || k.seen[work.UID] == nil || work.DeletionTimestamp != nil {
+				continue // it was not changed here, or cannot be given back
+			}
+			var had former
+			if err := json.Unmarshal([]byte(work.Annotations[workv1.AnnotationKept]), &had); err != nil {
+				continue // somebody has taken it over
+			}
+			err = k.patch(ctx, work, map[string]any{
+				"metadata": map[string]any{"ownerReferences": had.Owners, "annotations": map[string]any{workv1.AnnotationKept: nil}},
+				"spec":     map[string]any{"deleteOption": replaced(had.DeleteOption)},
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// replaced is a merge patch that makes a delete option this one.
+func replaced(option *workv1.DeleteOption) any {
+	if option == nil {
+		return nil
+	}
+	return map[string]any{
+		"propagationPolicy": option.PropagationPolicy, "selectivelyOrphans": option.SelectivelyOrphans,
+		"ttlSecondsAfterFinished": option.TTLSecondsAfterFinished,
+	}
+}
+
+// patch changes a work, if it is still the one that was seen.
+func (k *keeper) patch(ctx context.Context, work *workv1.ManifestWork, change map[string]any) error {
+	change["metadata"].(map[string]any)["uid"] = work.UID
+	body, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("encoding the delete option: %w", err)
+	}
+	_, err = k.client.Resource(manifestWorks).Namespace(work.Namespace).Patch(ctx, work.Name, types.MergePatchType, body, metav1.PatchOptions{})
+	if err != nil && !missing(err) {
+		return fmt.Errorf("changing the delete option of manifestwork %s/%s: %w", work.Namespace, work.Name, err)
+	}
+	return nil
+}
+
+// orphans tells that a work leaves all its objects when it goes.
+func orphans(work *workv1.ManifestWork) bool {
+	return work.Spec.DeleteOption != nil && work.Spec.DeleteOption.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan
+}
+
+// letGo tells that the agent owns none of the objects any more: it never took
+// the work up, or it has applied the work since the delete option was set. Of a
+// manifest that could not be applied nobody knows.
+func letGo(work *workv1.ManifestWork) bool {
+	if !orphans(work) {
+		return false
+	}
+	if !slices.Contains(work.Finalizers, workv1.FinalizerManifestWork) || work.DeletionTimestamp != nil {
+		return true
+	}
+	applied := apimeta.FindStatusCondition(work.Status.Conditions, workv1.ConditionApplied)
+	return applied != nil && applied.ObservedGeneration >= work.Generation && AppliedObjects(work) == len(work.Status.ResourceStatus.Manifests)
+}
+
+// AppliedObjects counts the objects that a work has on its cluster by its status.
+func AppliedObjects(work *workv1.ManifestWork) int {
+	n := 0
+	for _, m := range work.Status.ResourceStatus.Manifests {
+		if apimeta.IsStatusConditionTrue(m.Conditions, workv1.ConditionApplied) {
+			n++
+		}
+	}
+	return n
+}
+
+// result sums up by cluster.
+func (k *keeper) result() []KeptCluster {
+	sums := map[string]*KeptCluster{}
+	for _, work := range k.seen {
+		sum := sums[work.cluster]
+		if sum == nil {
+			sum = &KeptCluster{Cluster: work.cluster, Confirmed: true}
+			sums[work.cluster] = sum
+		}
+		sum.Works++
+		sum.Objects += work.objects
+		sum.Confirmed = sum.Confirmed && work.confirmed
+	}
+	out := []KeptCluster{}
+	for _, cluster := range slices.Sorted(maps.Keys(sums)) {
+		out = append(out, *sums[cluster])
+	}
+	return out
+}
+
+// describePending names works by their clusters, not too many.
+func describePending(pending map[string][]string) string {
+	var out []string
+	for _, cluster := range slices.Sorted(maps.Keys(pending)) {
+		if len(out) == shown {
+			out = append(out, fmt.Sprintf("and %d more clusters", len(pending)-shown))
+			break
+		}
+		works := pending[cluster]
+		text := strings.Join(works[:min(len(works), shown)], ", ")
+		if len(works) > shown {
+			text += fmt.Sprintf(" and %d more", len(works)-shown)
+		}
+		out = append(out, fmt.Sprintf("%s (%s)", cluster, text))
+	}
+	return "agents to let go of what works applied: " + strings.Join(out, ", ")
+}
+
+// eachPage lists all objects, so many at a time.
+func eachPage(ctx context.Context, api dynamic.ResourceInterface, visit func([]unstructured.Unstructured) error) error {
+	o := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := api.List(ctx, o)
+		if missing(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("listing: %w", err)
+		}
+		if err := visit(page.Items); err != nil {
+			return err
+		}
+		if o.Continue = page.GetContinue(); o.Continue == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package options
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// LeavingCluster tells, before a cluster leaves its hub, what becomes of its
+// works.
+func LeavingCluster(name string, plan fleet.UnjoinPlan) string {
+	fate := "removed from the cluster"
+	if plan.Keeps {
+		fate = "left on the cluster"
+	}
+	return fmt.Sprintf("managedcluster/%s: %s, with %s; %s %s", name, plan.Hub, ui.Many(plan.Works, "work"), ui.Many(plan.Objects, "object"), fate)
+}
+
+// shownWorks is how many works a line names.
+const shownWorks = 8
+
+// Staying is the end of a line that tells which works have left objects on
+// their cluster; empty when none has.
+func Staying(works []fleet.AppliedWork) string {
+	if len(works) == 0 {
+		return ""
+	}
+	var names []string
+	objects := 0
+	for i, w := range works {
+		objects += w.Objects
+		if i < shownWorks {
+			names = append(names, fmt.Sprintf("%s (%d)", w.Work, w.Objects))
+		}
+	}
+	if len(works) > shownWorks {
+		names = append(names, fmt.Sprintf("and %d more", len(works)-shownWorks))
+	}
+	return fmt.Sprintf("; %s of %s stay on the cluster: %s", ui.Many(objects, "object"), ui.Many(len(works), "work"), strings.Join(names, ", "))
+}

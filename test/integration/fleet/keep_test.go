@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+// inherited is how many works the test of leaving deploys, with one object each.
+const inherited = 8
+
+// deploy sends the works and waits until they are applied.
+func deploy(t *testing.T) {
+	t.Helper()
+	for i := range inherited {
+		body := strings.ReplaceAll(configMap, "greeting", fmt.Sprintf("greeting%d", i))
+		sent := runWith(t, body, "work", "apply", fmt.Sprintf("web%d", i), "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
+		require.Zero(t, sent.code)
+	}
+}
+
+// stays waits until the agent has forgotten the works, and counts the objects
+// that are there then, by their UIDs.
+func stays(t *testing.T, spoke *harness.Cluster, before map[string]string) {
+	t.Helper()
+	records := spoke.Dynamic(t).Resource(schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "appliedmanifestworks"})
+	require.Eventually(t, func() bool {
+		list, err := records.List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0
+	}, 60*time.Second, 100*time.Millisecond, "the agent has done all that it does with works that go")
+	require.Equal(t, before, running(t, spoke))
+}
+
+// running are the objects of the works on the cluster, and their UIDs.
+func running(t *testing.T, spoke *harness.Cluster) map[string]string {
+	t.Helper()
+	list, err := spoke.Dynamic(t).Resource(configMaps).Namespace("default").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	out := map[string]string{}
+	for _, item := range list.Items {
+		if strings.HasPrefix(item.GetName(), "greeting") {
+			out[item.GetName()] = string(item.GetUID())
+		}
+	}
+	return out
+}
+
+// TestLeavingLeavesWhatRuns counts the objects on a cluster after it has left
+// its hub, and after the hub has gone, while its agent lives.
+func TestLeavingLeavesWhatRuns(t *testing.T) {
+	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
+	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
+	kubeconfig(t, hub, spoke)
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
+	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}
+	require.Zero(t, run(t, join...).code)
+	deploy(t)
+	before := running(t, spoke)
+	require.Len(t, before, inherited)
+
+	removed := run(t, "cluster", "remove", "cluster1", "--context", "hub", "--keep-works", "--yes", "--timeout", "90s")
+	require.Zero(t, removed.code)
+	require.Contains(t, removed.out, "8 objects of 8 works stay on the cluster: web0 (1), web1 (1)")
+	stays(t, spoke, before)
+
+	require.Zero(t, run(t, join...).code)
+	deploy(t)
+	cleaned := run(t, "hub", "clean", "--context", "hub", "--yes", "--force", "--timeout", "120s")
+	require.Zero(t, cleaned.code)
+	require.Contains(t, cleaned.err, "8 objects of 8 works stay on 1 cluster")
+	require.NotContains(t, cleaned.err, "have not confirmed")
+	stays(t, spoke, before)
+}
