@@ -5,6 +5,7 @@ package hub_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,13 +23,16 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // pid finds the process of the hub's pod by its program.
@@ -327,9 +332,25 @@ func (s *scene) leftovers(t *testing.T, want []string) {
 	}
 }
 
+// testClean removes what is left while somebody else always writes first.
 func (s *scene) testClean(t *testing.T) {
-	_, err := teardown.Hub(t.Context(), s.dyn, teardown.HubOptions{Patience: time.Minute, Progress: func(line string) { t.Log(line) }})
+	config, process := faults.Count(s.Config)
+	var mu sync.Mutex
+	contested := map[string]bool{}
+	process.Fail(func(_ string, r *http.Request) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method != http.MethodDelete || contested[r.URL.Path] {
+			return nil
+		}
+		contested[r.URL.Path] = true
+		return apierrors.NewConflict(schema.GroupResource{}, r.URL.Path, errors.New("Precondition failed: ResourceVersion"))
+	})
+	client, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
+	_, err = teardown.Hub(t.Context(), client, teardown.HubOptions{Patience: time.Minute, Progress: func(line string) { t.Log(line) }})
+	require.NoError(t, err)
+	require.Greater(t, len(contested), 10)
 	s.gone(t)
 }
 
