@@ -68,6 +68,10 @@ func (c *Controller) begin(ctx context.Context, s State, p Plan) error {
 	if err != nil {
 		return err
 	}
+	if !p.Own {
+		// Who lost its access may have lost its ManagedCluster, too.
+		c.joined = joined{}
+	}
 	next := Pending{
 		Pending:  request.Pending{Request: request.NewName(s.Identity.Cluster + "-"), Key: key, Attempt: p.Attempt, Reason: p.Reason},
 		Identity: s.Identity, Hub: s.target().ID(), Bootstrap: s.Bootstrap.Digest,
@@ -78,9 +82,12 @@ func (c *Controller) begin(ctx context.Context, s State, p Plan) error {
 // join creates the ManagedCluster unless it is there (registration.md 3.3).
 func (c *Controller) join(ctx context.Context, s State) error {
 	hub := c.bootstrap.Client.Resource(clustersResource)
-	_, err := hub.Get(ctx, s.Identity.Cluster, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	live, err := hub.Get(ctx, s.Identity.Cluster, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
 		err = c.createCluster(ctx, hub, s.Identity.Cluster)
+	case err == nil && live.GetDeletionTimestamp() != nil:
+		err = errLeaving
 	}
 	if err != nil {
 		return fmt.Errorf("joining the hub as %s: %w", s.Identity.Cluster, err)

@@ -22,6 +22,7 @@ func wanted(p Pending, seconds int32) request.Want {
 
 var (
 	errThrottled = errors.New("the hub holds ten certificate requests of this cluster; no further one is made until some are gone")
+	errLeaving   = errors.New("the hub is still removing a ManagedCluster of that name; it is made anew when that one is gone")
 	errNoHub     = errors.New("the server does not know ManagedClusters: it is no hub of Open Cluster Management")
 )
 
