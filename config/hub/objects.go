@@ -40,6 +40,10 @@ const (
 	// PlacementService leads to the debug endpoint of placement, on its port
 	// WebhookPort.
 	PlacementService = "cluster-manager-placement"
+	// AdmissionClients is the ConfigMap in ComponentNamespace by which a person names,
+	// under the key ca-bundle.crt, who vouches for the API servers that may ask
+	// admission. It is no part of the installation.
+	AdmissionClients = "admission-clients"
 	// Repository is where the image of the hub process is found.
 	Repository = "ghcr.io/kubectl-ocm/ocm-hub"
 	// InventoryLabel is on every object here; its value is Name. Removal goes by

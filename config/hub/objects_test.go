@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -65,6 +66,7 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"Service open-cluster-management/cluster-manager-work-webhook",
 		"Service open-cluster-management/cluster-manager-addon-webhook",
 		"Service open-cluster-management/cluster-manager-placement",
+		"NetworkPolicy open-cluster-management/cluster-manager",
 		"Deployment open-cluster-management/cluster-manager",
 		"ClusterManager /cluster-manager",
 	}, got))
@@ -83,7 +85,8 @@ func TestOptionsShapeTheDeployment(t *testing.T) {
 	require.False(t, *c.SecurityContext.AllowPrivilegeEscalation)
 	require.EqualValues(t, []string{"ALL"}, []string{string(c.SecurityContext.Capabilities.Drop[0])})
 	require.True(t, *d.Spec.Template.Spec.SecurityContext.RunAsNonRoot)
-	require.Empty(t, c.Resources.Limits)
+	require.EqualValues(t, 2<<30, c.Resources.Limits.Memory().Value())
+	require.Contains(t, c.Env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: "1800MiB"})
 
 	d = find[appsv1.Deployment](t, objects(t, hub.Options{Image: "example.com/hub:1"}), "Deployment", hub.Namespace, hub.Name)
 	require.Equal(t, "example.com/hub:1", d.Spec.Template.Spec.Containers[0].Image)
@@ -198,6 +201,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 		"of the hub process beside its certificates": {find[rbacv1.Role](t, list, "Role", hub.ComponentNamespace, hub.Name).Rules, []string{
 			"create /configmaps",
 			"create /secrets",
+			"get,list,watch /configmaps [admission-clients]",
 			"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
 			"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
 			"list,watch apps/deployments",

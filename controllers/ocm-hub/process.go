@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"sync"
@@ -85,7 +86,8 @@ func (p *process) run(ctx context.Context) error {
 	admission := webhook.NewServer(webhook.Options{
 		Certificate: book.Certificate, Hub: webhook.NewHub(client, tokens), Clock: p.Clock, Linger: webhook.Linger, OnListening: p.serving, Log: p.Log.WithName("webhook"),
 		ManifestLimit: p.ManifestLimit, Bound: loops.bound,
-		Self: "system:serviceaccount:" + hub.Namespace + ":" + hub.Name,
+		Clients: func() *x509.CertPool { return webhook.Clients(collections.Clients()) },
+		Self:    "system:serviceaccount:" + hub.Namespace + ":" + hub.Name,
 		Features: func() webhook.Features {
 			f := collections.Features()
 			return webhook.Features{

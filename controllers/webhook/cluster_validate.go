@@ -80,7 +80,10 @@ func checkClients(mc, old *clusterv1.ManagedCluster) error {
 	for i, c := range mc.Spec.ManagedClusterClientConfigs {
 		u, err := url.Parse(c.URL)
 		if err != nil || u.Scheme != "https" || u.Host == "" {
-			return apierrors.NewBadRequest(fmt.Sprintf("url %q is invalid in client configs: spec.managedClusterClientConfigs[%d].url must begin with https:// and name a host", c.URL, i))
+			return refusal{
+				StatusError: apierrors.NewBadRequest(fmt.Sprintf("url %q is invalid in client configs", c.URL)),
+				more:        fmt.Sprintf("spec.managedClusterClientConfigs[%d].url must begin with https:// and name a host", i),
+			}
 		}
 		size += len(c.URL) + len(c.CABundle)
 	}

@@ -16,18 +16,13 @@ import (
 // convert answers a ConversionReview, versions v1 and v1beta1, which have the
 // same form. Either all objects are converted or none.
 func (s *Server) convert(w http.ResponseWriter, r *http.Request) {
-	// Lists of add-ons are large; a few at a time bound the memory.
-	select {
-	case s.converts <- struct{}{}:
-		defer func() { <-s.converts }()
-	case <-r.Context().Done():
-		return
-	}
 	review := &apiextensionsv1.ConversionReview{}
-	if err := read(w, r, maxConversion, review); err != nil {
+	done, err := s.read(r, review)
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	defer done()
 	if review.Request == nil {
 		http.Error(w, "the review holds no request", http.StatusBadRequest)
 		return
@@ -39,7 +34,7 @@ func (s *Server) convert(w http.ResponseWriter, r *http.Request) {
 func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {
 	response := &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
 	for i := range request.Objects {
-		converted, err := conversion.Convert(request.Objects[i].Raw, request.DesiredAPIVersion)
+		converted, err := convertOne(request.Objects[i].Raw, request.DesiredAPIVersion)
 		if err != nil {
 			response.ConvertedObjects = nil
 			response.Result = metav1.Status{Status: metav1.StatusFailure, Message: fmt.Sprintf("converting object %d of %d: %v", i+1, len(request.Objects), err)}
@@ -48,4 +43,13 @@ func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.Con
 		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Raw: converted})
 	}
 	return response
+}
+
+// convertOne refuses what no API server stores: decoded, an object takes many times
+// its length.
+func convertOne(raw []byte, version string) ([]byte, error) {
+	if len(raw) > maxConverted {
+		return nil, fmt.Errorf("it has %d bytes, more than %d", len(raw), maxConverted)
+	}
+	return conversion.Convert(raw, version)
 }

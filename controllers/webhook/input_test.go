@@ -48,7 +48,7 @@ func TestInvalidClustersAreRefusedByField(t *testing.T) {
 		"an address without scheme":             {clients(clusterv1.ClientConfig{URL: "h:6443"}), `url "h:6443" is invalid in client configs`},
 		"an empty address":                      {clients(clusterv1.ClientConfig{}), `url "" is invalid in client configs`},
 		"an address of a script":                {clients(clusterv1.ClientConfig{URL: "javascript:alert(1)"}), "is invalid in client configs"},
-		"a second address that is wrong":        {clients(clusterv1.ClientConfig{URL: "https://h"}, clusterv1.ClientConfig{URL: "ftp://h"}), "managedClusterClientConfigs[1].url"},
+		"a second address that is wrong":        {clients(clusterv1.ClientConfig{URL: "https://h"}, clusterv1.ClientConfig{URL: "ftp://h"}), `url "ftp://h" is invalid in client configs`},
 		"the name of a namespace of Kubernetes": {named("kube-public"), "reserved"},
 		"the name default":                      {named("default"), "reserved"},
 		"a name in capitals":                    {named("PROD"), "metadata.name"},
@@ -65,6 +65,13 @@ func TestInvalidClustersAreRefusedByField(t *testing.T) {
 			check(t, send(t, h, webhook.PathValidateCluster, wrong, changed, person), 0, "")
 		})
 	}
+}
+
+func TestTheTextOfAnInvalidAddressIsTheWiresAndTheRestAWarning(t *testing.T) {
+	wrong := mc(clients(clusterv1.ClientConfig{URL: "https://h"}, clusterv1.ClientConfig{URL: "ftp://h"}))
+	response := send(t, server(&stated{}, all), webhook.PathValidateCluster, nil, wrong, person)
+	require.Equal(t, `url "ftp://h" is invalid in client configs`, response.Result.Message)
+	require.Equal(t, []string{"spec.managedClusterClientConfigs[1].url must begin with https:// and name a host"}, response.Warnings)
 }
 
 func TestALeaseDurationOfZeroIsTheDefault(t *testing.T) {
@@ -120,7 +127,7 @@ func TestValidateSet(t *testing.T) {
 		"a value that no label has":    {set("s", value), "spec.clusterSelector.labelSelector"},
 		"a name that is too long":      {set(strings.Repeat("s", 64), nil), "metadata.name: no cluster could be labelled"},
 		"a namespace of Kubernetes":    {set("s", nil, "web", "kube-system"), "spec.managedNamespaces[1].name"},
-		"the default namespace":        {set("s", nil, "default"), "namespace of the system"},
+		"the default namespace":        {set("s", nil, "default"), ""},
 		"the namespace of the agent":   {set("s", nil, "open-cluster-management-agent"), "namespace of the system"},
 		"a name that no namespace has": {set("s", nil, "a.b"), "is not the name of a namespace"},
 		"a hundred and one namespaces": {set("s", nil, many...), "101 namespaces, more than 100"},

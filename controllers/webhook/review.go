@@ -33,17 +33,14 @@ type operation struct {
 // admission wraps a rule, and warnings beside it, in the review protocol,
 // versions v1 and v1beta1, which differ in nothing that is used here.
 func (s *Server) admission(decide rule, advisers ...adviser) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		done, ok := s.turn(r)
-		if !ok {
-			return
-		}
-		defer done()
+	return s.bounded(maxAdmission, s.long, s.authentic(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := &admissionv1.AdmissionReview{}
-		if err := read(w, r, maxAdmission, review); err != nil {
+		done, err := s.read(r, review)
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
+		defer done()
 		if review.Request == nil {
 			http.Error(w, "the review holds no request", http.StatusBadRequest)
 			return
@@ -54,22 +51,7 @@ func (s *Server) admission(decide rule, advisers ...adviser) http.Handler {
 			answer.Response.Warnings = advise(r.Context(), review.Request, advisers)
 		}
 		s.write(w, answer)
-	})
-}
-
-// turn waits until a large review may be read: the port is open to everybody in
-// the cluster, and bodies without bound in number are memory without bound.
-// Usual reviews do not wait, so that nobody can hold them up with large ones.
-func (s *Server) turn(r *http.Request) (done func(), ok bool) {
-	if r.ContentLength >= 0 && r.ContentLength <= usualAdmission {
-		return func() {}, true
-	}
-	select {
-	case s.large <- struct{}{}:
-		return func() { <-s.large }, true
-	case <-r.Context().Done():
-		return nil, false
-	}
+	})))
 }
 
 // guarded answers a panic of a rule as an error: one poisonous object must not
@@ -95,6 +77,10 @@ func (s *Server) respond(ctx context.Context, request *admissionv1.AdmissionRequ
 		return response
 	}
 	response.Allowed = false
+	var more refusal
+	if errors.As(err, &more) {
+		response.Warnings = []string{more.more}
+	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		result := status.Status()
@@ -109,25 +95,38 @@ func (s *Server) respond(ctx context.Context, request *admissionv1.AdmissionRequ
 	return response
 }
 
+// refusal is one whose text others compare as a whole; what a person needs to know
+// beside it is shown as a warning.
+type refusal struct {
+	*apierrors.StatusError
+	more string
+}
+
 // firstLine of an error is for the user; a stack is for the log.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// read decodes a bounded body of JSON.
-func read(w http.ResponseWriter, r *http.Request, limit int64, into any) error {
+// read decodes a body of JSON; the bounds of its length are those of bounded. A
+// long body has a turn until done is called.
+func (s *Server) read(r *http.Request, into any) (done func(), err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return fmt.Errorf("reading the review: the content type %q is not application/json", r.Header.Get("Content-Type"))
+		return nil, fmt.Errorf("reading the review: the content type %q is not application/json", r.Header.Get("Content-Type"))
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return fmt.Errorf("reading the review: %w", err)
+		return nil, fmt.Errorf("reading the review: %w", err)
+	}
+	done, ok := s.decoding(r.Context(), len(body))
+	if !ok {
+		return nil, fmt.Errorf("reading the review: %w", r.Context().Err())
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("decoding the review: %w", err)
+		done()
+		return nil, fmt.Errorf("decoding the review: %w", err)
 	}
-	return nil
+	return done, nil
 }
 
 func (s *Server) write(w http.ResponseWriter, answer any) {

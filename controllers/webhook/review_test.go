@@ -27,7 +27,7 @@ func TestWhatIsNoReviewIsRefused(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 1_000_000) + "1" + strings.Repeat("}", 1_000_000)
 	for name, body := range map[string]string{
 		"no JSON": "{", "nothing": "", "no request": "{}", "no object": "[]", "null": "null", "a text": `"review"`,
-		"a request of another type": `{"request":[]}`, "too large": strings.Repeat(" ", 9<<20), "too deep": deep,
+		"a request of another type": `{"request":[]}`, "too deep": deep,
 		"too deep inside": `{"request":{"uid":"u","object":` + deep + `}}`,
 	} {
 		for _, path := range append(paths, webhook.PathConvert) {

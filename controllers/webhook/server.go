@@ -5,6 +5,7 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -33,18 +34,11 @@ const (
 	PathValidateWork      = "/validate-work-open-cluster-management-io-v1-manifestwork"
 	PathValidateWorkSet   = "/validate-work-open-cluster-management-io-v1alpha1-manifestworkreplicaset"
 	PathConvert           = "/convert"
-	maxAdmission          = 8 << 20  // an object of at most 3 MiB, twice, with its options
-	maxConversion         = 64 << 20 // a list of objects
 	readTimeout           = 15 * time.Second
 	writeTimeout          = 35 * time.Second // the API server waits for 30 s at most
 	idleTimeout           = 2 * time.Minute
 	stopTimeout           = 3 * time.Second
 	maxHeaderBytes        = 1 << 16
-	maxConcurrentConvert  = 4
-	// usualAdmission is how large a review is that is read without a turn; of
-	// larger ones so many at once are held in memory.
-	usualAdmission = 128 << 10
-	maxLargeReview = 8
 )
 
 // Linger is how long the server goes on after it was told to stop: by then no
@@ -74,6 +68,9 @@ type Features struct {
 type Options struct {
 	// Certificate chooses the serving certificate by SNI.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Clients are the authorities of those who may ask about admission, as they are now;
+	// nil, or nil returned, lets everybody ask.
+	Clients func() *x509.CertPool
 	// Hub answers the questions that rules ask.
 	Hub Hub
 	// Bound names the sets that a namespace is bound to, as the caches know it, or
@@ -101,9 +98,11 @@ type Server struct {
 	o         Options
 	listening atomic.Bool
 	// came is true when a connection or a request has come since it was set to false.
-	came     atomic.Bool
-	converts chan struct{}
-	large    chan struct{}
+	came atomic.Bool
+	// usual, long and conversions are what bodies may take of memory; decodes are the
+	// turns to decode long ones.
+	usual, long, conversions *pool
+	decodes                  chan struct{}
 	// rules knows what condition rules can be.
 	rules *rules.Evaluator
 	// patience is how long an answer may take, its reader included: who reads
@@ -117,7 +116,7 @@ func NewServer(o Options) *Server {
 		o.ManifestLimit = MaxManifests
 	}
 	return &Server{
-		o: o, converts: make(chan struct{}, maxConcurrentConvert), large: make(chan struct{}, maxLargeReview),
+		o: o, usual: newPool(maxBodies), long: newPool(maxBodies), conversions: newPool(maxBodies), decodes: make(chan struct{}, maxDecoding),
 		rules: rules.New(), patience: writeTimeout,
 	}
 }
@@ -140,7 +139,7 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("POST "+PathValidatePlacement, s.admission(s.validatePlacement, advisePlacement, s.adviseBindings))
 	mux.Handle("POST "+PathValidateWork, s.admission(s.validateWork, s.adviseWork))
 	mux.Handle("POST "+PathValidateWorkSet, s.admission(s.validateReplicaSet, s.adviseReplicaSet))
-	mux.HandleFunc("POST "+PathConvert, s.convert)
+	mux.Handle("POST "+PathConvert, s.bounded(maxConversion, s.conversions, http.HandlerFunc(s.convert)))
 	return mux
 }
 
@@ -184,17 +183,18 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      s.patience,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          log.New(io.Discard, "", 0),
-		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxBuffered, MaxReceiveBufferPerStream: maxBuffered,
+		},
+		ErrorLog:    log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateNew || state == http.StateActive {
 				s.came.Store(true)
 			}
 		},
 	}
-	secured := tls.NewListener(l, &tls.Config{
-		MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate, NextProtos: []string{"h2", "http/1.1"},
-	})
+	secured := tls.NewListener(limit(l, maxConnections, maxConnectionsEach), s.tlsConfig())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(secured) }()
 	s.listening.Store(true)

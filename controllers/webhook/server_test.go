@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"testing"
@@ -138,14 +137,14 @@ func TestWhoDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
 	t.Cleanup(func() { _ = conn.Close() })
 	review := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u",
 		"desiredAPIVersion":"addon.open-cluster-management.io/v1beta1","objects":[{"apiVersion":"addon.open-cluster-management.io/v1alpha1",
-		"kind":"ManagedClusterAddOn","metadata":{"name":"a","namespace":"c1","annotations":{"a":%q}},"spec":{}}]}}`, strings.Repeat("x", 12<<20))
+		"kind":"ManagedClusterAddOn","metadata":{"name":"a","namespace":"c1","annotations":{"a":%q}},"spec":{}}]}}`, strings.Repeat("x", 3<<20))
 	require.True(t, json.Valid([]byte(review)))
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://hub"+PathConvert, strings.NewReader(review))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	require.NoError(t, request.Write(conn))
-	require.Eventually(t, func() bool { return len(s.converts) == 1 }, time.Minute, time.Millisecond)
-	require.Eventually(t, func() bool { return len(s.converts) == 0 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.conversions.holds() > 0 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.conversions.holds() == 0 }, time.Minute, 10*time.Millisecond)
 }
 
 func TestTheServerListensWhenItSaysSo(t *testing.T) {
@@ -160,28 +159,6 @@ func TestTheServerListensWhenItSaysSo(t *testing.T) {
 	require.NoError(t, <-told)
 	cancel()
 	require.NoError(t, <-ended)
-}
-
-func TestLargeReviewsWaitForEachOtherAndHoldNoUsualOneUp(t *testing.T) {
-	s := NewServer(Options{Features: func() Features { return Features{} }, Clock: clocktesting.NewFakePassiveClock(time.Now())})
-	for range maxLargeReview {
-		s.large <- struct{}{}
-	}
-	ask := func(ctx context.Context, size int) *httptest.ResponseRecorder {
-		body := fmt.Sprintf(`{"request":{"uid":"u","object":{"metadata":{"name":"s","annotations":{"a":%q}}}}}`, strings.Repeat("x", size))
-		request := httptest.NewRequestWithContext(ctx, http.MethodPost, PathValidateSet, strings.NewReader(body))
-		request.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, request)
-		return w
-	}
-	require.Contains(t, ask(t.Context(), 1000).Body.String(), `"allowed":true`)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.Empty(t, ask(ended, usualAdmission).Body.String(), "no turn was free, and its client went")
-	<-s.large
-	require.Contains(t, ask(t.Context(), usualAdmission).Body.String(), `"allowed":true`)
-	require.Len(t, s.large, maxLargeReview-1, "the turn is given back")
 }
 
 func TestAPanicOfARuleIsAnAnswer(t *testing.T) {

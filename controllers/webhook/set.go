@@ -74,7 +74,7 @@ func checkManagedNamespaces(set, old *clusterv1beta2.ManagedClusterSet) error {
 }
 
 // systemNamespace says why a set cannot ask for a namespace; agents refuse the
-// same ones.
+// same ones. The namespace default is one that people use, and is only labelled.
 func systemNamespace(name string) string {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Sprintf("%q is not the name of a namespace: %s", name, strings.Join(problems, "; "))
@@ -83,9 +83,6 @@ func systemNamespace(name string) string {
 		if strings.HasPrefix(name, prefix) {
 			return fmt.Sprintf("%q is a namespace of the system (%s*), which sets do not manage", name, prefix)
 		}
-	}
-	if name == metav1.NamespaceDefault {
-		return fmt.Sprintf("%q is a namespace of the system, which sets do not manage", name)
 	}
 	return ""
 }

@@ -39,6 +39,7 @@ var (
 type Collections struct {
 	managers *watch.Collection[*operatorv1.ClusterManager]
 	secrets  map[string]*watch.Collection[stored]
+	clients  *watch.Collection[stored]
 
 	mu   sync.Mutex
 	wake map[int]func()
@@ -71,6 +72,7 @@ func NewCollections(client dynamic.Interface, log logr.Logger) *Collections {
 	for _, name := range servingSecrets() {
 		c.secrets[name] = watchSecret(client, name, log)
 	}
+	c.clients = watchBundle(client, hub.AdmissionClients, log)
 	c.managers.OnChange(func(reconcile.Key) { c.changed() })
 	for _, s := range c.secrets {
 		s.OnChange(func(reconcile.Key) { c.changed() })
@@ -105,7 +107,7 @@ func (c *Collections) changed() {
 }
 
 func (c *Collections) waits() []func(context.Context) error {
-	out := []func(context.Context) error{c.managers.WaitSynced}
+	out := []func(context.Context) error{c.managers.WaitSynced, c.clients.WaitSynced}
 	for _, s := range c.secrets {
 		out = append(out, s.WaitSynced)
 	}
@@ -123,6 +125,24 @@ func watchSecret(client dynamic.Interface, name string, log logr.Logger) *watch.
 			return stored{version: s.ResourceVersion, pair: certs.Pair{Cert: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}}, true
 		},
 	})
+}
+
+// watchBundle watches a ConfigMap of certificates.
+func watchBundle(client dynamic.Interface, name string, log logr.Logger) *watch.Collection[stored] {
+	return watch.New(watch.Options[stored]{
+		Client: client, Resource: configMapsResource, Namespace: hub.ComponentNamespace, FieldSelector: byName(name), Log: log,
+		Keep: func(u *unstructured.Unstructured) (stored, bool) {
+			text, _, _ := unstructured.NestedString(u.Object, "data", operatorv1.ConfigMapKeyCABundle)
+			return stored{version: u.GetResourceVersion(), bundle: []byte(text)}, true
+		},
+	})
+}
+
+// Clients are the certificates of those who vouch for API servers; found is false
+// where a person has named none.
+func (c *Collections) Clients() (bundle []byte, found bool) {
+	s, found := c.clients.Get(inHub(hub.AdmissionClients))
+	return s.bundle, found
 }
 
 // Features returns what the ClusterManager asks for now; the defaults while
@@ -160,7 +180,7 @@ func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
 
 // Run watches until ctx ends.
 func (c *Collections) Run(ctx context.Context) error {
-	run := []func(context.Context) error{c.managers.Run}
+	run := []func(context.Context) error{c.managers.Run, c.clients.Run}
 	for _, s := range c.secrets {
 		run = append(run, s.Run)
 	}
@@ -174,6 +194,10 @@ type found struct {
 	shared bool
 	// established is true of a CustomResourceDefinition that is served.
 	established bool
+	// content is what is kept of the object beside it, and other is true when its
+	// schemas are not those of this program.
+	content map[string]any
+	other   bool
 }
 
 func keepFound(u *unstructured.Unstructured) (found, bool) {
@@ -226,17 +250,11 @@ type leading struct {
 func newLeading(client dynamic.Interface, log logr.Logger) *leading {
 	ours := operatorv1.LabelCreatedByClusterManager + "=" + hub.Name
 	return &leading{
-		signer: watchSecret(client, operatorv1.SecretSigner, log),
-		bundle: watch.New(watch.Options[stored]{
-			Client: client, Resource: configMapsResource, Namespace: hub.ComponentNamespace, FieldSelector: byName(operatorv1.ConfigMapCABundle), Log: log,
-			Keep: func(u *unstructured.Unstructured) (stored, bool) {
-				text, _, _ := unstructured.NestedString(u.Object, "data", operatorv1.ConfigMapKeyCABundle)
-				return stored{version: u.GetResourceVersion(), bundle: []byte(text)}, true
-			},
-		}),
-		definitions: watch.New(watch.Options[found]{Client: client, Resource: definitionsResource, LabelSelector: ours, Keep: keepFound, Log: log}),
-		mutating:    watch.New(watch.Options[found]{Client: client, Resource: mutatingResource, LabelSelector: ours, Keep: keepFound, Log: log}),
-		validating:  watch.New(watch.Options[found]{Client: client, Resource: validatingResource, LabelSelector: ours, Keep: keepFound, Log: log}),
+		signer:      watchSecret(client, operatorv1.SecretSigner, log),
+		bundle:      watchBundle(client, operatorv1.ConfigMapCABundle, log),
+		definitions: watch.New(watch.Options[found]{Client: client, Resource: definitionsResource, LabelSelector: ours, Keep: keepDefinition, Log: log}),
+		mutating:    watch.New(watch.Options[found]{Client: client, Resource: mutatingResource, LabelSelector: ours, Keep: keepHook, Log: log}),
+		validating:  watch.New(watch.Options[found]{Client: client, Resource: validatingResource, LabelSelector: ours, Keep: keepHook, Log: log}),
 		profiles:    watch.New(watch.Options[Profiles]{Client: client, Resource: definitionsResource, FieldSelector: byName(crd.ClusterProfiles), Keep: keepProfiles, Log: log}),
 		own: watch.New(watch.Options[readiness]{
 			Client: client, Resource: deploymentsResource, Namespace: hub.Namespace, FieldSelector: byName(hub.Name), Keep: keepReadiness, Log: log,

@@ -88,6 +88,8 @@ type Controller struct {
 	bundle  string
 	sight   manager.Sight
 	intents map[string]string
+	// conversions are the parts of the definitions that depend on the authorities.
+	conversions map[string]map[string]any
 }
 
 // Lead runs the controller until ctx ends, and stops the loops then. The
@@ -96,7 +98,7 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	c := &Controller{
 		config: config, collections: collections, leading: newLeading(config.Client, logr.FromContextOrDiscard(ctx)),
 		exec: reconcile.NewExecutor(config.Client, Name, config.Clock), queue: reconcile.NewQueue(Name),
-		log: logr.FromContextOrDiscard(ctx).WithName(Name), intents: map[string]string{},
+		log: logr.FromContextOrDiscard(ctx).WithName(Name), intents: map[string]string{}, conversions: map[string]map[string]any{},
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

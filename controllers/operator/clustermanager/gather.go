@@ -140,7 +140,7 @@ func (c *Controller) gatherHooks(s *State) {
 		}
 		f := c.look(list, h.name)
 		hook := Hook{Name: h.name, Version: f.version, Wanted: h.object(s.ClusterManager.Name, s.Certs.Bundle)}
-		if f.is(manager.Stamp(hook.Wanted)) {
+		if f.is(manager.Stamp(hook.Wanted)) && f.says(content(hook.Wanted)) {
 			hook.Wanted = nil
 		}
 		s.Hooks = append(s.Hooks, hook)
@@ -171,13 +171,15 @@ func (c *Controller) gatherDefinitions(s *State) error {
 		d := Definition{Name: name, Version: f.version, Established: f.established}
 		if f.release != "" && newer(f.release, c.config.Version) {
 			d.Newer = f.release
-		} else if intent, ok := c.intents[name]; !ok || !f.is(intent) {
+		} else if intent, ok := c.intents[name]; !ok || !f.is(intent) || !f.says(c.conversions[name]) {
 			wanted, err := c.definition(name, s)
 			if err != nil {
 				return err
 			}
 			c.intents[name] = manager.Stamp(wanted)
-			if !f.is(c.intents[name]) {
+			conversion, _, _ := unstructured.NestedMap(wanted.Object, "spec", "conversion")
+			c.conversions[name] = map[string]any{"spec": map[string]any{"conversion": conversion}}
+			if !f.is(c.intents[name]) || !f.says(c.conversions[name]) {
 				d.Wanted = wanted
 			}
 		}

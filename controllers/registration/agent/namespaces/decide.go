@@ -101,9 +101,6 @@ func refused(name string) string {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return "the name is not one of a namespace: " + strings.Join(problems, "; ")
 	}
-	if name == metav1.NamespaceDefault {
-		return "namespaces of the system are not managed by sets: " + name
-	}
 	for _, prefix := range []string{"kube-", "openshift-", "open-cluster-management"} {
 		if strings.HasPrefix(name, prefix) {
 			return "namespaces of the system are not managed by sets: " + prefix + "*"

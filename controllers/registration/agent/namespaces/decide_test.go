@@ -65,7 +65,7 @@ func TestLabels(t *testing.T) {
 		"the cluster goes":                          {deleting, present(Namespace{Name: "a", Label: "true"}), []Label{{"a", "false"}}},
 		"the cluster is gone":                       {nil, present(Namespace{Name: "a", Label: "true"}), []Label{{"a", "false"}}},
 		"the cluster is not accepted":               {denied, present(Namespace{Name: "a", Label: "true"}), nil},
-		"the namespaces of the system are not ours": {asking("s/default", "s/kube-system", "s/openshift-x", "s/open-cluster-management-agent", "s/kubernetes"), nil, []Label{{"kubernetes", "true"}}},
+		"the namespaces of the system are not ours": {asking("s/default", "s/kube-system", "s/openshift-x", "s/open-cluster-management-agent", "s/kubernetes"), nil, []Label{{"default", "true"}, {"kubernetes", "true"}}},
 		"a name that no namespace can have":         {asking("s/A.b"), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestConditionOfEachEntry(t *testing.T) {
 		"it could not be labelled":  {"s/a", nil, map[string]string{"a": "quota exceeded"}, metav1.ConditionFalse, "quota exceeded"},
 		"it is being deleted":       {"s/a", present(Namespace{Name: "a", Label: "true", Terminating: true}), nil, metav1.ConditionFalse, "is being deleted"},
 		"it is one of the system":   {"s/kube-system", nil, nil, metav1.ConditionFalse, "namespaces of the system are not managed by sets: kube-*"},
-		"it is the default one":     {"s/default", nil, nil, metav1.ConditionFalse, "not managed by sets: default"},
+		"it is the default one":     {"s/default", present(Namespace{Name: "default", Label: "true"}), nil, metav1.ConditionTrue, "is there"},
 		"it is not known yet":       {"s/a", nil, nil, "", ""},
 		"it is unwanted by mistake": {"s/a", present(Namespace{Name: "a", Label: "false"}), nil, "", ""},
 	} {

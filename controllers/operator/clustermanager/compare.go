@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"encoding/json"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// covers tells whether live says all that wanted says; an API server adds defaults.
+// Lists have to be of the same length, and their entries are compared in order.
+func covers(live, wanted any) bool {
+	switch w := wanted.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		if !ok {
+			return len(w) == 0 && live == nil
+		}
+		for key, value := range w {
+			if !covers(l[key], value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		l, ok := live.([]any)
+		if len(l) != len(w) || !ok && live != nil {
+			return false
+		}
+		for i := range w {
+			if !covers(l[i], w[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(live, wanted)
+}
+
+// content is what an object says, as it comes over the wire.
+func content(o reconcile.Object) map[string]any {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return nil
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(raw); err != nil {
+		return nil
+	}
+	return u.Object
+}
+
+// keepHook is keepFound for webhook configurations, which are few and small: they
+// are kept whole.
+func keepHook(u *unstructured.Unstructured) (found, bool) {
+	f, ok := keepFound(u)
+	f.content = map[string]any{"webhooks": u.Object["webhooks"]}
+	return f, ok
+}
+
+// keepDefinition is keepFound for definitions: of their schemas it is kept whether
+// they are those of this program.
+func keepDefinition(u *unstructured.Unstructured) (found, bool) {
+	f, ok := keepFound(u)
+	spec, _ := u.Object["spec"].(map[string]any)
+	f.content = map[string]any{"spec": map[string]any{"conversion": spec["conversion"]}}
+	if shipped, err := crd.Get(u.GetName()); err == nil {
+		wanted, _ := shipped.Object["spec"].(map[string]any)
+		delete(wanted, "conversion")
+		f.other = !covers(spec, wanted)
+	}
+	return f, ok
+}
+
+// says tells whether what is found holds what is wanted, as far as it is kept.
+func (f found) says(wanted map[string]any) bool {
+	if spec, ok := f.content["spec"].(map[string]any); ok {
+		w, _ := wanted["spec"].(map[string]any)
+		return !f.other && covers(spec["conversion"], w["conversion"])
+	}
+	return covers(f.content["webhooks"], wanted["webhooks"])
+}
