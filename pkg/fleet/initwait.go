@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
@@ -122,23 +120,20 @@ func (o *InitOptions) waitKinds(ctx context.Context, r *run) (int, error) {
 	})
 }
 
-// waitAdmission asks admission to judge a cluster without storing it, until it
-// answers.
+// waitAdmission asks every webhook to judge an object without storing it, until all
+// of them answer.
 func (o *InitOptions) waitAdmission(ctx context.Context, r *run) error {
-	probe := named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", "kubectl-ocm-probe")
-	probe.Object["spec"] = map[string]any{"hubAcceptsClient": false}
+	var problems []string
 	err := await.True(ctx, r.common.Clock, servedPause, func(ctx context.Context) (bool, error) {
-		hooks, err := listAll(ctx, o.Hub, query{resource: validatingHooks, labels: operatorv1.LabelCreatedByClusterManager})
-		if err != nil || len(hooks) == 0 {
-			return false, err
-		}
-		_, err = o.Hub.Client.Resource(managedClusters).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: FieldManager})
-		if err == nil || apierrors.IsAlreadyExists(err) {
-			return true, nil
-		}
-		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "admission webhook"), err
+		problems = Unanswered(ctx, o.Hub)
+		return len(problems) == 0, nil
 	})
-	return r.timedOut(ctx, err, "admission of managedclusters", o.managerBlocker)
+	return r.timedOut(ctx, err, "admission to answer", func(ctx context.Context) *blocker {
+		if b := unansweredBlocker(o.Hub, problems); b != nil {
+			return b
+		}
+		return o.managerBlocker(ctx)
+	})
 }
 
 // waitSets waits for the sets that every hub has.

@@ -79,6 +79,11 @@ func Status(ctx context.Context, o StatusOptions) (HubStatus, error) {
 		if err := w.waitApplied(ctx, r); err != nil {
 			return HubStatus{}, r.fail(err)
 		}
+		if runByUs(ctx, o.Hub) {
+			if err := w.waitAdmission(ctx, r); err != nil {
+				return HubStatus{}, r.fail(err)
+			}
+		}
 		r.done("")
 	}
 	out := HubStatus{Context: o.Hub.Context, Server: o.Hub.Server()}
@@ -93,6 +98,11 @@ func Status(ctx context.Context, o StatusOptions) (HubStatus, error) {
 		return out, err
 	}
 	out.Problems = problems(manager)
+	if runByUs(ctx, o.Hub) {
+		for _, problem := range Unanswered(ctx, o.Hub) {
+			out.Problems = append(out.Problems, "admission does not answer: "+problem)
+		}
+	}
 	out.Healthy = len(out.Problems) == 0 && len(out.Components) > 0
 	for _, c := range out.Components {
 		out.Healthy = out.Healthy && c.Ready.Good == c.Ready.Total

@@ -221,6 +221,7 @@ func (f found) is(intent string) bool { return f.version != "" && !f.shared && f
 type readiness struct {
 	name              string
 	wanted, available int32
+	generation        int64
 }
 
 func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
@@ -228,7 +229,7 @@ func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
 	if err != nil {
 		return readiness{}, false
 	}
-	r := readiness{name: d.Name, wanted: 1, available: d.Status.AvailableReplicas}
+	r := readiness{name: d.Name, wanted: 1, available: d.Status.AvailableReplicas, generation: d.Generation}
 	if d.Spec.Replicas != nil {
 		r.wanted = *d.Spec.Replicas
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
@@ -90,6 +91,7 @@ type Controller struct {
 	intents map[string]string
 	// conversions are the parts of the definitions that depend on the authorities.
 	conversions map[string]map[string]any
+	installed   []operatorv1.RelatedResourceMeta
 }
 
 // Lead runs the controller until ctx ends, and stops the loops then. The
@@ -99,6 +101,10 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 		config: config, collections: collections, leading: newLeading(config.Client, logr.FromContextOrDiscard(ctx)),
 		exec: reconcile.NewExecutor(config.Client, Name, config.Clock), queue: reconcile.NewQueue(Name),
 		log: logr.FromContextOrDiscard(ctx).WithName(Name), intents: map[string]string{}, conversions: map[string]map[string]any{},
+	}
+	var err error
+	if c.installed, err = installed(config.Version); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

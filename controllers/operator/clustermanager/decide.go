@@ -76,6 +76,10 @@ type State struct {
 	Definitions []Definition
 	// Profiles is the API of ClusterProfiles; Wanted is set when it is missing.
 	Profiles Profiles
+	// Installed is what an installer applied of the hub, and Deployment the generation
+	// of the Deployment that runs it, zero where none does.
+	Installed  []operatorv1.RelatedResourceMeta
+	Deployment int64
 	// Serving is nil when this process serves admission and conversion.
 	Serving error
 	// Unready tells what keeps Services from leading to this process; empty
@@ -123,6 +127,7 @@ func Decide(s State) Decision {
 		cm.Finalizers = append(cm.Finalizers, operatorv1.FinalizerClusterManager)
 	}
 	cm.Status.ObservedGeneration = cm.Generation
+	inventoryOf(s, cm, features)
 	judgeGates(s, unknown, unsupported)(cm)
 	judgeProfiles(s, cm, features.ClusterProfile)
 	if len(s.Split) > 0 {

@@ -34,9 +34,13 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 	}
 	c.gatherHooks(&s)
 	s.Serving = c.config.Serving()
-	if own, ok := c.leading.own.Get(reconcile.Key{Namespace: hub.Namespace, Name: hub.Name}); ok && own.available == 0 {
-		s.Unready = "the hub's pod to be available"
+	if own, ok := c.leading.own.Get(reconcile.Key{Namespace: hub.Namespace, Name: hub.Name}); ok {
+		s.Deployment = own.generation
+		if own.available == 0 {
+			s.Unready = "the hub's pod to be available"
+		}
 	}
+	s.Installed = c.installed
 	for _, d := range c.leading.split.List() {
 		if d.available > 0 {
 			s.Split = append(s.Split, d.name)

@@ -135,6 +135,29 @@ func TestAnObjectWithoutManagedFieldsIsTrimmedAndCountsAsShared(t *testing.T) {
 	require.Equal(t, map[string]string{"kept": "x", SharedAnnotation: "true"}, o.Annotations)
 }
 
+// Who takes a field away owns nothing afterwards, and leaves no trace but its absence.
+func TestMetadataThatLostItsContentIsNotOurs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind, fields string
+		shared       bool
+	}{
+		"a role":                      {"ClusterRole", `{"f:metadata":{},"f:rules":{}}`, false},
+		"a role without rules":        {"ClusterRole", `{"f:metadata":{}}`, true},
+		"a binding":                   {"RoleBinding", `{"f:roleRef":{},"f:subjects":{}}`, false},
+		"a binding without subjects":  {"RoleBinding", `{"f:roleRef":{}}`, true},
+		"a kind that says no more":    {"Namespace", `{"f:metadata":{}}`, false},
+		"a role that tells no fields": {"Role", ``, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Metadata(schema.GroupVersionKind{Version: "v1", Kind: tc.kind})
+			o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "owner", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(tc.fields)}}}
+			_, err := TrimMetadata("owner")(o)
+			require.NoError(t, err)
+			require.Equal(t, tc.shared, o.Annotations[SharedAnnotation] == "true")
+		})
+	}
+}
+
 func TestAKindIsNamedOnce(t *testing.T) {
 	scheme := k8sruntime.NewScheme()
 	require.NoError(t, corev1.AddToScheme(scheme))

@@ -3,6 +3,7 @@
 package manager
 
 import (
+	"bytes"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,13 +62,33 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 				keep(key, value)
 			}
 		}
-		if owner != "" && (len(fields) == 0 || !SoleManager(fields, owner)) {
+		if owner != "" && (len(fields) == 0 || !SoleManager(fields, owner) || lacks(in, fields)) {
 			keep(SharedAnnotation, "true")
 		}
 		o.SetAnnotations(kept)
 		o.SetManagedFields(trimmed)
 		return in, nil
 	}
+}
+
+// contents are the fields that hold what kinds say of which only metadata is watched.
+var contents = map[string][]string{
+	"Role": {`"f:rules":`}, "ClusterRole": {`"f:rules":`},
+	"RoleBinding": {`"f:roleRef":`, `"f:subjects":`}, "ClusterRoleBinding": {`"f:roleRef":`, `"f:subjects":`},
+}
+
+// lacks tells whether somebody took a field away whole: who removes one owns nothing
+// afterwards, so that nothing but the missing field tells of it.
+func lacks(in any, fields []metav1.ManagedFieldsEntry) bool {
+	o, ok := in.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return false
+	}
+	return slices.ContainsFunc(contents[o.Kind], func(field string) bool {
+		return !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
+			return f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, []byte(field))
+		})
+	})
 }
 
 // Metadata is an example object for kinds of which only metadata is watched.

@@ -243,6 +243,9 @@ func (s *Server) write(w http.ResponseWriter, method string, r request, fields m
 		refuse(w, http.StatusConflict, "Conflict", r.name+" is another one now", r.name)
 		return
 	}
+	if method == http.MethodPost && probed(w, r, u) {
+		return
+	}
 	switch {
 	case method == http.MethodPost && strings.Contains(r.collection, "/subjectaccessreviews"):
 		verb, _, _ := unstructured.NestedString(fields, "spec", "resourceAttributes", "verb")

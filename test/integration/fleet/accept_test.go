@@ -38,6 +38,11 @@ func TestAcceptApprovesExactlyWhatItTrusts(t *testing.T) {
 	hub := harness.Shared(t, "hub")
 	kubeconfig(t, hub)
 	client := asHub(t, hub)
+	status := run(t, "hub", "status", "--context", hub.Name)
+	for _, hook := range []string{"managedclustermutators", "managedclustervalidators", "managedclustersetvalidators", "managedclustersetbindingvalidators",
+		"placementvalidators", "manifestworkvalidators", "manifestworkreplicasetvalidators"} {
+		require.Regexp(t, "admission does not answer: "+hook+`.*: what it refuses is let through`, status.out, "this hub has no admission")
+	}
 	token := bearer(hub, newToken(t, "--context", "hub").Token)
 
 	t.Run("a cluster that asked with a join token is let in, once", func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -229,7 +230,9 @@ func (s *scene) testRestart(t *testing.T) {
 		before[name] = mc.ResourceVersion + " " + role.ResourceVersion
 	}
 	s.scale(t, 0)
+	whole := s.rob(t)
 	s.scale(t, 1)
+	whole()
 	s.awaitHub(t)
 	a := s.register(t, "after", "a")
 	a.renew(t, "after", 0)
@@ -238,6 +241,50 @@ func (s *scene) testRestart(t *testing.T) {
 		role, err := s.kube.RbacV1().ClusterRoles().Get(context.Background(), clusterv1.RolePrefixManagedCluster+name, metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, versions, mc.ResourceVersion+" "+role.ResourceVersion)
+	}
+}
+
+// rob takes away, while no hub runs, what leaves no trace in the metadata of an
+// object, and returns what waits until all of it is back.
+func (s *scene) rob(t *testing.T) (whole func()) {
+	ctx := context.Background()
+	looks := map[string]func() (string, error){}
+	take := func(resource schema.GroupVersionResource, name, patch string, fields ...string) {
+		look := func() (string, error) {
+			u, err := s.dyn.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return "", err
+			}
+			value, _, _ := unstructured.NestedFieldNoCopy(u.Object, fields...)
+			return fmt.Sprint(value), nil
+		}
+		before, err := look()
+		require.NoError(t, err)
+		_, err = s.dyn.Resource(resource).Patch(ctx, name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
+		require.NoError(t, err)
+		after, err := look()
+		require.NoError(t, err)
+		require.NotEqual(t, before, after, name)
+		looks[name] = func() (string, error) {
+			now, err := look()
+			if err == nil && now != before {
+				err = fmt.Errorf("%s is %s", name, now)
+			}
+			return now, err
+		}
+	}
+	validating := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	take(validating, "manifestworkvalidators.admission.work.open-cluster-management.io", `[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`, "webhooks")
+	take(validating, "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io", `[{"op":"remove","path":"/webhooks/0/rules"}]`, "webhooks")
+	take(definitions, "managedclusteraddons.addon.open-cluster-management.io", `[{"op":"remove","path":"/spec/conversion/webhook/clientConfig/caBundle"}]`, "spec", "conversion")
+	take(definitions, "placements.cluster.open-cluster-management.io", `[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/tolerations"}]`, "spec", "versions")
+	take(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), clusterv1.RolePrefixManagedCluster+"c1", `[{"op":"remove","path":"/subjects"}]`, "subjects")
+	return func() {
+		for name, look := range looks {
+			var err error
+			soon(t, func() bool { _, err = look(); return err == nil }, "%s was not put back: %v", name, &err)
+		}
 	}
 }
 

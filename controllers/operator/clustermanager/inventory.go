@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// installed are the objects that an installer applies of a hub, without the
+// ClusterManager itself.
+func installed(version string) ([]operatorv1.RelatedResourceMeta, error) {
+	objects, err := hub.Objects(hub.Options{Version: version})
+	if err != nil {
+		return nil, err
+	}
+	var out []operatorv1.RelatedResourceMeta
+	for _, u := range objects {
+		if u.GetKind() == "ClusterManager" {
+			continue
+		}
+		resource := reconcile.ResourceOf(u.GroupVersionKind())
+		out = append(out, operatorv1.RelatedResourceMeta{
+			Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Namespace: u.GetNamespace(), Name: u.GetName(),
+		})
+	}
+	return out, nil
+}
+
+// inventoryOf tells what the hub consists of, and of which generation its Deployment
+// is.
+func inventoryOf(s State, cm *operatorv1.ClusterManager, f Features) {
+	out := append([]operatorv1.RelatedResourceMeta{}, s.Installed...)
+	for _, d := range s.Definitions {
+		out = append(out, operatorv1.RelatedResourceMeta{Group: definitionsResource.Group, Version: "v1", Resource: definitionsResource.Resource, Name: d.Name})
+	}
+	for _, h := range hooks {
+		resource := validatingResource
+		if h.mutating {
+			resource = mutatingResource
+		}
+		out = append(out, operatorv1.RelatedResourceMeta{Group: resource.Group, Version: "v1", Resource: resource.Resource, Name: h.name})
+	}
+	names := []string{operatorv1.SecretSigner}
+	secrets := servingSecrets()
+	for _, name := range servingNames(f) {
+		names = append(names, secrets[name])
+	}
+	for _, name := range names {
+		out = append(out, operatorv1.RelatedResourceMeta{Version: "v1", Resource: "secrets", Namespace: hub.ComponentNamespace, Name: name})
+	}
+	cm.Status.RelatedResources = append(out, operatorv1.RelatedResourceMeta{
+		Version: "v1", Resource: "configmaps", Namespace: hub.ComponentNamespace, Name: operatorv1.ConfigMapCABundle,
+	})
+	cm.Status.Generations = nil
+	if s.Deployment > 0 {
+		cm.Status.Generations = []operatorv1.GenerationStatus{{
+			Group: "apps", Version: "v1", Resource: "deployments", Namespace: hub.Namespace, Name: hub.Name, LastGeneration: s.Deployment,
+		}}
+	}
+}
