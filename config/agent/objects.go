@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,9 +30,9 @@ const (
 	ServiceAccount = "klusterlet-work-sa"
 
 	klusterletsCRD = "klusterlets.operator.open-cluster-management.io"
-	workRole       = "open-cluster-management:klusterlet-work:agent"
-	executionRole  = "open-cluster-management:klusterlet-work:execution"
-	adminBinding   = "open-cluster-management:klusterlet-work:execution-admin"
+	workRole       = "kubectl-ocm:klusterlet-work:agent"
+	executionRole  = "kubectl-ocm:klusterlet-work:execution"
+	adminBinding   = "kubectl-ocm:klusterlet-work:execution-admin"
 )
 
 //go:embed manifests/*.yaml
@@ -217,6 +218,24 @@ func klusterlet(o Options) ([]*unstructured.Unstructured, error) {
 	k.Spec.ClusterName, k.Spec.Namespace = o.ClusterName, o.Namespace
 	u, err := typed.ToUnstructured(k)
 	return []*unstructured.Unstructured{u}, err
+}
+
+// FormerRights are the names that roles and bindings of the agent had in earlier
+// releases. Charts of others use them too, so that each overwrote the other's.
+func FormerRights() []string {
+	return []string{
+		formerRole, "open-cluster-management:klusterlet-registration:agent", "open-cluster-management:klusterlet-registration:addon-management",
+		"open-cluster-management:klusterlet-work:agent", "open-cluster-management:klusterlet-work:execution",
+		"open-cluster-management:klusterlet-work:aggregate", "open-cluster-management:klusterlet-work:execution-admin",
+		"open-cluster-management:management:klusterlet-registration:agent", "open-cluster-management:management:klusterlet-work:agent",
+	}
+}
+
+const formerRole = "klusterlet"
+
+// current is the name that a role or binding has now.
+func current(former string) string {
+	return "kubectl-ocm:" + strings.TrimPrefix(former, "open-cluster-management:")
 }
 
 // label marks the object as ours (operator.md 7).

@@ -19,7 +19,10 @@ import (
 const (
 	crud  = "get list watch create update patch delete"
 	names = " appliedmanifestworks.work.open-cluster-management.io,clusterclaims.cluster.open-cluster-management.io,klusterlets.operator.open-cluster-management.io"
-	roles = " klusterlet,open-cluster-management:klusterlet-registration:agent,open-cluster-management:klusterlet-registration:addon-management," +
+	roles = " kubectl-ocm:klusterlet,kubectl-ocm:klusterlet-registration:agent,kubectl-ocm:klusterlet-registration:addon-management," +
+		"kubectl-ocm:klusterlet-work:agent,kubectl-ocm:klusterlet-work:execution," +
+		"kubectl-ocm:klusterlet-work:aggregate,kubectl-ocm:klusterlet-work:execution-admin," +
+		"klusterlet,open-cluster-management:klusterlet-registration:agent,open-cluster-management:klusterlet-registration:addon-management," +
 		"open-cluster-management:klusterlet-work:agent,open-cluster-management:klusterlet-work:execution," +
 		"open-cluster-management:klusterlet-work:aggregate,open-cluster-management:klusterlet-work:execution-admin"
 )
@@ -27,7 +30,7 @@ const (
 // wantRules is every right that the agent has on its own cluster: group/resources
 // [names]: verbs.
 var wantRules = map[string][]string{
-	"klusterlet": {
+	"kubectl-ocm:klusterlet": {
 		"operator.open-cluster-management.io/klusterlets: get list watch update patch",
 		"operator.open-cluster-management.io/klusterlets/status: update patch",
 		"operator.open-cluster-management.io/klusterlets/finalizers: update",
@@ -40,25 +43,25 @@ var wantRules = map[string][]string{
 		"authorization.k8s.io/subjectaccessreviews: create",
 		"events.k8s.io/events: create update patch",
 	},
-	"open-cluster-management:klusterlet-registration:agent": {
+	"kubectl-ocm:klusterlet-registration:agent": {
 		"/nodes: get list watch",
 		"/namespaces: create get list update watch patch",
 		"cluster.open-cluster-management.io/clusterclaims: get list watch",
 		"about.k8s.io/clusterproperties: get list watch",
 		"apiextensions.k8s.io/customresourcedefinitions clusterproperties.about.k8s.io: get list watch",
 	},
-	"open-cluster-management:klusterlet-registration:addon-management": {
+	"kubectl-ocm:klusterlet-registration:addon-management": {
 		"/secrets: create get list update watch patch delete",
 		"coordination.k8s.io/leases: get list watch",
 	},
-	"open-cluster-management:klusterlet-work:agent": {
+	"kubectl-ocm:klusterlet-work:agent": {
 		"work.open-cluster-management.io/appliedmanifestworks: create get list update watch patch delete",
 		"work.open-cluster-management.io/appliedmanifestworks/status: update patch",
 		"work.open-cluster-management.io/appliedmanifestworks/finalizers: update",
 		"authorization.k8s.io/subjectaccessreviews: create",
 		"/serviceaccounts: impersonate",
 	},
-	"open-cluster-management:klusterlet-work:execution": {
+	"kubectl-ocm:klusterlet-work:execution": {
 		"apiextensions.k8s.io/customresourcedefinitions: " + crud,
 		"/namespaces: create update patch delete",
 		"rbac.authorization.k8s.io/clusterrolebindings,rolebindings: " + crud,
@@ -68,15 +71,16 @@ var wantRules = map[string][]string{
 		"scheduling.k8s.io/priorityclasses: " + crud,
 		"admissionregistration.k8s.io/validatingwebhookconfigurations,mutatingwebhookconfigurations: get list watch create update patch",
 	},
-	"open-cluster-management:klusterlet-work:aggregate": nil,
-	"open-cluster-management:management:klusterlet-registration:agent": {
+	"kubectl-ocm:klusterlet-work:aggregate": nil,
+	"kubectl-ocm:management:klusterlet-registration:agent": {
 		"/configmaps,secrets: " + crud,
 		"coordination.k8s.io/leases: " + crud,
 		",events.k8s.io/events: create update patch",
 		"/pods: get",
 		"apps/replicasets: get",
+		"apps/deployments klusterlet-agent: get list watch",
 	},
-	"open-cluster-management:management:klusterlet-work:agent": {
+	"kubectl-ocm:management:klusterlet-work:agent": {
 		"/configmaps: " + crud,
 		"coordination.k8s.io/leases: " + crud,
 		",events.k8s.io/events: create update patch",
@@ -113,6 +117,22 @@ func TestEveryRuleOfTheAgent(t *testing.T) {
 	require.Empty(t, cmp.Diff(wantRules, rulesOf(t, objects)))
 }
 
+func TestNoRoleOrBindingHasANameThatOthersUse(t *testing.T) {
+	objects, err := Objects(Options{Image: "i", ClusterName: "c1"})
+	require.NoError(t, err)
+	var names []string
+	for _, u := range objects {
+		if u.GroupVersionKind().Group == rbacv1.GroupName {
+			require.True(t, strings.HasPrefix(u.GetName(), "kubectl-ocm:"), u.GetName())
+			names = append(names, u.GetName())
+		}
+	}
+	for _, former := range FormerRights() {
+		require.NotContains(t, names, former)
+		require.Contains(t, names, current(former))
+	}
+}
+
 func TestEveryBindingNamesTheOneServiceAccount(t *testing.T) {
 	objects, err := Objects(Options{Image: "i", ClusterName: "c1", Namespace: "open-cluster-management-second"})
 	require.NoError(t, err)
@@ -126,10 +146,10 @@ func TestEveryBindingNamesTheOneServiceAccount(t *testing.T) {
 		require.Equal(t, []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "open-cluster-management-second", Name: ServiceAccount}}, b.Subjects)
 		got[b.Name] = fmt.Sprintf("%s %s %s", b.RoleRef.Kind, b.RoleRef.Name, b.Namespace)
 	}
-	want := map[string]string{"open-cluster-management:klusterlet-work:execution-admin": "ClusterRole admin "}
+	want := map[string]string{"kubectl-ocm:klusterlet-work:execution-admin": "ClusterRole admin "}
 	for name := range wantRules {
 		want[name] = "ClusterRole " + name + " "
-		if strings.HasPrefix(name, "open-cluster-management:management:") {
+		if strings.HasPrefix(name, "kubectl-ocm:management:") {
 			want[name] = "Role " + name + " open-cluster-management-second"
 		}
 	}
@@ -140,7 +160,7 @@ func TestUsersExtendTheAgentByALabel(t *testing.T) {
 	objects, err := Objects(Options{Image: "i", ClusterName: "c1"})
 	require.NoError(t, err)
 	for _, u := range objects {
-		if u.GetName() != "open-cluster-management:klusterlet-work:aggregate" || u.GetKind() != "ClusterRole" {
+		if u.GetName() != "kubectl-ocm:klusterlet-work:aggregate" || u.GetKind() != "ClusterRole" {
 			continue
 		}
 		role, err := typed.FromUnstructured[rbacv1.ClusterRole](u)
@@ -156,7 +176,7 @@ func TestNarrowRightsLeaveOutAdminEscalateBindAndImpersonate(t *testing.T) {
 	objects, err := Objects(Options{Image: "i", ClusterName: "c1", NarrowRights: true})
 	require.NoError(t, err)
 	for _, u := range objects {
-		require.NotEqual(t, "open-cluster-management:klusterlet-work:execution-admin", u.GetName())
+		require.NotEqual(t, "kubectl-ocm:klusterlet-work:execution-admin", u.GetName())
 	}
 	got := rulesOf(t, objects)
 	for role, rules := range wantRules {
@@ -173,6 +193,6 @@ func TestNarrowRightsLeaveOutAdminEscalateBindAndImpersonate(t *testing.T) {
 func TestAnotherNamespaceIsNamedInTheRules(t *testing.T) {
 	objects, err := Objects(Options{Image: "i", ClusterName: "c1", Namespace: "open-cluster-management-second"})
 	require.NoError(t, err)
-	require.Contains(t, rulesOf(t, objects)["klusterlet"],
+	require.Contains(t, rulesOf(t, objects)["kubectl-ocm:klusterlet"],
 		"/namespaces open-cluster-management-second,open-cluster-management-agent-addon: get patch delete")
 }

@@ -75,6 +75,10 @@ type Controller struct {
 	execute     *reconcile.Executor
 	klusterlets *watch.Collection[seen]
 	definitions []*watch.Collection[Definition]
+	// others are the Klusterlets that this process does not serve.
+	others     *watch.Collection[*operatorv1.Klusterlet]
+	addOns     *watch.Collection[Namespace]
+	deployment *watch.Collection[int64]
 
 	bootstrap, hub asker
 	phase          credential.Phase
@@ -92,6 +96,7 @@ func New(o Options) *Controller {
 	})
 	wake := func(reconcile.Key) { c.Wake() }
 	c.klusterlets.OnChange(wake)
+	c.watchRest(wake)
 	for _, u := range o.Definitions {
 		d := watch.New(watch.Options[Definition]{
 			Client: o.Spoke, Resource: definitionsResource, FieldSelector: "metadata.name=" + u.GetName(), Log: o.Log, Keep: keepDefinition,
@@ -149,7 +154,7 @@ func (c *Controller) Run(ctx context.Context) error {
 
 // Collections are those that the loop reads; their owner runs them, after New.
 func (c *Controller) Collections() []interface{ Run(context.Context) error } {
-	out := []interface{ Run(context.Context) error }{c.klusterlets}
+	out := []interface{ Run(context.Context) error }{c.klusterlets, c.others, c.addOns, c.deployment}
 	for _, d := range c.definitions {
 		out = append(out, d)
 	}
@@ -157,6 +162,9 @@ func (c *Controller) Collections() []interface{ Run(context.Context) error } {
 }
 
 func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	if key.Name != c.o.Name {
+		return c.leave(ctx, key)
+	}
 	is, ok := c.klusterlets.Get(key)
 	if !ok {
 		c.o.Registration.Configure(nil)
@@ -191,6 +199,13 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 		if d, ok := c.definitions[i].Get(reconcile.Key{Name: u.GetName()}); ok {
 			s.Live[u.GetName()] = d
 		}
+	}
+	if secret, ok := c.secret(operatorv1.SecretHubKubeconfig); ok {
+		s.Joined = credential.ReadKept(secret, true).Cluster()
+	}
+	s.AddOnNamespace, _ = c.addOns.Get(reconcile.Key{Name: operatorv1.NamespaceAgentAddOn})
+	if d, ok := c.deployment.Get(reconcile.Key{Namespace: c.o.Namespace, Name: deploymentName}); ok {
+		s.Deployment = d
 	}
 	if k.DeletionTimestamp == nil && s.Registration.Phase != credential.PhaseStopped {
 		c.gatherAccess(ctx, &s)

@@ -30,6 +30,11 @@ const (
 	ReasonAllFieldsSupported = "AllFieldsSupported"
 	// ReasonNotSupported goes with SpecSupported False.
 	ReasonNotSupported = "NotSupported"
+	// ConditionServed is False on a Klusterlet that no agent serves; it is this
+	// project's own.
+	ConditionServed = "Served"
+	// ReasonNotServed goes with Served False, and is that of the event.
+	ReasonNotServed = "NotServed"
 )
 
 const (
@@ -62,12 +67,19 @@ type State struct {
 	// Wanted are the definitions to apply, Live what there is of them by name.
 	Wanted []*unstructured.Unstructured
 	Live   map[string]Definition
+	// AddOnNamespace is what there is of the namespace of add-ons.
+	AddOnNamespace Namespace
+	// Deployment is the generation of the Deployment that runs the agent, zero
+	// where none does.
+	Deployment int64
 	// Version is the one of this program, Namespace where it runs.
 	Version, Namespace string
 	// Registration is where that stands.
 	Registration credential.Report
 	// BootstrapSecret and HubSecret are the data of the secrets; nil: absent.
 	BootstrapSecret, HubSecret map[string][]byte
+	// Joined is the cluster that the kept certificate is for; empty without one.
+	Joined string
 	// Bootstrap and Hub are what the hub says about them.
 	Bootstrap, Hub access.Answer
 	// Trouble is what of the talk with the hub fails.
@@ -101,19 +113,32 @@ func Decide(s State) Plan {
 	if !slices.Contains(next.Finalizers, operatorv1.FinalizerKlusterlet) {
 		next.Finalizers = append(next.Finalizers, operatorv1.FinalizerKlusterlet)
 	}
-	p := Plan{Plan: reconcile.Plan{Object: next, Apply: s.definitions(), OnFailure: &metav1.Condition{
+	p := Plan{Plan: reconcile.Plan{Object: next, Apply: append(s.definitions(), s.addOnNamespace()...), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
 	asked := read(s.Klusterlet, s.Namespace)
 	asked.invalid = cmp.Or(s.Unreadable, asked.invalid)
+	s.holdName(&asked)
 	next.Status.ObservedGeneration = next.Generation
 	s.spec(next, asked)
 	s.running(next)
+	s.inventory(next)
 	p.RequeueAfter = s.connection(next)
 	p.Events = s.events(next)
 	// Loops that watch what the definitions define start when they are served.
 	p.Settings, p.Keep = &asked.settings, asked.invalid != "" || !s.established()
 	return p
+}
+
+// holdName keeps the name that the agent has joined by. A spec that asks for another
+// one may be the work of any tool; the name changes only by joining anew.
+func (s State) holdName(asked *requested) {
+	if s.Joined == "" || asked.settings.ClusterName == s.Joined {
+		return
+	}
+	asked.refuse(asked.settings.ClusterName != "", fmt.Sprintf("clusterName %s (the agent is joined as %s and stays so; kubectl ocm join %[2]s sets the spec right, "+
+		"kubectl ocm join %[1]s --rejoin takes another name)", asked.settings.ClusterName, s.Joined))
+	asked.settings.ClusterName = s.Joined
 }
 
 // removal is the plan for a Klusterlet that is being deleted: first everything

@@ -12,11 +12,14 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // bootstrap is the secret in use.
@@ -66,7 +69,7 @@ func TestServedKlusterlet(t *testing.T) {
 		"Available": "True KlusterletAvailable", "RegistrationDesiredDegraded": "False DeploymentsFunctional",
 		"WorkDesiredDegraded": "False DeploymentsFunctional", "HubConnectionDegraded": "False HubConnectionFunctional",
 	}, conditions(t, p)))
-	require.Len(t, p.Apply, 2)
+	require.Len(t, p.Apply, 3)
 	require.Equal(t, "7", p.Apply[0].LiveVersion)
 	u := p.Apply[0].Object.(*unstructured.Unstructured)
 	require.Equal(t, "klusterlet", u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
@@ -100,7 +103,7 @@ func TestDefinitionsOfANewerVersionAreLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serving()
 			s.Version, s.Wanted, s.Live = tc.own, s.Wanted[:1], map[string]Definition{"works": {ResourceVersion: "1", Version: tc.live, Established: true}}
-			require.Equal(t, tc.want, len(Decide(s).Apply) == 1)
+			require.Equal(t, tc.want, Decide(s).Apply[0].Object.GetName() == "works")
 		})
 	}
 }
@@ -322,6 +325,109 @@ func TestSpec(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheNameOfTheCertificateCountsAndNotAnEditedSpec(t *testing.T) {
+	edited := serving(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "other" })
+	edited.Joined = "c1"
+	p := Decide(edited)
+	require.Equal(t, "c1", p.Settings.ClusterName)
+	require.False(t, p.Keep)
+	require.Equal(t, "False NotSupported", conditions(t, p)["SpecSupported"])
+	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, ConditionSpecSupported)
+	require.Contains(t, c.Message, "clusterName other (the agent is joined as c1 and stays so; kubectl ocm join c1 sets the spec right, kubectl ocm join other --rejoin")
+
+	emptied := serving(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "" })
+	emptied.Joined = "c1"
+	p = Decide(emptied)
+	require.Equal(t, "c1", p.Settings.ClusterName)
+	require.Equal(t, "True AllFieldsSupported", conditions(t, p)["SpecSupported"], "an empty name asks for none")
+
+	p = Decide(serving(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "other" }))
+	require.Equal(t, "other", p.Settings.ClusterName, "before it has joined, the spec counts")
+}
+
+func TestTheNamespaceOfAddOnsIsPutBackOnceItIsGone(t *testing.T) {
+	applied := func(ns Namespace) (version string, found bool) {
+		s := serving()
+		s.AddOnNamespace = ns
+		for _, a := range Decide(s).Apply {
+			if a.Object.GetName() == operatorv1.NamespaceAgentAddOn {
+				require.Equal(t, "klusterlet", a.Object.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
+				return a.LiveVersion, true
+			}
+		}
+		return "", false
+	}
+	for name, tc := range map[string]struct {
+		live Namespace
+		want bool
+	}{
+		"it is gone":             {Namespace{}, true},
+		"it is there":            {Namespace{ResourceVersion: "7"}, true},
+		"it is still on its way": {Namespace{ResourceVersion: "7", Leaving: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			version, found := applied(tc.live)
+			require.Equal(t, tc.want, found)
+			if found {
+				require.Equal(t, tc.live.ResourceVersion, version, "the executor sends nothing while it is as it was left")
+			}
+		})
+	}
+}
+
+func TestAFurtherKlusterletIsToldThatItIsNotServed(t *testing.T) {
+	further := func(change func(*operatorv1.Klusterlet)) State {
+		k := &operatorv1.Klusterlet{}
+		k.Name, k.Generation = "second", 3
+		change(k)
+		return State{Now: now, Klusterlet: k}
+	}
+	plan, ok := further(func(*operatorv1.Klusterlet) {}).notServed("klusterlet")
+	require.True(t, ok)
+	told := plan.Object.(*operatorv1.Klusterlet)
+	c := apimeta.FindStatusCondition(told.Status.Conditions, ConditionServed)
+	require.Equal(t, metav1.ConditionFalse, c.Status)
+	require.EqualValues(t, 3, c.ObservedGeneration)
+	require.Contains(t, c.Message, "serves klusterlet/klusterlet alone")
+	require.Len(t, plan.Events, 1)
+
+	plan, ok = further(func(k *operatorv1.Klusterlet) { k.Status = told.Status }).notServed("klusterlet")
+	require.True(t, ok)
+	require.Empty(t, plan.Events, "it is told once")
+
+	_, ok = further(func(k *operatorv1.Klusterlet) { k.Finalizers = []string{operatorv1.FinalizerKlusterlet} }).notServed("klusterlet")
+	require.False(t, ok, "another operator serves it")
+	plan, ok = further(func(k *operatorv1.Klusterlet) {
+		k.Finalizers, k.Status = []string{operatorv1.FinalizerKlusterlet}, told.Status
+	}).notServed("klusterlet")
+	require.True(t, ok)
+	require.Empty(t, plan.Object.(*operatorv1.Klusterlet).Status.Conditions, "what is no longer so is taken back")
+}
+
+func TestTheStatusNamesAllPartsOfTheAgent(t *testing.T) {
+	s := serving()
+	s.Deployment = 4
+	k := Decide(s).Object.(*operatorv1.Klusterlet)
+	require.Equal(t, []operatorv1.GenerationStatus{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: s.Namespace, Name: "klusterlet-agent", LastGeneration: 4}}, k.Status.Generations)
+	objects, err := config.Objects(config.Options{Image: "i", ClusterName: "c1", Namespace: s.Namespace, NarrowRights: true})
+	require.NoError(t, err)
+	var want, got []string
+	for _, u := range objects {
+		if u.GetKind() != "Klusterlet" && u.GetKind() != "CustomResourceDefinition" {
+			resource := reconcile.ResourceOf(u.GroupVersionKind())
+			want = append(want, resource.String()+" "+u.GetNamespace()+"/"+u.GetName())
+		}
+	}
+	for _, r := range k.Status.RelatedResources {
+		if r.Resource != "customresourcedefinitions" {
+			resource := schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Resource}
+			got = append(got, resource.String()+" "+r.Namespace+"/"+r.Name)
+		}
+	}
+	require.ElementsMatch(t, want, got)
+	require.Len(t, k.Status.RelatedResources, len(got)+len(s.Wanted))
 }
 
 func TestAHubThatIsAwayForAMomentIsNotTold(t *testing.T) {

@@ -8,9 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // sessions is how many sessions the agent has had on a hub.
@@ -56,7 +61,39 @@ func TestOnlySettingsThatConcernItEndASession(t *testing.T) {
 	require.Equal(t, "KlusterletApplied", s.amend(t, `{"registrationConfiguration":{"clusterClaimConfiguration":{"maxCustomClusterClaims":7}}}`))
 	await(t, func() bool { return a.sessions(t) > 1 }, "the limit of claims is one of the session")
 	require.Equal(t, 2, a.sessions(t))
+	// Its name is that of its certificate, whoever edits the spec.
+	require.Equal(t, "KlusterletApplied", s.amend(t, `{"clusterName":"other"}`))
+	require.Equal(t, 2, a.sessions(t))
+	_, err := h.client.Resource(clusters).Get(t.Context(), "other", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "it asks for no other name: %v", err)
+	s.testRest(t)
 	require.True(t, a.running())
+}
+
+// testRest looks at what an agent keeps and tells beside its own work.
+func (s *spoke) testRest(t *testing.T) {
+	k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "klusterlet")
+	require.NoError(t, err)
+	c := apimeta.FindStatusCondition(k.Status.Conditions, "SpecSupported")
+	require.Contains(t, c.Message, "joined as amended")
+	require.NotEmpty(t, k.Status.RelatedResources)
+
+	second := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.open-cluster-management.io/v1", "kind": "Klusterlet", "metadata": map[string]any{"name": "second"}}}
+	_, err = s.client.Resource(klusterlets).Create(t.Context(), second, metav1.CreateOptions{})
+	require.NoError(t, err)
+	await(t, func() bool {
+		k, err := typed.Get[operatorv1.Klusterlet](t.Context(), s.client, klusterlets, "", "second")
+		return err == nil && apimeta.IsStatusConditionFalse(k.Status.Conditions, "Served")
+	}, "nobody says that it is not served")
+	require.NoError(t, s.client.Resource(klusterlets).Delete(t.Context(), "second", metav1.DeleteOptions{}))
+
+	before, err := s.client.Resource(namespaces).Get(t.Context(), operatorv1.NamespaceAgentAddOn, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.client.Resource(namespaces).Delete(t.Context(), operatorv1.NamespaceAgentAddOn, metav1.DeleteOptions{}))
+	await(t, func() bool {
+		now, err := s.client.Resource(namespaces).Get(t.Context(), operatorv1.NamespaceAgentAddOn, metav1.GetOptions{})
+		return err == nil && now.GetUID() != before.GetUID() && now.GetDeletionTimestamp() == nil
+	}, "the namespace of add-ons is not put back")
 }
 
 func TestAGateOfTheKlusterletReachesTheWorks(t *testing.T) {

@@ -130,7 +130,7 @@ func TestWhereAWatchIsForbiddenDriftIsFoundByALook(t *testing.T) {
 func (s *scene) narrow() *rest.Config {
 	cfg := harness.Shared(s.t, "spoke").As(s.t, s.namespace, "narrow")
 	user := "system:serviceaccount:" + s.namespace + ":narrow"
-	for _, role := range []string{"open-cluster-management:klusterlet-work:agent", "narrow-for-works"} {
+	for _, role := range []string{"kubectl-ocm:klusterlet-work:agent", "narrow-for-works"} {
 		apply(s.t, s.spoke, clusterRoleBindings, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"%s-%s"},
 			"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":%q},"subjects":[{"kind":"ServiceAccount","namespace":%q,"name":"narrow"}]}`,
 			s.namespace, replace(role, ":", "-"), role, s.namespace))

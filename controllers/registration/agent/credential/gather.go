@@ -70,8 +70,9 @@ func (c *Controller) secret(name string) (Secret, bool) {
 	return c.o.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: name})
 }
 
-// identity is who the agent is: as told, else as it was, else made up once. A
-// process stays who it is when its secret is deleted or garbled.
+// identity is who the agent is: as its certificate says, else as told, else as it
+// was, else made up once. A process stays who it is when its secret is deleted or
+// garbled, and one that has joined when somebody edits what it was told.
 func (c *Controller) identity(s State) agent.Identity {
 	settings, kept, pending := c.Settings(), s.Kept.Identity.Known(), s.Pending.Identity.Known()
 	if c.session != nil {
@@ -89,7 +90,7 @@ func (c *Controller) identity(s State) agent.Identity {
 		return ""
 	}
 	return agent.Identity{
-		Cluster: first(settings.ClusterName, kept.Cluster, pending.Cluster, c.made.Cluster),
+		Cluster: first(s.Kept.Cluster(), settings.ClusterName, kept.Cluster, pending.Cluster, c.made.Cluster),
 		Agent:   first(settings.AgentName, kept.Agent, pending.Agent, c.made.Agent),
 	}
 }

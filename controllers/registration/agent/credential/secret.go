@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
@@ -124,6 +125,15 @@ func (k Kept) HubID() string {
 		return k.Secret.Hub
 	}
 	return k.Config.ID()
+}
+
+// Cluster is the name that the kept certificate is for; empty without one.
+func (k Kept) Cluster() string {
+	if k.Leaf == nil {
+		return ""
+	}
+	a, _ := identity.ParseUser(k.Leaf.Subject.CommonName)
+	return a.Cluster
 }
 
 // ReadKept understands the hub secret; ok false means there is none.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+)
+
+// parts are the objects that an agent consists of beside its definitions: those of
+// config/agent, whose tests compare the two.
+func parts(k *operatorv1.Klusterlet, namespace string) []operatorv1.RelatedResourceMeta {
+	rights := "rbac.authorization.k8s.io"
+	out := []operatorv1.RelatedResourceMeta{
+		{Version: "v1", Resource: "namespaces", Name: namespace},
+		{Version: "v1", Resource: "namespaces", Name: operatorv1.NamespaceAgentAddOn},
+		{Version: "v1", Resource: "serviceaccounts", Namespace: namespace, Name: k.Name + "-work-sa"},
+		{Group: "apps", Version: "v1", Resource: "deployments", Namespace: namespace, Name: deploymentName},
+	}
+	for _, name := range []string{"", "-registration:agent", "-registration:addon-management", "-work:agent", "-work:execution", "-work:aggregate"} {
+		for _, resource := range []string{"clusterroles", "clusterrolebindings"} {
+			out = append(out, operatorv1.RelatedResourceMeta{Group: rights, Version: "v1", Resource: resource, Name: "kubectl-ocm:" + k.Name + name})
+		}
+	}
+	for _, name := range []string{"-registration:agent", "-work:agent"} {
+		for _, resource := range []string{"roles", "rolebindings"} {
+			out = append(out, operatorv1.RelatedResourceMeta{Group: rights, Version: "v1", Resource: resource, Namespace: namespace, Name: "kubectl-ocm:management:" + k.Name + name})
+		}
+	}
+	return out
+}
+
+// inventory tells what the agent consists of, and of which generation its
+// Deployment is.
+func (s State) inventory(k *operatorv1.Klusterlet) {
+	k.Status.RelatedResources = nil
+	for _, u := range s.Wanted {
+		k.Status.RelatedResources = append(k.Status.RelatedResources, operatorv1.RelatedResourceMeta{
+			Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions", Name: u.GetName(),
+		})
+	}
+	k.Status.RelatedResources = append(k.Status.RelatedResources, parts(k, s.Namespace)...)
+	k.Status.Generations = nil
+	if s.Deployment > 0 {
+		k.Status.Generations = []operatorv1.GenerationStatus{{
+			Group: "apps", Version: "v1", Resource: "deployments", Namespace: s.Namespace, Name: deploymentName, LastGeneration: s.Deployment,
+		}}
+	}
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"context"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// deploymentName is the Deployment that runs this process.
+const deploymentName = "klusterlet-agent"
+
+var (
+	namespacesResource  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// Namespace is what the cluster has of a namespace.
+type Namespace struct {
+	// ResourceVersion is empty when the namespace is absent.
+	ResourceVersion string
+	// Leaving tells that it is being deleted.
+	Leaving bool
+}
+
+// watchRest watches what the loop keeps or tells beside its Klusterlet.
+func (c *Controller) watchRest(wake func(reconcile.Key)) {
+	c.others = watch.New(watch.Options[*operatorv1.Klusterlet]{
+		Client: c.o.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name!=" + c.o.Name, Log: c.o.Log,
+		Keep: func(u *unstructured.Unstructured) (*operatorv1.Klusterlet, bool) {
+			u.SetManagedFields(nil)
+			delete(u.Object, "spec")
+			k, err := typed.FromUnstructured[operatorv1.Klusterlet](u)
+			return k, err == nil
+		},
+	})
+	c.others.OnChange(c.queue.Add)
+	c.addOns = watch.New(watch.Options[Namespace]{
+		Client: c.o.Spoke, Resource: namespacesResource, FieldSelector: "metadata.name=" + operatorv1.NamespaceAgentAddOn, Log: c.o.Log,
+		Keep: func(u *unstructured.Unstructured) (Namespace, bool) {
+			return Namespace{ResourceVersion: u.GetResourceVersion(), Leaving: u.GetDeletionTimestamp() != nil}, true
+		},
+	})
+	c.addOns.OnChange(wake)
+	c.deployment = watch.New(watch.Options[int64]{
+		Client: c.o.Spoke, Resource: deploymentsResource, Namespace: c.o.Namespace, FieldSelector: "metadata.name=" + deploymentName, Log: c.o.Log,
+		Keep: func(u *unstructured.Unstructured) (int64, bool) { return u.GetGeneration(), true },
+	})
+	c.deployment.OnChange(wake)
+}
+
+// addOnNamespace puts the namespace of add-ons back, once it is gone whole: whoever
+// deletes it, with a work that held it for example, takes all add-ons along.
+func (s State) addOnNamespace() []reconcile.Apply {
+	if s.AddOnNamespace.Leaving {
+		return nil
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{
+			"name":        operatorv1.NamespaceAgentAddOn,
+			"labels":      map[string]any{operatorv1.LabelCreatedByKlusterlet: s.Klusterlet.Name},
+			"annotations": map[string]any{"workload.openshift.io/allowed": "management"},
+		},
+	}}
+	return []reconcile.Apply{{Object: u, LiveVersion: s.AddOnNamespace.ResourceVersion}}
+}
+
+// leave looks at a Klusterlet that another name than ours has.
+func (c *Controller) leave(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	k, ok := c.others.Get(key)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	s := State{Now: c.o.Clock.Now(), Klusterlet: k}
+	plan, ok := s.notServed(c.o.Name)
+	if !ok {
+		return reconcile.Result{}, nil
+	}
+	return c.execute.Execute(ctx, k, plan)
+}
+
+// notServed says of a Klusterlet that nobody serves that nobody does, and takes that
+// back when an operator of its own has put its finalizer on it.
+func (s State) notServed(served string) (reconcile.Plan, bool) {
+	next := s.Klusterlet.DeepCopy()
+	before := apimeta.FindStatusCondition(next.Status.Conditions, ConditionServed)
+	if len(next.Finalizers) > 0 || next.DeletionTimestamp != nil {
+		if before == nil || next.DeletionTimestamp != nil {
+			return reconcile.Plan{}, false
+		}
+		apimeta.RemoveStatusCondition(&next.Status.Conditions, ConditionServed)
+		return reconcile.Plan{Object: next}, true
+	}
+	message := "The agent of this cluster serves klusterlet/" + served + " alone: nothing is installed for this one"
+	s.set(next, ConditionServed, metav1.ConditionFalse, ReasonNotServed, message)
+	plan := reconcile.Plan{Object: next}
+	if before == nil {
+		plan.Events = []reconcile.Event{{Type: "Warning", Reason: ReasonNotServed, Message: message}}
+	}
+	return plan, true
+}
