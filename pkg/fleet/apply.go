@@ -41,6 +41,14 @@ func (r *run) applyOne(ctx context.Context, c *Cluster, u *unstructured.Unstruct
 	if err != nil {
 		return Change{}, err
 	}
+	if live != nil && u.GetKind() == "Deployment" && len(foreign(live, u)) > 0 {
+		if r.common.reads() {
+			return Change{Object: reference(live), Action: Configured}, nil
+		}
+		if err := r.cleared(ctx, c, live, u); err != nil {
+			return Change{}, err
+		}
+	}
 	if r.common.reads() {
 		return r.preview(ctx, c, u, live)
 	}

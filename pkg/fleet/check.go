@@ -240,6 +240,7 @@ const (
 	codeHubKinds         = "OCM0205"
 	codeHubAdmission     = "OCM0206"
 	codeHubSigner        = "OCM0207"
+	codeHubForeign       = "OCM0209"
 	codeClusterWaits     = "OCM0301"
 	codeClusterRequest   = "OCM0302"
 	codeClusterJoining   = "OCM0303"
@@ -295,6 +296,7 @@ func CheckCodes() []CheckCode {
 		{codeHubKinds, "the hub's kinds are served", "A definition that is not established makes its objects unreadable for hub, agents and people."},
 		{codeHubAdmission, "the hub's admission is in place", "It keeps agents and people from what they have no right to. \"kubectl ocm hub init\" puts it back."},
 		{codeHubSigner, "certificates are signed", "kube-controller-manager signs the agents' certificates. While it is away nobody can join and certificates run out."},
+		{codeHubForeign, "the hub's deployment is as it was made", "What others add to it runs with the rights of the hub. \"kubectl ocm hub init\" puts containers, image and replicas right."},
 		{codeClusterWaits, "clusters are let in or refused", "A cluster asks to join. Compare the key that join printed, then accept or deny it."},
 		{codeClusterRequest, "certificate requests are answered", "A cluster that is accepted waits for its certificate. accept tells who asked and checks the request."},
 		{codeClusterJoining, "accepted clusters have joined", "The agent has not reported yet. Look at it on its own cluster."},

@@ -26,6 +26,7 @@ func (c *checking) hub(ctx context.Context) []CheckArea {
 		{codeHubKinds, c.kinds},
 		{codeHubAdmission, c.admission},
 		{codeHubSigner, c.signer},
+		{codeHubForeign, c.foreign},
 	})
 	return []CheckArea{{Name: "hub (" + c.o.Hub.where() + ")", Findings: found}}
 }

@@ -288,6 +288,9 @@ func (j *join) install(ctx context.Context) error {
 		return err
 	}
 	j.result.Action = agentAction(changes)
+	if err := j.retire(ctx); err != nil {
+		return err
+	}
 	if err := j.forget(ctx); err != nil {
 		return err
 	}

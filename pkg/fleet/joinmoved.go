@@ -37,7 +37,7 @@ func (j *joined) knownAt(ctx context.Context, e Endpoint) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	_, err = typed.Get[clusterv1.ManagedCluster](ctx, c.Client, managedClusters, "", j.klusterlet.Spec.ClusterName)
+	_, err = typed.Get[clusterv1.ManagedCluster](ctx, c.Client, managedClusters, "", j.name)
 	return err == nil
 }
 
@@ -48,9 +48,12 @@ func (j *join) repointed() bool {
 }
 
 // forget takes the identity away from an agent whose cluster the hub no longer
-// has: only then does it ask to be joined again.
+// has, or that gets another name: only then does it ask to be joined again.
 func (j *join) forget(ctx context.Context) error {
-	if j.reads() || !j.unknown || j.before == nil || !j.before.registered || j.repointed() {
+	if j.reads() || j.before == nil || !j.before.registered {
+		return nil
+	}
+	if renamed := j.before.name != j.Name; !renamed && (!j.unknown || j.repointed()) {
 		return nil
 	}
 	if err := remove(ctx, j.Spoke, j.before.identity); err != nil {

@@ -29,6 +29,8 @@ type joined struct {
 	kept       *kubeconfig.Config
 	// identity is the secret that holds it.
 	identity *unstructured.Unstructured
+	// name is the one that the agent goes by on its hub, whatever its Klusterlet says.
+	name string
 }
 
 // readJoined reads what the cluster is joined as; nil when it is not.
@@ -40,7 +42,7 @@ func readJoined(ctx context.Context, c *Cluster) (*joined, error) {
 	if err != nil {
 		return nil, explain("reading the agent of "+c.String(), c, err)
 	}
-	j := &joined{klusterlet: k}
+	j := &joined{klusterlet: k, name: joinedAs(k, nil)}
 	ns := j.namespace()
 	secret, err := c.Client.Resource(secrets).Namespace(ns).Get(ctx, operatorv1.SecretBootstrapHubKubeconfig, metav1.GetOptions{})
 	if err == nil {
@@ -51,6 +53,7 @@ func readJoined(ctx context.Context, c *Cluster) (*joined, error) {
 	if j.registered = err == nil && secretValue(secret, clusterv1.SecretKeyKubeconfig) != ""; j.registered {
 		j.identity = secret
 		j.kept, _ = kubeconfig.ParseSecret(secretData(secret))
+		j.name = joinedAs(k, secretData(secret))
 	}
 	return j, nil
 }
@@ -66,7 +69,7 @@ func (j *joined) namespace() string {
 // keeps tells whether the cluster is joined under this name to this hub, reached
 // in this way.
 func (j *joined) keeps(name string, e Endpoint) bool {
-	return j != nil && j.klusterlet.Spec.ClusterName == name && j.hub != nil &&
+	return j != nil && j.name == name && j.hub != nil &&
 		j.hub.Server == e.Server && bytes.Equal(bytes.TrimSpace(j.hub.CAData), bytes.TrimSpace(e.CA)) && j.hub.ProxyURL == e.ProxyURL
 }
 
@@ -121,13 +124,13 @@ func (j *join) checkElsewhere(ctx context.Context) error {
 	b := j.before
 	if b != nil && b.klusterlet.DeletionTimestamp != nil {
 		return refused(fmt.Sprintf("the agent of %s is being removed", j.Spoke), "klusterlet/"+b.klusterlet.Name+" is being deleted",
-			"finish that first: kubectl ocm unjoin "+b.klusterlet.Spec.ClusterName+j.Spoke.flag())
+			"finish that first: kubectl ocm unjoin "+b.name+j.Spoke.flag())
 	}
 	if b == nil || j.Rejoin {
 		return nil
 	}
-	fix := fmt.Sprintf("kubectl ocm unjoin %s%s      or add --rejoin to take it away from there", b.klusterlet.Spec.ClusterName, j.Spoke.flag())
-	if name := b.klusterlet.Spec.ClusterName; name != "" && name != j.Name {
+	fix := fmt.Sprintf("kubectl ocm unjoin %s%s      or add --rejoin to take it away from there", b.name, j.Spoke.flag())
+	if name := b.name; name != "" && name != j.Name {
 		return refused(fmt.Sprintf("%s is joined already, as %q", j.Spoke, name), "one agent has one name", fix)
 	}
 	if b.hub != nil && !sameHub(b.hub, j.agent) && !b.knownAt(ctx, j.agent) {
@@ -159,10 +162,10 @@ func (j *join) checkName(ctx context.Context) error {
 	if mc.DeletionTimestamp != nil {
 		return refused(fmt.Sprintf("the name %q is not free yet", j.Name), "managedcluster/"+j.Name+" is being deleted on the hub", "wait until it is gone: kubectl get managedcluster "+j.Name+j.hub.flag())
 	}
-	if j.before != nil && j.before.registered && j.before.klusterlet.Spec.ClusterName == j.Name {
+	if j.before != nil && j.before.registered && j.before.name == j.Name {
 		return nil
 	}
-	if alive(mc) && j.before != nil && j.before.klusterlet.Spec.ClusterName == j.Name && j.Hub != nil {
+	if alive(mc) && j.before != nil && j.before.name == j.Name && j.Hub != nil {
 		return refused(fmt.Sprintf("the agent of %q has lost its identity, and the hub still counts on it", j.Name), "there is no secret "+clusterv1.SecretHubKubeconfig+" on "+j.Spoke.String(),
 			fmt.Sprintf("kubectl ocm unjoin %s%s --hub-context %s      then join again", j.Name, j.Spoke.flag(), ShellWord(j.Hub.Context)))
 	}

@@ -20,6 +20,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
+// agentDeployment runs the agent of the compact layout.
+const agentDeployment = "klusterlet-agent"
+
 // register follows the agent's registration on the hub as far as was asked for.
 func (j *join) register(ctx context.Context) error {
 	if j.reads() {
@@ -28,6 +31,11 @@ func (j *join) register(ctx context.Context) error {
 	if !j.Wait && !j.Accept {
 		return nil
 	}
+	return j.unlessHopeless(ctx, j.Spoke, operatorv1.NamespaceAgent, agentDeployment, j.registered)
+}
+
+// registered follows the registration while the agent can come to run.
+func (j *join) registered(ctx context.Context) error {
 	if err := j.follow(ctx); err != nil {
 		return err
 	}
@@ -212,7 +220,7 @@ func agentBlocker(ctx context.Context, spoke *Cluster) *blocker {
 	if spoke == nil {
 		return nil
 	}
-	if b := podBlocker(ctx, spoke, operatorv1.NamespaceAgent, "klusterlet-agent"); b != nil {
+	if b := podBlocker(ctx, spoke, operatorv1.NamespaceAgent, agentDeployment); b != nil {
 		return b
 	}
 	k, err := typed.Get[operatorv1.Klusterlet](ctx, spoke.Client, klusterlets, "", operatorv1.DefaultKlusterletName)

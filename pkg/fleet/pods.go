@@ -30,8 +30,9 @@ func rolledOut(d *appsv1.Deployment) (bool, string) {
 
 // deployed waits until a Deployment has rolled out.
 func (r *run) deployed(ctx context.Context, c *Cluster, namespace, name string) error {
-	err := await.Objects(ctx, await.Query{Client: c.Client, Resource: deployments, Namespace: namespace, Name: name, Clock: r.common.Clock},
-		func(items []*unstructured.Unstructured) (bool, error) {
+	err := r.unlessHopeless(ctx, c, namespace, name, func(ctx context.Context) error {
+		q := await.Query{Client: c.Client, Resource: deployments, Namespace: namespace, Name: name, Clock: r.common.Clock}
+		return await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
 				return false, nil
 			}
@@ -43,6 +44,7 @@ func (r *run) deployed(ctx context.Context, c *Cluster, namespace, name string) 
 			r.detail(ready)
 			return ok, nil
 		})
+	})
 	return r.timedOut(ctx, err, "deployment/"+name, func(ctx context.Context) *blocker {
 		return podBlocker(ctx, c, namespace, name)
 	})

@@ -96,6 +96,8 @@ type unjoin struct {
 	*UnjoinOptions
 	*run
 	agent *operatorv1.Klusterlet
+	// joinedAs is the name that the agent goes by on its hub.
+	joinedAs string
 	// remnants are what an agent without a Klusterlet has left on the cluster.
 	remnants []string
 	mc       *clusterv1.ManagedCluster
@@ -164,6 +166,9 @@ func (u *unjoin) look(ctx context.Context) error {
 		switch {
 		case err == nil:
 			u.agent = k
+			if u.joinedAs, err = readJoinedAs(ctx, u.Spoke, k); err != nil {
+				return err
+			}
 		case !apierrors.IsNotFound(err):
 			return explain("reading the agent of "+u.Spoke.String(), u.Spoke, err)
 		default:
@@ -210,9 +215,9 @@ func (u *unjoin) readApplied(ctx context.Context) error {
 
 // check refuses what would harm.
 func (u *unjoin) check() error {
-	if u.agent != nil && u.agent.Spec.ClusterName != "" && u.agent.Spec.ClusterName != u.Name {
-		return refused(fmt.Sprintf("%s is joined as %q, not as %q", u.Spoke, u.agent.Spec.ClusterName, u.Name), "the context or the name is wrong",
-			fmt.Sprintf("kubectl ocm unjoin %s%s%s", u.agent.Spec.ClusterName, u.Spoke.flag(), u.hubFlag()))
+	if u.agent != nil && u.joinedAs != "" && u.joinedAs != u.Name {
+		return refused(fmt.Sprintf("%s is joined as %q, not as %q", u.Spoke, u.joinedAs, u.Name), "the context or the name is wrong",
+			fmt.Sprintf("kubectl ocm unjoin %s%s%s", u.joinedAs, u.Spoke.flag(), u.hubFlag()))
 	}
 	if u.agent != nil && u.Hub == nil && len(u.result.Applied) > 0 && !u.KeepWorks {
 		u.result.InTheWay = true

@@ -3,12 +3,17 @@
 package fleet
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -41,9 +46,52 @@ func TestInitInstallsAndTheSecondRunChangesNothing(t *testing.T) {
 	require.Contains(t, timeout.err, "cause: ")
 	require.Contains(t, timeout.err, "fix: ")
 
+	foreignParts(t, hub)
+	early := noNode(t, hub)
+	require.Equal(t, 1, early.code, "it does not wait for what does not come")
+	require.Contains(t, early.err, "0/1 nodes are available")
+
 	_, err = other.Dynamic(t).Resource(namespaces).Get(t.Context(), "open-cluster-management", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "the current context is another one: %v", err)
 
 	require.Zero(t, run(t, "hub", "clean", "--context", "hub", "--yes", "--timeout", "60s").code, "no hub process runs here")
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
+}
+
+// foreignParts puts what a tool of others might into the hub's Deployment; hub init
+// puts it right.
+func foreignParts(t *testing.T, hub *harness.Cluster) {
+	api := hub.Dynamic(t).Resource(deployments).Namespace("open-cluster-management")
+	patch := `{"spec":{"replicas":3,"template":{"spec":{"containers":[{"name":"miner","image":"example.com/miner:1"},{"name":"cluster-manager","image":"example.com/other:1"}]}}}}`
+	_, err := api.Patch(t.Context(), "cluster-manager", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "stranger"})
+	require.NoError(t, err)
+	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--wait=false").out, "configured")
+	u, err := api.Get(t.Context(), "cluster-manager", metav1.GetOptions{})
+	require.NoError(t, err)
+	d, err := typed.FromUnstructured[appsv1.Deployment](u)
+	require.NoError(t, err)
+	require.Len(t, d.Spec.Template.Spec.Containers, 1)
+	require.Contains(t, d.Spec.Template.Spec.Containers[0].Image, "ocm-hub")
+	require.EqualValues(t, 1, *d.Spec.Replicas)
+	require.Contains(t, run(t, "hub", "init", "--context", "hub", "--wait=false").out, "unchanged")
+}
+
+// noNode says of the hub's pod what a scheduler says that finds no node for it, and
+// waits for the hub.
+func noNode(t *testing.T, hub *harness.Cluster) said {
+	api := hub.Dynamic(t).Resource(pods).Namespace("open-cluster-management")
+	require.Eventually(t, func() bool {
+		list, err := api.List(t.Context(), metav1.ListOptions{LabelSelector: "app=cluster-manager"})
+		require.NoError(t, err)
+		status := fmt.Sprintf(`{"status":{"conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/1 nodes are available","lastTransitionTime":%q}]}}`,
+			time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+		told := 0
+		for i := range list.Items {
+			if _, err := api.Patch(t.Context(), list.Items[i].GetName(), types.StrategicMergePatchType, []byte(status), metav1.PatchOptions{}, "status"); err == nil {
+				told++
+			}
+		}
+		return told > 0 && told == len(list.Items)
+	}, time.Minute, 100*time.Millisecond)
+	return run(t, "hub", "init", "--context", "hub", "--timeout", "120s")
 }

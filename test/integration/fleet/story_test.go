@@ -9,13 +9,20 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+var (
+	configMaps   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	pods         = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	clusterRoles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+)
 
 // TestAFleetFromNothingAndBack runs the commands of the guide with the real hub
 // process and a real agent.
@@ -40,6 +47,7 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Contains(t, joined.out, "cluster1 joined hub hub")
 	t.Logf("join to Available: %s", time.Since(start))
 	require.Contains(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s").out, "unchanged")
+	edited(t, spoke)
 	elsewhere := hub.Gate(t).Server
 	repointed := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--hub-apiserver", elsewhere, "--timeout", "90s")
 	require.Zero(t, repointed.code)
@@ -78,6 +86,43 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	delete(after, "namespaces/cluster1")
 	require.Equal(t, before, after)
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
+}
+
+// edited does to a managed cluster what an upgrade by the tools of others does, and
+// finds the way back: the cluster keeps its name all the while.
+func edited(t *testing.T, spoke *harness.Cluster) {
+	client := spoke.Dynamic(t)
+	_, err := client.Resource(klusterlets).Patch(t.Context(), "klusterlet", types.MergePatchType, []byte(`{"spec":{"clusterName":"cluster2"}}`), metav1.PatchOptions{FieldManager: "stranger"})
+	require.NoError(t, err)
+	former := object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "open-cluster-management:klusterlet-work:agent", nil)
+	former.SetLabels(map[string]string{"open-cluster-management.io/created-by-klusterlet": "klusterlet"})
+	others := former.DeepCopy()
+	others.SetName("open-cluster-management:klusterlet-work:execution")
+	for u, manager := range map[*unstructured.Unstructured]string{former: "kubectl-ocm", others: "stranger"} {
+		_, err := client.Resource(clusterRoles).Create(t.Context(), u, metav1.CreateOptions{FieldManager: manager})
+		require.NoError(t, err)
+	}
+
+	refused := run(t, "unjoin", "cluster2", "--context", "spoke", "--hub-context", "hub", "--yes")
+	require.Equal(t, 6, refused.code)
+	require.Contains(t, refused.err, `is joined as "cluster1", not as "cluster2"`)
+	require.Contains(t, refused.err, "kubectl ocm unjoin cluster1")
+	require.Eventually(t, func() bool {
+		return strings.Contains(run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub").out, "the agent is joined as cluster1 and stays so")
+	}, time.Minute, time.Second)
+	require.Equal(t, 6, run(t, "join", "cluster2", "--context", "spoke", "--hub-context", "hub").code)
+
+	back := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--rejoin", "--timeout", "90s")
+	require.Zero(t, back.code)
+	u, err := client.Resource(klusterlets).Get(t.Context(), "klusterlet", metav1.GetOptions{})
+	require.NoError(t, err)
+	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
+	require.Equal(t, "cluster1", name)
+	_, err = client.Resource(clusterRoles).Get(t.Context(), former.GetName(), metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "a role of an earlier release is left: %v", err)
+	_, err = client.Resource(clusterRoles).Get(t.Context(), others.GetName(), metav1.GetOptions{})
+	require.NoError(t, err, "what others made is theirs")
+	require.NoError(t, client.Resource(clusterRoles).Delete(t.Context(), others.GetName(), metav1.DeleteOptions{}))
 }
 
 // sets groups the cluster, lets a namespace use the group, and takes it all back.

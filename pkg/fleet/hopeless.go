@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+const (
+	// hopelessAfter is how long a pod may hang on something that does not mend itself:
+	// a registry or a scheduler may answer late.
+	hopelessAfter = 30 * time.Second
+	// hopelessPause is how often the pods are looked at.
+	hopelessPause = 2 * time.Second
+)
+
+// Reasons of a waiting container that stay until a person changes something.
+var hopelessReasons = []string{"CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ImagePullBackOff", "ImageInspectError", "InvalidImageName"}
+
+// hopeless tells what a pod hangs on that waiting does not mend; "" when nothing.
+func hopeless(p *corev1.Pod, now time.Time) string {
+	for _, condition := range p.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable &&
+			now.Sub(condition.LastTransitionTime.Time) >= hopelessAfter {
+			return withText("no node takes it", condition.Message)
+		}
+	}
+	if now.Sub(p.CreationTimestamp.Time) < hopelessAfter {
+		return ""
+	}
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if s.State.Waiting != nil && slices.Contains(hopelessReasons, s.State.Waiting.Reason) {
+			return withText(s.State.Waiting.Reason, s.State.Waiting.Message)
+		}
+	}
+	return ""
+}
+
+// hopelessPod looks for a pod of a Deployment's newest form that cannot come to run.
+// What cannot be read tells nothing.
+func (r *run) hopelessPod(ctx context.Context, c *Cluster, namespace, name string) *Error {
+	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, deployments, namespace, name)
+	if err != nil || d.Spec.Selector == nil {
+		return nil
+	}
+	if ok, _ := rolledOut(d); ok {
+		return nil
+	}
+	list, err := typed.List[corev1.Pod](ctx, c.Client, pods, namespace, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+	if err != nil || len(list) == 0 {
+		return nil
+	}
+	newest := slices.MaxFunc(list, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	if cause := hopeless(&newest, r.now()); cause != "" {
+		return &Error{
+			Message: fmt.Sprintf("deployment/%s cannot come to run, however long it is waited for", name),
+			Cause:   fmt.Sprintf("pod %s/%s: %s", namespace, newest.Name, cause), Fix: fmt.Sprintf("kubectl describe pod -n %s %s%s", namespace, newest.Name, c.flag()),
+		}
+	}
+	return nil
+}
+
+// unlessHopeless waits for something that the pods of a Deployment bring about, and
+// ends early when they cannot come to run.
+func (r *run) unlessHopeless(ctx context.Context, c *Cluster, namespace, name string, wait func(context.Context) error) error {
+	var found *Error
+	waiting, stop := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	looks.Go(func() {
+		_ = await.True(waiting, r.common.Clock, hopelessPause, func(ctx context.Context) (bool, error) {
+			e := r.hopelessPod(ctx, c, namespace, name)
+			if e == nil || waiting.Err() != nil {
+				return false, nil
+			}
+			found = e
+			stop()
+			return true, nil
+		})
+	})
+	err := wait(waiting)
+	stop()
+	looks.Wait()
+	if err != nil && found != nil && ctx.Err() == nil {
+		return found
+	}
+	return err
+}
