@@ -7,7 +7,7 @@ import (
 )
 
 // parts are the objects that an agent consists of beside its definitions: those of
-// config/agent, whose tests compare the two.
+// config/agent, which would bring more into the process than their names are worth.
 func parts(k *operatorv1.Klusterlet, namespace string) []operatorv1.RelatedResourceMeta {
 	rights := "rbac.authorization.k8s.io"
 	out := []operatorv1.RelatedResourceMeta{
