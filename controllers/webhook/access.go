@@ -9,6 +9,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -16,6 +17,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/review"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // Hub answers what rules ask of the hub.
@@ -24,6 +26,8 @@ type Hub interface {
 	Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error)
 	// Namespace returns the metadata of a namespace, nil when there is none.
 	Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, error)
+	// Denied tells whether a cluster was let in once and is not accepted now.
+	Denied(ctx context.Context, cluster string) (bool, error)
 	// JoinToken returns the join token with that credential id; ok is false when
 	// the hub has none.
 	JoinToken(ctx context.Context, credential string) (t JoinToken, ok bool, err error)
@@ -36,8 +40,8 @@ type live struct {
 }
 
 // NewHub makes a Hub of the API server behind the client, which needs the
-// rights to create subjectaccessreviews, to get namespaces, and to list the
-// Secrets of join tokens; tokens is a collection of NewJoinTokens.
+// rights to create subjectaccessreviews, to get namespaces and managedclusters, and
+// to list the Secrets of join tokens; tokens is a collection of NewJoinTokens.
 func NewHub(client dynamic.Interface, tokens *watch.Collection[JoinToken]) Hub {
 	return live{client, tokens}
 }
@@ -63,6 +67,22 @@ func (l live) Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, e
 		return nil, fmt.Errorf("reading namespace %s: %w", name, internal(err))
 	}
 	return &metav1.ObjectMeta{Name: name, UID: u.GetUID(), Labels: u.GetLabels(), DeletionTimestamp: u.GetDeletionTimestamp()}, nil
+}
+
+var clusters = clusterv1.GroupVersion.WithResource("managedclusters")
+
+// Denied reads live: a denial counts from its moment on. A cluster that leaves is
+// not denied, because its add-ons may need works to end.
+func (l live) Denied(ctx context.Context, cluster string) (bool, error) {
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, l.client, clusters, "", cluster)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading managedcluster %s: %w", cluster, internal(err))
+	}
+	known := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted) != nil
+	return known && !mc.Spec.HubAcceptsClient && mc.DeletionTimestamp == nil, nil
 }
 
 // internal hides the API status of an error of our own request, which must not

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,7 @@ var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 type stated struct {
 	rights     []string
 	namespaces map[string]*metav1.ObjectMeta
+	denied     []string
 	broken     error
 	asked      []authenticationv1.UserInfo
 	about      []authorizationv1.ResourceAttributes
@@ -48,6 +50,10 @@ func (h *stated) Allowed(_ context.Context, user authenticationv1.UserInfo, a au
 		}
 	}
 	return false, h.broken
+}
+
+func (h *stated) Denied(_ context.Context, cluster string) (bool, error) {
+	return slices.Contains(h.denied, cluster), h.broken
 }
 
 func (h *stated) Namespace(_ context.Context, name string) (*metav1.ObjectMeta, error) {

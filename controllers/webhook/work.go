@@ -66,6 +66,9 @@ func (s *Server) validateWork(ctx context.Context, r *admissionv1.AdmissionReque
 			return nil, err
 		}
 	}
+	if err := s.checkDenied(ctx, work, old); err != nil {
+		return nil, err
+	}
 	if old == nil && len(work.Name) > maxWorkName {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name: has %d characters, more than the %d that an agent can handle", len(work.Name), maxWorkName))
 	}

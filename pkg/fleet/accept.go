@@ -40,6 +40,11 @@ type AcceptOptions struct {
 	Requesters []string
 	// Deny refuses the clusters instead.
 	Deny bool
+	// Replace lets another agent take the name of one whose lease is fresh.
+	Replace bool
+	// Notice is told, before a cluster is let in, of labels that it gave itself; nil
+	// for nobody. It is called by one at a time.
+	Notice func(SelfLabels)
 	// Labels are put on the clusters that are accepted.
 	Labels map[string]string
 
@@ -47,6 +52,8 @@ type AcceptOptions struct {
 	// who has all rights there: it is the agent's, also while the hub still
 	// counts on the certificate that the agent had before.
 	own string
+	// readers are read when they are needed first.
+	readers func() (readers, error)
 }
 
 // Accepted is what happened to one cluster.
@@ -57,6 +64,8 @@ type Accepted struct {
 	Action Action `json:"action"`
 	// Message says what was done.
 	Message string `json:"message"`
+	// Replaces is the agent whose place another one was given.
+	Replaces string `json:"replaces,omitempty"`
 	// Error is why it failed; nil when it did not.
 	Error error `json:"-"`
 	// Failure is the text of Error.
@@ -78,7 +87,11 @@ type AcceptResult struct {
 func Requests(ctx context.Context, o AcceptOptions) ([]Request, error) {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
-	return o.requests(ctx, r)
+	out, err := o.requests(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return out, o.describe(ctx, out, r.now())
 }
 
 func (o *AcceptOptions) requests(ctx context.Context, r *run) ([]Request, error) {
@@ -152,6 +165,14 @@ func (o *AcceptOptions) each(ctx context.Context, r *run, names []string, reques
 	out := make([]Accepted, len(names))
 	var group errgroup.Group
 	var mu sync.Mutex
+	if notice := o.Notice; notice != nil {
+		o.Notice = func(l SelfLabels) {
+			mu.Lock()
+			defer mu.Unlock()
+			notice(l)
+		}
+	}
+	o.readers = sync.OnceValues(func() (readers, error) { return readReaders(ctx, o.Hub) })
 	group.SetLimit(acceptParallel)
 	for i, name := range names {
 		group.Go(func() error {
@@ -234,13 +255,15 @@ func (o *AcceptOptions) one(ctx context.Context, r *run, name string, all []Requ
 	case o.Deny:
 		out.Error = o.deny(ctx, r, mc, mine, &out)
 	default:
-		out.Error = o.admit(ctx, r, mc, applicant{mine, known}, &out)
+		out.Error = o.admit(ctx, r, applicant{mc, mine, known}, &out)
 	}
 	return out
 }
 
 // applicant is what is known of a cluster that shall be accepted.
 type applicant struct {
+	// mc is its ManagedCluster; nil when there is none.
+	mc *clusterv1.ManagedCluster
 	// requests wait for an answer.
 	requests []Request
 	// known tells that an earlier request was approved already.
@@ -248,8 +271,13 @@ type applicant struct {
 }
 
 // admit approves what may be approved and accepts the cluster.
-func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.ManagedCluster, a applicant, out *Accepted) error {
-	chosen, err := o.choose(out.Cluster, mc, a.requests, r.now())
+func (o *AcceptOptions) admit(ctx context.Context, r *run, a applicant, out *Accepted) error {
+	mc := a.mc
+	held, err := o.holderOf(ctx, mc)
+	if err != nil {
+		return err
+	}
+	chosen, err := o.choose(out.Cluster, a, held, r.now())
 	if err != nil {
 		return err
 	}
@@ -261,6 +289,28 @@ func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.Managed
 		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no certificate request of it to approve",
 			Fix: fmt.Sprintf("kubectl ocm accept %s --wait%s", out.Cluster, o.Hub.flag())}
 	}
+	if err := o.notice(mc); err != nil {
+		return err
+	}
+	return o.approve(ctx, r, applicant{mc: mc, requests: chosen}, held, out)
+}
+
+// notice tells of the labels that a cluster gave itself.
+func (o *AcceptOptions) notice(mc *clusterv1.ManagedCluster) error {
+	if o.Notice == nil || len(selfGiven(mc)) == 0 {
+		return nil
+	}
+	readers, err := o.readers()
+	if err != nil {
+		return err
+	}
+	o.Notice(readers.brought(mc))
+	return nil
+}
+
+// approve approves the requests that were chosen, and accepts their cluster.
+func (o *AcceptOptions) approve(ctx context.Context, r *run, a applicant, held holding, out *Accepted) error {
+	chosen := a.requests
 	for i := range chosen {
 		if !o.reads() {
 			if err := answer(ctx, o.Hub, chosen[i].object, approval(r.now())); err != nil {
@@ -269,8 +319,12 @@ func (o *AcceptOptions) admit(ctx context.Context, r *run, mc *clusterv1.Managed
 		}
 		out.Changes = append(out.Changes, Change{Object: reference(chosen[i].object), Action: Configured})
 		out.Action, out.Message = Configured, "approved "+chosen[i].Name
+		if held.rival(chosen[i]) {
+			out.Replaces = held.agent
+			out.Message += "; " + held.both(chosen[i], r.now())
+		}
 	}
-	return o.acceptCluster(ctx, r, mc, out)
+	return o.acceptCluster(ctx, r, a.mc, out)
 }
 
 // everJoined tells whether an agent of the cluster has had a certificate. The
@@ -309,18 +363,20 @@ func (o *AcceptOptions) acceptCluster(ctx context.Context, r *run, mc *clusterv1
 }
 
 // choose returns the requests to approve, or why none can be. Requests of more
-// than one sender or agent are ambiguous: nothing is approved.
-func (o *AcceptOptions) choose(name string, mc *clusterv1.ManagedCluster, mine []Request, now time.Time) ([]Request, error) {
+// than one sender or agent are ambiguous: nothing is approved. Of several of one
+// agent only the newest counts: it waits for that one, and the keys of the others
+// are lost.
+func (o *AcceptOptions) choose(name string, a applicant, held holding, now time.Time) ([]Request, error) {
 	var good []Request
 	var bad *Request
-	for i, q := range mine {
+	for i, q := range a.requests {
 		if len(o.Requesters) > 0 && !slices.Contains(o.Requesters, q.Requester) && !slices.Contains(o.Requesters, q.User) {
 			continue
 		}
 		if q.State == StatePending {
 			good = append(good, q)
 		} else if bad == nil {
-			bad = &mine[i]
+			bad = &a.requests[i]
 		}
 	}
 	if len(good) == 0 && bad != nil {
@@ -330,14 +386,20 @@ func (o *AcceptOptions) choose(name string, mc *clusterv1.ManagedCluster, mine [
 	if len(good) == 0 {
 		return nil, nil
 	}
-	if err := o.single(name, mc, good); err != nil {
+	if err := o.single(name, held, good, now); err != nil {
 		return nil, err
 	}
-	if o.AllPending && !slices.Contains(o.Clusters, name) && len(o.Requesters) == 0 && takesOver(mc, good[0], now) {
+	if o.AllPending && !slices.Contains(o.Clusters, name) && len(o.Requesters) == 0 && takesOver(a.mc, good[0], now) {
 		return nil, refused(fmt.Sprintf("cluster %q has joined before", name), good[0].Requester+" asks for its name and, with it, for all that is meant for it",
 			fmt.Sprintf("when it is that cluster: kubectl ocm accept %s%s", name, o.Hub.flag()))
 	}
-	return good, nil
+	return newest(good), nil
+}
+
+// newest returns the requests that came last; the API server counts in seconds.
+func newest(requests []Request) []Request {
+	last := slices.MaxFunc(requests, func(a, b Request) int { return a.Created.Compare(b.Created.Time) })
+	return slices.DeleteFunc(requests, func(q Request) bool { return q.Created.Before(&last.Created) })
 }
 
 // takesOver tells whether a request of a join token, not of the agent itself,
@@ -353,8 +415,8 @@ func takesOver(mc *clusterv1.ManagedCluster, q Request, now time.Time) bool {
 }
 
 // single refuses requests of more than one agent, and those of another agent
-// than the one that reports.
-func (o *AcceptOptions) single(name string, mc *clusterv1.ManagedCluster, good []Request) error {
+// than the one that reports, unless it shall take its place.
+func (o *AcceptOptions) single(name string, held holding, good []Request, now time.Time) error {
 	for _, q := range good {
 		if q.Requester != good[0].Requester || q.User != good[0].User {
 			return refused(fmt.Sprintf("cluster %q is asked for by more than one", name),
@@ -362,9 +424,8 @@ func (o *AcceptOptions) single(name string, mc *clusterv1.ManagedCluster, good [
 				"kubectl ocm accept --show"+o.Hub.flag()+"      then choose one by --requester")
 		}
 	}
-	if good[0].Identity != "renewal" && o.own == "" && mc != nil && alive(mc) {
-		return refused(fmt.Sprintf("another cluster holds the name %q", name), "its agent reports to the hub, and "+good[0].Requester+" asks for the same name",
-			fmt.Sprintf("join the new cluster under another name, or unjoin the old one: kubectl ocm unjoin %s --context <its context> --hub-context %s", name, ShellWord(o.Hub.Context)))
+	if held.rival(good[0]) && o.own == "" && !o.Replace {
+		return o.contested(held, good[0], now)
 	}
 	return nil
 }

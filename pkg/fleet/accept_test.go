@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 func TestWhetherAClusterNeedsACertificate(t *testing.T) {
@@ -73,7 +75,7 @@ func TestAllPendingDoesNotHandOverAClusterThatHasJoined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.options.Hub = &Cluster{Context: "hub"}
 			q := Request{Cluster: "prod1", State: StatePending, Requester: tc.requester, Identity: tc.identity}
-			chosen, err := tc.options.choose("prod1", tc.mc, []Request{q}, now)
+			chosen, err := tc.options.choose("prod1", applicant{mc: tc.mc, requests: []Request{q}}, holding{}, now)
 			if tc.refused {
 				require.ErrorContains(t, err, "has joined before")
 				require.Empty(t, chosen)
@@ -83,4 +85,80 @@ func TestAllPendingDoesNotHandOverAClusterThatHasJoined(t *testing.T) {
 			require.Len(t, chosen, 1)
 		})
 	}
+}
+
+// A name is kept for the agent that holds it while that one reports: another agent
+// needs a person who says that it takes the place, the same one needs nobody.
+func TestANameIsKeptForTheAgentThatReports(t *testing.T) {
+	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	const prefix = clusterv1.UserPrefix + "prod1:"
+	reports := holding{agent: "a", reports: true, renewed: now.Add(-20 * time.Second), until: "2026-08-02T12:00:00Z"}
+	for name, tc := range map[string]struct {
+		held     holding
+		agent    string
+		identity string
+		age      time.Duration
+		options  AcceptOptions
+		says     []string
+	}{
+		"another agent":                     {held: reports, agent: "b", age: time.Minute, says: []string{"agent a (certificate until 2026-08-02T12:00:00Z)", "20s ago, after", "both are running", "agent b asks for it by r1, sent by sa", "kubectl ocm accept prod1 --replace"}},
+		"whose rival may be gone":           {held: reports, agent: "b", age: time.Second, says: []string{"before the other one asked: it may be gone"}},
+		"another agent with a certificate":  {held: reports, agent: "b", identity: "renewal", says: []string{"--replace"}},
+		"that a person gives the place":     {held: reports, agent: "b", options: AcceptOptions{Replace: true}},
+		"once the lease is stale":           {held: holding{agent: "a"}, agent: "b"},
+		"the same agent":                    {held: reports, agent: "a"},
+		"the same agent by its certificate": {held: reports, agent: "a", identity: "renewal"},
+		"nobody knows who holds it":         {held: holding{reports: true}, agent: "b", says: []string{"no name of", "counts as available"}},
+		"but it renews":                     {held: holding{reports: true}, agent: "b", identity: "renewal"},
+		"a request read on the cluster":     {held: reports, agent: "b", options: AcceptOptions{own: "r1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.options.Hub = &Cluster{Context: "hub"}
+			q := Request{Cluster: "prod1", Name: "r1", State: StatePending, Requester: prefix + tc.agent, User: "sa", Identity: tc.identity, Created: metav1.NewTime(now.Add(-tc.age))}
+			chosen, err := tc.options.choose("prod1", applicant{requests: []Request{q}}, tc.held, now)
+			if len(tc.says) == 0 {
+				require.NoError(t, err)
+				require.Len(t, chosen, 1)
+				return
+			}
+			var refusal *Error
+			require.ErrorAs(t, err, &refusal)
+			for _, text := range tc.says {
+				require.Contains(t, refusal.Message+" "+refusal.Cause+" "+refusal.Fix, text)
+			}
+		})
+	}
+}
+
+func TestOfTheRequestsOfOneAgentTheNewestCounts(t *testing.T) {
+	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	o := AcceptOptions{Hub: &Cluster{Context: "hub"}}
+	var asked []Request
+	for i, name := range []string{"lost", "older", "new"} {
+		asked = append(asked, Request{Cluster: "c1", Name: name, State: StatePending, Requester: clusterv1.UserPrefix + "c1:a", User: "sa", Created: metav1.NewTime(now.Add(time.Duration(i) * time.Second))})
+	}
+	chosen, err := o.choose("c1", applicant{requests: asked}, holding{}, now)
+	require.NoError(t, err)
+	require.Len(t, chosen, 1)
+	require.Equal(t, "new", chosen[0].Name)
+}
+
+func TestLabelsThatAClusterGaveItselfAreToldWithTheirReaders(t *testing.T) {
+	placement := clusterv1beta1.PlacementSpec{Predicates: []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+		LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}},
+		CELSelector:   clusterv1beta1.ClusterCELSelector{CELExpressions: []string{`managedCluster.metadata.labels["zone"] == "a"`}},
+	}}}}
+	r := readers{}
+	r.add("placement default/p", placementKeys(&placement)...)
+	r.add("clusterset prod", clusterv1.LabelClusterSet+"=prod")
+	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{clusterv1.AnnotationCreator: identity.BootstrapUser},
+		Labels: map[string]string{"env": "prod", "zone": "a", "team": "x", clusterv1.LabelClusterSet: "prod"}}}
+	require.Equal(t, "cluster c1 gave itself: cluster.open-cluster-management.io/clusterset=prod (read by clusterset prod); "+
+		"env=prod (read by placement default/p); team=x; zone=a (read by placement default/p)", r.brought(mc).String())
+	mc.Labels[clusterv1.LabelClusterSet] = "default"
+	require.Len(t, r.brought(mc).Labels, 3, "the hub's own word")
+	mc.Annotations[clusterv1.AnnotationCreator] = "ann"
+	require.Empty(t, r.brought(mc).Labels, "a person gave them")
+	mc.Annotations[clusterv1.AnnotationCreator], mc.Spec.HubAcceptsClient = identity.BootstrapUser, true
+	require.Empty(t, r.brought(mc).Labels, "it is in")
 }

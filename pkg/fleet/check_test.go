@@ -103,7 +103,8 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 		}, want: []Finding{{codeClusterClock, SeverityWarning, "its clock differs from the hub's", "off by 10m", "set the cluster's clock"}}},
 		"another cluster asks under its name": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, "agent x\nasks")
-		}, want: []Finding{{codeClusterName, SeverityError, "another cluster asks under its name", "agent x asks", "join that cluster under a name of its own"}}},
+		}, want: []Finding{{codeClusterName, SeverityError, "another agent asks under its name", "agent x asks",
+			"kubectl ocm accept c1 --replace --context h      if it is the same cluster; if not, join that one under a name of its own"}}},
 		"the name was asked for once": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionDuplicateClusterName, metav1.ConditionFalse, "agent x is gone")
 		}},

@@ -107,7 +107,7 @@ func (c *checking) cluster(info ClusterInfo, mc *clusterv1.ManagedCluster, place
 		add(codeClusterClock, SeverityWarning, "its clock differs from the hub's", conditionText(mc.Status.Conditions, clusterv1.ConditionClockSynced), "set the cluster's clock")
 	}
 	if d := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDuplicateClusterName); d != nil && d.Status == metav1.ConditionTrue {
-		add(codeClusterName, SeverityError, "another cluster asks under its name", oneLine(d.Message), "join that cluster under a name of its own")
+		add(codeClusterName, SeverityError, "another agent asks under its name", oneLine(d.Message), "kubectl ocm accept "+info.Name+" --replace"+hub+"      if it is the same cluster; if not, join that one under a name of its own")
 	}
 	if mc.Spec.HubAcceptsClient && mc.DeletionTimestamp == nil && !places[info.Name] {
 		add(codeClusterRights, SeverityError, "its namespace on the hub is missing or not its own", conditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted), "kubectl ocm check hub"+hub)
@@ -136,7 +136,7 @@ func (c *checking) state(info ClusterInfo, mc *clusterv1.ManagedCluster) []Findi
 	case ClusterNotAvailable:
 		f.Code, f.Severity, f.Title, f.Fix = codeClusterUnwell, SeverityError, "its API server is not healthy", onSpoke
 	case ClusterDenied:
-		f.Code, f.Title, f.Fix = codeClusterDenied, "it is denied: its agent has no rights", accept
+		f.Code, f.Title, f.Fix = codeClusterDenied, deniedTitle(info), accept
 	case ClusterDeleting:
 		f.Code, f.Title = codeClusterLeaves, "it is being deleted for "+duration.HumanDuration(c.run.now().Sub(mc.DeletionTimestamp.Time))
 		f.Cause, f.Fix = orElse(info.Message, "finalizers: "+strings.Join(mc.Finalizers, ", ")), "kubectl ocm cluster remove "+info.Name+hub+" --force      if it is gone for good"
@@ -144,6 +144,14 @@ func (c *checking) state(info ClusterInfo, mc *clusterv1.ManagedCluster) []Findi
 		return nil
 	}
 	return []Finding{f}
+}
+
+// deniedTitle says what the agent of a denied cluster may still do.
+func deniedTitle(info ClusterInfo) string {
+	if info.Works.Total == 0 {
+		return "it is denied: its agent has no rights"
+	}
+	return fmt.Sprintf("it is denied: its agent may only read and finish the works that it has (%d), until they are deleted", info.Works.Total)
 }
 
 // late says for how long a cluster has not been heard of, and how long is long.

@@ -48,6 +48,11 @@ type Request struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Created is when it was sent.
 	Created metav1.Time `json:"created"`
+	// Holder is the agent that has the name and reports, when the request is of
+	// another one.
+	Holder string `json:"holder,omitempty"`
+	// Labels are those that the cluster gave itself, while it is not let in.
+	Labels []SelfLabel `json:"labels,omitempty"`
 
 	object *unstructured.Unstructured
 }

@@ -26,6 +26,8 @@ type Options struct {
 	Requesters []string
 	// Deny refuses instead.
 	Deny bool
+	// Replace lets another agent take a name whose holder reports.
+	Replace bool
 	// Show lists requests.
 	Show bool
 
@@ -61,6 +63,7 @@ func New(f *options.Factory) *cobra.Command {
 	flags.BoolVar(&o.AllPending, "all-pending", false, "all clusters with a request that can be trusted")
 	flags.StringSliceVar(&o.Requesters, "requester", nil, "exact common name or user of the requests to approve; a user named here is trusted")
 	flags.BoolVar(&o.Deny, "deny", false, "refuse the clusters and their requests")
+	flags.BoolVar(&o.Replace, "replace", false, "let another agent take the name of one that still reports")
 	flags.BoolVar(&o.Show, "show", false, "list the requests")
 	flags.Bool("skip-approve-check", false, "")
 	flags.Lookup("skip-approve-check").Hidden = true
@@ -84,6 +87,9 @@ func (o *Options) Validate() error {
 	if o.AllPending && (o.Deny || len(o.Clusters) > 0) {
 		return options.Usage("--all-pending goes with neither names nor --deny", "name the clusters, or leave them out")
 	}
+	if o.Replace && (o.Deny || len(o.Clusters) == 0) {
+		return options.Usage("--replace goes with names, and not with --deny", "kubectl ocm accept NAME --replace")
+	}
 	for _, name := range o.Clusters {
 		if err := fleet.CheckName(name); err != nil {
 			return err
@@ -99,7 +105,8 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := fleet.AcceptOptions{Hub: c, Clusters: o.Clusters, AllPending: o.AllPending, Requesters: o.Requesters, Deny: o.Deny}
+	wanted := fleet.AcceptOptions{Hub: c, Clusters: o.Clusters, AllPending: o.AllPending, Requesters: o.Requesters, Deny: o.Deny, Replace: o.Replace}
+	wanted.Notice = func(l fleet.SelfLabels) { u.Note("%s", l) }
 	wanted.Common = o.Common(u, nil)
 	if o.Show {
 		return o.show(ctx, wanted)
@@ -198,6 +205,13 @@ func (o *Options) show(ctx context.Context, wanted fleet.AcceptOptions) error {
 		list.Names = append(list.Names, "certificatesigningrequest.certificates.k8s.io/"+q.Name)
 		list.Table.Rows = append(list.Table.Rows, []string{q.Cluster, q.Name, ui.Dash(q.Requester), ui.Dash(q.Identity), groups,
 			ui.Age(q.Created, u.Streams.Clock.Now()), q.State, ui.Dash(short(o.Format, q.Reason)), ui.Dash(q.Fingerprint)})
+	}
+	told := map[string]bool{}
+	for _, q := range requests {
+		if len(q.Labels) > 0 && !told[q.Cluster] && !o.Format.Machine() {
+			told[q.Cluster] = true
+			u.Note("%s", fleet.SelfLabels{Cluster: q.Cluster, Labels: q.Labels})
+		}
 	}
 	l := &options.Listing{Output: o.Output}
 	return l.Show(ctx, u, func(context.Context) (options.Listed, error) { return list, nil })

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -112,21 +114,38 @@ func TestLeaseIsRenewedOnlyWhileAccepted(t *testing.T) {
 	never(t, 3*time.Second, func() bool { return renewed() != last }, "renewed though not accepted")
 }
 
-func TestTenRequestsOfAClusterAreEnough(t *testing.T) {
+func TestTenRequestsOfASenderAreEnough(t *testing.T) {
 	h, s := newHub(t), newSpoke(t)
-	s.install(t, config.Options{ClusterName: "many", BootstrapKubeconfig: h.bootstrap(t)})
+	token := h.bootstrap(t)
+	s.install(t, config.Options{ClusterName: "many", BootstrapKubeconfig: token})
 	a := s.start(t)
 	first := h.awaitRequest(t, "many")
 	a.kill()
-	for range 10 {
-		u := first.DeepCopy()
-		u.Object["status"] = nil
-		u.Object["metadata"] = map[string]any{"generateName": "many-", "labels": map[string]any{clusterv1.LabelClusterName: "many"}}
-		_, err := h.client.Resource(requests).Create(t.Context(), u, metav1.CreateOptions{})
-		require.NoError(t, err)
+	send := func(client dynamic.Interface) {
+		for range 10 {
+			u := first.DeepCopy()
+			u.Object["status"] = nil
+			u.Object["metadata"] = map[string]any{"generateName": "many-", "labels": map[string]any{clusterv1.LabelClusterName: "many"}}
+			_, err := client.Resource(requests).Create(t.Context(), u, metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
 	}
+	config, err := clientcmd.RESTConfigFromKubeConfig(token)
+	require.NoError(t, err)
+	own, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	send(own)
 	require.NoError(t, h.client.Resource(requests).Delete(t.Context(), first.GetName(), metav1.DeleteOptions{}))
-	s.start(t)
+	a = s.start(t)
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "BootstrapSecretFunctional,HubKubeConfigSecretMissing", "ten certificate requests")
 	require.Len(t, h.requestsOf(t, "many"), 10)
+	a.kill()
+
+	// What others send under its name is nothing to it.
+	for _, u := range h.requestsOf(t, "many") {
+		require.NoError(t, h.client.Resource(requests).Delete(t.Context(), u.GetName(), metav1.DeleteOptions{}))
+	}
+	send(h.client)
+	s.start(t)
+	await(t, func() bool { return len(h.requestsOf(t, "many")) > 10 })
 }

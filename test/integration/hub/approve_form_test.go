@@ -22,10 +22,12 @@ import (
 	"github.com/stretchr/testify/require"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	agentrequest "github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
@@ -65,6 +67,7 @@ func TestOnlyTheExactFormIsAnswered(t *testing.T) {
 	const p = clusterv1.UserPrefix
 	curve, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
 	require.NoError(t, err)
+	answered := s.answers(t)
 	// The requester's own identity and label are right in all of them.
 	ignored := map[string]string{}
 	for name, change := range map[string]func(*forgery){
@@ -104,10 +107,36 @@ func TestOnlyTheExactFormIsAnswered(t *testing.T) {
 	compat := forge(t, a.kube, "form", func(f *forgery) { f.template.Subject.Organization = f.template.Subject.Organization[:1] })
 	require.True(t, eventually(func() bool { kind, _ := s.verdict(t, compat.Name); return kind == "Approved" }))
 	s.settle(t, a, "form")
+	seen := answered()
+	require.True(t, seen[compat.Name], "answers are seen")
 	for name, csr := range ignored {
-		kind, reason := s.verdict(t, csr)
-		require.Empty(t, kind, "%s: %s", name, reason)
-		require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), csr, metav1.DeleteOptions{}))
+		require.False(t, seen[csr], name)
+		// So many of them are cleared away soon.
+		err := s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), csr, metav1.DeleteOptions{})
+		require.True(t, err == nil || apierrors.IsNotFound(err), err)
+	}
+}
+
+// answers notes from now on which requests are answered, also of those that go.
+func (s *scene) answers(t testing.TB) func() map[string]bool {
+	t.Helper()
+	list, err := s.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{Limit: 1})
+	require.NoError(t, err)
+	watcher, err := s.kube.CertificatesV1().CertificateSigningRequests().Watch(t.Context(), metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	require.NoError(t, err)
+	seen, done := map[string]bool{}, make(chan struct{})
+	go func() {
+		defer close(done)
+		for e := range watcher.ResultChan() {
+			if csr, ok := e.Object.(*certificatesv1.CertificateSigningRequest); ok && len(csr.Status.Conditions) > 0 {
+				seen[csr.Name] = true
+			}
+		}
+	}()
+	return func() map[string]bool {
+		watcher.Stop()
+		<-done
+		return seen
 	}
 }
 
@@ -198,34 +227,82 @@ func TestARefusalOfTheSignerIsTold(t *testing.T) {
 	require.Contains(t, findCondition(mc, clusterv1.ConditionCertificateRequestDenied).Message, "SignerValidationFailure: wrong usages")
 }
 
-// TestAFloodHoldsUpNobodyElse sends many forged requests under one name; the
-// others are answered meanwhile, and so is the flooded cluster's own agent.
+// TestAFloodHoldsUpNobodyElse sends many forged requests under one name, by a join
+// token and by the agent of another cluster. The others are answered meanwhile,
+// and the flooded cluster's own agent asks as agents do: ours at once, and one of
+// OCM, which counts all requests with its label, when the hub has cleared them away.
 func TestAFloodHoldsUpNobodyElse(t *testing.T) {
 	s := sharedHub(t)
 	victim, other := s.register(t, "flooded", "a"), s.register(t, "calm", "a")
 	_, kube := s.bootstrap(t)
-	var sent []string
-	for i := range 300 {
-		sent = append(sent, forge(t, kube, "flooded", func(f *forgery) {
+	forged := func(i int) func(*forgery) {
+		return func(f *forgery) {
 			if i%2 == 0 {
 				f.template.Subject.CommonName = fmt.Sprintf("%sflooded:x%d", clusterv1.UserPrefix, i)
 			} else {
 				f.template.DNSNames = []string{"x"}
 			}
-		}).Name)
+		}
+	}
+	for i := range 300 {
+		forge(t, kube, "flooded", forged(i))
 	}
 	start := time.Now()
 	s.settle(t, other, "calm")
 	t.Logf("another cluster was answered after %s", time.Since(start))
-	start = time.Now()
-	s.settle(t, victim, "flooded")
-	t.Logf("the flooded cluster was answered after %s", time.Since(start))
-	for _, name := range sent {
-		kind, _ := s.verdict(t, name)
-		require.Empty(t, kind)
+	for i := range 20 {
+		forge(t, other.kube, "flooded", forged(i))
 	}
+	start = time.Now()
+	key, err := agentrequest.NewKey()
+	require.NoError(t, err)
+	want := agentrequest.Want{Name: "flooded-own", Labels: map[string]string{clusterv1.LabelClusterName: "flooded"}, Signer: clusterv1.SignerName, Key: key,
+		Subject: pkix.Name{CommonName: clusterv1.UserPrefix + "flooded:a", Organization: []string{clusterv1.UserPrefix + "flooded", clusterv1.GroupManagedClusters}}}
+	require.NoError(t, want.Create(t.Context(), victim.dyn, ofCluster("flooded")), "the flooded cluster's agent is held up")
+	soon(t, func() bool { kind, _ := s.verdict(t, want.Name); return kind == "Approved" })
+	t.Logf("the flooded cluster was answered after %s", time.Since(start))
+
+	s.approveLater(t, 20*time.Second)
+	left := func() []certificatesv1.CertificateSigningRequest {
+		list, err := s.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{LabelSelector: ofCluster("flooded")})
+		require.NoError(t, err)
+		return list.Items
+	}
+	require.True(t, eventually(func() bool { return len(left()) < agentrequest.Max }), "%d requests hold up an agent of OCM", len(left()))
 	require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().DeleteCollection(context.Background(), metav1.DeleteOptions{},
-		metav1.ListOptions{LabelSelector: clusterv1.LabelClusterName + "=flooded"}))
+		metav1.ListOptions{LabelSelector: ofCluster("flooded")}))
+}
+
+// ofCluster selects the requests of a cluster as its agent does.
+func ofCluster(name string) string {
+	return clusterv1.LabelClusterName + "=" + name + ",!" + clusterv1.LabelAddOnName
+}
+
+// TestNobodyFillsTheShareOfAnotherCluster: what the agent of one cluster sends
+// under the name of another is told and gone in minutes, however few it sends, and
+// at once when they are many.
+func TestNobodyFillsTheShareOfAnotherCluster(t *testing.T) {
+	s := sharedHub(t)
+	s.register(t, "share-victim", "a")
+	evil := s.register(t, "share-evil", "a")
+	count := func() int {
+		list, err := s.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{LabelSelector: ofCluster("share-victim")})
+		require.NoError(t, err)
+		return len(list.Items)
+	}
+	had := count()
+	for range agentrequest.Max {
+		forge(t, evil.kube, "share-victim", func(f *forgery) { f.template.DNSNames = []string{"x"} })
+	}
+	require.True(t, eventually(func() bool { return count() < agentrequest.Max }), "an agent of OCM would not renew")
+	soon(t, func() bool {
+		list, err := s.kube.EventsV1().Events("share-victim").List(t.Context(), metav1.ListOptions{})
+		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+			return e.Reason == "ForeignCertificateRequest" && strings.Contains(e.Note, clusterv1.UserPrefix+"share-evil:a")
+		})
+	}, "nobody is told who it was")
+	s.approveLater(t, 3*time.Minute)
+	require.True(t, eventually(func() bool { return count() == had }), "%d are left", count())
 }
 
 // TestAFloodOverManyNamesIsBounded asks for more names than the hub keeps

@@ -51,7 +51,7 @@ func TestTheFirstRequestIsLeftToAPerson(t *testing.T) {
 	require.False(t, s.hasRole(clusterv1.RolePrefixManagedCluster+"asking"))
 }
 
-func TestASecondAgentOfTheSameNameIsDenied(t *testing.T) {
+func TestASecondAgentOfTheSameNameWaitsForAPerson(t *testing.T) {
 	s := sharedHub(t)
 	a := s.register(t, "twin", "a")
 	a.renew(t, "twin", 0)
@@ -60,16 +60,23 @@ func TestASecondAgentOfTheSameNameIsDenied(t *testing.T) {
 		return mc.Annotations[clusterv1.AnnotationAgentName] == "a"
 	})
 	_, kube := s.bootstrap(t)
-	csr, _ := agentRequest(t, kube, "twin", "b")
-	require.True(t, eventually(func() bool {
-		kind, reason := s.verdict(t, csr.Name)
-		return kind == "Denied" && reason == clusterv1.ReasonDuplicateClusterName
-	}))
-	s.await(t, "twin", "shows the duplicate", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName))
-	require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), csr.Name, metav1.DeleteOptions{}))
-	s.await(t, "twin", "shows it no longer", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionFalse, ""))
-	own, key := agentRequest(t, a.kube, "twin", "a")
-	s.issued(t, own.Name, key)
+	csr, key := agentRequest(t, kube, "twin", "b")
+	mc := s.await(t, "twin", "shows the duplicate", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName))
+	require.Contains(t, findCondition(mc, clusterv1.ConditionDuplicateClusterName).Message, "kubectl ocm accept twin --replace")
+	own, ownKey := agentRequest(t, a.kube, "twin", "a")
+	s.issued(t, own.Name, ownKey)
+	kind, _ := s.verdict(t, csr.Name)
+	require.Empty(t, kind, "an agent of OCM never gets over a denial")
+	soon(t, func() bool {
+		list, err := s.kube.EventsV1().Events("twin").List(t.Context(), metav1.ListOptions{})
+		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool { return e.Reason == clusterv1.ReasonDuplicateClusterName })
+	}, "no Event tells of it")
+	// A person lets the new agent take the place.
+	s.approve(t, csr.Name)
+	s.issued(t, csr.Name, key)
+	s.await(t, "twin", "is held by b", func(mc *clusterv1.ManagedCluster) bool {
+		return mc.Annotations[clusterv1.AnnotationAgentName] == "b" && conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionFalse, "")(mc)
+	})
 }
 
 func TestALeaseThatStopsMakesAClusterUnknown(t *testing.T) {

@@ -4,18 +4,22 @@ package hub_test
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
@@ -97,6 +101,22 @@ func TestADeniedClusterKeepsOnlyTheRightToSeeItself(t *testing.T) {
 	require.Equal(t, []string{"get", "list", "watch"}, role.Rules[0].Verbs)
 	require.True(t, eventually(func() bool { return !s.hasBinding("denied", ":registration") }))
 	require.True(t, s.hasBinding("denied", ":work"), "the agent can still remove its work")
+	// It sees what it has, and what somebody makes from now on is not for it.
+	had, err := a.dyn.Resource(works).Namespace("denied").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, had.Items, 1)
+	later := had.Items[0].DeepCopy()
+	later.Object["metadata"] = map[string]any{"name": "later", "namespace": "denied"}
+	for _, by := range []dynamic.Interface{s.dyn, dynamic.NewForConfigOrDie(s.As(t, hub.Namespace, hub.Name))} {
+		_, err = by.Resource(works).Namespace("denied").Create(t.Context(), later, metav1.CreateOptions{})
+		require.ErrorContains(t, err, "kubectl ocm accept denied")
+	}
+	soon(t, func() bool {
+		list, err := s.kube.EventsV1().Events("denied").List(t.Context(), metav1.ListOptions{})
+		return err == nil && slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+			return e.Reason == "ManagedClusterDenied" && strings.Contains(e.Note, "read and finish the works that it has")
+		})
+	}, "the Event does not say what is so")
 	s.letGo(t, works, "denied", "w")
 	require.NoError(t, s.dyn.Resource(works).Namespace("denied").Delete(context.Background(), "w", metav1.DeleteOptions{}))
 	require.True(t, eventually(func() bool { return !s.hasBinding("denied", ":work") }))
@@ -105,6 +125,8 @@ func TestADeniedClusterKeepsOnlyTheRightToSeeItself(t *testing.T) {
 	s.accept(t, "denied", true)
 	s.await(t, "denied", "is accepted again", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionTrue, ""))
 	require.True(t, eventually(func() bool { return s.hasBinding("denied", ":work") && s.hasBinding("denied", ":registration") }))
+	_, err = s.dyn.Resource(works).Namespace("denied").Create(t.Context(), later, metav1.CreateOptions{})
+	require.NoError(t, err, "once it is accepted again")
 }
 
 // remains tells whether a cluster that goes says that this is left of it.

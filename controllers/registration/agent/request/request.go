@@ -23,8 +23,8 @@ import (
 // Resource is that of certificate requests.
 var Resource = schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}
 
-// Max is how many requests of one cluster, or of one of its add-ons, a hub may
-// hold before no further one is made (registration.md 3.4 and 11).
+// Max is how many requests of one sender for one cluster, or for one of its
+// add-ons, a hub may hold before no further one is made (registration.md 3.4 and 11).
 const Max = 10
 
 var (
@@ -80,15 +80,15 @@ func (w Want) Build() (*unstructured.Unstructured, error) {
 }
 
 // Create makes the request on the hub, unless that holds Max requests that the
-// label selector finds. One of the same name and key is ours, from before a
-// restart, and no error.
+// label selector finds and that the same sender made. One of the same name and
+// key is ours, from before a restart, and no error.
 func (w Want) Create(ctx context.Context, hub dynamic.Interface, selector string) error {
 	api := hub.Resource(Resource)
-	others, err := api.List(ctx, metav1.ListOptions{LabelSelector: selector, Limit: Max})
+	full, err := throttled(ctx, hub, selector)
 	if err != nil {
 		return fmt.Errorf("counting certificate requests: %w", err)
 	}
-	if len(others.Items) >= Max {
+	if full {
 		return ErrThrottled
 	}
 	u, err := w.Build()

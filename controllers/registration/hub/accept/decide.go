@@ -256,12 +256,12 @@ func deny(s State) reconcile.Plan {
 	if is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
 		plan.Events = append(plan.Events, reconcile.Event{
 			Type: corev1.EventTypeWarning, Reason: "ManagedClusterDenied", Namespace: s.Name,
-			Message: fmt.Sprintf("Cluster %s is no longer accepted; its agent has lost its rights", s.Name),
+			Message: fmt.Sprintf("Cluster %s is no longer accepted; its agent has lost %s", s.Name, s.lost()),
 		})
 	}
 	set(mc, s.Now, metav1.Condition{
 		Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonHubClusterAdminDenied,
-		Message: "The cluster is not accepted by an administrator of the hub",
+		Message: "The cluster is not accepted by an administrator of the hub" + s.remains(),
 	})
 	if is(mc, clusterv1.ConditionJoined, metav1.ConditionTrue) {
 		set(mc, s.Now, metav1.Condition{
@@ -270,6 +270,22 @@ func deny(s State) reconcile.Plan {
 		})
 	}
 	return plan
+}
+
+// lost says what a denied cluster loses at once.
+func (s State) lost() string {
+	if s.noWorks() {
+		return "its rights, but to read its own ManagedCluster"
+	}
+	return "its rights, but to read its own ManagedCluster, and to read and finish the works that it has: delete those to end that. It gets no new ones"
+}
+
+// remains says what a denied cluster may still do.
+func (s State) remains() string {
+	if s.noWorks() {
+		return ""
+	}
+	return "; its agent may read and finish the works that it has until they are deleted, and gets no new ones"
 }
 
 // remove takes everything that this loop made for a cluster that is being

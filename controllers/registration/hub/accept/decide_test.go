@@ -202,6 +202,18 @@ func TestDecide(t *testing.T) {
 			check: func(t *testing.T, d Decision) {
 				require.Len(t, d.Apply[0].Object.(*rbacv1.ClusterRole).Rules, 1)
 				require.True(t, apimeta.IsStatusConditionFalse(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionJoined))
+				require.Contains(t, d.Events[0].Message, "and to read and finish the works that it has", "what is told is so")
+				c := apimeta.FindStatusCondition(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionHubAccepted)
+				require.Contains(t, c.Message, "may read and finish the works")
+			},
+		},
+		"one that is denied without works has nothing left": {
+			state:      State{Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)), Name: "c1", Namespace: ours},
+			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonHubClusterAdminDenied, wantEvents: []string{"ManagedClusterDenied"},
+			check: func(t *testing.T, d Decision) {
+				require.NotContains(t, d.Events[0].Message, "works")
+				c := apimeta.FindStatusCondition(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionHubAccepted)
+				require.NotContains(t, c.Message, "works")
 			},
 		},
 		"without works the binding is let go": {

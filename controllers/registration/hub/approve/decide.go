@@ -32,6 +32,10 @@ type State struct {
 	// Alive is true when the cluster's lease is fresh and its agent has joined:
 	// the lease that the hub makes says nothing of an agent.
 	Alive bool
+	// Heard is when the lease was renewed last, as far as this process saw it; zero
+	// when it saw no renewal. Period is how often it should be.
+	Heard  time.Time
+	Period time.Duration
 	// AutoApprove lists the users whose first requests need no person.
 	AutoApprove []string
 	// Now is the time of the decision.
@@ -58,20 +62,25 @@ type Decision struct {
 // Decide is pure. A request that somebody answered is never answered again: the
 // word of a person who was first stands.
 func Decide(s State) Decision {
-	d := Decision{Verdicts: refusals(s)}
+	d := Decision{}
 	var next time.Duration
 	d.Leftovers, next = leftovers(s)
 	if s.Cluster != nil && s.Cluster.DeletionTimestamp == nil {
 		mc := s.Cluster.DeepCopy()
 		d.Object = mc
 		note(s, mc)
-		verdicts, waits := verdicts(s, mc)
-		d.Verdicts = append(d.Verdicts, verdicts...)
-		next = sooner(sooner(next, judgeRequests(s, mc)), released(s, mc))
+		approvals, waits := verdicts(s, mc)
+		// A flood of what is refused holds up no approval.
+		d.Verdicts = approvals
+		d.Events = strangers(d.Leftovers)
+		events, look := judgeName(s, mc)
+		d.Events = append(d.Events, events...)
+		next = sooner(sooner(sooner(next, judgeRequests(s, mc)), released(s, mc)), look)
 		if waits && len(d.Verdicts) > 0 {
 			next = soon
 		}
 	}
+	d.Verdicts = append(d.Verdicts, refusals(s)...)
 	if len(d.Verdicts) > maxVerdicts {
 		d.Verdicts, next = d.Verdicts[:maxVerdicts], soon
 	}
@@ -89,22 +98,35 @@ func sooner(a, b time.Duration) time.Duration {
 	return reconcile.Result{RequeueAfter: a}.Sooner(reconcile.Result{RequeueAfter: b}).RequeueAfter
 }
 
-// verdicts answers the open requests of a cluster whose tokens are good, and
-// keeps the condition DuplicateClusterName. waits tells that some were not
-// looked at yet.
+// strangers are Events that tell, once each, which agents of other clusters sent
+// what is cleared away.
+func strangers(gone []*certificatesv1.CertificateSigningRequest) []reconcile.Event {
+	told := map[string]bool{}
+	var out []reconcile.Event
+	for _, csr := range gone {
+		user := csr.Spec.Username
+		if originOf(Request{CSR: csr}) != stranger || told[user] {
+			continue
+		}
+		told[user] = true
+		cluster := csr.Labels[clusterv1.LabelClusterName]
+		out = append(out, reconcile.Event{
+			Type: corev1.EventTypeWarning, Reason: "ForeignCertificateRequest", Namespace: cluster, Once: true, Of: user,
+			Message: fmt.Sprintf("%s, the agent of another cluster, sends certificate requests in the name of cluster %s; they are cleared away. "+
+				"If that goes on, deny the cluster of that agent", quote(user), cluster),
+		})
+	}
+	return out
+}
+
+// verdicts answers the open requests of a cluster whose tokens are good. waits
+// tells that some were not looked at yet. The request of another agent than the
+// one whose cluster reports stays open: an agent that changed its namespace or its
+// mode has another name, and a denied agent of OCM waits for ever.
 func verdicts(s State, mc *clusterv1.ManagedCluster) (out []Verdict, waits bool) {
-	holder := mc.Annotations[clusterv1.AnnotationAgentName]
-	duplicate := ""
 	for _, r := range s.Requests {
 		switch {
-		case r.Fault != nil || r.Refusal.Reason != "":
-		case answered(r.CSR):
-			if c := find(r.CSR, certificatesv1.CertificateDenied); c != nil && c.Reason == clusterv1.ReasonDuplicateClusterName {
-				duplicate = duplicateMessage(r, holder)
-			}
-		case holder != "" && holder != r.Agent.Name && s.Alive:
-			duplicate = duplicateMessage(r, holder)
-			out = append(out, answer(s, r, certificatesv1.CertificateDenied, Refusal{clusterv1.ReasonDuplicateClusterName, duplicate}))
+		case r.Fault != nil || r.Refusal.Reason != "" || answered(r.CSR) || contests(s, mc, r):
 		case r.Waits:
 			waits = true
 		case r.MayRenew:
@@ -113,7 +135,6 @@ func verdicts(s State, mc *clusterv1.ManagedCluster) (out []Verdict, waits bool)
 			out = append(out, approval(s, r, fmt.Sprintf("%s may register clusters without a person", r.CSR.Spec.Username)))
 		}
 	}
-	judgeName(s, mc, duplicate)
 	return out, waits
 }
 
@@ -172,11 +193,6 @@ func note(s State, mc *clusterv1.ManagedCluster) {
 	}
 }
 
-func duplicateMessage(r Request, holder string) string {
-	return fmt.Sprintf("Cluster name %s is held by agent %s, which is alive; agent %s must join under another name, or agent %s must be removed first",
-		r.Agent.Cluster, holder, r.Agent.Name, holder)
-}
-
 // answer is the request with an approval or a denial added.
 func answer(s State, r Request, kind certificatesv1.RequestConditionType, why Refusal) Verdict {
 	csr := r.CSR.DeepCopy()
@@ -190,22 +206,6 @@ func answer(s State, r Request, kind certificatesv1.RequestConditionType, why Re
 		event.Message = fmt.Sprintf("Certificate request %s of agent %s was denied: %s", csr.Name, r.Agent.Name, why.Message)
 	}
 	return Verdict{CSR: csr, Event: event}
-}
-
-// judgeName keeps the condition DuplicateClusterName: it stands while a request
-// that was denied for it is there.
-func judgeName(s State, mc *clusterv1.ManagedCluster, duplicate string) {
-	c := metav1.Condition{
-		Type: clusterv1.ConditionDuplicateClusterName, Status: metav1.ConditionTrue,
-		Reason: clusterv1.ReasonDuplicateClusterName, Message: duplicate, ObservedGeneration: mc.Generation,
-	}
-	if duplicate == "" {
-		if apimeta.FindStatusCondition(mc.Status.Conditions, c.Type) == nil {
-			return
-		}
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, clusterv1.ReasonNoDuplicate, "One agent holds the name"
-	}
-	set(mc, c, s.Now)
 }
 
 // set writes a condition unless it says so already.

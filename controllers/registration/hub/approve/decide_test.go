@@ -78,10 +78,13 @@ func TestDecide(t *testing.T) {
 		"a holder that never joined does not hold": {
 			holder: "a", expires: ended, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, verdicts: map[string]string{"csr-b": "Approved"}, wantAgent: "a"},
 		"a cluster of another hub that is alive is held by somebody": {alive: true, auto: []string{"bootstrap"}, requests: []Request{open("a", false)}},
-		"another agent is denied while the holder lives":             {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{open("b", true)}, verdicts: map[string]string{"csr-b": "Denied"}, duplicate: "True", wantAgent: "a"},
+		"another agent waits for a person while the holder lives":    {holder: "a", alive: true, requests: []Request{open("b", true)}, duplicate: "True", wantAgent: "a"},
+		"and is not let in by a list":                                {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, duplicate: "True", wantAgent: "a"},
+		"its own renewal goes on meanwhile":                          {holder: "a", alive: true, requests: []Request{open("a", true), open("b", false)}, verdicts: map[string]string{"csr-a": "Approved"}, duplicate: "True", wantAgent: "a"},
+		"the holder is no rival of itself":                           {holder: "a", alive: true, requests: []Request{open("a", false)}, wantAgent: "a"},
 		"another agent is left to a person when it is away":          {holder: "a", requests: []Request{open("b", false)}, wantAgent: "a"},
-		"a duplicate stands while its request is there":              {holder: "a", requests: []Request{answeredWith("b", certificatesv1.CertificateDenied, clusterv1.ReasonDuplicateClusterName)}, duplicate: "True", wantAgent: "a"},
-		"and ends with it": {holder: "a", have: []metav1.Condition{{Type: clusterv1.ConditionDuplicateClusterName, Status: "True"}}, duplicate: "False", wantAgent: "a"},
+		"one that a person answered is none":                         {holder: "a", alive: true, requests: []Request{answeredWith("b", certificatesv1.CertificateDenied, "x")}, wantAgent: "a"},
+		"and ends with its request":                                  {holder: "a", have: []metav1.Condition{{Type: clusterv1.ConditionDuplicateClusterName, Status: "True"}}, duplicate: "False", wantAgent: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
@@ -109,7 +112,11 @@ func TestDecide(t *testing.T) {
 				tc.verdicts = map[string]string{}
 			}
 			require.Equal(t, tc.verdicts, got)
-			require.Len(t, d.Events, len(got))
+			told := len(got)
+			if tc.duplicate == metav1.ConditionTrue {
+				told++
+			}
+			require.Len(t, d.Events, told)
 			after := d.Object.(*clusterv1.ManagedCluster)
 			require.Equal(t, tc.wantAgent, after.Annotations[clusterv1.AnnotationAgentName])
 			c := apimeta.FindStatusCondition(after.Status.Conditions, clusterv1.ConditionDuplicateClusterName)
@@ -122,6 +129,32 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The lease of an agent that is gone is fresh for a while: what is said of it is
+// looked at again.
+func TestAHolderIsOnlyCalledAliveAfterASecondLook(t *testing.T) {
+	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{clusterv1.AnnotationAgentName: "a"}}}
+	rival := at(open("b", false), "r1", -1, 0)
+	s := State{Cluster: mc, Requests: []Request{rival}, Alive: true, Period: time.Minute, Now: now, Heard: now.Add(-2 * time.Minute)}
+	look := func() (Decision, *metav1.Condition) {
+		d := Decide(s)
+		s.Cluster = d.Object.(*clusterv1.ManagedCluster)
+		return d, apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionDuplicateClusterName)
+	}
+	d, c := look()
+	require.Contains(t, c.Message, "may be gone")
+	require.Contains(t, c.Message, "kubectl ocm accept c1 --replace")
+	require.Equal(t, time.Minute, d.RequeueAfter)
+	require.Len(t, d.Events, 1)
+	s.Heard = now
+	d, c = look()
+	require.Contains(t, c.Message, "both are running")
+	require.Zero(t, d.RequeueAfter)
+	require.Empty(t, d.Events, "it was told")
+	s.Alive = false
+	_, c = look()
+	require.Equal(t, metav1.ConditionFalse, c.Status, "who is away holds no name against a person")
 }
 
 func TestClustersThatGoAreLeftAlone(t *testing.T) {

@@ -39,6 +39,10 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		s.Cluster = mc
 		s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
 			c.config.Arrivals.Fresh(name, lease.Grace(mc))
+		s.Period = lease.Grace(mc) / clusterv1.LeaseGraceFactor
+		if beat, ok := c.config.Arrivals.Get(name); ok && !beat.First {
+			s.Heard = beat.Arrived
+		}
 	}
 	looks := 0
 	// The newest come first: those that agents wait for.

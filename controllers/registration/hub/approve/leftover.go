@@ -4,30 +4,31 @@ package approve
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
-
-	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
-// Agents send no request while the hub holds ten of their cluster, whatever
-// their state (registration.md 3.4), and an agent of OCM waits for a denied one
-// until it is gone, which kube-controller-manager sees to after an hour; open
-// ones stay for a day. So leftovers go earlier, by these times and numbers.
+// An agent of OCM sends no request while the hub holds ten with the label of its
+// cluster, whatever their state and whoever sent them, and it waits for a denied
+// one until that is gone, which kube-controller-manager sees to after an hour;
+// open ones stay for a day. So leftovers go earlier, by these times and numbers,
+// and what an agent cannot wait for goes first.
 const (
-	// retention is how long an answer stays to be read, and how long an open
-	// request is left alone whatever else is asked.
+	// retention is how long an answer stays to be read, and how long what has not
+	// the form of an agent's request stays.
 	retention = 10 * time.Minute
-	// readable is how long a certificate stays for its agent to read in any crowd: of
-	// two requests of one second nobody can tell which one it waits for.
+	// strangeness is how long the request of another cluster's agent stays to be
+	// looked at.
+	strangeness = 2 * time.Minute
+	// readable is how long a request stays in any crowd: of two of one second nobody
+	// can tell which one their agent waits for, and an agent whose request went asks
+	// again at once.
 	readable = 10 * time.Second
 	// crowd is the number of requests from which on more of them go: two before
 	// agents stop asking.
 	crowd = 8
-	// spared is how many open requests of one sender stay in a crowd.
+	// spared is how many requests of one sender stay in a crowd.
 	spared = 3
 	// maxLeftovers is how many requests one pass deletes.
 	maxLeftovers = 32
@@ -41,11 +42,13 @@ type sweep struct {
 }
 
 // leftovers returns the requests to delete, and when the next one is due; zero
-// is never. Only what was sent for an agent of the cluster, or by one who may
-// ask for one, is ever deleted: other people's requests stay. An open request
-// goes when the same sender asked for the same agent again later, because an
-// agent waits for one request only; in a crowd also when it is among the oldest,
-// and then an agent that still waits for it asks anew (registration.md 3.4).
+// is never. What nobody waits for has a short time: requests of agents of other
+// clusters, and those that agents and join tokens sent in no form that is ever
+// answered. An open request goes when the same sender asked for the same agent
+// again later, because an agent waits for one request only. In a crowd each
+// sender keeps its last few, and an agent that still waits for another asks anew
+// (registration.md 3.4); of people's that have another form, which may be for
+// another purpose, only old ones go then.
 func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Duration) {
 	w := sweep{now: s.Now, gone: map[int]bool{}}
 	later, issued := map[string]time.Time{}, map[string]bool{}
@@ -53,6 +56,10 @@ func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Durat
 	for i, r := range slices.Backward(s.Requests) {
 		if r.CSR.DeletionTimestamp != nil {
 			w.gone[i] = true
+			continue
+		}
+		if life, nobodys := lifeOf(r); nobodys {
+			w.due(i, answeredAt(r.CSR).Add(life))
 			continue
 		}
 		if r.Fault != nil {
@@ -65,9 +72,7 @@ func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Durat
 			w.due(i, answeredAt(r.CSR).Add(retention))
 			spare = append(spare, i)
 		case refused(r.CSR) != nil:
-			if superseded || refused(r.CSR).Reason != clusterv1.ReasonDuplicateClusterName {
-				w.due(i, answeredAt(r.CSR).Add(retention))
-			}
+			w.due(i, answeredAt(r.CSR).Add(retention))
 		case !answered(r.CSR) && superseded:
 			w.due(i, newer.Add(retention))
 		}
@@ -76,6 +81,21 @@ func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Durat
 	}
 	w.thin(s, spare)
 	return w.pick(s)
+}
+
+// lifeOf is how long a request stays that nobody waits for; nobodys is false for
+// all others, and for what somebody approved all the same.
+func lifeOf(r Request) (life time.Duration, nobodys bool) {
+	if find(r.CSR, certificatesv1.CertificateApproved) != nil {
+		return 0, false
+	}
+	switch from := originOf(r); {
+	case from == stranger:
+		return strangeness, true
+	case r.Fault != nil && from != person:
+		return retention, true
+	}
+	return 0, false
 }
 
 // due takes the request away from at on.
@@ -87,36 +107,56 @@ func (w *sweep) due(i int, at time.Time) {
 	}
 }
 
-// thin makes room in a crowd: first certificates that a newer one replaced, then
-// the oldest open requests, sender by sender.
+// thin makes room in a crowd: first what nobody waits for and what was denied,
+// then certificates that a newer one replaced, then open requests; the oldest
+// first, and of each sender the last few never.
 func (w *sweep) thin(s State, spare []int) {
 	excess := len(s.Requests) - len(w.gone) - crowd + 1
-	// Oldest first.
-	for _, i := range slices.Backward(spare) {
-		if excess > 0 && !w.gone[i] {
-			w.due(i, answeredAt(s.Requests[i].CSR).Add(readable))
-			excess--
+	take := func(list []int, at func(csr *certificatesv1.CertificateSigningRequest) time.Time) {
+		for _, i := range list {
+			if excess > 0 && !w.gone[i] {
+				w.due(i, at(s.Requests[i].CSR))
+				excess--
+			}
 		}
 	}
-	if excess <= 0 {
-		return
+	kept := map[string]int{}
+	open := w.beyond(s, kept, func(r Request) bool { return r.Fault == nil && !answered(r.CSR) })
+	denied := w.beyond(s, kept, func(r Request) bool { return r.Fault == nil && refused(r.CSR) != nil })
+	foreign := w.beyond(s, kept, func(r Request) bool { return r.Fault != nil && !answered(r.CSR) })
+	idle := []int{}
+	for i, r := range s.Requests {
+		if _, nobodys := lifeOf(r); nobodys {
+			idle = append(idle, i)
+		}
 	}
-	open, kept := []int{}, map[string]int{}
+	slices.Reverse(spare)
+	atOnce := func(*certificatesv1.CertificateSigningRequest) time.Time { return w.now }
+	take(idle, atOnce)
+	take(denied, atOnce)
+	take(spare, func(csr *certificatesv1.CertificateSigningRequest) time.Time { return answeredAt(csr).Add(readable) })
+	take(open, func(csr *certificatesv1.CertificateSigningRequest) time.Time {
+		return csr.CreationTimestamp.Add(readable)
+	})
+	take(foreign, func(csr *certificatesv1.CertificateSigningRequest) time.Time {
+		return csr.CreationTimestamp.Add(retention)
+	})
+}
+
+// beyond returns, oldest first, the requests of a kind that are not among the
+// last few of their senders. What nobody waits for is none of them.
+func (w *sweep) beyond(s State, kept map[string]int, kind func(Request) bool) []int {
+	var out []int
 	for i, r := range slices.Backward(s.Requests) {
-		if w.gone[i] || answered(r.CSR) || (r.Fault != nil && !asks(r)) {
+		if _, nobodys := lifeOf(r); nobodys || w.gone[i] || !kind(r) {
 			continue
 		}
 		if kept[sender(r)]++; kept[sender(r)] > spared {
-			open = append(open, i)
+			out = append(out, i)
 		}
 	}
-	for _, i := range slices.Backward(open) {
-		if excess <= 0 {
-			return
-		}
-		w.due(i, s.Requests[i].CSR.CreationTimestamp.Add(retention))
-		excess--
-	}
+	slices.Reverse(out)
+	return out
 }
 
 // pick returns what goes in this pass, oldest first.
@@ -132,24 +172,4 @@ func (w *sweep) pick(s State) ([]*certificatesv1.CertificateSigningRequest, time
 		out = append(out, r.CSR)
 	}
 	return out, w.next
-}
-
-// sender tells requests of one sender from those of others: by the user, and by
-// the token where one user stands for many. An agent that renews is one sender
-// whichever of its certificates it shows.
-func sender(r Request) string {
-	spec := &r.CSR.Spec
-	if spec.Username == r.Agent.User() {
-		return spec.Username
-	}
-	return spec.Username + "\x00" + strings.Join(spec.Extra[clusterv1.ExtraCredentialID], "\x00")
-}
-
-// asks tells whether the sender of a request that is of no known form is one who
-// asks for agents of this cluster.
-func asks(r Request) bool {
-	spec := &r.CSR.Spec
-	agent, ok := identity.ParseUser(spec.Username)
-	return spec.Username == identity.BootstrapUser || slices.Contains(spec.Groups, clusterv1.GroupBootstrap) ||
-		(ok && agent.Cluster == r.CSR.Labels[clusterv1.LabelClusterName])
 }

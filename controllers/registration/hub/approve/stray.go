@@ -62,7 +62,7 @@ func (c *Controller) sweepStrays(ctx context.Context) (reconcile.Result, error) 
 // counted and stays.
 func surplusOf(found []Request) []*certificatesv1.CertificateSigningRequest {
 	found = slices.DeleteFunc(slices.Clone(found), func(r Request) bool {
-		return r.CSR.DeletionTimestamp != nil || find(r.CSR, certificatesv1.CertificateApproved) != nil || (r.Fault != nil && !asks(r))
+		return r.CSR.DeletionTimestamp != nil || find(r.CSR, certificatesv1.CertificateApproved) != nil || (r.Fault != nil && originOf(r) == person)
 	})
 	slices.SortFunc(found, inOrder)
 	var out []*certificatesv1.CertificateSigningRequest
