@@ -73,6 +73,7 @@ func (s *Server) mutateNew(mc *clusterv1.ManagedCluster, user authenticationv1.U
 		// A cluster that is restored from a backup has no certificate yet.
 		delete(mc.Annotations, clusterv1.AnnotationAgentName)
 		delete(mc.Annotations, clusterv1.AnnotationCertificateExpires)
+		delete(mc.Annotations, clusterv1.AnnotationJoinedBy)
 	}
 }
 
@@ -93,8 +94,8 @@ func (s *Server) mutateChanged(ctx context.Context, mc, old *clusterv1.ManagedCl
 
 // keepHolder keeps the name of the agent that has the last certificate, which
 // the hub itself notes: an older copy of the cluster that somebody puts in place
-// names an older agent, and the renewals of the one that is alive would be denied
-// as those of a stranger. It may be taken away. Agents are refused later.
+// names an older agent, and the renewals of the one that is alive would wait for a
+// person as those of a stranger. It may be taken away. Agents are refused later.
 func (s *Server) keepHolder(mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) {
 	now, before := mc.Annotations[clusterv1.AnnotationAgentName], old.Annotations[clusterv1.AnnotationAgentName]
 	if now == "" || now == before || s.self(user) {

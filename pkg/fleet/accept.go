@@ -49,8 +49,7 @@ type AcceptOptions struct {
 	Labels map[string]string
 
 	// own is the only request to approve, read on the cluster itself by somebody
-	// who has all rights there: it is the agent's, also while the hub still
-	// counts on the certificate that the agent had before.
+	// who has all rights there: it is the agent's, and the one whose key it keeps.
 	own string
 	// readers are read when they are needed first.
 	readers func() (readers, error)
@@ -424,7 +423,7 @@ func (o *AcceptOptions) single(name string, held holding, good []Request, now ti
 				"kubectl ocm accept --show"+o.Hub.flag()+"      then choose one by --requester")
 		}
 	}
-	if held.rival(good[0]) && o.own == "" && !o.Replace {
+	if held.rival(good[0]) && !o.Replace {
 		return o.contested(held, good[0], now)
 	}
 	return nil

@@ -110,7 +110,7 @@ func TestANameIsKeptForTheAgentThatReports(t *testing.T) {
 		"the same agent by its certificate": {held: reports, agent: "a", identity: "renewal"},
 		"nobody knows who holds it":         {held: holding{reports: true}, agent: "b", says: []string{"no name of", "counts as available"}},
 		"but it renews":                     {held: holding{reports: true}, agent: "b", identity: "renewal"},
-		"a request read on the cluster":     {held: reports, agent: "b", options: AcceptOptions{own: "r1"}},
+		"read on a cluster that was cloned": {held: reports, agent: "b", options: AcceptOptions{own: "r1"}, says: []string{"--replace"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.options.Hub = &Cluster{Context: "hub"}

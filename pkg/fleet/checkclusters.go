@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -40,7 +41,7 @@ func (c *checking) clusters(ctx context.Context) []CheckArea {
 			continue
 		}
 		missing = slices.DeleteFunc(missing, func(name string) bool { return name == mc.Name })
-		found := c.cluster(state.info(mc), mc, places)
+		found := append(c.cluster(state.info(mc), mc, places), c.asksAgain(mc, state.csr[mc.Name])...)
 		if len(found) > 0 {
 			out = append(out, CheckArea{Name: "cluster " + mc.Name, Findings: found})
 			continue
@@ -85,7 +86,7 @@ func (c *checking) readFleet(ctx context.Context) (*fleetState, map[string]bool,
 	places := map[string]bool{}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		state, err = (&ListOptions{Hub: c.o.Hub}).read(ctx)
+		state, err = (&ListOptions{Hub: c.o.Hub, requests: true}).read(ctx)
 		return err
 	})
 	group.Go(func() error {
@@ -144,6 +145,23 @@ func (c *checking) state(info ClusterInfo, mc *clusterv1.ManagedCluster) []Findi
 		return nil
 	}
 	return []Finding{f}
+}
+
+// asksAgain is a finding for an agent that has lost its certificate: it asks for
+// another one under the name that it had, and its cluster may look well meanwhile.
+func (c *checking) asksAgain(mc *clusterv1.ManagedCluster, requests []unstructured.Unstructured) []Finding {
+	holder := mc.Annotations[clusterv1.AnnotationAgentName]
+	if holder == "" || !mc.Spec.HubAcceptsClient || !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) {
+		return nil
+	}
+	for i := range requests {
+		q := parseRequest(&requests[i], nil, nil)
+		if q.State == StatePending && q.Identity != "renewal" && q.Requester == clusterv1.UserPrefix+mc.Name+":"+holder {
+			return []Finding{{Code: codeClusterRequest, Severity: SeverityWarning, Title: "its agent asks for a new certificate and nobody has answered",
+				Cause: "certificatesigningrequest/" + q.Name + " of agent " + holder + " waits for approval", Fix: "kubectl ocm accept " + mc.Name + c.o.Hub.flag()}}
+		}
+	}
+	return nil
 }
 
 // deniedTitle says what the agent of a denied cluster may still do.

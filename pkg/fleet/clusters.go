@@ -43,6 +43,9 @@ type ListOptions struct {
 	// Status keeps clusters in one state, in any case: available, unknown, or
 	// pending for all that are not joined yet.
 	Status string
+
+	// requests asks for certificate requests also where every cluster has joined.
+	requests bool
 }
 
 // Count is how many of a number of things are well.
@@ -162,7 +165,7 @@ func (o *ListOptions) readRequests(ctx context.Context, s *fleetState) error {
 		accepted, _, _ := unstructured.NestedBool(u.Object, "spec", "hubAcceptsClient")
 		return accepted && !conditionTrue(&u, clusterv1.ConditionJoined)
 	})
-	if !waiting {
+	if !waiting && !o.requests {
 		return nil
 	}
 	items, err := listAll(ctx, o.Hub, query{resource: signingRequests, labels: clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName})

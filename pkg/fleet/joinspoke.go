@@ -149,6 +149,12 @@ func sameHub(have *kubeconfig.Config, want Endpoint) bool {
 	return errA == nil && errB == nil && CAHash(a[0]) == CAHash(b[0])
 }
 
+// lost tells that the agent of this cluster is installed under the name and has no
+// identity: it was deleted, or never came.
+func (j *join) lost() bool {
+	return j.before != nil && !j.before.registered && j.before.name == j.Name
+}
+
 // checkName refuses a name that another living cluster holds.
 func (j *join) checkName(ctx context.Context) error {
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, j.hub.Client, managedClusters, "", j.Name)
@@ -165,9 +171,11 @@ func (j *join) checkName(ctx context.Context) error {
 	if j.before != nil && j.before.registered && j.before.name == j.Name {
 		return nil
 	}
-	if alive(mc) && j.before != nil && j.before.name == j.Name && j.Hub != nil {
-		return refused(fmt.Sprintf("the agent of %q has lost its identity, and the hub still counts on it", j.Name), "there is no secret "+clusterv1.SecretHubKubeconfig+" on "+j.Spoke.String(),
-			fmt.Sprintf("kubectl ocm unjoin %s%s --hub-context %s      then join again", j.Name, j.Spoke.flag(), ShellWord(j.Hub.Context)))
+	if j.lost() {
+		// The agent asks anew under the name that it had; whether it is the same agent
+		// is looked at when it is let in.
+		j.remark("name", fmt.Sprintf("the agent of %q has lost its certificate, and asks for a new one", j.Name))
+		return nil
 	}
 	if alive(mc) {
 		return refused(fmt.Sprintf("another cluster holds the name %q", j.Name), "its agent reports to the hub",

@@ -137,7 +137,7 @@ func (j *join) accept(ctx context.Context) error {
 	j.step("accepted by you (--accept)")
 	common := *j.common
 	common.Progress, common.Wait = nil, false
-	result, err := Accept(ctx, AcceptOptions{Common: common, Hub: j.Hub, Clusters: []string{j.Name}, Labels: j.Labels, own: j.asked})
+	result, err := Accept(ctx, AcceptOptions{Common: common, Hub: j.Hub, Clusters: []string{j.Name}, Labels: j.Labels, Replace: j.repointed(), own: j.asked})
 	if err != nil {
 		return err
 	}

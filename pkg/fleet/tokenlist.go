@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ type TokenInfo struct {
 	Uses int `json:"uses"`
 	// Cluster is the only cluster it is for; empty means any.
 	Cluster string `json:"cluster,omitempty"`
+	// Joined are the clusters that got a certificate by it, as far as the hub noted it
+	// or still stores their requests; the last token of each counts.
+	Joined []string `json:"joined,omitempty"`
 	// Created is when it was made.
 	Created metav1.Time `json:"created"`
 	// Expired tells that it has ended already.
@@ -46,7 +50,7 @@ type TokenListOptions struct {
 	Hub *Cluster
 }
 
-// ListTokens lists the join tokens of a hub, by id. It makes three requests.
+// ListTokens lists the join tokens of a hub, by id. It makes four requests.
 func ListTokens(ctx context.Context, o TokenListOptions) ([]TokenInfo, error) {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
@@ -58,14 +62,34 @@ func ListTokens(ctx context.Context, o TokenListOptions) ([]TokenInfo, error) {
 	if err != nil {
 		return nil, explain("listing certificate requests", o.Hub, err)
 	}
+	clusters, err := listAll(ctx, o.Hub, query{resource: managedClusters})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, explain("listing managedclusters", o.Hub, err)
+	}
 	for i := range tokens {
-		for j := range requests {
-			if tokens[i].used(&requests[j]) {
-				tokens[i].Uses++
-			}
-		}
+		tokens[i].count(requests, clusters)
 	}
 	return tokens, nil
+}
+
+// count notes what was done with a token.
+func (t *TokenInfo) count(requests, clusters []unstructured.Unstructured) {
+	joined := map[string]bool{}
+	for i := range requests {
+		if !t.used(&requests[i]) {
+			continue
+		}
+		t.Uses++
+		if stateOf(&requests[i]) == StateIssued {
+			joined[requests[i].GetLabels()[clusterv1.LabelClusterName]] = true
+		}
+	}
+	for i := range clusters {
+		if clusters[i].GetAnnotations()[clusterv1.AnnotationJoinedBy] == t.ID {
+			joined[clusters[i].GetName()] = true
+		}
+	}
+	t.Joined = slices.Sorted(maps.Keys(joined))
 }
 
 // readTokens reads the Secrets of both sorts of tokens.

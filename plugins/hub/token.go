@@ -125,6 +125,9 @@ func (o *TokenOptions) print(u *ui.UI, t fleet.TokenResult) error {
 		}
 		u.Say("%s", u.Own(line))
 		u.Note("token %s expires in %s", t.ID, duration.HumanDuration(t.Expires.Sub(u.Streams.Clock.Now())))
+		if t.Cluster == "" {
+			u.Note("it is for any cluster name and any number of joins until then; --cluster NAME makes one for a single cluster")
+		}
 	}
 	return nil
 }
@@ -162,7 +165,7 @@ func (o *TokenListOptions) Run(ctx context.Context) error {
 		if err != nil {
 			return options.Listed{}, err
 		}
-		l := options.Listed{Kind: "TokenList", Items: tokens, Empty: "no tokens", Table: ui.Table{Heads: []string{"ID", "TYPE", "EXPIRES", "USES", "CLUSTER", "CREATED"}}}
+		l := options.Listed{Kind: "TokenList", Items: tokens, Empty: "no tokens", Table: ui.Table{Heads: []string{"ID", "TYPE", "EXPIRES", "USES", "CLUSTER", "JOINED", "CREATED"}}}
 		now := o.f.UI.Streams.Clock.Now()
 		for _, t := range tokens {
 			expires := "never"
@@ -173,10 +176,19 @@ func (o *TokenListOptions) Run(ctx context.Context) error {
 				expires = duration.HumanDuration(t.Expires.Sub(now))
 			}
 			l.Names = append(l.Names, t.ID)
-			l.Table.Rows = append(l.Table.Rows, []string{t.ID, t.Type, expires, strconv.Itoa(t.Uses), ui.Dash(t.Cluster), ui.Age(t.Created, now)})
+			l.Table.Rows = append(l.Table.Rows, []string{t.ID, t.Type, expires, strconv.Itoa(t.Uses), ui.Dash(t.Cluster), ui.Dash(some(t.Joined)), ui.Age(t.Created, now)})
 		}
 		return l, nil
 	})
+}
+
+// some names a few of many.
+func some(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ",")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ","), len(names)-most)
 }
 
 // RevokeOptions are the flags of hub token revoke.

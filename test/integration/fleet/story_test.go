@@ -54,6 +54,7 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Contains(t, repointed.err, "it uses "+elsewhere+" with the certificate that it has")
 	require.Contains(t, run(t, "accept", "cluster1", "--context", "hub").out, "unchanged")
 	require.Contains(t, run(t, "cluster", "list", "--context", "hub", "-l", "env=prod").out, "Available")
+	recovers(t, hub, spoke, elsewhere)
 	sets(t)
 	whole := run(t, "check", "--context", "hub")
 	require.Zero(t, whole.code)
@@ -123,6 +124,29 @@ func edited(t *testing.T, spoke *harness.Cluster) {
 	_, err = client.Resource(clusterRoles).Get(t.Context(), others.GetName(), metav1.GetOptions{})
 	require.NoError(t, err, "what others made is theirs")
 	require.NoError(t, client.Resource(clusterRoles).Delete(t.Context(), others.GetName(), metav1.DeleteOptions{}))
+}
+
+// recovers takes the agent's certificate away while its lease is fresh; each of the
+// two ways of the guide brings it back at once, though requests of keys that are
+// lost are there too.
+func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
+	t.Helper()
+	agentSecrets := spoke.Dynamic(t).Resource(secrets).Namespace("open-cluster-management-agent")
+	for _, words := range []string{
+		"accept cluster1 --context hub --wait --timeout 60s",
+		"join cluster1 --context spoke --hub-context hub --accept --timeout 60s --hub-apiserver " + server,
+	} {
+		require.NoError(t, agentSecrets.Delete(t.Context(), "hub-kubeconfig-secret", metav1.DeleteOptions{}))
+		require.Eventually(t, func() bool { return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending") }, time.Minute, time.Second, "the agent does not ask")
+		unwell := run(t, "check", "--context", "hub")
+		require.Contains(t, unwell.out, "its agent asks for a new certificate and nobody has answered")
+		require.Contains(t, unwell.out, "kubectl ocm accept cluster1 --context hub")
+		require.Zero(t, run(t, strings.Fields(words)...).code, words)
+		require.Eventually(t, func() bool {
+			_, err := agentSecrets.Get(t.Context(), "hub-kubeconfig-secret", metav1.GetOptions{})
+			return err == nil
+		}, time.Minute, time.Second, "it has no certificate after %s", words)
+	}
 }
 
 // sets groups the cluster, lets a namespace use the group, and takes it all back.

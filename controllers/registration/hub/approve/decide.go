@@ -181,8 +181,8 @@ func released(s State, mc *clusterv1.ManagedCluster) time.Duration {
 	return end.Sub(s.Now)
 }
 
-// note keeps in annotations who got the last certificate, and until when it
-// lives; requests come oldest first, so the newest has the last word.
+// note keeps in annotations who got the last certificate, by which join token, and
+// until when it lives; requests come oldest first, so the newest has the last word.
 func note(s State, mc *clusterv1.ManagedCluster) {
 	for _, r := range s.Requests {
 		if r.Certificate == nil {
@@ -190,6 +190,9 @@ func note(s State, mc *clusterv1.ManagedCluster) {
 		}
 		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAgentName, r.Agent.Name)
 		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCertificateExpires, r.Certificate.End.UTC().Format(time.RFC3339))
+		if r.Token != "" {
+			metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationJoinedBy, r.Token)
+		}
 	}
 }
 

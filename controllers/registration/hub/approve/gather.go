@@ -48,6 +48,9 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	// The newest come first: those that agents wait for.
 	for i := len(s.Requests) - 1; i >= 0; i-- {
 		r := &s.Requests[i]
+		if r.Certificate != nil {
+			r.Token = c.tokens.idOf(r.CSR)
+		}
 		if r.Fault != nil || answered(r.CSR) {
 			continue
 		}

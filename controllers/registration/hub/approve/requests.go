@@ -68,6 +68,9 @@ type Request struct {
 	// MayRenew is true when the requester is that very agent and the API server
 	// allows it to renew this cluster's certificates.
 	MayRenew bool
+	// Token is the id of the join token that an answered request was sent with;
+	// empty where it is not known.
+	Token string
 	// Refusal tells why the token that it was sent with is not good for it.
 	Refusal Refusal
 	// Waits is true for a request that needs a look at the API server in a later

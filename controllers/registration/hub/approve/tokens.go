@@ -124,6 +124,20 @@ func (t *Tokens) Get(credential string) (Token, bool) {
 	return token, ok
 }
 
+// idOf is the id of the join token that a request was sent with; empty where it
+// was sent otherwise, or the token is not known any more.
+func (t *Tokens) idOf(csr *certificatesv1.CertificateSigningRequest) string {
+	if id, ok := strings.CutPrefix(csr.Spec.Username, "system:bootstrap:"); ok && slices.Contains(csr.Spec.Groups, clusterv1.GroupBootstrap) {
+		return id
+	}
+	for _, credential := range csr.Spec.Extra[clusterv1.ExtraCredentialID] {
+		if token, ok := t.Get(credential); ok {
+			return token.ID
+		}
+	}
+	return ""
+}
+
 // judge tells why a request of an agent of cluster is refused for the token
 // that it was sent with. A request counts by what its token was when it was
 // sent; a token that is revoked takes the open requests with it.

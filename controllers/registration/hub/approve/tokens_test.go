@@ -81,6 +81,26 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+func TestWhoJoinedByATokenIsNoted(t *testing.T) {
+	tokens := NewTokens()
+	tokens.Observe(nil, tokenSecret("own", "JTI=own", "", now.Add(time.Hour)), now)
+	boot := sent(now, []string{clusterv1.GroupBootstrap})
+	boot.Spec.Username = "system:bootstrap:abcdef"
+	named := sent(now, nil)
+	named.Spec.Username = "system:bootstrap:abcdef"
+	for want, csr := range map[string]*certificatesv1.CertificateSigningRequest{
+		"own": sent(now, nil, "JTI=own"), "": sent(now, nil, "JTI=foreign"), "abcdef": boot,
+	} {
+		require.Equal(t, want, tokens.idOf(csr))
+	}
+	require.Empty(t, tokens.idOf(named), "a name alone is no token")
+	first, renewal := got(answeredWith("a", certificatesv1.CertificateApproved, "x")), got(answeredWith("a", certificatesv1.CertificateApproved, "x"))
+	first.Token = "own"
+	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
+	after := Decide(State{Cluster: mc, Requests: []Request{first, renewal}, Now: now}).Object.(*clusterv1.ManagedCluster)
+	require.Equal(t, "own", after.Annotations[clusterv1.AnnotationJoinedBy], "a renewal changes nothing about it")
+}
+
 func TestRevokedTokensAreForgottenInTheEnd(t *testing.T) {
 	tokens := NewTokens()
 	s := tokenSecret("a", "JTI=a", "", now.Add(24*time.Hour))

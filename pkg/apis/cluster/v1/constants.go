@@ -26,8 +26,8 @@ const (
 	// ConditionNamespaceAvailable on an entry of status.managedNamespaces is True
 	// when the namespace exists on the managed cluster (section 5.6).
 	ConditionNamespaceAvailable = "NamespaceAvailable"
-	// ConditionDuplicateClusterName is True when the agent of another cluster asks
-	// for the name of a cluster that is alive.
+	// ConditionDuplicateClusterName is True while another agent asks for the name of a
+	// cluster whose lease is fresh.
 	ConditionDuplicateClusterName = "DuplicateClusterName"
 )
 

@@ -14,6 +14,9 @@ const (
 	AnnotationAgentName = "registration.open-cluster-management.io/agent-name"
 	// AnnotationCertificateExpires holds when that certificate ends, as RFC 3339.
 	AnnotationCertificateExpires = "registration.open-cluster-management.io/certificate-expires"
+	// AnnotationJoinedBy holds the id of the join token that the request of the last
+	// certificate was sent with, where it was not a renewal.
+	AnnotationJoinedBy = "registration.open-cluster-management.io/joined-by"
 	// AnnotationAdoptedNamespace holds the UID of the namespace that was there
 	// before the cluster was accepted, and that the accepting user may update.
 	// Admission sets it; nobody else can.
