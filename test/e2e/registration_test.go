@@ -343,7 +343,7 @@ func (r *registration) oneName(t *testing.T) {
 		}
 		return nil
 	})
-	awaitTrouble(t, c, "Cluster name c1 is held by agent")
+	awaitTrouble(t, c, "waits for approval on the hub")
 	require.Equal(t, "True", of("ManagedClusterConditionAvailable"))
 	require.Empty(t, trouble(t, r.on("c1")))
 	r.requireUntouched(t)

@@ -138,12 +138,15 @@ func (s *scene) testTakeover(t *testing.T, thief holder) {
 	})
 	s.joined(t, a, "held")
 	other, _ := agentRequest(t, thief.kube, "held", "b")
-	require.Equal(t, clusterv1.ReasonDuplicateClusterName, s.denial(t, other.Name).Reason)
+	s.await(t, "held", "tells of the rival", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, ""))
 	// The agent's name is no secret.
 	same, _ := agentRequest(t, thief.kube, "held", "a")
 	s.settle(t, a, "held")
-	kind, _ := s.verdict(t, same.Name)
-	require.Empty(t, kind, "while its agent lives")
+	for _, csr := range []string{other.Name, same.Name} {
+		kind, _ := s.verdict(t, csr)
+		require.Empty(t, kind, "while its agent lives")
+	}
+	require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), other.Name, metav1.DeleteOptions{}))
 	require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), same.Name, metav1.DeleteOptions{}))
 
 	require.NoError(t, patch(s.dyn, "held", `{"spec":{"leaseDurationSeconds":1}}`))
@@ -168,7 +171,7 @@ func (s *scene) testTakeover(t *testing.T, thief holder) {
 	s.issued(t, back.Name, key)
 	stranger, _ := agentRequest(t, thief.kube, "held", "b")
 	s.joins(t, thief, "held-after", "a")
-	kind, _ = s.verdict(t, stranger.Name)
+	kind, _ := s.verdict(t, stranger.Name)
 	require.Empty(t, kind)
 }
 
