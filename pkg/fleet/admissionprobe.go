@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// admissionFault is a webhook of a hub that did not show that it answers.
+type admissionFault struct {
+	// name is that of the webhook and of its configuration; the address of the
+	// conversion, for that of add-ons.
+	name string
+	// title and cause are lines for a person.
+	title, cause string
+	// unasked tells that nothing is known: we may not ask, or somebody else answered
+	// first.
+	unasked bool
+}
+
+// admissionProbe is a write that one webhook alone judges, and how its answer is
+// told from silence. It is a dry run: nothing is stored, whatever the answer is.
+type admissionProbe struct {
+	name     string
+	resource schema.GroupVersionResource
+	// kind and body make the object: what is written, without its group and version.
+	kind, body string
+	// field tells that a hub of the field's own operators has this webhook, too.
+	field bool
+	// accepted judges a write that was let through. Where it is nil the webhook
+	// refuses the write, and one that is let through was judged by nobody.
+	accepted func(*unstructured.Unstructured) bool
+}
+
+const (
+	// probeName names what is never stored.
+	probeName = "kubectl-ocm-probe"
+	// probeTime is a time that the hub does not take over from whoever creates a
+	// cluster.
+	probeTime = "2001-01-01T00:00:00Z"
+	// conversionFault stands for the conversion of add-ons, which has no
+	// configuration of its own.
+	conversionFault = "conversion of clustermanagementaddons"
+	// probeTimeout is a little more than the API server grants to a webhook.
+	probeTimeout = 12 * time.Second
+)
+
+// admissionProbes has one probe for every webhook of a hub. Those that the field's
+// hubs have, too, break rules that both keep.
+func admissionProbes() []admissionProbe {
+	const inDefault = `"metadata":{"name":"` + probeName + `","namespace":"default"}`
+	const clusterWide = `"metadata":{"name":"` + probeName + `"}`
+	group := addOnTemplates.Group
+	return []admissionProbe{
+		{name: "managedclustermutators.admission.cluster.open-cluster-management.io", resource: managedClusters, kind: "ManagedCluster", field: true, accepted: stamped,
+			body: clusterWide + `,"spec":{"hubAcceptsClient":false,"taints":[{"key":"` + probeName + `","effect":"NoSelect","timeAdded":"` + probeTime + `"}]}`},
+		{name: "managedclustervalidators.admission.cluster.open-cluster-management.io", resource: managedClusters, kind: "ManagedCluster", field: true,
+			body: clusterWide + `,"spec":{"hubAcceptsClient":false,"managedClusterClientConfigs":[{"url":"no address"}]}`},
+		{name: "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io", resource: setBindings, kind: "ManagedClusterSetBinding", field: true,
+			body: inDefault + `,"spec":{"clusterSet":"other"}`},
+		{name: "manifestworkvalidators.admission.work.open-cluster-management.io", resource: manifestWorks, kind: "ManifestWork", field: true,
+			body: inDefault + `,"spec":{"workload":{"manifests":[]}}`},
+		{name: "manifestworkreplicasetvalidators.admission.work.open-cluster-management.io", resource: replicaSets, kind: "ManifestWorkReplicaSet",
+			body: inDefault + `,"spec":{"placementRefs":[{"name":"p"}],"manifestWorkTemplate":{"workload":{"manifests":[]}}}`},
+		{name: "managedclustersetvalidators.admission.cluster.open-cluster-management.io", resource: managedClusterSets, kind: "ManagedClusterSet",
+			body: `"metadata":{"name":"` + strings.Repeat("s", 64) + `"},"spec":{}`},
+		{name: "placementvalidators.admission.cluster.open-cluster-management.io", resource: placements, kind: "Placement",
+			body: inDefault + `,"spec":{"numberOfClusters":-1}`},
+		// A write in the newer version is converted before it is stored, in a dry run, too.
+		{name: conversionFault, resource: schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: "clustermanagementaddons"}, kind: "ClusterManagementAddOn",
+			body: clusterWide + `,"spec":{}`, field: true, accepted: func(*unstructured.Unstructured) bool { return true }},
+	}
+}
+
+// stamped tells that the mutation put its own time into a taint.
+func stamped(u *unstructured.Unstructured) bool {
+	taints, _, _ := unstructured.NestedSlice(u.Object, "spec", "taints")
+	return !slices.ContainsFunc(taints, func(t any) bool {
+		m, _ := t.(map[string]any)
+		return m["key"] == probeName && m["timeAdded"] == probeTime
+	})
+}
+
+// probeAdmission asks every webhook of a hub of ours one question, all at once, and
+// returns those that did not answer, in the order of admissionProbes. One pass is no
+// verdict right after the hub has changed: the API server learns of a webhook, and of
+// where it is, with some delay. The error says that the hub could not be asked at all.
+func probeAdmission(ctx context.Context, hub *Cluster) ([]admissionFault, error) {
+	return askAdmission(ctx, hub, admissionProbes())
+}
+
+func askAdmission(ctx context.Context, hub *Cluster, probes []admissionProbe) ([]admissionFault, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	found := make([]*admissionFault, len(probes))
+	var group errgroup.Group
+	for i := range probes {
+		group.Go(func() (err error) {
+			found[i], err = probes[i].ask(ctx, hub)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, explain("asking admission", hub, err)
+	}
+	var out []admissionFault
+	for _, f := range found {
+		if f != nil {
+			out = append(out, *f)
+		}
+	}
+	return out, nil
+}
+
+// ask sends the write.
+func (p *admissionProbe) ask(ctx context.Context, hub *Cluster) (*admissionFault, error) {
+	u := &unstructured.Unstructured{}
+	text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s}`, p.resource.GroupVersion(), p.kind, p.body)
+	if err := u.UnmarshalJSON([]byte(text)); err != nil {
+		return nil, err
+	}
+	answer, err := hub.Client.Resource(p.resource).Namespace(u.GetNamespace()).
+		Create(ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: FieldManager})
+	if err != nil && (unanswered(err) || apierrors.IsUnauthorized(err)) {
+		return nil, err
+	}
+	return p.judge(answer, err), nil
+}
+
+// judge reads an answer; nil means that the webhook gave it. It is pure.
+func (p *admissionProbe) judge(answer *unstructured.Unstructured, err error) *admissionFault {
+	f := &admissionFault{name: p.name, title: p.name + " does not answer"}
+	switch text := oneLineOf(err); {
+	case err == nil && p.accepted == nil:
+		f.title, f.cause = p.name+" is not asked", "what it refuses is let through"
+	case err == nil && !p.accepted(answer):
+		f.title, f.cause = p.name+" is not asked", "what it has to write is not written"
+	case err == nil, p.accepted == nil && strings.Contains(text, fmt.Sprintf("admission webhook %q denied the request", p.name)):
+		return nil
+	case strings.Contains(text, "failed calling webhook"), strings.Contains(text, "conversion webhook"):
+		f.cause = text
+		if !strings.Contains(text, p.name) && p.name != conversionFault {
+			f.unasked, f.title = true, p.name+" could not be asked"
+		}
+	case p.accepted != nil && strings.Contains(text, "admission webhook"):
+		// Somebody judged what this webhook had passed on.
+		return nil
+	default:
+		f.unasked, f.title, f.cause = true, p.name+" could not be asked", text
+	}
+	return f
+}
+
+// oneLineOf is the text of an error, "" where there is none.
+func oneLineOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return oneLine(err.Error())
+}

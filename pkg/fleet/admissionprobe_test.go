@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+)
+
+func TestEveryWebhookHasAProbe(t *testing.T) {
+	validating, mutating := teardown.HubAdmission()
+	want := append(append(validating, mutating...), conversionFault)
+	var got []string
+	for _, p := range admissionProbes() {
+		got = append(got, p.name)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	require.Equal(t, want, got)
+}
+
+func TestSilenceOfAWebhookIsToldFromItsAnswer(t *testing.T) {
+	refuses := admissionProbe{name: "v.example.com"}
+	writes := admissionProbe{name: "m.example.com", accepted: stamped}
+	taint := func(at string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": probeName, "timeAdded": at}}}}}
+	}
+	for name, tc := range map[string]struct {
+		probe  admissionProbe
+		answer *unstructured.Unstructured
+		err    string
+		want   *admissionFault
+	}{
+		"it refuses": {refuses, nil, `admission webhook "v.example.com" denied the request: no`, nil},
+		"it lets through what it has to refuse, or is not asked": {refuses, taint(probeTime), "",
+			&admissionFault{"v.example.com", "v.example.com is not asked", "what it refuses is let through", false}},
+		"nobody takes the call": {refuses, nil, `Internal error occurred: failed calling webhook "v.example.com": connection refused`,
+			&admissionFault{"v.example.com", "v.example.com does not answer", `Internal error occurred: failed calling webhook "v.example.com": connection refused`, false}},
+		"another webhook fails before": {refuses, nil, `Internal error occurred: failed calling webhook "other.example.com": connection refused`,
+			&admissionFault{"v.example.com", "v.example.com could not be asked", `Internal error occurred: failed calling webhook "other.example.com": connection refused`, true}},
+		"a webhook of somebody else refuses first": {refuses, nil, `admission webhook "other.example.com" denied the request: no`,
+			&admissionFault{"v.example.com", "v.example.com could not be asked", `admission webhook "other.example.com" denied the request: no`, true}},
+		"we may not write such objects": {refuses, nil, "user may not create",
+			&admissionFault{"v.example.com", "v.example.com could not be asked", "user may not create", true}},
+		"its name begins as another's does": {refuses, nil, `admission webhook "v.example.com.evil" denied the request: no`,
+			&admissionFault{"v.example.com", "v.example.com could not be asked", `admission webhook "v.example.com.evil" denied the request: no`, true}},
+		"the mutation is made": {writes, taint("2026-11-21T12:00:00Z"), "", nil},
+		"the mutation is not made": {writes, taint(probeTime), "",
+			&admissionFault{"m.example.com", "m.example.com is not asked", "what it has to write is not written", false}},
+		"what was mutated is refused afterwards": {writes, nil, `admission webhook "v.example.com" denied the request: you may not join`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			if tc.err != "" {
+				err = apierrors.NewInternalError(errors.New("x"))
+				err.(*apierrors.StatusError).ErrStatus.Message = tc.err
+			}
+			got := tc.probe.judge(tc.answer, err)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(admissionFault{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
