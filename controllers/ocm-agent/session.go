@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
 
 // Times between looks whether the hub has accepted the cluster. Before it has,
@@ -130,7 +131,7 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 	one.prober = &status.Prober{Client: p.http, Host: p.spoke.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
 	one.heartbeat = heartbeat.New(heartbeat.Options{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Clock: p.clock, Random: rand.Float64,
-		Outcome: one.renewed,
+		Version: version.Get(), Outcome: one.renewed,
 	})
 	one.status = status.New(status.Options{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Nodes: one.nodes, Claims: one.claims,

@@ -91,12 +91,21 @@ func stamped(u *unstructured.Unstructured) bool {
 	})
 }
 
-// probeAdmission asks every webhook of a hub of ours one question, all at once, and
+// probesOf are the probes of a hub of ours, or of one that others run.
+func probesOf(others bool) []admissionProbe {
+	return slices.DeleteFunc(admissionProbes(), func(p admissionProbe) bool { return others && !p.field })
+}
+
+// probeAdmission asks every webhook of a hub one question, all at once, and
 // returns those that did not answer, in the order of admissionProbes. One pass is no
 // verdict right after the hub has changed: the API server learns of a webhook, and of
 // where it is, with some delay. The error says that the hub could not be asked at all.
 func probeAdmission(ctx context.Context, hub *Cluster) ([]admissionFault, error) {
-	return askAdmission(ctx, hub, admissionProbes())
+	runner, err := hubDeployment(ctx, hub)
+	if err != nil {
+		return nil, err
+	}
+	return askAdmission(ctx, hub, probesOf(othersHub(runner)))
 }
 
 func askAdmission(ctx context.Context, hub *Cluster, probes []admissionProbe) ([]admissionFault, error) {

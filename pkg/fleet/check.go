@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
@@ -71,6 +72,9 @@ type CheckOptions struct {
 	AddOns []string
 	// Skip leaves checks out, by code.
 	Skip []string
+	// ContextOf names the context by which the caller reaches an API server, so that
+	// what is printed can be typed; "" where there is none. It may be nil.
+	ContextOf func(server string) string
 }
 
 // checkTimeout bounds each check, so that one that hangs holds up no other.
@@ -240,7 +244,7 @@ const (
 	codeHubKinds         = "OCM0205"
 	codeHubAdmission     = "OCM0206"
 	codeHubSigner        = "OCM0207"
-	codeHubForeign       = "OCM0209"
+	codeHubForeign       = "OCM0208"
 	codeClusterWaits     = "OCM0301"
 	codeClusterRequest   = "OCM0302"
 	codeClusterJoining   = "OCM0303"
@@ -252,11 +256,14 @@ const (
 	codeClusterName      = "OCM0309"
 	codeClusterRights    = "OCM0310"
 	codeClusterWorks     = "OCM0311"
+	codeClusterSet       = "OCM0312"
+	codeClusterVersion   = "OCM0313"
 	codeSpokeReached     = "OCM0401"
 	codeSpokeAgent       = "OCM0402"
 	codeSpokeKlusterlet  = "OCM0403"
 	codeSpokeCertificate = "OCM0404"
 	codeSpokeHub         = "OCM0405"
+	codeSpokeIdentity    = "OCM0406"
 
 	codePlacementNoBinding = "OCM0501"
 	codePlacementUnbound   = "OCM0502"
@@ -294,9 +301,9 @@ func CheckCodes() []CheckCode {
 		{codeHubRuns, "the hub's pods run", "Without them nothing is accepted, renewed or scheduled. Clusters go on with what they have."},
 		{codeHubAddress, "other machines can reach the hub", "The hub publishes the address that agents use. One that means this machine only is of no use elsewhere: hub init --apiserver-url."},
 		{codeHubKinds, "the hub's kinds are served", "A definition that is not established makes its objects unreadable for hub, agents and people."},
-		{codeHubAdmission, "the hub's admission is in place", "It keeps agents and people from what they have no right to. \"kubectl ocm hub init\" puts it back."},
+		{codeHubAdmission, "the hub's admission answers", "It keeps agents and people from what they have no right to. Each webhook is asked by a write that is never stored. \"kubectl ocm hub init\" puts it back."},
 		{codeHubSigner, "certificates are signed", "kube-controller-manager signs the agents' certificates. While it is away nobody can join and certificates run out."},
-		{codeHubForeign, "the hub's deployment is as it was made", "What others add to it runs with the rights of the hub. \"kubectl ocm hub init\" puts containers, image and replicas right."},
+		{codeHubForeign, "the hub's deployment is as it was installed", "Another container, image or number of replicas is not what the hub was tested with, and may read its credentials. \"kubectl ocm hub init\" puts it back."},
 		{codeClusterWaits, "clusters are let in or refused", "A cluster asks to join. Compare the key that join printed, then accept or deny it."},
 		{codeClusterRequest, "certificate requests are answered", "A cluster that is accepted waits for its certificate. accept tells who asked and checks the request."},
 		{codeClusterJoining, "accepted clusters have joined", "The agent has not reported yet. Look at it on its own cluster."},
@@ -305,14 +312,17 @@ func CheckCodes() []CheckCode {
 		{codeClusterDenied, "no cluster is denied", "Somebody took the acceptance back. accept lets it in again."},
 		{codeClusterLeaves, "no cluster hangs in its deletion", "Add-ons go first, then works, which the agent removes. A cluster that is gone for good is removed with --force."},
 		{codeClusterClock, "clocks agree", "Leases and certificates go by clocks. Set the cluster's clock, by NTP for example."},
-		{codeClusterName, "names are used by one cluster", "Another cluster asks under a name that is in use. It is refused; give it a name of its own."},
+		{codeClusterName, "names are used by one cluster", "Another agent asks under a name that is in use: the same cluster installed again, or another one. A person says which, by accept."},
 		{codeClusterRights, "accepted clusters have their namespace", "The hub makes it when it accepts the cluster. Where it is missing, the hub is not running or was kept from it."},
 		{codeClusterWorks, "works are applied and available", "\"kubectl ocm work list\" shows the first manifest that fails, and why."},
+		{codeClusterSet, "clusters are in sets that exist", "The label " + clusterv1.LabelClusterSet + " names a set that nobody has made: no placement finds the cluster by it."},
+		{codeClusterVersion, "agents go with the hub", "Agent and hub of one minor version are tested together. join with this program brings an agent up to date."},
 		{codeSpokeReached, "the cluster's API server answers", "Look at the address of the context, the network, the proxy and your login."},
 		{codeSpokeAgent, "the agent's pod runs", "Without it nothing new is applied, and the hub calls the cluster Unknown after five lease durations."},
 		{codeSpokeKlusterlet, "the agent is well", "The conditions of the klusterlet say what the agent hangs on: its bootstrap kubeconfig, the hub, its rights."},
 		{codeSpokeCertificate, "the agent's certificate is good", "It is renewed at three quarters of its life. One that ran out is asked for anew, and somebody accepts that."},
 		{codeSpokeHub, "the hub answers under the agent's address", "Seen from this machine, by the CA that the agent has pinned. After a move of the hub, type the join once more."},
+		{codeSpokeIdentity, "the klusterlet names the cluster that the agent is", "The agent is who its certificate says. A klusterlet that names another cluster was edited, by another installer for example; join writes it anew."},
 		{codePlacementNoBinding, "namespaces with placements are bound to a set", "A placement selects from the cluster sets that its namespace is bound to. Without a binding it selects nothing: clusterset bind."},
 		{codePlacementUnbound, "placements name sets that they can select from", "A set that is named has to be there, and bound to the namespace; one whose selector cannot be read gives nobody new."},
 		{codePlacementEmpty, "the sets of placements have clusters", "Put clusters into the set, or let the placement select from another one."},

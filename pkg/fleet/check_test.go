@@ -5,12 +5,17 @@ package fleet
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"sigs.k8s.io/yaml"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
@@ -24,6 +29,13 @@ func checkingAt() *checking {
 	o := &CheckOptions{Hub: &Cluster{Context: "h"}}
 	o.Clock = clocktesting.NewFakeClock(checkedAt)
 	return &checking{o: o, run: &run{common: &o.Common}}
+}
+
+// onSpoke is a run of checks on a cluster whose context has no name.
+func onSpoke() *checking {
+	c := checkingAt()
+	c.o.Hub, c.o.Spoke = nil, &Cluster{}
+	return c
 }
 
 // well is a cluster that nothing is wrong with; tests change it.
@@ -51,6 +63,51 @@ func says(mc *clusterv1.ManagedCluster, kind string, status metav1.ConditionStat
 	mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{Type: kind, Status: status, Message: message})
 }
 
+// fleetOf is cluster c1 alone, whose lease arrived 40 seconds ago, with its namespace,
+// the set prod, and works.
+func fleetOf(t *testing.T, works ...string) *judged {
+	t.Helper()
+	object := func(text string) unstructured.Unstructured {
+		var u unstructured.Unstructured
+		require.NoError(t, yaml.Unmarshal([]byte(text), &u.Object))
+		return u
+	}
+	beat := object(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: managed-cluster-lease}, spec: {renewTime: "2026-11-21T11:59:20.000000Z"}}`)
+	out := &judged{fleetState: &fleetState{now: checkedAt, leases: map[string][]unstructured.Unstructured{"c1": {beat}}},
+		places: map[string]bool{"c1": true}, sets: map[string]bool{"prod": true}}
+	for _, text := range works {
+		if out.works == nil {
+			out.works = map[string][]unstructured.Unstructured{}
+		}
+		out.works["c1"] = append(out.works["c1"], object(text))
+	}
+	return out
+}
+
+const workOf = `{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork, metadata: {name: %s, namespace: c1, generation: 1%s}, ` +
+	`spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}}%s}`
+
+func badWork(name, why string) string {
+	return fmt.Sprintf(workOf, name, "", `, status: {conditions: [{type: Applied, status: "False", observedGeneration: 1}], resourceStatus: {manifests: [`+
+		`{resourceMeta: {kind: ConfigMap, name: a}, conditions: [{type: Applied, status: "False", message: "`+why+`"}]}]}}`)
+}
+
+func newWork(name, created string) string {
+	return fmt.Sprintf(workOf, name, `, creationTimestamp: "`+created+`"`, "")
+}
+
+func goingWork(name, since string) string {
+	return fmt.Sprintf(workOf, name, `, finalizers: [example.com/hold], deletionTimestamp: "`+since+`"`, "")
+}
+
+func sameWorks(names ...string) []Finding {
+	var out []Finding
+	for _, name := range names {
+		out = append(out, Finding{codeClusterWorks, SeverityWarning, "work " + name + " is not applied, 0 of 1 objects are well", "configmap/a: Applied=False: x", "kubectl ocm work tree " + name + " -c c1 --context h"})
+	}
+	return out
+}
+
 func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 	seen := func(ago time.Duration) func(*ClusterInfo) {
 		return func(info *ClusterInfo) { info.LastSeen = &metav1.Time{Time: checkedAt.Add(-ago)} }
@@ -59,6 +116,8 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cluster func(*clusterv1.ManagedCluster)
 		info    func(*ClusterInfo)
+		works   []string
+		hub     string
 		want    []Finding
 	}{
 		"all is well": {},
@@ -68,11 +127,11 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 		"denied": {cluster: func(mc *clusterv1.ManagedCluster) {
 			mc.Spec.HubAcceptsClient = false
 			says(mc, clusterv1.ConditionHubAccepted, metav1.ConditionFalse, "Denied by\nan admin")
-		}, want: []Finding{{codeClusterDenied, SeverityWarning, "it is denied: its agent has no rights", "Denied by an admin", "kubectl ocm accept c1 --context h"}}},
+		}, want: []Finding{{codeClusterDenied, SeverityWarning, "it is denied: its agent has no rights", "Denied by an admin", "kubectl ocm accept c1 --context h --wait"}}},
 		"its request was denied": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionJoined, metav1.ConditionFalse, "")
 			says(mc, clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, "the token is for c2")
-		}, want: []Finding{{codeClusterRequest, SeverityWarning, "it waits for its certificate", "the token is for c2", "kubectl ocm accept c1 --context h"}}},
+		}, want: []Finding{{codeClusterRequest, SeverityWarning, "it waits for its certificate", "the token is for c2", "kubectl ocm accept c1 --context h --wait"}}},
 		"accepted, and silent since": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionJoined, metav1.ConditionFalse, "")
 		}, want: []Finding{{codeClusterJoining, SeverityWarning, "accepted, and its agent has not reported", "", onSpoke}}},
@@ -83,7 +142,7 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 			mc.Spec.LeaseDurationSeconds = 10
 			says(mc, clusterv1.ConditionAvailable, metav1.ConditionUnknown, "no heartbeat")
 		}, info: seen(90 * time.Second), want: []Finding{{codeClusterLease, SeverityError, "lease not renewed for 90s (limit 50s)", "no heartbeat", onSpoke}}},
-		"a lease that was never renewed": {cluster: func(mc *clusterv1.ManagedCluster) {
+		"a lease that was never renewed": {info: func(info *ClusterInfo) { info.LastSeen = nil }, cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionAvailable, metav1.ConditionUnknown, "")
 		}, want: []Finding{{codeClusterLease, SeverityError, "its lease was never renewed", "", onSpoke}}},
 		"its API server is sick": {cluster: func(mc *clusterv1.ManagedCluster) {
@@ -104,16 +163,32 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 		"another cluster asks under its name": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, "agent x\nasks")
 		}, want: []Finding{{codeClusterName, SeverityError, "another agent asks under its name", "agent x asks",
-			"kubectl ocm accept c1 --replace --context h      if it is the same cluster; if not, join that one under a name of its own"}}},
+			"kubectl ocm accept c1 --replace --context h      if it is this cluster, installed again; else join the other one under a name of its own"}}},
 		"the name was asked for once": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionDuplicateClusterName, metav1.ConditionFalse, "agent x is gone")
 		}},
-		"works that fail": {info: func(info *ClusterInfo) { info.Works = Count{Good: 1, Total: 3} },
-			want: []Finding{{codeClusterWorks, SeverityWarning, "2 of 3 works are not applied and available", "", "kubectl ocm work list -c c1 --context h"}}},
+		"a work that is not applied": {works: []string{badWork("web", "is refused")}, want: []Finding{{codeClusterWorks, SeverityWarning, "work web is not applied, 0 of 1 objects are well",
+			"configmap/a: Applied=False: is refused", "kubectl ocm work tree web -c c1 --context h"}}},
+		"works that the agent has not answered, and a new one": {works: []string{newWork("old", "2026-11-21T11:00:00Z"), newWork("new", "2026-11-21T11:59:50Z")},
+			want: []Finding{{codeClusterWorks, SeverityWarning, "work old is not applied: its agent has not answered generation 1", "", "kubectl ocm work tree old -c c1 --context h"}}},
+		"works whose deletion hangs, and one whose deletion has begun": {works: []string{goingWork("old", "2026-11-21T11:00:00Z"), goingWork("new", "2026-11-21T11:59:50Z")},
+			want: []Finding{{codeClusterWorks, SeverityWarning, "work old is being deleted for 60m", "finalizers of somebody else hold it: example.com/hold", "kubectl ocm work list old -c c1 --context h"}}},
+		"more works fail than are named": {works: []string{badWork("a", "x"), badWork("b", "x"), badWork("c", "x"), badWork("d", "x"), badWork("e", "x"), badWork("f", "x"), badWork("g", "x")},
+			want: append(sameWorks("a", "b", "c", "d", "e"), Finding{codeClusterWorks, SeverityWarning, "2 more works of it are not well", "", "kubectl ocm work list -c c1 --context h"})},
 		"works of a cluster that is away are not told of": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionAvailable, metav1.ConditionUnknown, "no heartbeat")
-		}, info: func(info *ClusterInfo) { info.Works = Count{Good: 1, Total: 3} },
-			want: []Finding{{codeClusterLease, SeverityError, "its lease was never renewed", "no heartbeat", onSpoke}}},
+		}, works: []string{badWork("web", "is refused")}, info: seen(0),
+			want: []Finding{{codeClusterLease, SeverityError, "lease not renewed for 0s (limit 300s)", "no heartbeat", onSpoke}}},
+		"the hub goes on to call it available, and its lease is old": {cluster: func(mc *clusterv1.ManagedCluster) { mc.Spec.LeaseDurationSeconds = 1 },
+			want: []Finding{{codeClusterLease, SeverityError, "the hub does not look after it", "lease not renewed for 40s (limit 5s), and the hub has not noticed it", "kubectl ocm check hub --context h"}}},
+		"its set is not there": {cluster: func(mc *clusterv1.ManagedCluster) { mc.Labels = map[string]string{clusterv1.LabelClusterSet: "nosuch"} },
+			want: []Finding{{codeClusterSet, SeverityWarning, "it is in the cluster set nosuch, and there is none", "its label " + clusterv1.LabelClusterSet + " names it",
+				"kubectl ocm clusterset create nosuch --context h"}}},
+		"its set is there": {cluster: func(mc *clusterv1.ManagedCluster) { mc.Labels = map[string]string{clusterv1.LabelClusterSet: "prod"} }},
+		"its agent is of another minor version": {hub: "v0.3.0", info: func(info *ClusterInfo) { info.AgentVersion = "v0.1.9" },
+			want: []Finding{{codeClusterVersion, SeverityWarning, "its agent is v0.1.9, the hub v0.3.0", "", "kubectl ocm join c1 --context <its context> --hub-context h"}}},
+		"its agent is newer by a patch":       {hub: "v0.3.0", info: func(info *ClusterInfo) { info.AgentVersion = "v0.3.4" }},
+		"its agent does not tell its version": {hub: "v0.3.0"},
 		"several things at once": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionAvailable, metav1.ConditionFalse, "etcd is away")
 			says(mc, clusterv1.ConditionClockSynced, metav1.ConditionFalse, "off by 10m")
@@ -127,11 +202,13 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 			if tc.cluster != nil {
 				tc.cluster(mc)
 			}
-			info := (&fleetState{}).info(mc)
+			all := fleetOf(t, tc.works...)
+			all.hub = tc.hub
+			info := all.info(mc)
 			if tc.info != nil {
 				tc.info(&info)
 			}
-			got := checkingAt().cluster(info, mc, map[string]bool{"c1": true})
+			got := checkingAt().cluster(t.Context(), info, mc, all)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -144,7 +221,9 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 func TestAClusterWithoutItsNamespaceIsToldOf(t *testing.T) {
 	missing := func(mc *clusterv1.ManagedCluster, places map[string]bool) []Finding {
 		var out []Finding
-		for _, f := range checkingAt().cluster((&fleetState{}).info(mc), mc, places) {
+		all := fleetOf(t)
+		all.places = places
+		for _, f := range checkingAt().cluster(t.Context(), all.info(mc), mc, all) {
 			if f.Code == codeClusterRights {
 				out = append(out, f)
 			}
@@ -178,15 +257,15 @@ func TestTheLifeOfACertificateIsJudged(t *testing.T) {
 		// It is renewed when a quarter is left, and late when less than a fifth is.
 		"due for renewal":          {76 * day, 24 * day, Finding{Severity: SeverityOK, Title: "certificate of agent, good for 24d"}},
 		"a fifth of its life left": {80 * day, 20 * day, Finding{Severity: SeverityOK, Title: "certificate of agent, good for 20d"}},
-		"late": {81 * day, 19 * day, Finding{Severity: SeverityWarning, Title: "certificate of agent, good for 19d",
+		"late": {81 * day, 19 * day, Finding{Severity: SeverityWarning, Title: "certificate of agent, good for 19d", Fix: "kubectl logs -n open-cluster-management-agent deploy/klusterlet-agent",
 			Cause: "it should have been renewed when a quarter of its life was left, at 2026-11-15T12:00:00Z"}},
 		"it runs out now": {100 * day, 0, Finding{Severity: SeverityError, Title: "the agent's certificate ran out 0s ago",
-			Cause: "it asks for another, which somebody has to accept", Fix: "kubectl ocm accept c1 --context <hub>"}},
+			Cause: "it asks for another, which somebody has to accept", Fix: "kubectl ocm accept c1 --wait --context <the hub's context>"}},
 		"over": {103 * day, -3 * day, Finding{Severity: SeverityError, Title: "the agent's certificate ran out 3d ago",
-			Cause: "it asks for another, which somebody has to accept", Fix: "kubectl ocm accept c1 --context <hub>"}},
+			Cause: "it asks for another, which somebody has to accept", Fix: "kubectl ocm accept c1 --wait --context <the hub's context>"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := &agentCheck{checking: checkingAt(), k: &operatorv1.Klusterlet{Spec: operatorv1.KlusterletSpec{ClusterName: "c1"}}}
+			a := &agentCheck{checking: onSpoke(), k: &operatorv1.Klusterlet{ObjectMeta: metav1.ObjectMeta{Name: "klusterlet"}, Spec: operatorv1.KlusterletSpec{ClusterName: "c1"}}}
 			got := a.life(&x509.Certificate{Subject: pkix.Name{CommonName: "agent"}, NotBefore: checkedAt.Add(-tc.age), NotAfter: checkedAt.Add(tc.left)})
 			if diff := cmp.Diff([]Finding{tc.want}, got); diff != "" {
 				t.Error(diff)

@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
@@ -31,7 +33,8 @@ const (
 type placed struct {
 	scheduler  *schedule.Scheduler
 	placements []*clusterv1beta1.Placement
-	sets       map[string]bool
+	sets       map[string]*clusterv1beta2.ManagedClusterSet
+	clusters   []string
 	bound      map[string][]string
 	// scores are the scores that any cluster has, as resource/score.
 	scores map[string]bool
@@ -92,7 +95,7 @@ func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 	if err := listTogether(ctx, c.o.Hub, wanted{&items, query{resource: placements}}); err != nil || len(items) == 0 {
 		return &placed{}, err
 	}
-	out := &placed{scheduler: schedule.New(), sets: map[string]bool{}, bound: map[string][]string{}, scores: map[string]bool{}}
+	out := &placed{scheduler: schedule.New(), sets: map[string]*clusterv1beta2.ManagedClusterSet{}, bound: map[string][]string{}, scores: map[string]bool{}}
 	reads := []wanted{
 		{&clusters, query{resource: managedClusters}}, {&sets, query{resource: managedClusterSets}},
 		{&bindings, query{resource: setBindings}}, {&decisions, query{resource: placementDecisions}},
@@ -120,9 +123,12 @@ func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 func (p *placed) fill(clusters, sets, bindings, decisions, scores *[]unstructured.Unstructured) error {
 	s := p.scheduler
 	for _, err := range []error{
-		takeUp(clusters, s.SetCluster),
+		takeUp(clusters, func(mc *clusterv1.ManagedCluster) {
+			p.clusters = append(p.clusters, mc.Name)
+			s.SetCluster(mc)
+		}),
 		takeUp(sets, func(set *clusterv1beta2.ManagedClusterSet) {
-			p.sets[set.Name] = true
+			p.sets[set.Name] = set
 			s.SetClusterSet(set)
 		}),
 		takeUp(bindings, s.SetBinding),
@@ -200,17 +206,18 @@ func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedu
 		}
 	}
 	for _, name := range bound {
-		if !all.sets[name] && (len(p.Spec.ClusterSets) == 0 || slices.Contains(p.Spec.ClusterSets, name)) {
+		if all.sets[name] == nil && (len(p.Spec.ClusterSets) == 0 || slices.Contains(p.Spec.ClusterSets, name)) {
 			out = append(out, Finding{Code: codePlacementUnbound, Severity: SeverityWarning, Title: fmt.Sprintf("its namespace is bound to the cluster set %s, and there is none", name),
 				Fix: "kubectl ocm clusterset create " + name + hub.flag()})
 		}
 	}
+	names := slices.Sorted(maps.Keys(all.sets))
 	f := Finding{Severity: SeverityWarning, Cause: r.Satisfied.Message, Fix: c.explainLine(p)}
 	switch {
 	case len(bound) == 0:
-		f.Code, f.Title, f.Cause, f.Fix = codePlacementNoBinding, "no cluster set is bound to its namespace", "", bindLine("<set>", p.Namespace, hub)
+		f.Code, f.Title, f.Cause, f.Fix = codePlacementNoBinding, "no cluster set is bound to its namespace", "there are the sets "+orElse(listed(names), "(none)"), bindLine(onlyOr(names, "<set>"), p.Namespace, hub)
 	case r.Satisfied.Reason == clusterv1beta1.ReasonAllManagedClusterSetsEmpty:
-		f.Code, f.Title, f.Fix = codePlacementEmpty, "the cluster sets that it selects from have no clusters", "kubectl ocm clusterset add <set> -c <cluster>"+hub.flag()
+		f.Code, f.Title, f.Fix = codePlacementEmpty, "the cluster sets that it selects from have no clusters", all.fillLine(p, hub)
 	case r.Candidates == 0, r.Unscheduled == 0 && r.Selected > 0, p.Spec.NumberOfClusters != nil && *p.Spec.NumberOfClusters == 0:
 		return out // the sets say it, or all is well
 	case r.Matched == 0:
@@ -221,6 +228,25 @@ func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedu
 		f.Code, f.Title, f.Cause = codePlacementCount, fmt.Sprintf("it selects %s of %s", many(r.Selected, "cluster"), wantedText(p)), narrowed(r)
 	}
 	return append(out, f)
+}
+
+// fillable is the first set that a placement selects from; nil where none is there.
+func (p *placed) fillable(of *clusterv1beta1.Placement) *clusterv1beta2.ManagedClusterSet {
+	for _, name := range p.bound[of.Namespace] {
+		if set := p.sets[name]; set != nil && (len(of.Spec.ClusterSets) == 0 || slices.Contains(of.Spec.ClusterSets, name)) {
+			return set
+		}
+	}
+	return nil
+}
+
+// fillLine is what to type to give a placement a cluster.
+func (p *placed) fillLine(of *clusterv1beta1.Placement, hub *Cluster) string {
+	set := p.fillable(of)
+	if set == nil {
+		return "kubectl ocm clusterset list" + hub.flag()
+	}
+	return fillLine(set, p.clusters, hub)
 }
 
 // wantedText is how many clusters a placement wants.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -35,14 +36,15 @@ func (c *checking) spoke(ctx context.Context) []CheckArea {
 	case err != nil && !apierrors.IsNotFound(err):
 		return []CheckArea{{Name: name, Findings: append(reached, unreadable(codeSpokeKlusterlet, explain("listing klusterlets", c.o.Spoke, err)))}}
 	case len(agents) == 0:
-		none := Finding{Code: codeSpokeAgent, Severity: SeverityError, Title: "there is no agent", Fix: "kubectl ocm join <name>" + c.o.Spoke.flag() + " --hub-context <hub>"}
+		none := Finding{Code: codeSpokeAgent, Severity: SeverityError, Title: "there is no agent", Fix: "kubectl ocm join <name>" + c.o.Spoke.flag() + " --hub-context " + contextWord(c.hubContext(), "the hub's")}
 		return []CheckArea{{Name: name, Findings: append(reached, none)}}
 	}
 	var out []CheckArea
 	for i := range agents {
 		a := &agentCheck{checking: c, k: &agents[i]}
+		a.learn(ctx)
 		found := c.all(ctx, []check{
-			{codeSpokeAgent, a.runs}, {codeSpokeKlusterlet, a.conditions}, {codeSpokeCertificate, a.certificate}, {codeSpokeHub, a.hubAnswers},
+			{codeSpokeAgent, a.runs}, {codeSpokeKlusterlet, a.conditions}, {codeSpokeIdentity, a.identity}, {codeSpokeCertificate, a.certificate}, {codeSpokeHub, a.hubAnswers},
 		})
 		area := name
 		if len(agents) > 1 {
@@ -58,6 +60,64 @@ func (c *checking) spoke(ctx context.Context) []CheckArea {
 type agentCheck struct {
 	*checking
 	k *operatorv1.Klusterlet
+	// cluster is who the agent is by what it keeps of its certificate, "" before it
+	// has one. The spec of the klusterlet may have been edited.
+	cluster string
+	// server is the address of its hub, as far as it is known.
+	server string
+}
+
+// learn reads who the agent is. What cannot be read is told by the checks that need
+// it.
+func (a *agentCheck) learn(ctx context.Context) {
+	for _, name := range []string{operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig} {
+		s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, secrets, a.namespace(), name)
+		if err != nil {
+			continue
+		}
+		if config, err := kubeconfig.ParseSecret(s.Data); err == nil {
+			a.server = config.Server
+		}
+		if name == operatorv1.SecretHubKubeconfig {
+			a.cluster = string(s.Data[clusterv1.SecretKeyClusterName])
+		}
+	}
+}
+
+// name is that of the cluster: the agent's identity, or before it has one what the
+// klusterlet says.
+func (a *agentCheck) name() string { return orElse(orElse(a.cluster, a.k.Spec.ClusterName), "<name>") }
+
+// hub is the context of the agent's hub.
+func (a *agentCheck) hub() string {
+	return contextWord(orElse(a.hubContext(), a.contextAt(a.server)), "the hub's")
+}
+
+// join writes everything of the agent anew, and keeps its certificate.
+func (a *agentCheck) join() string {
+	return "kubectl ocm join " + a.name() + a.o.Spoke.flag() + " --hub-context " + a.hub()
+}
+
+// accept answers the agent's request; it may be some seconds until there is one.
+func (a *agentCheck) accept() string {
+	return "kubectl ocm accept " + a.name() + " --wait --context " + a.hub()
+}
+
+// identity tells that the klusterlet names another cluster than the agent is.
+func (a *agentCheck) identity(context.Context) ([]Finding, error) {
+	if named := a.k.Spec.ClusterName; a.cluster != "" && named != "" && named != a.cluster {
+		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("klusterlet/%s names cluster %s, and the agent is %s", a.k.Name, named, a.cluster),
+			Cause: "somebody edited spec.clusterName; the certificate of the agent counts", Fix: a.join()}}, nil
+	}
+	return nil, nil
+}
+
+// hubContext is the context of the hub, where the caller named one.
+func (c *checking) hubContext() string {
+	if c.o.Hub == nil {
+		return ""
+	}
+	return c.o.Hub.Context
 }
 
 func (a *agentCheck) namespace() string {
@@ -88,13 +148,13 @@ func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 		if !ok {
 			f.Severity, f.Fix = SeverityError, fmt.Sprintf("kubectl -n %s describe deployment/%s%s", d.Namespace, d.Name, a.o.Spoke.flag())
 			if b := podBlocker(ctx, a.o.Spoke, d.Namespace, d.Name); b != nil {
-				f.Cause = b.cause
+				f.Cause, f.Fix = b.cause, orElse(b.fix, f.Fix)
 			}
 		}
 		out = append(out, f)
 	}
 	if out == nil {
-		out = []Finding{{Severity: SeverityError, Title: "the agent has no deployment in " + a.namespace(), Fix: "kubectl ocm join " + a.k.Spec.ClusterName + a.o.Spoke.flag() + " --hub-context <hub>"}}
+		out = []Finding{{Severity: SeverityError, Title: "the agent has no deployment in " + a.namespace(), Fix: a.join()}}
 	}
 	return out, nil
 }
@@ -110,16 +170,33 @@ func (a *agentCheck) conditions(context.Context) ([]Finding, error) {
 		if condition.Status == bad {
 			b := blockedBy(&condition, "")
 			out = append(out, Finding{Severity: SeverityError, Title: "the agent is not well", Cause: b.cause + ", for " + duration.HumanDuration(a.run.now().Sub(b.since)),
-				Fix: "kubectl get klusterlet " + a.k.Name + " -o yaml" + a.o.Spoke.flag()})
+				Fix: a.mend(&condition)})
 		}
 	}
 	switch {
 	case out != nil:
 		return out, nil
 	case apimeta.FindStatusCondition(a.k.Status.Conditions, operatorv1.ConditionApplied) == nil:
-		return []Finding{{Severity: SeverityError, Title: "the agent has not looked at klusterlet/" + a.k.Name}}, nil
+		return []Finding{{Severity: SeverityError, Title: "the agent has not looked at klusterlet/" + a.k.Name, Fix: a.logs()}}, nil
 	}
-	return good("klusterlet/%s of cluster %s is well", a.k.Name, a.k.Spec.ClusterName), nil
+	return good("klusterlet/%s of cluster %s is well", a.k.Name, a.name()), nil
+}
+
+// logs are what the agent says.
+func (a *agentCheck) logs() string {
+	return fmt.Sprintf("kubectl logs -n %s deploy/%s-agent%s", a.namespace(), a.k.Name, a.o.Spoke.flag())
+}
+
+// mend is what helps against a condition of the klusterlet: a join puts a lost or
+// wrong way to the hub right, and an answer to its request what waits for that.
+func (a *agentCheck) mend(condition *metav1.Condition) string {
+	switch {
+	case condition.Type != operatorv1.ConditionHubConnectionDegraded:
+		return a.logs()
+	case strings.Contains(condition.Reason, operatorv1.ReasonBootstrapSecretFunctional):
+		return a.accept()
+	}
+	return a.join()
 }
 
 // access reads the agent's own access to the hub; nil while there is none.
@@ -137,7 +214,7 @@ func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	if s == nil || len(s.Data["tls.crt"]) == 0 {
-		return []Finding{{Severity: SeverityWarning, Title: "the agent has no certificate yet", Cause: "the hub has not accepted it, or its request waits", Fix: "kubectl ocm accept " + a.k.Spec.ClusterName + " --context <hub>"}}, nil
+		return []Finding{{Severity: SeverityWarning, Title: "the agent has no certificate yet", Cause: "the hub has not accepted it, or its request waits", Fix: a.accept()}}, nil
 	}
 	block, _ := pem.Decode(s.Data["tls.crt"])
 	if block == nil {
@@ -157,9 +234,9 @@ func (a *agentCheck) life(cert *x509.Certificate) []Finding {
 	switch {
 	case left <= 0:
 		return []Finding{{Severity: SeverityError, Title: "the agent's certificate ran out " + duration.HumanDuration(-left) + " ago", Cause: "it asks for another, which somebody has to accept",
-			Fix: "kubectl ocm accept " + a.k.Spec.ClusterName + " --context <hub>"}}
+			Fix: a.accept()}}
 	case float64(left) < lateCertificate*float64(cert.NotAfter.Sub(cert.NotBefore)):
-		return []Finding{{Severity: SeverityWarning, Title: title, Cause: "it should have been renewed when a quarter of its life was left, at " + cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4).UTC().Format(time.RFC3339)}}
+		return []Finding{{Severity: SeverityWarning, Title: title, Fix: a.logs(), Cause: "it should have been renewed when a quarter of its life was left, at " + cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4).UTC().Format(time.RFC3339)}}
 	}
 	return good("%s", title)
 }
@@ -176,7 +253,7 @@ func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
 	}
 	if _, err := rootAs(ctx, config.Server, config.TLSServerName, config.CAData, config.ProxyURL); err != nil {
 		return []Finding{{Severity: SeverityWarning, Title: "the hub at " + config.Server + " does not answer to this machine as the agent expects", Cause: oneLine(err.Error()),
-			Fix: "if the hub has moved: kubectl ocm join " + a.k.Spec.ClusterName + a.o.Spoke.flag() + " --hub-context <hub>"}}, nil
+			Fix: a.join() + "      if the hub has moved"}}, nil
 	}
 	return good("the hub answers at %s", config.Server), nil
 }

@@ -29,7 +29,8 @@ type Cluster struct {
 	// Client reads and writes objects.
 	Client dynamic.Interface
 
-	raw rest.Interface
+	raw  rest.Interface
+	date *serverDate
 }
 
 // Connect opens the cluster that config points to. It makes no request.
@@ -38,6 +39,8 @@ func Connect(config *rest.Config, contextName string) (*Cluster, error) {
 	if c.QPS == 0 {
 		c.QPS, c.Burst = 100, 200
 	}
+	date := &serverDate{}
+	c.Wrap(date.read)
 	client, err := dynamic.NewForConfig(c)
 	if err != nil {
 		return nil, fmt.Errorf("opening cluster %s: %w", c.Host, err)
@@ -49,7 +52,7 @@ func Connect(config *rest.Config, contextName string) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening cluster %s: %w", c.Host, err)
 	}
-	return &Cluster{Context: contextName, Config: c, Client: client, raw: raw}, nil
+	return &Cluster{Context: contextName, Config: c, Client: client, raw: raw, date: date}, nil
 }
 
 // Server is the URL of the API server.

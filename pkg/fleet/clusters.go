@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -83,22 +84,20 @@ type ClusterInfo struct {
 	Taints   []string          `json:"taints,omitempty"`
 	// Clock is synced, skewed or empty.
 	Clock string `json:"clock,omitempty"`
-	// AgentVersion is what the agent says of itself.
+	// AgentVersion is what the agent says of itself with each renewal.
 	AgentVersion string `json:"agentVersion,omitempty"`
 }
-
-// agentVersionAnnotation is where an agent may tell its version.
-const agentVersionAnnotation = clusterv1.AnnotationPrefixAgent + "/version"
 
 // ListClusters lists managed clusters by name. It makes four lists, and a fifth
 // when a cluster waits for its certificate, however many clusters there are.
 func ListClusters(ctx context.Context, o ListOptions) ([]ClusterInfo, error) {
-	ctx, cancel, _ := o.begin(ctx)
+	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
 	in, err := o.read(ctx)
 	if err != nil {
 		return nil, err
 	}
+	in.now = o.Hub.now(r.now())
 	var out []ClusterInfo
 	for i := range in.clusters {
 		mc, err := typed.FromUnstructured[clusterv1.ManagedCluster](&in.clusters[i])
@@ -127,6 +126,8 @@ func (o *ListOptions) keeps(c *ClusterInfo) bool {
 
 // fleetState is what is read to judge all clusters.
 type fleetState struct {
+	// now is the hub's time.
+	now                        time.Time
 	clusters                   []unstructured.Unstructured
 	addons, works, leases, csr map[string][]unstructured.Unstructured
 }
@@ -204,7 +205,10 @@ func byNamespace(items []unstructured.Unstructured) map[string][]unstructured.Un
 // info folds all that is known of one cluster.
 func (s *fleetState) info(mc *clusterv1.ManagedCluster) ClusterInfo {
 	c := ClusterInfo{Name: mc.Name, Set: mc.Labels[clusterv1.LabelClusterSet], Version: mc.Status.Version.Kubernetes, Created: mc.CreationTimestamp,
-		Labels: mc.Labels, AgentVersion: mc.Annotations[agentVersionAnnotation]}
+		Labels: mc.Labels}
+	for _, u := range s.leases[mc.Name] {
+		c.LastSeen, c.AgentVersion = renewed(&u), u.GetAnnotations()[clusterv1.AnnotationAgentVersion]
+	}
 	c.Status, c.Message = s.status(mc)
 	c.CPU = amount(mc, clusterv1.ResourceCPU, func(q resource.Quantity) string { return q.String() })
 	c.Memory = amount(mc, clusterv1.ResourceMemory, gibibytes)
@@ -213,9 +217,6 @@ func (s *fleetState) info(mc *clusterv1.ManagedCluster) ClusterInfo {
 	}
 	for _, u := range s.works[mc.Name] {
 		c.Works.add(conditionTrue(&u, workv1.ConditionApplied) && conditionTrue(&u, workv1.ConditionAvailable))
-	}
-	for _, u := range s.leases[mc.Name] {
-		c.LastSeen = renewed(&u)
 	}
 	for _, client := range mc.Spec.ManagedClusterClientConfigs {
 		if client.URL != "" {
@@ -267,6 +268,8 @@ func (s *fleetState) status(mc *clusterv1.ManagedCluster) (string, string) {
 		return ClusterJoining, conditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
 	case available == nil:
 		return ClusterJoining, ""
+	case available.Status != metav1.ConditionUnknown && s.silent(mc) != "":
+		return ClusterUnknown, s.silent(mc)
 	case available.Status == metav1.ConditionTrue:
 		return ClusterAvailable, ""
 	case available.Status == metav1.ConditionFalse:
@@ -310,6 +313,38 @@ func gibibytes(q resource.Quantity) string {
 	return fmt.Sprintf("%.1fGi", gi)
 }
 
+// leaseSlack is what a hub has to notice that a lease is late, and what clocks may
+// differ.
+const leaseSlack = 30 * time.Second
+
+// leaseLimit is after how long without a renewal a cluster is Unknown.
+func leaseLimit(mc *clusterv1.ManagedCluster) time.Duration {
+	seconds := mc.Spec.LeaseDurationSeconds
+	if seconds <= 0 {
+		seconds = clusterv1.DefaultLeaseDurationSeconds
+	}
+	return time.Duration(seconds) * clusterv1.LeaseGraceFactor * time.Second
+}
+
+// silent says of a cluster that its hub calls well by what it heard long ago that
+// nobody has heard of it since: a hub that does not run does not take back what it
+// said. "" means that the lease is fresh, or the cluster new.
+func (s *fleetState) silent(mc *clusterv1.ManagedCluster) string {
+	limit := leaseLimit(mc)
+	available := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
+	since, text := available.LastTransitionTime.Time, "it has no lease"
+	for i := range s.leases[mc.Name] {
+		if at := arrived(&s.leases[mc.Name][i]); at != nil {
+			since, text = at.Time, "lease not renewed"
+		}
+	}
+	if age := s.now.Sub(since); age > limit+leaseSlack {
+		return fmt.Sprintf("%s for %s (limit %s), and the hub has not noticed it", text, duration.HumanDuration(age), duration.HumanDuration(limit))
+	}
+	return ""
+}
+
+// renewed is when the agent says that it renewed a lease, by its own clock.
 func renewed(lease *unstructured.Unstructured) *metav1.Time {
 	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
 	at, err := time.Parse(time.RFC3339Nano, text)
@@ -317,4 +352,15 @@ func renewed(lease *unstructured.Unstructured) *metav1.Time {
 		return nil
 	}
 	return &metav1.Time{Time: at}
+}
+
+// arrived is when the hub stored the last renewal of a lease, by the hub's clock: the
+// agent's may be wrong. Where that is not noted it is what the agent says.
+func arrived(lease *unstructured.Unstructured) *metav1.Time {
+	for _, entry := range lease.GetManagedFields() {
+		if entry.Time != nil && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:renewTime"`) {
+			return entry.Time
+		}
+	}
+	return renewed(lease)
 }

@@ -53,6 +53,8 @@ type fleetView struct {
 	live []*clusterv1beta1.PlacementDecision
 	// sets are the names of all sets, clusters those of all clusters.
 	sets, clusters []string
+	// known are the sets themselves.
+	known map[string]*clusterv1beta2.ManagedClusterSet
 	// partial tells that the decisions of other namespaces could not be read.
 	partial bool
 }
@@ -60,7 +62,7 @@ type fleetView struct {
 // view reads the fleet and puts it into a scheduler: at most six lists, page by
 // page, and the placement.
 func (o *ExplainOptions) view(ctx context.Context) (*fleetView, error) {
-	v := &fleetView{hub: o.Hub, scheduler: schedule.New(), placement: o.Placement}
+	v := &fleetView{hub: o.Hub, scheduler: schedule.New(), placement: o.Placement, known: map[string]*clusterv1beta2.ManagedClusterSet{}}
 	if v.placement == nil {
 		u, err := readPlacement(ctx, o.Hub, o.Key)
 		if err != nil {
@@ -111,7 +113,7 @@ func (o *ExplainOptions) fill(v *fleetView, lists map[string]*[]unstructured.Uns
 	s := v.scheduler
 	for _, err := range []error{
 		takeUp(lists[managedClusterSets.Resource], func(set *clusterv1beta2.ManagedClusterSet) {
-			v.sets = append(v.sets, set.Name)
+			v.sets, v.known[set.Name] = append(v.sets, set.Name), set
 			s.SetClusterSet(set)
 		}),
 		takeUp(lists[setBindings.Resource], s.SetBinding),
@@ -201,6 +203,19 @@ func ExplainPlacement(ctx context.Context, o ExplainOptions) (verdict.Explanatio
 	return out, nil
 }
 
+// onlyOr is the only one of several names, or other; the set of all clusters is not
+// counted where there is another.
+func onlyOr(names []string, other string) string {
+	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == clusterv1beta2.GlobalClusterSet })
+	switch {
+	case len(left) == 1:
+		return left[0]
+	case len(left) == 0 && len(names) == 1:
+		return names[0]
+	}
+	return other
+}
+
 // maxHints bounds how many taints are tried as if they were tolerated.
 const maxHints = 3
 
@@ -220,11 +235,11 @@ func (v *fleetView) hints(r *run, report *schedule.Report) []string {
 		case !set.Bound && named:
 			out = append(out, fmt.Sprintf("cluster set %s is named and not bound: %s", set.Name, bindLine(set.Name, namespace, v.hub)))
 		case set.Eligible && set.Members == 0:
-			out = append(out, fmt.Sprintf("cluster set %s has no clusters: kubectl ocm clusterset add %s -c <cluster>%s", set.Name, set.Name, v.hub.flag()))
+			out = append(out, fmt.Sprintf("cluster set %s has no clusters: %s", set.Name, fillLine(v.known[set.Name], v.clusters, v.hub)))
 		}
 	}
 	if !bound && len(v.placement.Spec.ClusterSets) == 0 {
-		out = append(out, fmt.Sprintf("no cluster set is bound to namespace %s: %s (there are %s)", namespace, bindLine("<set>", namespace, v.hub), cmp.Or(listed(v.sets), "none")))
+		out = append(out, fmt.Sprintf("no cluster set is bound to namespace %s: %s (there are %s)", namespace, bindLine(onlyOr(v.sets, "<set>"), namespace, v.hub), cmp.Or(listed(v.sets), "none")))
 	}
 	return append(out, v.tolerated(r, report)...)
 }

@@ -4,18 +4,10 @@ package fleet
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // Lists of a pod's containers. Server-side apply leaves to others the entries that
@@ -71,48 +63,4 @@ func (r *run) cleared(ctx context.Context, c *Cluster, live, wanted *unstructure
 	}
 	_, err := c.Client.Resource(deployments).Namespace(live.GetNamespace()).Update(ctx, clean, metav1.UpdateOptions{FieldManager: FieldManager})
 	return err
-}
-
-// strays says what in the hub's Deployment is not as hub init makes it; "" when all is.
-func strays(d *appsv1.Deployment) string {
-	var out []string
-	for _, list := range [][]corev1.Container{d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers} {
-		for i := range list {
-			if list[i].Name != operatorv1.DefaultClusterManagerName {
-				out = append(out, fmt.Sprintf("container %s (%s)", list[i].Name, list[i].Image))
-			}
-		}
-	}
-	for _, f := range d.ManagedFields {
-		if f.Manager == FieldManager || f.Subresource == "status" || f.FieldsV1 == nil {
-			continue
-		}
-		for field, what := range map[string]string{`"f:replicas":`: "replicas", `"f:image":`: "image"} {
-			if strings.Contains(string(f.FieldsV1.Raw), field) {
-				out = append(out, fmt.Sprintf("%s set by %s", what, f.Manager))
-			}
-		}
-	}
-	slices.Sort(out)
-	return strings.Join(out, ", ")
-}
-
-// foreign tells what others have put into the hub's own Deployment.
-func (c *checking) foreign(ctx context.Context) ([]Finding, error) {
-	d, err := typed.Get[appsv1.Deployment](ctx, c.o.Hub.Client, deployments, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, explain("reading the hub's deployment", c.o.Hub, err)
-	case d.Labels[operatorv1.LabelCreatedByClusterManager] == "":
-		return nil, nil // somebody else's hub
-	}
-	if found := strays(d); found != "" {
-		return []Finding{{
-			Severity: SeverityWarning, Title: "deployment/" + d.Name + " of the hub was changed by others", Cause: found,
-			Fix: "kubectl ocm hub init" + c.o.Hub.flag(),
-		}}, nil
-	}
-	return nil, nil
 }

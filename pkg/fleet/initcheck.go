@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,7 +16,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // preflight judges the cluster by reads alone.
@@ -82,8 +80,11 @@ func (o *InitOptions) checkNamespaces(ctx context.Context) error {
 
 // checkOther refuses a hub that another operator runs.
 func (o *InitOptions) checkOther(ctx context.Context) error {
-	d, err := typed.Get[appsv1.Deployment](ctx, o.Hub.Client, deployments, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName)
-	if err == nil && d.Labels[operatorv1.LabelCreatedByClusterManager] == "" {
+	d, err := hubDeployment(ctx, o.Hub)
+	if err != nil {
+		return err
+	}
+	if othersHub(d) {
 		image := ""
 		if len(d.Spec.Template.Spec.Containers) > 0 {
 			image = d.Spec.Template.Spec.Containers[0].Image

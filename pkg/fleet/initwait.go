@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -123,16 +124,19 @@ func (o *InitOptions) waitKinds(ctx context.Context, r *run) (int, error) {
 // waitAdmission asks every webhook to judge an object without storing it, until all
 // of them answer.
 func (o *InitOptions) waitAdmission(ctx context.Context, r *run) error {
-	var problems []string
+	var faults []admissionFault
 	err := await.True(ctx, r.common.Clock, servedPause, func(ctx context.Context) (bool, error) {
-		problems = Unanswered(ctx, o.Hub)
-		return len(problems) == 0, nil
+		var err error
+		faults, err = probeAdmission(ctx, o.Hub)
+		faults = slices.DeleteFunc(faults, func(f admissionFault) bool { return f.unasked })
+		return len(faults) == 0, err
 	})
 	return r.timedOut(ctx, err, "admission to answer", func(ctx context.Context) *blocker {
-		if b := unansweredBlocker(o.Hub, problems); b != nil {
-			return b
+		if len(faults) == 0 {
+			return o.managerBlocker(ctx)
 		}
-		return o.managerBlocker(ctx)
+		return &blocker{cause: fmt.Sprintf("%s: %s", faults[0].title, faults[0].cause),
+			fix: "kubectl logs -n " + operatorv1.NamespaceOperator + " deploy/" + operatorv1.DefaultClusterManagerName + o.Hub.flag()}
 	})
 }
 

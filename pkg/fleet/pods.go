@@ -16,13 +16,30 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
+// wantedPods is how many pods a Deployment has to have to do its work. One that is
+// scaled to 0 has all the pods that it asks for, and does nothing.
+func wantedPods(d *appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return max(1, *d.Spec.Replicas)
+}
+
+// scaledDown tells that a Deployment asks for no pod.
+func scaledDown(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
+
+// scaledDownText says so.
+const scaledDownText = "it is scaled to 0"
+
+// scaleLine starts the pods of a Deployment again.
+func scaleLine(c *Cluster, d *appsv1.Deployment) string {
+	return fmt.Sprintf("kubectl scale -n %s deploy/%s --replicas=1%s", d.Namespace, d.Name, c.flag())
+}
+
 // rolledOut tells whether all pods of a Deployment are of its newest form and
 // ready, and how many are.
 func rolledOut(d *appsv1.Deployment) (bool, string) {
-	want := int32(1)
-	if d.Spec.Replicas != nil {
-		want = *d.Spec.Replicas
-	}
+	want := wantedPods(d)
 	s := d.Status
 	ready := fmt.Sprintf("%d/%d ready", s.ReadyReplicas, want)
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want, ready
@@ -60,6 +77,9 @@ func podBlocker(ctx context.Context, c *Cluster, namespace, name string) *blocke
 	if ok, _ := rolledOut(d); ok {
 		return nil
 	}
+	if scaledDown(d) {
+		return &blocker{cause: fmt.Sprintf("deployment %s/%s is scaled to 0", namespace, name), fix: scaleLine(c, d)}
+	}
 	selector := metav1.FormatLabelSelector(d.Spec.Selector)
 	list, err := typed.List[corev1.Pod](ctx, c.Client, pods, namespace, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -92,7 +112,7 @@ func stopped(ctx context.Context, c *Cluster, namespace, name string) *blocker {
 		return &blocker{cause: fmt.Sprintf("there is no deployment %s/%s", namespace, name)}
 	case err != nil:
 		return &blocker{cause: oneLine(err.Error())}
-	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0:
+	case scaledDown(d):
 		return &blocker{cause: fmt.Sprintf("deployment %s/%s is scaled to 0", namespace, name)}
 	case d.Status.ReadyReplicas > 0:
 		return nil

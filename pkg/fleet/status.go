@@ -40,6 +40,10 @@ type Component struct {
 	Nodes   string `json:"nodes,omitempty"`
 	// Condition is the condition of the ClusterManager that is about it.
 	Condition string `json:"condition,omitempty"`
+
+	// namespace and deployment are where it is; stopped tells that it is scaled to 0.
+	namespace, deployment string
+	stopped               bool
 }
 
 // FleetCounts are the numbers of a fleet.
@@ -79,12 +83,12 @@ func Status(ctx context.Context, o StatusOptions) (HubStatus, error) {
 		if err := w.waitApplied(ctx, r); err != nil {
 			return HubStatus{}, r.fail(err)
 		}
-		if runByUs(ctx, o.Hub) {
-			if err := w.waitAdmission(ctx, r); err != nil {
-				return HubStatus{}, r.fail(err)
-			}
-		}
 		r.done("")
+		r.step("admission")
+		if err := w.waitAdmission(ctx, r); err != nil {
+			return HubStatus{}, r.fail(err)
+		}
+		r.done("answers")
 	}
 	out := HubStatus{Context: o.Hub.Context, Server: o.Hub.Server()}
 	manager, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, clusterManagers, "", operatorv1.DefaultClusterManagerName)
@@ -98,17 +102,49 @@ func Status(ctx context.Context, o StatusOptions) (HubStatus, error) {
 		return out, err
 	}
 	out.Problems = problems(manager)
-	if runByUs(ctx, o.Hub) {
-		for _, problem := range Unanswered(ctx, o.Hub) {
-			out.Problems = append(out.Problems, "admission does not answer: "+problem)
-		}
+	more, err := o.unhealthy(ctx, r, out.Components)
+	if err != nil {
+		return out, err
 	}
+	out.Problems = append(out.Problems, more...)
 	out.Healthy = len(out.Problems) == 0 && len(out.Components) > 0
 	for _, c := range out.Components {
 		out.Healthy = out.Healthy && c.Ready.Good == c.Ready.Total
 	}
 	out.Counts, err = o.counts(ctx)
 	return out, err
+}
+
+// unhealthy tells what the conditions cannot say, since a process that is gone takes
+// none of them back: whether its loops run, and its webhooks answer.
+func (o *StatusOptions) unhealthy(ctx context.Context, r *run, components []Component) ([]string, error) {
+	h := &hubCheck{checking: &checking{o: &CheckOptions{Common: o.Common, Hub: o.Hub}, run: r}}
+	var err error
+	if h.runner, err = hubDeployment(ctx, o.Hub); err != nil {
+		return nil, err
+	}
+	h.others = othersHub(h.runner)
+	var out []string
+	up := slices.ContainsFunc(components, func(c Component) bool { return c.Ready.Good > 0 })
+	if up && !h.others {
+		why, err := idle(ctx, o.Hub, r.now())
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			out = append(out, why)
+		}
+	}
+	found, err := h.admission(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range found {
+		if f.Severity == SeverityError {
+			out = append(out, f.Title)
+		}
+	}
+	return out, nil
 }
 
 // problems names the conditions that are not as they should be.
@@ -154,12 +190,13 @@ func (o *StatusOptions) components(ctx context.Context, cm *operatorv1.ClusterMa
 }
 
 func component(d *appsv1.Deployment, running []corev1.Pod, cm *operatorv1.ClusterManager) Component {
-	c := Component{Name: strings.TrimPrefix(d.Name, cm.Name+"-"), Created: d.CreationTimestamp, Ready: Count{Good: int(d.Status.ReadyReplicas), Total: 1}}
+	c := Component{Name: strings.TrimPrefix(d.Name, cm.Name+"-"), Created: d.CreationTimestamp, Ready: Count{Good: int(d.Status.ReadyReplicas), Total: int(wantedPods(d))},
+		namespace: d.Namespace, deployment: d.Name, stopped: scaledDown(d)}
 	if d.Name == cm.Name {
 		c.Name = "hub"
 	}
-	if d.Spec.Replicas != nil {
-		c.Ready.Total = int(*d.Spec.Replicas)
+	if c.stopped {
+		c.Message = scaledDownText
 	}
 	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
 		c.Image = containers[0].Image

@@ -185,7 +185,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted.Clock, wanted.Skip = o.f.UI.Streams.Clock, o.Skip
+	wanted.Clock, wanted.Skip, wanted.ContextOf = o.f.UI.Streams.Clock, o.Skip, o.f.ContextOf
 	report, err := fleet.Check(ctx, wanted)
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func (o *Options) shadows() (fleet.CheckArea, bool) {
 		for _, e := range entries {
 			if word, found := strings.CutPrefix(e.Name(), ours); found && !e.IsDir() {
 				area.Findings = append(area.Findings, fleet.Finding{Code: fleet.Shadowed, Severity: fleet.SeverityWarning,
-					Title: filepath.Join(dir, e.Name()) + " runs in place of \"kubectl ocm " + strings.ReplaceAll(word, "-", " ") + "\"", Fix: "remove or rename it"})
+					Title: filepath.Join(dir, e.Name()) + " runs in place of \"kubectl ocm " + strings.ReplaceAll(word, "-", " ") + "\"", Fix: "rm " + fleet.ShellWord(filepath.Join(dir, e.Name())) + "      unless it is wanted"})
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		clusters, err := fleet.ListClusters(ctx, fleet.ListOptions{Hub: c, Selector: o.Selector, Set: o.ClusterSet, Status: o.Status})
+		clusters, err := fleet.ListClusters(ctx, fleet.ListOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: c, Selector: o.Selector, Set: o.ClusterSet, Status: o.Status})
 		if err != nil {
 			return options.Listed{}, err
 		}

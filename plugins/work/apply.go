@@ -137,12 +137,31 @@ func (o *ApplyOptions) addFlags(cmd *cobra.Command, parts options.Parts) {
 	_ = flags.MarkDeprecated("overwrite", "it has no effect: apply creates and updates; use --dry-run or work diff to look first")
 }
 
+// liveLine compares the work as it is with what is on the clusters, for which no file
+// is needed.
+func (o *ApplyOptions) liveLine() string {
+	line := "kubectl ocm work diff " + fleet.ShellWord(o.Name) + " --live"
+	for _, target := range []struct{ flag, value string }{
+		{"-c", strings.Join(o.Targets.Clusters, ",")}, {"-l", o.Targets.Selector}, {"--clusterset", o.Targets.Set}, {"--placement", o.Targets.Placement},
+	} {
+		if target.value != "" {
+			line += " " + target.flag + " " + fleet.ShellWord(target.value)
+		}
+	}
+	if o.Targets.All || o.Targets.Empty() {
+		line += " --all"
+	}
+	return line + o.f.GivenContext()
+}
+
 // Validate checks the flags.
 func (o *ApplyOptions) Validate() error {
 	given, err := o.Given()
 	switch {
 	case err != nil:
 		return err
+	case !given && o.Diff && !o.Live:
+		return options.Usage("there is nothing to compare with: -f is missing", o.liveLine())
 	case !given && !o.Live:
 		return options.Usage("there are no manifests: -f is missing", "kubectl ocm work apply NAME -f FILE -c CLUSTER")
 	case o.SpokeContext != "" && o.Executor == "" && !o.Live:

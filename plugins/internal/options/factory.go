@@ -149,6 +149,14 @@ func (f *Factory) Namespace() string {
 // GivenNamespace is the namespace that the person named; empty for none.
 func (f *Factory) GivenNamespace() string { return *f.flags.Namespace }
 
+// GivenContext returns " --context NAME" as the person gave it; empty for none.
+func (f *Factory) GivenContext() string {
+	if *f.flags.Context == "" {
+		return ""
+	}
+	return " --context " + fleet.ShellWord(*f.flags.Context)
+}
+
 // Contexts returns the names of all contexts, sorted.
 func (f *Factory) Contexts() []string {
 	raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
@@ -161,6 +169,26 @@ func (f *Factory) Contexts() []string {
 	}
 	sort.Strings(names)
 	return names
+}
+
+// ContextOf returns the name of the context whose API server has an address, and ""
+// where none has. The context in use wins over others, and then the first by name.
+func (f *Factory) ContextOf(server string) string {
+	raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil {
+		return ""
+	}
+	server = strings.TrimSuffix(server, "/")
+	for _, name := range append([]string{f.selected(&raw)}, f.Contexts()...) {
+		c := raw.Contexts[name]
+		if c == nil || raw.Clusters[c.Cluster] == nil {
+			continue
+		}
+		if strings.TrimSuffix(raw.Clusters[c.Cluster].Server, "/") == server {
+			return name
+		}
+	}
+	return ""
 }
 
 // Guard adds to the error "is not a hub" which of the person's contexts are

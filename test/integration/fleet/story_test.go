@@ -67,6 +67,9 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 		require.Contains(t, both.out, line)
 	}
 	require.Equal(t, 6, run(t, "hub", "clean", "--context", "hub", "--yes").code, "a cluster is attached")
+	listed := run(t, "cluster", "list", "--context", "hub", "-o", "json")
+	require.Contains(t, listed.out, `"agentVersion": "v`, "the agent tells its version with its first renewal")
+	faults(t, hub, spoke)
 
 	applied := runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
 	require.Zero(t, applied.code)

@@ -28,7 +28,7 @@ const callTimeout = 10 * time.Second
 
 var leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Options of a Controller; all are required.
+// Options of a Controller; all but Version are required.
 type Options struct {
 	// Hub is the connection under the agent's identity.
 	Hub dynamic.Interface
@@ -39,6 +39,8 @@ type Options struct {
 	Clock    clock.PassiveClock
 	// Random returns numbers of 0 to 1, for the jitter.
 	Random func() float64
+	// Version of the agent, which the lease tells people; empty is left out.
+	Version string
 	// Outcome is told how each renewal ended, and nil when none is due any more.
 	Outcome func(error)
 }
@@ -134,6 +136,14 @@ func (c *Controller) put(ctx context.Context) error {
 		}
 		live.SetManagedFields(nil)
 		c.lease = live
+	}
+	if c.o.Version != "" {
+		annotations := c.lease.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[clusterv1.AnnotationAgentVersion] = c.o.Version
+		c.lease.SetAnnotations(annotations)
 	}
 	now := c.o.Clock.Now()
 	// A MicroTime has exactly six decimals.

@@ -129,6 +129,9 @@ const (
 	// AnnotationPrefixAgent begins the annotations that an agent may set when it
 	// creates its ManagedCluster.
 	AnnotationPrefixAgent = "agent.open-cluster-management.io"
+	// AnnotationAgentVersion on the Lease of a cluster is the version of its agent,
+	// which is written with each renewal. Agents of others leave it out.
+	AnnotationAgentVersion = AnnotationPrefixAgent + "/version"
 	// AnnotationAutomaticallyAcceptedOn holds when the hub accepted the cluster by
 	// itself, as RFC 3339.
 	AnnotationAutomaticallyAcceptedOn = "open-cluster-management.io/automatically-accepted-on"

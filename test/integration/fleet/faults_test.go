@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	pluginfleet "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+// looked are the findings of a run of check that are not well, by code.
+func looked(t *testing.T, words ...string) map[string]pluginfleet.Finding {
+	t.Helper()
+	got := run(t, append(append([]string{"check"}, words...), "-o", "json")...)
+	var report struct{ Areas []pluginfleet.CheckArea }
+	require.NoError(t, json.Unmarshal([]byte(got.out), &report), got.err)
+	out := map[string]pluginfleet.Finding{}
+	for _, area := range report.Areas {
+		for _, f := range area.Findings {
+			if f.Severity != pluginfleet.SeverityOK {
+				out[f.Code] = f
+			}
+		}
+	}
+	return out
+}
+
+// typed types a line that was printed as it stands, up to the remark behind it.
+func typed(t *testing.T, line string) {
+	t.Helper()
+	line, _, _ = strings.Cut(line, "      ")
+	require.NotContains(t, line, "<")
+	words := strings.Fields(strings.ReplaceAll(line, "'", ""))
+	require.Equal(t, "kubectl", words[0], line)
+	if words[1] == "ocm" {
+		require.Zero(t, run(t, words[2:]...).code, line)
+		return
+	}
+	binaries, err := harness.Binaries(t.Context())
+	require.NoError(t, err)
+	said, err := exec.CommandContext(t.Context(), binaries.Kubectl, words[1:]...).CombinedOutput()
+	require.NoError(t, err, "%s\n%s", line, said)
+}
+
+// mended types the fix of a code and waits until the check no longer has it.
+func mended(t *testing.T, code string, words ...string) pluginfleet.Finding {
+	t.Helper()
+	var f pluginfleet.Finding
+	require.Eventually(t, func() bool {
+		found := looked(t, words...)
+		f = found[code]
+		return f.Code == code
+	}, time.Minute, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
+	typed(t, f.Fix)
+	require.Eventually(t, func() bool {
+		_, still := looked(t, words...)[code]
+		return !still
+	}, time.Minute, 500*time.Millisecond, "%s does not mend %s", f.Fix, code)
+	return f
+}
+
+// patched changes an object as somebody would by kubectl.
+func patched(t *testing.T, c *harness.Cluster, resource schema.GroupVersionResource, namespace, name, body string) {
+	t.Helper()
+	_, err := c.Dynamic(t).Resource(resource).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+	require.NoError(t, err)
+}
+
+// stoppedBy scales a Deployment to 0 and waits until it has no pod.
+func stoppedBy(t *testing.T, c *harness.Cluster, namespace, name string) {
+	t.Helper()
+	patched(t, c, deployments, namespace, name, `{"spec":{"replicas":0}}`)
+	require.Eventually(t, func() bool {
+		list, err := c.Dynamic(t).Resource(pods).Namespace(namespace).List(t.Context(), metav1.ListOptions{})
+		return err == nil && len(list.Items) == 0
+	}, 30*time.Second, 100*time.Millisecond)
+}
+
+var (
+	pods  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	hooks = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+)
+
+// faults plants faults into a hub and its cluster1, and types each fix as it is
+// printed.
+func faults(t *testing.T, hub, spoke *harness.Cluster) {
+	t.Run("the hub is scaled to 0, and admission and a kind are gone", func(t *testing.T) { hubFaults(t, hub) })
+	t.Run("the cluster on its hub", func(t *testing.T) { clusterFaults(t, hub) })
+	t.Run("placements", func(t *testing.T) { placementFaults(t, hub) })
+	t.Run("the agent", func(t *testing.T) { agentFaults(t, spoke) })
+}
+
+func hubFaults(t *testing.T, hub *harness.Cluster) {
+	const hook = "placementvalidators.admission.cluster.open-cluster-management.io"
+	const kind = "addonplacementscores.cluster.open-cluster-management.io"
+	stoppedBy(t, hub, "open-cluster-management", "cluster-manager")
+	require.NoError(t, hub.Dynamic(t).Resource(hooks).Delete(t.Context(), hook, metav1.DeleteOptions{}))
+	require.NoError(t, hub.Dynamic(t).Resource(definitions).Delete(t.Context(), kind, metav1.DeleteOptions{}))
+	status := run(t, "hub", "status", "--context", "hub", "-o", "json")
+	require.Contains(t, status.out, `"healthy": false`)
+	require.Contains(t, status.out, "it is scaled to 0")
+	late := run(t, "hub", "status", "--context", "hub", "--wait", "--timeout", "2s")
+	require.Equal(t, 4, late.code)
+	require.Contains(t, late.err, "is scaled to 0")
+	require.Contains(t, late.err, "kubectl scale -n open-cluster-management deploy/cluster-manager --replicas=1 --context hub")
+
+	var found map[string]pluginfleet.Finding
+	require.Eventually(t, func() bool {
+		found = looked(t, "hub", "--context", "hub")
+		return found["OCM0205"].Code != ""
+	}, 30*time.Second, 500*time.Millisecond, "the definition goes in the background")
+	require.Equal(t, "7 of 8 webhooks do not answer", strings.Replace(found["OCM0206"].Title, "8 of 8", "7 of 8", 1))
+	require.Equal(t, "somebody else set: replicas: 0", found["OCM0208"].Cause)
+	require.Equal(t, "it is scaled to 0", found["OCM0203"].Cause)
+	for _, code := range []string{"OCM0203", "OCM0205", "OCM0206", "OCM0208"} {
+		require.Equal(t, "kubectl ocm hub init --context hub", found[code].Fix)
+	}
+	typed(t, found["OCM0203"].Fix)
+	require.Eventually(t, func() bool {
+		found = looked(t, "hub", "--context", "hub", "--skip", "OCM0204")
+		return len(found) == 0
+	}, time.Minute, 500*time.Millisecond, "%v", &found)
+	require.Zero(t, run(t, "hub", "status", "--context", "hub", "--wait", "--timeout", "60s").code)
+	require.Contains(t, run(t, "hub", "status", "--context", "hub", "-o", "json").out, `"healthy": true`)
+}
+
+func clusterFaults(t *testing.T, hub *harness.Cluster) {
+	check := []string{"cluster", "cluster1", "--context", "hub"}
+	require.Zero(t, run(t, "cluster", "deny", "cluster1", "--context", "hub", "--yes").code)
+	mended(t, "OCM0306", check...)
+
+	label := `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":"%s"}}}`
+	patched(t, hub, clusters, "", "cluster1", strings.Replace(label, "%s", "nosuch", 1))
+	mended(t, "OCM0312", check...)
+	patched(t, hub, clusters, "", "cluster1", strings.Replace(label, "%s", "default", 1))
+	require.Zero(t, run(t, "clusterset", "delete", "nosuch", "--context", "hub", "--yes").code)
+
+	const wrong = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greeting, namespace: nosuch}\n"
+	require.Zero(t, runWith(t, wrong, "work", "apply", "wrong", "-f", "-", "-c", "cluster1", "--context", "hub").code)
+	var f pluginfleet.Finding
+	require.Eventually(t, func() bool {
+		f = looked(t, check...)["OCM0311"]
+		return f.Code != ""
+	}, time.Minute, 500*time.Millisecond)
+	require.Equal(t, "work wrong is not applied, 0 of 1 objects are well", f.Title)
+	require.Contains(t, f.Cause, "configmap/greeting: Applied=False")
+	require.Contains(t, run(t, "check", "--context", "hub").out, "1 of 1 available, agents v", "what its works lack is not its own fault")
+	typed(t, f.Fix)
+	require.Zero(t, run(t, "work", "delete", "wrong", "-c", "cluster1", "--context", "hub", "--yes", "--wait").code)
+}
+
+func placementFaults(t *testing.T, hub *harness.Cluster) {
+	check := []string{"placement", "default/probe", "--context", "hub"}
+	require.Zero(t, run(t, "placement", "create", "probe", "-n", "default", "--context", "hub").code)
+	mended(t, "OCM0501", check...)
+	require.Zero(t, run(t, "clusterset", "unbind", "default", "-n", "default", "--context", "hub", "--yes").code)
+
+	require.Zero(t, run(t, "clusterset", "create", "gold", "--selector", "tier=gold", "--context", "hub").code)
+	require.Zero(t, run(t, "clusterset", "bind", "gold", "-n", "default", "--context", "hub").code)
+	hint := run(t, "placement", "explain", "default/probe", "--context", "hub")
+	require.Contains(t, hint.out+hint.err, "kubectl label managedcluster cluster1 --overwrite tier=gold --context hub")
+	mended(t, "OCM0503", check...)
+	patched(t, hub, clusters, "", "cluster1", `{"metadata":{"labels":{"tier":null}}}`)
+	require.Zero(t, run(t, "placement", "delete", "default/probe", "--context", "hub", "--yes").code)
+	require.Zero(t, run(t, "clusterset", "unbind", "gold", "-n", "default", "--context", "hub", "--yes").code)
+	require.Zero(t, run(t, "clusterset", "delete", "gold", "--context", "hub", "--yes").code)
+}
+
+func agentFaults(t *testing.T, spoke *harness.Cluster) {
+	const namespace, deployment = "open-cluster-management-agent", "klusterlet-agent"
+	check := []string{"spoke", "--context", "spoke", "--hub-context", "hub"}
+	stoppedBy(t, spoke, namespace, deployment)
+	f := mended(t, "OCM0402", check...)
+	require.Contains(t, f.Cause, "is scaled to 0")
+
+	// Nobody runs when the name is edited: what an agent makes of that is another story.
+	stoppedBy(t, spoke, namespace, deployment)
+	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"clusterName":"other"}}`)
+	require.Equal(t, "klusterlet/klusterlet names cluster other, and the agent is cluster1", mended(t, "OCM0406", check...).Title)
+}
