@@ -157,7 +157,9 @@ func (c *checking) wanted(ctx context.Context) ([]string, error) {
 	}
 	var out []string
 	for i := range agents {
-		out = append(out, agents[i].Spec.ClusterName)
+		a := &agentCheck{checking: c, k: &agents[i]}
+		a.learn(ctx)
+		out = append(out, orElse(a.cluster, a.k.Spec.ClusterName))
 	}
 	return out, nil
 }

@@ -159,14 +159,24 @@ func (c *checking) instanceHealth(all *addOnFleet, _ *addonv1alpha1.ClusterManag
 		f.Severity, f.Title, f.Fix = SeverityWarning, "its cluster is not available", "kubectl ocm check cluster "+one.Namespace+hub
 	case available.Reason == addonv1alpha1.ReasonLeaseUpdateStopped:
 		f.Title, f.Cause = "its agent has stopped to renew its lease", "the agent does not run on the cluster, or one of its own checks fails"
-		f.Fix = "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) + " --context <context of " + one.Namespace + ">"
+		f.Fix = "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) + " --context " + c.onCluster(all, one.Namespace)
 	case available.Reason == addonv1alpha1.ReasonLeaseNotFound && late:
 		f.Title, f.Cause = "its agent has never renewed its lease", "it does not run there, renews one in another namespace, or has no agent and another kind of health is meant"
-		f.Fix = "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) + " --context <context of " + one.Namespace + ">"
+		f.Fix = "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) + " --context " + c.onCluster(all, one.Namespace)
 	case available.Status == metav1.ConditionFalse || late:
 		f.Title, f.Cause = "it is not available", because(one, available.Type)
 	default:
 		return nil
 	}
 	return f
+}
+
+// onCluster is the context of the cluster of an add-on.
+func (c *checking) onCluster(all *addOnFleet, cluster string) string {
+	if mc := all.clusters[cluster]; mc != nil {
+		if name := c.contextOf(mc); name != "" {
+			return ShellWord(name)
+		}
+	}
+	return "<context of " + cluster + ">"
 }

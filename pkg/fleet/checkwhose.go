@@ -84,12 +84,14 @@ func initNames(d *appsv1.Deployment) []string {
 	return out
 }
 
+// imageOf is what a Deployment runs: that of the container which is named after it,
+// else of the first. Another one may have been put beside it, or before it.
 func imageOf(d *appsv1.Deployment) string {
-	i := slices.Index(containerNames(d), operatorv1.DefaultClusterManagerName)
-	if i < 0 {
-		return "-"
+	i := max(0, slices.Index(containerNames(d), d.Name))
+	if containers := d.Spec.Template.Spec.Containers; i < len(containers) {
+		return containers[i].Image
 	}
-	return d.Spec.Template.Spec.Containers[i].Image
+	return "-"
 }
 
 // ownFields are the fields of an object that our installer owns; false when it wrote

@@ -85,11 +85,7 @@ func (o *InitOptions) checkOther(ctx context.Context) error {
 		return err
 	}
 	if othersHub(d) {
-		image := ""
-		if len(d.Spec.Template.Spec.Containers) > 0 {
-			image = d.Spec.Template.Spec.Containers[0].Image
-		}
-		return refused(o.Hub.String()+" is a hub already, run by another operator", "deployment "+d.Namespace+"/"+d.Name+" runs "+image,
+		return refused(o.Hub.String()+" is a hub already, run by another operator", "deployment "+d.Namespace+"/"+d.Name+" runs "+imageOf(d),
 			"use it as it is (kubectl ocm hub status"+o.Hub.flag()+"), or remove it with the tool that installed it")
 	}
 	split, err := listAll(ctx, o.Hub, query{resource: deployments, namespace: operatorv1.NamespaceHub})

@@ -117,7 +117,7 @@ func (o *InitOptions) waitKinds(ctx context.Context, r *run) (int, error) {
 		if b := o.managerBlocker(ctx); strings.Contains(b.cause, "=") {
 			return b
 		}
-		return &blocker{cause: "customresourcedefinition/" + missing + " is not established"}
+		return &blocker{cause: "customresourcedefinition/" + missing + " is not established", fix: repair(o.Hub, true)}
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -71,6 +72,9 @@ func (r *run) deployed(ctx context.Context, c *Cluster, namespace, name string) 
 // run.
 func podBlocker(ctx context.Context, c *Cluster, namespace, name string) *blocker {
 	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, deployments, namespace, name)
+	if apierrors.IsNotFound(err) && name == operatorv1.DefaultClusterManagerName {
+		return &blocker{cause: fmt.Sprintf("there is no deployment %s/%s", namespace, name), fix: repair(c, false)}
+	}
 	if err != nil {
 		return &blocker{cause: oneLine(err.Error())}
 	}

@@ -198,8 +198,8 @@ func component(d *appsv1.Deployment, running []corev1.Pod, cm *operatorv1.Cluste
 	if c.stopped {
 		c.Message = scaledDownText
 	}
-	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
-		c.Image = containers[0].Image
+	if len(d.Spec.Template.Spec.Containers) > 0 {
+		c.Image = imageOf(d)
 		c.Version = tagOf(c.Image)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)

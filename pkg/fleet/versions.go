@@ -8,12 +8,9 @@ import (
 	"slices"
 	"strconv"
 
-	appsv1 "k8s.io/api/apps/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
 // VersionInfo is what runs on a hub and on its clusters.
@@ -41,18 +38,15 @@ func (a AgentCount) CountText() string { return strconv.Itoa(a.Count) }
 func Versions(ctx context.Context, hub *Cluster, client string) (VersionInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	d, err := typed.Get[appsv1.Deployment](ctx, hub.Client, deployments, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName)
-	if apierrors.IsNotFound(err) {
+	d, err := hubDeployment(ctx, hub)
+	if err != nil {
+		return VersionInfo{}, err
+	}
+	if d == nil {
 		return VersionInfo{}, notHub(hub, "there is no deployment "+operatorv1.NamespaceOperator+"/"+operatorv1.DefaultClusterManagerName)
 	}
-	if err != nil {
-		return VersionInfo{}, explain("reading the hub of "+hub.String(), hub, err)
-	}
-	out := VersionInfo{}
-	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
-		out.Image = containers[0].Image
-		out.Version = tagOf(out.Image)
-	}
+	out := VersionInfo{Image: imageOf(d)}
+	out.Version = tagOf(out.Image)
 	clusters, err := ListClusters(ctx, ListOptions{Hub: hub})
 	if err != nil {
 		return out, err

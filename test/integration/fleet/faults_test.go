@@ -35,8 +35,8 @@ func looked(t *testing.T, words ...string) map[string]pluginfleet.Finding {
 	return out
 }
 
-// typed types a line that was printed as it stands, up to the remark behind it.
-func typed(t *testing.T, line string) {
+// typeLine types a line that was printed as it stands, up to the remark behind it.
+func typeLine(t *testing.T, line string) {
 	t.Helper()
 	line, _, _ = strings.Cut(line, "      ")
 	require.NotContains(t, line, "<")
@@ -61,7 +61,7 @@ func mended(t *testing.T, code string, words ...string) pluginfleet.Finding {
 		f = found[code]
 		return f.Code == code
 	}, time.Minute, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
-	typed(t, f.Fix)
+	typeLine(t, f.Fix)
 	require.Eventually(t, func() bool {
 		_, still := looked(t, words...)[code]
 		return !still
@@ -125,7 +125,7 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 	for _, code := range []string{"OCM0203", "OCM0205", "OCM0206", "OCM0208"} {
 		require.Equal(t, "kubectl ocm hub init --context hub", found[code].Fix)
 	}
-	typed(t, found["OCM0203"].Fix)
+	typeLine(t, found["OCM0203"].Fix)
 	require.Eventually(t, func() bool {
 		found = looked(t, "hub", "--context", "hub", "--skip", "OCM0204")
 		return len(found) == 0
@@ -155,15 +155,18 @@ func clusterFaults(t *testing.T, hub *harness.Cluster) {
 	require.Equal(t, "work wrong is not applied, 0 of 1 objects are well", f.Title)
 	require.Contains(t, f.Cause, "configmap/greeting: Applied=False")
 	require.Contains(t, run(t, "check", "--context", "hub").out, "1 of 1 available, agents v", "what its works lack is not its own fault")
-	typed(t, f.Fix)
+	typeLine(t, f.Fix)
 	require.Zero(t, run(t, "work", "delete", "wrong", "-c", "cluster1", "--context", "hub", "--yes", "--wait").code)
 }
 
 func placementFaults(t *testing.T, hub *harness.Cluster) {
 	check := []string{"placement", "default/probe", "--context", "hub"}
 	require.Zero(t, run(t, "placement", "create", "probe", "-n", "default", "--context", "hub").code)
-	mended(t, "OCM0501", check...)
-	require.Zero(t, run(t, "clusterset", "unbind", "default", "-n", "default", "--context", "hub", "--yes").code)
+	unbound := looked(t, check...)["OCM0501"]
+	require.Equal(t, "there are the sets default, eu, global, other", unbound.Cause, "which one is meant nobody can know")
+	typeLine(t, strings.Replace(unbound.Fix, "<set>", "other", 1))
+	require.Empty(t, looked(t, check...))
+	require.Zero(t, run(t, "clusterset", "unbind", "other", "-n", "default", "--context", "hub", "--yes").code)
 
 	require.Zero(t, run(t, "clusterset", "create", "gold", "--selector", "tier=gold", "--context", "hub").code)
 	require.Zero(t, run(t, "clusterset", "bind", "gold", "-n", "default", "--context", "hub").code)
