@@ -322,7 +322,7 @@ func CheckCodes() []CheckCode {
 		{codeSpokeKlusterlet, "the agent is well", "The conditions of the klusterlet say what the agent hangs on: its bootstrap kubeconfig, the hub, its rights."},
 		{codeSpokeCertificate, "the agent's certificate is good", "It is renewed at three quarters of its life. One that ran out is asked for anew, and somebody accepts that."},
 		{codeSpokeHub, "the hub answers under the agent's address", "Seen from this machine, by the CA that the agent has pinned. After a move of the hub, type the join once more."},
-		{codeSpokeIdentity, "the klusterlet names the cluster that the agent is", "The agent is who its certificate says. A klusterlet that names another cluster was edited, by another installer for example; join writes it anew."},
+		{codeSpokeIdentity, "the klusterlet names the cluster that the agent is", "The agent is who its certificate says. A klusterlet that names another cluster was edited, by another installer for example; put the name back."},
 		{codePlacementNoBinding, "namespaces with placements are bound to a set", "A placement selects from the cluster sets that its namespace is bound to. Without a binding it selects nothing: clusterset bind."},
 		{codePlacementUnbound, "placements name sets that they can select from", "A set that is named has to be there, and bound to the namespace; one whose selector cannot be read gives nobody new."},
 		{codePlacementEmpty, "the sets of placements have clusters", "Put clusters into the set, or let the placement select from another one."},

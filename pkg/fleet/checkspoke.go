@@ -107,7 +107,8 @@ func (a *agentCheck) accept() string {
 func (a *agentCheck) identity(context.Context) ([]Finding, error) {
 	if named := a.k.Spec.ClusterName; a.cluster != "" && named != "" && named != a.cluster {
 		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("klusterlet/%s names cluster %s, and the agent is %s", a.k.Name, named, a.cluster),
-			Cause: "somebody edited spec.clusterName; the certificate of the agent counts", Fix: a.join()}}, nil
+			Cause: "somebody edited spec.clusterName; the certificate of the agent counts",
+			Fix:   fmt.Sprintf("kubectl patch klusterlet %s --type merge -p %s%s", a.k.Name, ShellWord(fmt.Sprintf(`{"spec":{"clusterName":%q}}`, a.cluster)), a.o.Spoke.flag())}}, nil
 	}
 	return nil, nil
 }

@@ -142,7 +142,7 @@ func clusterFaults(t *testing.T, hub *harness.Cluster) {
 	label := `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":"%s"}}}`
 	patched(t, hub, clusters, "", "cluster1", strings.Replace(label, "%s", "nosuch", 1))
 	mended(t, "OCM0312", check...)
-	patched(t, hub, clusters, "", "cluster1", strings.Replace(label, "%s", "default", 1))
+	patched(t, hub, clusters, "", "cluster1", strings.Replace(label, "%s", "other", 1))
 	require.Zero(t, run(t, "clusterset", "delete", "nosuch", "--context", "hub", "--yes").code)
 
 	const wrong = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greeting, namespace: nosuch}\n"
@@ -190,4 +190,5 @@ func agentFaults(t *testing.T, spoke *harness.Cluster) {
 	stoppedBy(t, spoke, namespace, deployment)
 	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"clusterName":"other"}}`)
 	require.Equal(t, "klusterlet/klusterlet names cluster other, and the agent is cluster1", mended(t, "OCM0406", check...).Title)
+	mended(t, "OCM0402", check...)
 }
