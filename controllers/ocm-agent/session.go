@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,6 +43,7 @@ const (
 
 var (
 	clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
+	worksResource    = schema.GroupVersionResource{Group: workv1.GroupVersion.Group, Version: "v1", Resource: "manifestworks"}
 	appliedResource  = schema.GroupVersionResource{Group: workv1.GroupVersion.Group, Version: "v1", Resource: "appliedmanifestworks"}
 	claimsResource   = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1alpha1", Resource: "clusterclaims"}
 )
@@ -188,9 +190,15 @@ func accepted(c *clusterv1.ManagedCluster) bool {
 	return apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1.ConditionHubAccepted)
 }
 
-// awaitAccepted waits until the hub has given the agent its rights.
+// awaitAccepted waits until the hub has given the agent its rights. Where the hub
+// withdrew the right to read the ManagedCluster, but works are left that the agent
+// may read, the cluster is being removed: they are carried out meanwhile, or they
+// would never end, and the cluster would wait for them.
 func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 	log := logr.FromContextOrDiscard(ctx)
+	leave := func() {}
+	defer func() { leave() }()
+	leaving := false
 	for wait := firstLook; ; wait = min(time.Duration(lookGrowth*float64(wait)), lastLook) {
 		c, err := typed.Get[clusterv1.ManagedCluster](ctx, s.Link.Client, clustersResource, "", s.Identity.Cluster)
 		switch {
@@ -202,6 +210,9 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 			return true
 		case err == nil:
 			p.see(s.Link.Config.Host, unaccepted(c))
+		case !leaving && withdrawn(err) && mayWork(ctx, s):
+			log.Info("The hub withdrew what the agent may read, and works are left; they are carried out")
+			leaving, leave = true, p.finish(ctx, s)
 		}
 		if wait == firstLook {
 			log.Info("Waiting for the hub to accept the cluster")
@@ -213,6 +224,32 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 			timer.Stop()
 			return false
 		}
+	}
+}
+
+// withdrawn tells whether the hub does not show the agent its ManagedCluster.
+func withdrawn(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+// mayWork tells whether there are works that the agent may read.
+func mayWork(ctx context.Context, s agent.Session) bool {
+	list, err := s.Link.Client.Resource(worksResource).Namespace(s.Identity.Cluster).List(ctx, metav1.ListOptions{Limit: 1})
+	return err == nil && len(list.Items) > 0
+}
+
+// finish carries out works and nothing else, until the returned function is called
+// or ctx ends.
+func (p *process) finish(ctx context.Context, s agent.Session) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	one := p.newSession(s, logr.FromContextOrDiscard(ctx))
+	running.Go(func() {
+		if err := one.works(ctx); err != nil {
+			one.log.Error(err, "Works ended")
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
 	}
 }
 

@@ -80,8 +80,9 @@ func setSums(sets []workv1alpha1.ManifestWorkReplicaSet) map[string]int {
 	out := map[string]int{"selected": 0, "applied": 0, "available": 0, "progressing": 0, "degraded": 0, "updated": 0}
 	for i := range sets {
 		s := sets[i].Status.Summary
+		updated, selected := sets[i].Status.RolledOut()
 		for state, n := range map[string]int{
-			"selected": s.DesiredTotal, "applied": s.Applied, "available": s.Available, "progressing": s.Progressing, "degraded": s.Degraded, "updated": s.Updated,
+			"selected": selected, "applied": s.Applied, "available": s.Available, "progressing": s.Progressing, "degraded": s.Degraded, "updated": updated,
 		} {
 			out[state] += n
 		}

@@ -99,6 +99,9 @@ type Request struct {
 	// NeverCreate leaves it at that where there is no object, also when it went
 	// while it was written: what ran once must not run again.
 	NeverCreate bool
+	// NeverReplace has a change refused that would take deleting the object and
+	// making it anew.
+	NeverReplace bool
 }
 
 // Result is what an apply left behind.

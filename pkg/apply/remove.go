@@ -5,6 +5,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -39,6 +41,19 @@ func Resource(m workv1.AppliedManifestResourceMeta) schema.GroupVersionResource 
 // RecordedID is the ID of a recorded object.
 func RecordedID(m workv1.AppliedManifestResourceMeta) ID {
 	return IDOf(Resource(m), m.Namespace, m.Name)
+}
+
+// installed are the namespaces that Kubernetes or an installation of Open Cluster
+// Management needs. With one of them would go what others have put there.
+var installed = []string{
+	metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease",
+	operatorv1.NamespaceOperator, operatorv1.NamespaceHub, operatorv1.NamespaceAgent, operatorv1.NamespaceAgentAddOn,
+}
+
+// Installed tells whether the object is a namespace that no work takes along when
+// it goes, because it is not the work's alone: it loses our reference and stays.
+func Installed(id ID) bool {
+	return id.Group == "" && id.Resource == "namespaces" && slices.Contains(installed, id.Name)
 }
 
 // Remove is the delete routine of work.md section 6.4. Pending means that the
@@ -83,7 +98,7 @@ func (a *Applier) removeOnce(ctx context.Context, gvr schema.GroupVersionResourc
 	switch {
 	case !recorded, !owned && !claimed:
 		return false, false, nil
-	case r.Keep, sharedBy(live, r.Owner.UID):
+	case r.Keep, sharedBy(live, r.Owner.UID), Installed(RecordedID(r.Recorded)):
 		return a.disown(ctx, gvr, live, r.Owner)
 	case live.GetDeletionTimestamp() != nil:
 		return true, false, nil

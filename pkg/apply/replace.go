@@ -28,7 +28,7 @@ var replaced = map[ID]bool{
 // cannot be changed, and the object is this work's and nobody else's. An object
 // that the work has only just found, or shares, is not its to delete.
 func replaceable(r Request, err error) bool {
-	if r.Live == nil || r.Options.Strategy != workv1.UpdateStrategyTypeUpdate || !r.Options.Owned ||
+	if r.Live == nil || r.NeverReplace || r.Options.Strategy != workv1.UpdateStrategyTypeUpdate || !r.Options.Owned ||
 		!replaced[ID{Group: r.Resource.Group, Resource: r.Resource.Resource}] {
 		return false
 	}

@@ -67,9 +67,10 @@ func ListWorkSets(ctx context.Context, hub *Cluster, namespace string, names []s
 
 func workSetInfo(set *workv1alpha1.ManifestWorkReplicaSet) WorkSetInfo {
 	sum := set.Status.Summary
+	succeeded, selected := set.Status.RolledOut()
 	// A hub that does not count what is selected counts what it has delivered.
-	info := WorkSetInfo{Namespace: set.Namespace, Name: set.Name, Clusters: max(sum.DesiredTotal, sum.Total), Applied: sum.Applied, Available: sum.Available,
-		Progressing: sum.Progressing, Degraded: sum.Degraded, Updated: sum.Updated, Created: set.CreationTimestamp, Labels: set.Labels}
+	info := WorkSetInfo{Namespace: set.Namespace, Name: set.Name, Clusters: max(selected, sum.Total), Applied: sum.Applied, Available: sum.Available,
+		Progressing: sum.Progressing, Degraded: sum.Degraded, Updated: succeeded, Created: set.CreationTimestamp, Labels: set.Labels}
 	for i, ref := range set.Spec.PlacementRefs {
 		info.Placements = append(info.Placements, ref.Name)
 		if kind := string(ref.RolloutStrategy.Type); i == 0 {

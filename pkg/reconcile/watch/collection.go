@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -76,6 +77,7 @@ type Collection[T any] struct {
 	mu     sync.RWMutex
 	items  map[reconcile.Key]T
 	err    error
+	newest string
 	once   sync.Once
 	synced chan struct{}
 	// asking counts the requests that are under way.
@@ -121,6 +123,15 @@ func (c *Collection[T]) Len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return len(c.items)
+}
+
+// Newest is the highest resourceVersion that the API server has shown so far;
+// empty before the first list. What it shows later may be lower, where it was
+// restored from a back-up.
+func (c *Collection[T]) Newest() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.newest
 }
 
 // Synced is closed when the first list is complete. No decision may be made on
@@ -307,7 +318,8 @@ func (s *store[T]) Delete(obj any) error {
 
 // Replace stores the result of a list: it tells of everything that is in it and
 // of everything that is no longer there.
-func (s *store[T]) Replace(list []any, _ string) error {
+func (s *store[T]) Replace(list []any, version string) error {
+	s.reached(version)
 	present := make(map[reconcile.Key]bool, len(list))
 	for _, obj := range list {
 		k, err := s.reduce(obj)
@@ -324,6 +336,23 @@ func (s *store[T]) Replace(list []any, _ string) error {
 	}
 	s.once.Do(func() { close(s.synced) })
 	return nil
+}
+
+// Bookmark notes how far a watch is that has nothing to tell.
+func (s *store[T]) Bookmark(version string) error {
+	s.reached(version)
+	return nil
+}
+
+var _ cache.ReflectorBookmarkStore = (*store[any])(nil)
+
+// reached notes a resourceVersion that the API server has shown.
+func (s *store[T]) reached(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if order, err := resourceversion.CompareResourceVersion(s.newest, version); s.newest == "" || (err == nil && order < 0) {
+		s.newest = version
+	}
 }
 
 // Resync is part of the reflector's interface; there is none here, a timer is
@@ -343,6 +372,9 @@ func (s *store[T]) missing(present map[reconcile.Key]bool) []reconcile.Key {
 }
 
 func (s *store[T]) put(obj any) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		s.reached(u.GetResourceVersion())
+	}
 	k, err := s.reduce(obj)
 	if err != nil {
 		return err

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
@@ -62,4 +64,25 @@ func TestAgentWithoutNameKeepsTheOneItMadeUp(t *testing.T) {
 	require.Equal(t, name, string(kept["cluster-name"]))
 	require.Equal(t, first["agent-name"], kept["agent-name"])
 	require.Len(t, h.requestsOf(t, name), 1)
+}
+
+// TestRestartWhileTheClusterIsRemovedEndsItsWorks: the hub takes the right to read
+// the ManagedCluster first, and the one for works when the last work is gone.
+func TestRestartWhileTheClusterIsRemovedEndsItsWorks(t *testing.T) {
+	h, s := newHub(t), newSpoke(t)
+	s.install(t, config.Options{ClusterName: "leaving", BootstrapKubeconfig: h.bootstrap(t)})
+	a := s.start(t)
+	h.join(t, "leaving")
+	h.work(t, "leaving", "leaving-work")
+	s.applied(t, "leaving-work")
+	a.kill()
+	bindings := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
+	require.NoError(t, h.client.Resource(bindings).Delete(t.Context(), clusterv1.RolePrefixManagedCluster+"leaving", metav1.DeleteOptions{}))
+	require.NoError(t, h.client.Resource(works).Namespace("leaving").Delete(t.Context(), "leaving-work", metav1.DeleteOptions{}))
+	s.start(t)
+	await(t, func() bool {
+		_, err := h.client.Resource(works).Namespace("leaving").Get(t.Context(), "leaving-work", metav1.GetOptions{})
+		_, gone := s.client.Resource(configMaps).Namespace("default").Get(t.Context(), "leaving-work", metav1.GetOptions{})
+		return apierrors.IsNotFound(err) && apierrors.IsNotFound(gone)
+	}, "the work does not end after a restart of the agent")
 }

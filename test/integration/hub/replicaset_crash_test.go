@@ -53,7 +53,11 @@ func TestTheReplicaSetLoopMayDieAfterEveryWrite(t *testing.T) {
 	}
 	reported := func(total int) bool {
 		set, err := f.get(t, "web")
-		return err == nil && set.Status.Summary.Total == total && set.Status.Summary.DesiredTotal == total
+		if err != nil {
+			return false
+		}
+		_, selected := set.Status.RolledOut()
+		return set.Status.Summary.Total == total && selected == total
 	}
 	f.place(t, "p", f.clusters...)
 	f.deploy(t, "web", "one", "", "p")

@@ -208,6 +208,37 @@ func TestAReplicaSetFollowsItsPlacements(t *testing.T) {
 	f.awaitDelivered(t, "web", c[1]+"=two")
 }
 
+func TestWorksOfAPlacementThatLosesAllClustersAreHeld(t *testing.T) {
+	f := newFan(t, "lost", 2)
+	ctx := context.Background()
+	both := []string{f.clusters[0] + "=one", f.clusters[1] + "=one"}
+	f.place(t, "p", f.clusters...)
+	f.deploy(t, "web", "one", "", "p")
+	f.awaitDelivered(t, "web", both...)
+	f.place(t, "p")
+	held := f.awaitCondition(t, "web", workv1alpha1.ConditionRemovalHeld, "True "+workv1alpha1.ReasonPlacementShrank)
+	require.Equal(t, both, f.delivered(t, "web"))
+	f.place(t, "p", f.clusters...)
+	released := func() bool {
+		set, err := f.get(t, "web")
+		return err == nil && apimeta.FindStatusCondition(set.Status.Conditions, workv1alpha1.ConditionRemovalHeld) == nil
+	}
+	soon(t, released, "it is held although the clusters are selected again")
+	require.Equal(t, both, f.delivered(t, "web"))
+
+	f.place(t, "p")
+	f.awaitCondition(t, "web", workv1alpha1.ConditionRemovalHeld, "True "+workv1alpha1.ReasonPlacementShrank)
+	confirm := fmt.Sprintf(`{"metadata":{"annotations":{%q:"2"}}}`, workv1alpha1.AnnotationConfirmRemoval)
+	require.Contains(t, apimeta.FindStatusCondition(held.Status.Conditions, workv1alpha1.ConditionRemovalHeld).Message, workv1alpha1.AnnotationConfirmRemoval+"=2")
+	_, err := f.dyn.Resource(replicaSets).Namespace(f.namespace).Patch(ctx, "web", types.MergePatchType, []byte(confirm), metav1.PatchOptions{})
+	require.NoError(t, err)
+	f.awaitDelivered(t, "web")
+	soon(t, func() bool {
+		set, err := f.get(t, "web")
+		return err == nil && released() && set.Annotations[workv1alpha1.AnnotationConfirmRemoval] == ""
+	}, "the confirmation stays and would hold for another time")
+}
+
 func TestAWorkOfAReplicaSetThatSomebodyChangesIsPutRight(t *testing.T) {
 	f := newFan(t, "repaired", 1)
 	f.place(t, "p", f.clusters[0])
@@ -248,7 +279,9 @@ func TestAProgressiveReplicaSetGoesFromClusterToCluster(t *testing.T) {
 		f.succeed(t, "web", c[i])
 	}
 	set := f.awaitCondition(t, "web", workv1alpha1.ConditionPlacementRolledOut, "True "+workv1alpha1.ReasonComplete)
-	require.Equal(t, 3, set.Status.Summary.DesiredTotal)
+	done, selected := set.Status.RolledOut()
+	require.Equal(t, []int{3, 3}, []int{done, selected})
+	require.Zero(t, set.Status.Summary.DesiredTotal+set.Status.Summary.Updated, "the wire leaves them unset")
 }
 
 func TestADeletedReplicaSetTakesItsWorksAlong(t *testing.T) {

@@ -5,14 +5,18 @@ package work
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // forget removes a work from the hub as if it had never been there.
@@ -126,6 +130,36 @@ func TestWorksThatVanishTogetherAreKeptUntilThatIsConfirmed(t *testing.T) {
 	s.create(name(1), []string{configMap(name(1), "a", "1")})
 	s.ready(name(1))
 	require.Nil(t, s.applied(name(1)).Status.EvictionStartTime)
+}
+
+// A work whose finalizer somebody takes off while it is being deleted takes its
+// delete option along; what that keeps is let go of before.
+func TestAnOrphaningWorkThatVanishesWhileItEndsKeepsItsObjects(t *testing.T) {
+	s := newScene(t)
+	stop := s.start()
+	s.create("web", []string{configMap("one", "a", "1")})
+	s.ready("web")
+	stop()
+	s.update("web", orphan())
+	s.remove("web")
+	var ending atomic.Bool
+	s.sent.Fail(func(side string, r *http.Request) error {
+		if side == "spoke" && r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/appliedmanifestworks/") {
+			ending.Store(true)
+		} else if ending.Load() && strings.Contains(r.URL.Path, "/configmaps/one") {
+			return faults.ErrCut
+		}
+		return nil
+	})
+	stop = s.start()
+	s.eventually(func() bool { a := s.applied("web"); return a != nil && a.DeletionTimestamp != nil }, "the record is not deleted")
+	stop()
+	s.forget("web")
+	s.sent.Fail(nil)
+	s.start()
+	s.eventually(func() bool { return s.applied("web") == nil }, "the record does not end")
+	require.Equal(t, "1", s.data("one", "a"))
+	require.Empty(t, s.get(configMaps, "one").GetOwnerReferences())
 }
 
 func TestANewHubAddressMovesTheOwnerOver(t *testing.T) {

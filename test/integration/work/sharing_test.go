@@ -150,6 +150,30 @@ func TestAnObjectGoesWithTheLastOfItsWorks(t *testing.T) {
 	require.Equal(t, "-", s.data("one", "a"))
 }
 
+func TestANamespaceOfTheInstallationStaysWhenItsWorkGoes(t *testing.T) {
+	const name = "open-cluster-management-agent-addon"
+	s := newScene(t)
+	s.start()
+	apply(t, s.spoke, namespaces, "", fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name))
+	uid := s.getIn(namespaces, "", name).GetUID()
+	declared := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+	s.create("deleted", []string{declared, configMap("one", "a", "1")})
+	s.create("pruned", []string{declared, configMap("two", "a", "1")})
+	s.ready("deleted")
+	s.ready("pruned")
+	require.Contains(t, condition(s.work("deleted"), 0, "Applied").Message, "stays when the work goes")
+	s.remove("deleted")
+	s.gone("deleted")
+	require.Equal(t, "-", s.data("one", "a"))
+	s.update("pruned", s.manifests(configMap("two", "a", "2")))
+	s.ready("pruned")
+	s.eventually(func() bool { return len(s.applied("pruned").Status.AppliedResources) == 1 }, "it is still recorded")
+	live := s.getIn(namespaces, "", name)
+	require.Equal(t, uid, live.GetUID())
+	require.Nil(t, live.GetDeletionTimestamp())
+	require.Empty(t, live.GetOwnerReferences(), "nothing of the works is left on it")
+}
+
 func TestTheOlderOfTwoWorksDecidesAndTheYoungerSaysSo(t *testing.T) {
 	s := newScene(t)
 	s.start()

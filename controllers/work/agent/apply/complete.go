@@ -261,7 +261,7 @@ func (p *pass) settle(ctx context.Context) error {
 	if slices.Equal(now, recorded) {
 		return nil
 	}
-	applied, err := p.c.Applied.Annotate(ctx, p.applied, workv1.AnnotationCompleteManifests, strings.Join(now, " "))
+	applied, err := p.c.Applied.Annotate(ctx, p.applied, map[string]string{workv1.AnnotationCompleteManifests: strings.Join(now, " ")})
 	if err == nil {
 		p.applied = applied
 	}

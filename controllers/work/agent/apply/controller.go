@@ -151,6 +151,9 @@ func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile
 	if !c.restore(&pass.state, r) {
 		return reconcile.Result{RequeueAfter: watchCheck}, nil
 	}
+	if stale, err := c.stale(ctx, pass.state); stale || err != nil {
+		return reconcile.Result{RequeueAfter: conflictRetry}, err
+	}
 	pass.plan = Decide(pass.state)
 	result, err := pass.perform(ctx)
 	trace(ctx, body, err)
@@ -168,9 +171,7 @@ func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile
 	c.stand(work.Name, Standing{
 		Generation: r.generation, Failing: apimeta.IsStatusConditionFalse(pass.work.Status.Conditions, workv1.ConditionApplied),
 	})
-	if r.fold(pass.applied) {
-		c.remind(ctx, pass.applied, r)
-	}
+	pass.remind(ctx, r.fold(pass.applied))
 	return result, nil
 }
 
@@ -207,7 +208,7 @@ func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 		return 0, false
 	case applied == nil, r.owner != applied.UID, applied.DeletionTimestamp != nil, !c.c.Applied.Adopted(applied):
 		return 0, false
-	case applied.Status.EvictionStartTime != nil, r.resources != sumOf(applied.Status.AppliedResources), r.notes != notesOn(applied):
+	case applied.Status.EvictionStartTime != nil, r.resources != sumOf(applied.Status.AppliedResources), r.notes != notesOn(applied), !ledger.Noted(applied, work.Sighting()):
 		return 0, false
 	case r.epoch != c.c.Works.Claims.Epoch(work.Name):
 		return 0, false

@@ -38,6 +38,9 @@ type State struct {
 	Inherited []string
 	// Executor is who applies the manifests.
 	Executor executor.Account
+	// WentBack says how Work is older than what was carried out last; empty where
+	// it is not.
+	WentBack string
 	// Manifests are the manifests in the order of the spec.
 	Manifests []Manifest
 	// Removed is when removals were last tried, Read when objects were last read
@@ -107,6 +110,12 @@ type Plan struct {
 	// Pending those whose removal is put off to the next pass.
 	Remove  []apply.Removal
 	Pending []workv1.AppliedManifestResourceMeta
+	// Held are those that a person has to confirm before they are removed, and
+	// HeldFor says why. Mark notes that on the AppliedManifestWork, Unmark takes the
+	// note off when nothing is left to confirm.
+	Held         []workv1.AppliedManifestResourceMeta
+	HeldFor      string
+	Mark, Unmark bool
 	// RequeueAfter brings the work back when something was put off.
 	RequeueAfter time.Duration
 }

@@ -17,6 +17,7 @@ import (
 // applied at once is not worth one.
 func (p *pass) announce(ctx context.Context, before workv1.ManifestWorkStatus) {
 	p.announceLeftover(ctx, before)
+	p.announceHeld(ctx, before)
 	was := apimeta.IsStatusConditionFalse(before.Conditions, workv1.ConditionApplied)
 	failed := apimeta.IsStatusConditionFalse(p.work.Status.Conditions, workv1.ConditionApplied)
 	switch {

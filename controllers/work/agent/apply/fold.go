@@ -10,12 +10,14 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
@@ -121,26 +123,45 @@ func seal(items iter.Seq[Item]) string {
 }
 
 // notesOn digests what a record notes of a work for an agent that starts anew:
-// its executor, and which manifests are complete. Nothing noted is zero.
+// its executor, which manifests are complete, and why nothing is removed. Nothing
+// noted is zero.
 func notesOn(applied *workv1.AppliedManifestWork) intent {
-	user, complete := applied.Annotations[workv1.AnnotationExecutor], applied.Annotations[workv1.AnnotationCompleteManifests]
-	if user == "" && complete == "" {
+	var notes []string
+	for _, key := range []string{workv1.AnnotationExecutor, workv1.AnnotationCompleteManifests, workv1.AnnotationRemovalHeld} {
+		notes = append(notes, applied.Annotations[key])
+	}
+	if strings.Join(notes, "") == "" {
 		return intent{}
 	}
-	return digest([]string{user, complete})
+	return digest(notes)
 }
 
-// remind writes the seal to the AppliedManifestWork, so that an agent that
-// starts anew knows without a request that the work is applied. Without it the
-// work is applied again, which changes nothing.
-func (c *Controller) remind(ctx context.Context, applied *workv1.AppliedManifestWork, r *record) {
-	value := seal(r.each(applied))
-	if applied.Annotations[workv1.AnnotationAppliedDigest] == value {
+// remind notes on the AppliedManifestWork which state of the work was carried
+// out, and the seal where the pass folded it, so that an agent that starts anew
+// knows without a request that the work is applied. Without the seal the work is
+// applied again, which changes nothing.
+func (p *pass) remind(ctx context.Context, folded bool) {
+	values := map[string]string{}
+	if now := ledger.SightingOf(p.state.Work); !ledger.Noted(p.applied, now) || p.state.WentBack != "" && !p.plan.Mark {
+		values[workv1.AnnotationLastSeen] = now.String()
+	}
+	if p.plan.Unmark {
+		values[workv1.AnnotationRemovalHeld] = ""
+	}
+	if folded {
+		if value := seal(p.record.each(p.applied)); value != p.applied.Annotations[workv1.AnnotationAppliedDigest] {
+			values[workv1.AnnotationAppliedDigest] = value
+		}
+	}
+	if len(values) == 0 {
 		return
 	}
-	if _, err := c.c.Applied.Annotate(ctx, applied, workv1.AnnotationAppliedDigest, value); err != nil {
-		logr.FromContextOrDiscard(ctx).V(1).Info("The digest of what is applied was not noted", "work", applied.Spec.ManifestWorkName, "error", err.Error())
+	applied, err := p.c.Applied.Annotate(ctx, p.applied, values)
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).V(1).Info("What is applied was not noted", "work", p.work.Name, "error", err.Error())
+		return
 	}
+	p.record.notes = notesOn(applied)
 }
 
 // watchWait is how long a work that may be applied already waits for the

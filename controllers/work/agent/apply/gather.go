@@ -27,6 +27,7 @@ func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *r
 	if s.Applied == nil {
 		s.Inherited = c.c.Applied.Inherited(work.Name)
 	}
+	s.WentBack = ledger.WentBack(s.Applied, ledger.SightingOf(work))
 	var executorErr error
 	s.Executor, executorErr = executor.Of(work.Spec.Executor)
 	named := map[apply.ID]*Item{}

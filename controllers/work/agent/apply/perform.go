@@ -60,7 +60,7 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.look(ctx)
-	p.pending = p.plan.Pending
+	p.pending = slices.Concat(p.plan.Pending, p.plan.Held)
 	for _, r := range p.plan.Remove {
 		p.pending = append(p.pending, r.Recorded)
 	}
@@ -76,6 +76,7 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	}
 	p.record.owed = nil
 	p.remember()
+	p.claim()
 	if err := p.settle(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -83,7 +84,7 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.record.notes = notesOn(p.applied)
-	p.record.settled = len(p.pending) == 0 && !p.awake()
+	p.record.settled = p.waiting() == 0 && !p.awake()
 	return p.result(), removeErr
 }
 
@@ -108,7 +109,10 @@ func (p *pass) prepare(ctx context.Context) error {
 	if p.applied == nil || p.applied.DeletionTimestamp != nil {
 		return errDeleting
 	}
-	return nil
+	if p.plan.Mark {
+		p.applied, err = p.c.Applied.Hold(ctx, p.applied, p.plan.HeldFor, ledger.SightingOf(p.work))
+	}
+	return err
 }
 
 // errDeleting ends a pass whose AppliedManifestWork is on its way out; it is
@@ -265,15 +269,6 @@ func (p *pass) watch() {
 	p.c.Watcher.Wait(p.applied.Name, waits)
 }
 
-// marked tells whether the object carries the reference of the work, or will by
-// an event that is still to come. One that is there without it may never get
-// it, as where others hold its fields, and the watch may have dropped it.
-func (t *Task) marked(there bool, work types.UID) bool {
-	return t.Write && t.Options.Owned && writesOwner(t.Options) && (!there || t.Result.Seen.OwnedBy(work))
-}
-
-func writesOwner(o apply.Options) bool { return o.Strategy != workv1.UpdateStrategyTypeReadOnly }
-
 // write applies the tasks in their turns.
 func (p *pass) write(ctx context.Context) {
 	for _, i := range turns(p.plan.Tasks) {
@@ -323,7 +318,7 @@ func (p *pass) writeOne(ctx context.Context, t *Task, live *unstructured.Unstruc
 	}
 	result, err := p.applier.Apply(ctx, apply.Request{
 		Resource: t.Resource, Object: t.Object, Options: t.Options,
-		Owner: apply.OwnerOf(p.applied), Live: live, OwnerOnly: t.Rival != "",
+		Owner: apply.OwnerOf(p.applied), Live: live, OwnerOnly: t.Rival != "", NeverReplace: p.plan.HeldFor != "",
 	})
 	if err != nil {
 		p.judge(ctx, t, live)
@@ -373,6 +368,8 @@ func (t *Task) succeed(result apply.Result, before status.Verdict) {
 		note = "server-side apply refused the manifest (" + result.Merged + "), so a three-way merge patch was used"
 	case result.Replaced:
 		note = "the change is of a field that cannot be changed, so the object was deleted and made anew"
+	case apply.Installed(t.ID) && t.Options.Owned:
+		note = "the namespace belongs to the installation and stays when the work goes"
 	case t.hot(t.Looked):
 		note = "somebody else keeps changing the object, it is repaired at most every 10 s"
 	case t.Blind:
@@ -431,6 +428,7 @@ func (p *pass) report(ctx context.Context) error {
 	for range statusTries {
 		next := status.Build(p.work.Status, p.state.Work.Generation, outcomes, p.c.Clock.Now())
 		p.sayLeftover(&next)
+		p.sayHeld(&next)
 		next = status.Fit(next, p.work.Status, status.Room(p.work))
 		if status.Same(next, p.work.Status) {
 			break
@@ -486,7 +484,7 @@ func (p *pass) result() reconcile.Result {
 			next.later(max(wait, firstRetry))
 		}
 	}
-	if len(p.pending) > 0 {
+	if p.waiting() > 0 {
 		next.later(pendingEvery)
 	}
 	if p.awake() {

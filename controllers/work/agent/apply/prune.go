@@ -3,6 +3,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 	if s.Applied == nil {
 		return
 	}
+	p.HeldFor = cmp.Or(s.Applied.Annotations[workv1.AnnotationRemovalHeld], s.WentBack)
+	undeclared := 0
 	seen := map[apply.ID]bool{}
 	for _, recorded := range slices.Concat(s.Owed, s.Applied.Status.AppliedResources) {
 		id := apply.RecordedID(recorded)
@@ -40,7 +43,16 @@ func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 			continue
 		}
 		seen[id] = true
-		if declared[id] || unresolved(s.Manifests, id) {
+		if declared[id] {
+			continue
+		}
+		undeclared++
+		if unresolved(s.Manifests, id) {
+			continue
+		}
+		keep := !apply.Owned(s.Work.Spec.DeleteOption, id)
+		if p.HeldFor != "" && !keep {
+			p.Held = append(p.Held, recorded)
 			continue
 		}
 		if rest := lookEvery - s.Now.Sub(s.Removed); rest > 0 {
@@ -49,8 +61,19 @@ func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 			continue
 		}
 		p.Remove = append(p.Remove, apply.Removal{
-			Recorded: recorded, Owner: apply.OwnerOf(s.Applied), Keep: !apply.Owned(s.Work.Spec.DeleteOption, id),
+			Recorded: recorded, Owner: apply.OwnerOf(s.Applied), Keep: keep,
 		})
+	}
+	p.mark(s, undeclared)
+}
+
+// mark plans the note that holds removals. Where the work declares everything that
+// is recorded, hub and cluster agree, and nothing is held.
+func (p *Plan) mark(s State, undeclared int) {
+	marked := s.Applied.Annotations[workv1.AnnotationRemovalHeld] != ""
+	p.Mark, p.Unmark = p.HeldFor != "" && undeclared > 0 && !marked, marked && undeclared == 0
+	if undeclared == 0 {
+		p.HeldFor = ""
 	}
 }
 
@@ -69,7 +92,7 @@ func (p *pass) remove(ctx context.Context) error {
 		return nil
 	}
 	p.record.removed = p.c.Clock.Now()
-	p.pending = p.plan.Pending
+	p.pending = slices.Concat(p.plan.Pending, p.plan.Held)
 	removals := slices.Clone(p.plan.Remove)
 	slices.SortStableFunc(removals, func(a, b apply.Removal) int {
 		return manifest.RankResource(b.Recorded.Resource) - manifest.RankResource(a.Recorded.Resource)

@@ -27,6 +27,11 @@ func unrecordable(work string, identity ledger.Identity) error {
 // refuse says of each manifest why the work is not applied. Nothing is written
 // to the cluster, and the work is not held: what was never recorded needs no end.
 func (c *Controller) refuse(ctx context.Context, work *workv1.ManifestWork, r *record, fault error) error {
+	var nothing []ledger.Object
+	for _, m := range work.Spec.Workload.Manifests {
+		nothing = append(nothing, objectOf(Manifest{Head: head(m.Raw)}))
+	}
+	c.c.Works.Claims.Unable(work.Name, nothing)
 	p := &pass{Controller: c, record: r, work: work, state: State{Work: work}}
 	for ordinal := range work.Spec.Workload.Manifests {
 		task := Task{}

@@ -107,6 +107,9 @@ func (c *Controller) failed(name string, err error) (reconcile.Result, error) {
 // its delete option.
 func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	s := State{Now: c.c.Clock.Now(), Grace: c.c.Grace, Applied: c.c.Applied.Get(name)}
+	if s.Applied != nil {
+		s.Unconfirmed = s.Applied.Annotations[workv1.AnnotationRemovalHeld]
+	}
 	s.OtherAgent = s.Applied != nil && s.Applied.Spec.AgentID != c.c.Applied.Identity.AgentID
 	work, ours := c.c.Applied.Identity.Work(name)
 	if !ours {
@@ -114,6 +117,9 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 			s.Successor = c.c.Applied.Successor(s.Applied)
 			known, there := c.c.Works.Get(s.Applied.Spec.ManifestWorkName)
 			s.Awaited = there && !known.Deleting && !recorded(s.Successor)
+			if there {
+				s.WentBack = ledger.WentBack(s.Applied, known.Sighting())
+			}
 		}
 		return c.guard(s), nil
 	}
@@ -125,8 +131,11 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	if missing(err) {
 		return c.guard(s), nil
 	}
-	s.Work = body
-	return s, err
+	if err != nil {
+		return s, err
+	}
+	s.Work, s.WentBack = body, ledger.WentBack(s.Applied, ledger.SightingOf(body))
+	return s, nil
 }
 
 // take takes one step; a duration ends the pass until then.
@@ -134,31 +143,54 @@ func (c *Controller) take(ctx context.Context, step Step, s State) (time.Duratio
 	var err error
 	switch step {
 	case MarkDeleting:
-		return 0, c.markDeleting(ctx, s.Work, "")
+		return 0, c.markDeleting(ctx, s.Work, "", false)
 	case Delete:
-		_, err = c.c.Applied.Delete(ctx, s.Applied)
+		err = c.end(ctx, s)
 	case Empty:
 		return c.empty(ctx, s)
 	case Release:
 		return c.release(ctx, s.Work)
 	case Stamp:
-		logr.FromContextOrDiscard(ctx).Info("Work is not on the hub and its objects are removed after the grace",
-			"work", s.Applied.Spec.ManifestWorkName, "grace", c.c.Grace.String(), "objects", len(s.Applied.Status.AppliedResources))
-		_, err = c.c.Applied.Record(ctx, s.Applied, s.Applied.Status.AppliedResources, &s.Now)
+		err = c.stamp(ctx, s)
 	case Unstamp:
 		_, err = c.c.Applied.Record(ctx, s.Applied, s.Applied.Status.AppliedResources, nil)
 	case Hold:
 		c.hold(ctx, s)
 		return holdEvery, nil
+	case Mark:
+		return c.mark(ctx, s)
+	case HoldDeletion:
+		return holdEvery, c.holdDeletion(ctx, s)
 	case Evict:
 		return c.evict(ctx, s)
 	}
 	return 0, err
 }
 
+// end deletes the AppliedManifestWork, which keeps its finalizer.
+func (c *Controller) end(ctx context.Context, s State) error {
+	if err := c.letGo(ctx, s); err != nil {
+		return err
+	}
+	_, err := c.c.Applied.Delete(ctx, s.Applied)
+	return err
+}
+
+// stamp notes when the work was first missed.
+func (c *Controller) stamp(ctx context.Context, s State) error {
+	applied, err := c.suspect(ctx, s)
+	if err != nil {
+		return err
+	}
+	logr.FromContextOrDiscard(ctx).Info("Work is not on the hub and its objects are removed after the grace",
+		"work", applied.Spec.ManifestWorkName, "grace", c.c.Grace.String(), "objects", len(applied.Status.AppliedResources))
+	_, err = c.c.Applied.Record(ctx, applied, applied.Status.AppliedResources, &s.Now)
+	return err
+}
+
 // markDeleting sets the condition Deleting, with why it cannot go on if there is
-// a reason.
-func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork, cause string) error {
+// a reason; held tells whether a person has to confirm that it does.
+func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork, cause string, held bool) error {
 	message := workv1.MessageWorkDeleting
 	if cause != "" {
 		message += ", but " + cause
@@ -171,6 +203,12 @@ func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork
 		Type: workv1.ConditionDeleting, Status: metav1.ConditionTrue, Reason: workv1.ReasonWorkDeleting,
 		Message: message, ObservedGeneration: work.Generation,
 	}, c.c.Clock.Now())
+	apimeta.RemoveStatusCondition(&next.Conditions, workv1.ConditionRemovalHeld)
+	if held {
+		reconcile.SetCondition(&next.Conditions, metav1.Condition{
+			Type: workv1.ConditionRemovalHeld, Status: metav1.ConditionTrue, Reason: workv1.ReasonHubWentBack, Message: cause, ObservedGeneration: work.Generation,
+		}, c.c.Clock.Now())
+	}
 	_, err := c.c.Works.WriteStatus(ctx, work, *next)
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -215,11 +253,27 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 		if len(errs) > 0 {
 			cause = errs[0].Error()
 		}
-		if err := c.markDeleting(ctx, s.Work, cause); err != nil {
+		if err := c.markDeleting(ctx, s.Work, cause, false); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	return pendingAfter(s.Now.Sub(s.Applied.DeletionTimestamp.Time)), errors.Join(errs...)
+}
+
+// letGo takes the references of the work off the objects that its delete option
+// keeps, before anything is removed: from there on the work may vanish from the hub,
+// as where somebody takes its finalizer off, and its option with it.
+func (c *Controller) letGo(ctx context.Context, s State) error {
+	for _, r := range s.Applied.Status.AppliedResources {
+		if !c.removal(s, r).Keep {
+			continue
+		}
+		if _, err := c.remove(ctx, s, r); err != nil {
+			cause := apply.Message(err, r.Group == "" && r.Resource == "secrets")
+			return errors.Join(err, c.markDeleting(ctx, s.Work, cause, false))
+		}
+	}
+	return nil
 }
 
 // remove takes one step to remove an object. Where the agent itself may not, the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 // never is the grace from which on nothing is evicted (work.md section 6.6).
@@ -38,8 +39,13 @@ const (
 	// after asking the hub.
 	Evict
 	// Hold keeps the objects of a work whose grace is over, because too many
-	// works are missed at once.
+	// works are missed at once, or because the hub went back in time.
 	Hold
+	// Mark notes that the hub went back, so that nothing is removed, after a look
+	// whether it really did.
+	Mark
+	// HoldDeletion says on the work that its objects are kept.
+	HoldDeletion
 )
 
 // State is what a step is decided on.
@@ -64,6 +70,13 @@ type State struct {
 	// because of them.
 	Known, Missed int
 	Held          time.Time
+	// WentBack says how Work, or the hub's work of the name that Applied had at an
+	// earlier address, is older than what was carried out last.
+	WentBack string
+	// Unconfirmed is why nothing of Applied is removed until a person takes that
+	// note off; Others counts the works with such a note.
+	Unconfirmed string
+	Others      int
 }
 
 // Decide names the next step, and when to come back if it is Rest.
@@ -97,6 +110,10 @@ func decideDeleting(s State) (Step, time.Duration) {
 		return Rest, 0
 	case s.Applied == nil:
 		return Release, 0
+	case s.Unconfirmed != "" && s.takes():
+		return HoldDeletion, 0
+	case s.WentBack != "" && s.takes():
+		return Mark, 0
 	case !marked(s.Work):
 		return MarkDeleting, 0
 	}
@@ -122,7 +139,7 @@ func decideMissed(s State) (Step, time.Duration) {
 	if s.Awaited {
 		return Rest, pendingLast
 	}
-	if s.Missed >= manyMissed && 2*s.Missed > s.Known {
+	if s.tooMany() || s.doubtful() {
 		return Hold, 0
 	}
 	// Where some of many came back, the others have their grace once more.
@@ -130,6 +147,20 @@ func decideMissed(s State) (Step, time.Duration) {
 		return Rest, rest
 	}
 	return Evict, 0
+}
+
+// tooMany tells whether more works are missed at once than anybody deletes.
+func (s State) tooMany() bool { return s.Missed >= manyMissed && 2*s.Missed > s.Known }
+
+// doubtful tells whether the hub went back in time: what it does not know may be
+// younger than what it was restored from.
+func (s State) doubtful() bool { return s.Unconfirmed != "" || s.WentBack != "" || s.Others > 0 }
+
+// takes tells whether deleting the work takes an object along.
+func (s State) takes() bool {
+	return slices.ContainsFunc(s.Applied.Status.AppliedResources, func(r workv1.AppliedManifestResourceMeta) bool {
+		return apply.Owned(s.Work.Spec.DeleteOption, apply.RecordedID(r))
+	})
 }
 
 // succeeded tells whether Applied can go because Successor holds each of its

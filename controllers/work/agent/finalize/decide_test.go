@@ -91,6 +91,12 @@ func TestDecideNamesTheNextStep(t *testing.T) {
 		"the hub moved and one is gone":                     {State{Applied: unmade(holding(applied(false, true, 0))), Successor: holding(applied(false, true, 0))}, Evict, 0},
 		"the hub moved, and nothing is ever evicted":        {State{Applied: holding(applied(false, true, 0)), Successor: holding(applied(false, true, 0)), Grace: never}, Evict, 0},
 		"the hub moved and its work is not taken up yet":    {State{Applied: applied(false, true, grace), Awaited: true}, Rest, pendingLast},
+		"a deleted work that went back is noted first":      {State{Work: work(true, true, false), Applied: holding(applied(false, true, 0)), WentBack: "older"}, Mark, 0},
+		"then its objects are kept":                         {State{Work: work(true, true, true), Applied: holding(applied(false, true, 0)), Unconfirmed: "older"}, HoldDeletion, 0},
+		"but if it takes nothing along":                     {State{Work: work(true, true, true), Applied: applied(false, true, 0), Unconfirmed: "older"}, Delete, 0},
+		"a missed work of a hub that went back is kept":     {State{Applied: applied(false, true, grace), Unconfirmed: "older"}, Hold, 0},
+		"and so are others":                                 {State{Applied: applied(false, true, grace), Others: 1}, Hold, 0},
+		"the hub moved, and went back":                      {State{Applied: applied(false, true, grace), WentBack: "older"}, Hold, 0},
 		"a grace of a hundred years keeps it":               {State{Applied: applied(false, true, 0), Grace: never}, Rest, 0},
 		"and clears a stamp":                                {State{Applied: applied(false, true, time.Minute), Grace: never}, Unstamp, 0},
 	} {

@@ -15,7 +15,8 @@
 // hub that was restored from a backup has forgotten what it will soon be told
 // again; whether it is really gone is then asked of the hub itself. Where many
 // works vanish together (see guard.go) their objects are kept until a person
-// deletes the AppliedManifestWorks, and an Event on the hub says so.
+// deletes the AppliedManifestWorks, and an Event on the hub says so. Nothing goes
+// either where the hub shows an older state than the one that was carried out.
 //
 // Reads and writes: as controllers/work/agent/apply, without applying anything.
 // Contract: work.md sections 6.4 to 6.6.

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -30,7 +33,7 @@ func (c *Controller) guard(s State) State {
 		return s
 	}
 	count := c.c.Applied.Count()
-	s.Known, s.Missed = count.Known, count.Missed
+	s.Known, s.Missed, s.Others = count.Known, count.Missed, count.Held
 	c.mu.Lock()
 	s.Held = c.held
 	c.mu.Unlock()
@@ -46,8 +49,60 @@ func (c *Controller) hold(ctx context.Context, s State) {
 	if said {
 		return
 	}
-	message := fmt.Sprintf("%d of %d works are no longer on the hub; their objects are kept, because works that vanish together are seldom deleted on purpose. "+
-		"Create the works again on the hub, or confirm on the managed cluster: kubectl delete appliedmanifestworks %s (and so on for the others)", s.Missed, s.Known, s.Applied.Name)
+	cause := "works that vanish together are seldom deleted on purpose"
+	if s.doubtful() {
+		cause = "the hub shows an older state than it did before, as after a restore from a back-up"
+	}
+	message := fmt.Sprintf("%d of %d works are no longer on the hub; their objects are kept, because %s. "+
+		"Create the works again on the hub, or confirm on the managed cluster: kubectl delete appliedmanifestworks %s (and so on for the others)",
+		max(s.Missed, 1), s.Known, cause, s.Applied.Name)
 	logr.FromContextOrDiscard(ctx).Info("Eviction is held up", "cause", message)
 	c.c.Event(ctx, s.Applied.Spec.ManifestWorkName, reconcile.Event{Type: "Warning", Reason: reasonHeld, Action: "Evict", Message: message})
+}
+
+// suspect notes on a record whose work is missed whether the hub is behind what it
+// has shown before: then the work may be younger than the back-up.
+func (c *Controller) suspect(ctx context.Context, s State) (*workv1.AppliedManifestWork, error) {
+	last, noted := ledger.LastSeen(s.Applied)
+	_, ours := c.c.Applied.Identity.Work(s.Applied.Name)
+	if !ours || !noted || s.Unconfirmed != "" {
+		return s.Applied, nil
+	}
+	why, err := c.c.Works.Behind(ctx, c.c.Applied)
+	if err != nil || why == "" {
+		return s.Applied, err
+	}
+	logr.FromContextOrDiscard(ctx).Info("The hub went back in time, and a work is missed", "work", s.Applied.Spec.ManifestWorkName, "cause", why)
+	return c.c.Applied.Hold(ctx, s.Applied, why, last)
+}
+
+// mark notes that a work which is being deleted is older than what was carried
+// out, once the hub itself has said so.
+func (c *Controller) mark(ctx context.Context, s State) (time.Duration, error) {
+	live, err := c.c.Works.Live(ctx, s.Work.Name)
+	switch {
+	case missing(err):
+		return unseenRetry, nil
+	case err != nil:
+		return 0, err
+	}
+	now := ledger.SightingOf(live)
+	if why := ledger.WentBack(s.Applied, now); why != "" {
+		_, err = c.c.Applied.Hold(ctx, s.Applied, why, now)
+		return 0, err
+	}
+	return conflictRetry, nil
+}
+
+// holdDeletion says on the work that its objects are kept, and how to confirm that
+// they may go; an Event says so once.
+func (c *Controller) holdDeletion(ctx context.Context, s State) error {
+	cause := fmt.Sprintf("the hub shows an older state of the work than the one that was carried out, as after a restore from a back-up (%s), and its objects are kept. "+
+		"Confirm on the managed cluster that they may go: %s", s.Unconfirmed, ledger.Confirm(s.Applied))
+	said := apimeta.FindStatusCondition(s.Work.Status.Conditions, workv1.ConditionRemovalHeld) != nil
+	if err := c.markDeleting(ctx, s.Work, cause, true); err != nil || said {
+		return err
+	}
+	c.c.Event(ctx, s.Work.Name, reconcile.Event{Type: "Warning", Reason: workv1.ConditionRemovalHeld, Action: "Delete", Message: cause})
+	return nil
 }

@@ -54,6 +54,9 @@ type Applied struct {
 	written map[string]*workv1.AppliedManifestWork
 	gone    map[string]types.UID
 
+	// newest is the highest resourceVersion of the hub that records note.
+	newest highest
+
 	// earlier are the names that works of this agent had while the hub had
 	// another address, by work.
 	earlier map[string][]string
@@ -70,17 +73,22 @@ type packedApplied struct {
 }
 
 // Count is how many AppliedManifestWorks of the agent are not being deleted, and
-// of how many of them the works are missed on the hub.
-type Count struct{ Known, Missed int }
+// of how many of them the works are missed on the hub, or removals held.
+type Count struct{ Known, Missed, Held int }
 
 func (i Identity) count(work *workv1.AppliedManifestWork) Count {
 	switch {
 	case work.Spec.AgentID != i.AgentID || work.DeletionTimestamp != nil:
 		return Count{}
-	case work.Status.EvictionStartTime == nil:
-		return Count{Known: 1}
 	}
-	return Count{Known: 1, Missed: 1}
+	out := Count{Known: 1}
+	if work.Status.EvictionStartTime != nil {
+		out.Missed = 1
+	}
+	if work.Annotations[workv1.AnnotationRemovalHeld] != "" {
+		out.Held = 1
+	}
+	return out
 }
 
 // NewApplied makes the managed side. changed is called with the name of each
@@ -97,6 +105,7 @@ func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, ch
 			if err != nil || (work.Spec.AgentID != identity.AgentID && work.Spec.HubHash != identity.HubHash) {
 				return packedApplied{}, false
 			}
+			a.newest.note(identity, work)
 			return packedApplied{name: work.Name, data: a.words.Pack(work), counts: identity.count(work)}, true
 		},
 	})
@@ -215,6 +224,7 @@ func (a *Applied) Count() Count {
 		}
 		out.Known += counts.Known
 		out.Missed += counts.Missed
+		out.Held += counts.Held
 	}
 	return out
 }
@@ -240,7 +250,7 @@ func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv
 		ObjectMeta: metav1.ObjectMeta{
 			Name: a.Identity.Name(work.Name), Labels: work.Labels,
 			Finalizers:  []string{workv1.FinalizerAppliedManifestWork},
-			Annotations: map[string]string{},
+			Annotations: map[string]string{workv1.AnnotationLastSeen: SightingOf(work).String()},
 		},
 		Spec: workv1.AppliedManifestWorkSpec{
 			HubHash: a.Identity.HubHash, AgentID: a.Identity.AgentID, ManifestWorkName: work.Name,
@@ -338,11 +348,14 @@ func (a *Applied) Record(ctx context.Context, applied *workv1.AppliedManifestWor
 	return a.patch(ctx, applied, map[string]any{"status": status}, "status")
 }
 
-// Annotate sets an annotation, or removes it where the value is empty.
-func (a *Applied) Annotate(ctx context.Context, applied *workv1.AppliedManifestWork, key, value string) (*workv1.AppliedManifestWork, error) {
-	annotations := map[string]any{key: value}
-	if value == "" {
-		annotations[key] = nil
+// Annotate sets annotations, and removes those whose value is empty.
+func (a *Applied) Annotate(ctx context.Context, applied *workv1.AppliedManifestWork, values map[string]string) (*workv1.AppliedManifestWork, error) {
+	annotations := map[string]any{}
+	for key, value := range values {
+		annotations[key] = value
+		if value == "" {
+			annotations[key] = nil
+		}
 	}
 	return a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }

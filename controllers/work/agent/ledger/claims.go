@@ -37,7 +37,8 @@ type claim struct{ object, content Sum }
 // Claims hold which works declare which objects. When several works of this
 // cluster declare one object with different content, the oldest decides what it
 // looks like and the others say so in their conditions; without that rule they
-// would overwrite each other without end.
+// would overwrite each other without end. A work that cannot write the object, and
+// never did, decides nothing: whoever may do nothing holds nobody back.
 //
 // Of an object only digests are kept, some 70 bytes.
 type Claims struct {
@@ -50,12 +51,14 @@ type Claims struct {
 	shared map[Sum][]*claimant
 	// epochs count, for each work, how often its rivals changed.
 	epochs map[string]uint64
+	// unable holds the objects that a work claims and cannot write, by work.
+	unable map[string]map[Sum]bool
 }
 
 func newClaims(wake func(string)) *Claims {
 	return &Claims{
 		wake: wake, works: map[string]*claimant{}, single: map[Sum]*claimant{}, shared: map[Sum][]*claimant{},
-		epochs: map[string]uint64{},
+		epochs: map[string]uint64{}, unable: map[string]map[Sum]bool{},
 	}
 }
 
@@ -108,6 +111,40 @@ func (c *Claims) replace(work string, next *claimant) {
 	}
 	if next == nil {
 		delete(c.epochs, work)
+		delete(c.unable, work)
+	}
+	c.mu.Unlock()
+	for rival := range rivals {
+		c.wake(rival)
+	}
+}
+
+// Unable replaces the objects that a work cannot write and never wrote. Other works
+// that claim one of which that has changed are woken.
+func (c *Claims) Unable(work string, objects []Object) {
+	var next map[Sum]bool
+	for _, o := range objects {
+		if next == nil {
+			next = map[Sum]bool{}
+		}
+		next[o.sum()] = true
+	}
+	c.mu.Lock()
+	rivals := map[string]bool{}
+	for _, sums := range []map[Sum]bool{c.unable[work], next} {
+		for o := range sums {
+			if c.unable[work][o] != next[o] {
+				c.note(o, rivals)
+			}
+		}
+	}
+	delete(rivals, work)
+	delete(c.unable, work)
+	if next != nil {
+		c.unable[work] = next
+	}
+	for rival := range rivals {
+		c.epochs[rival]++
 	}
 	c.mu.Unlock()
 	for rival := range rivals {
@@ -173,8 +210,8 @@ func (c *Claims) Epoch(work string) uint64 {
 	return c.epochs[work]
 }
 
-// Rival is a work that declares the same object with other content and came
-// before.
+// Rival is a work that declares the same object with other content, came before,
+// and has written it or may.
 type Rival struct {
 	// Work is its name.
 	Work string
@@ -199,7 +236,7 @@ func (c *Claims) Rivals(work string, object Object) []Rival {
 	var out []Rival
 	for i := range sorted[:max(mine, 0)] {
 		theirs, _ := sorted[i].content(o)
-		if ours, _ := sorted[mine].content(o); theirs != ours {
+		if ours, _ := sorted[mine].content(o); theirs != ours && !c.unable[sorted[i].work][o] {
 			out = append(out, Rival{Work: sorted[i].work, Configs: sorted[i].configs})
 		}
 	}

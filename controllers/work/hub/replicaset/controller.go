@@ -34,6 +34,10 @@ const workers = 4
 // summed up: one status write for what many clusters report at once.
 const settle = 500 * time.Millisecond
 
+// gathered is how long the decisions of a placement are gathered: they come in
+// pieces, and how many clusters left at once is told by all of them.
+const gathered = 200 * time.Millisecond
+
 var worksResource = workv1.GroupVersion.WithResource("manifestworks")
 
 // Config of the loop.
@@ -68,7 +72,7 @@ func Register(m *hub.Manager, c Config) {
 	})
 	selected := func(namespace, placement string) {
 		for _, set := range controller.users.of(reconcile.Key{Namespace: namespace, Name: placement}) {
-			controller.queue.Add(set)
+			controller.queue.AddAfter(set, gathered)
 		}
 	}
 	hub.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {

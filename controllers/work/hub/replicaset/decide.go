@@ -82,6 +82,7 @@ func Decide(s State) reconcile.Plan {
 		d.rollOut(i)
 	}
 	d.collect()
+	d.hold(set)
 	for _, cluster := range slices.Sorted(maps.Keys(d.write)) {
 		child := d.children[cluster]
 		plan.Apply = append(plan.Apply, reconcile.Apply{Object: work(set, cluster, child.Name, d.write[cluster]), LiveVersion: child.Version, Exact: true})

@@ -318,8 +318,13 @@ func TestSummary(t *testing.T) {
 	})
 	status := plan.Object.(*workv1alpha1.ManifestWorkReplicaSet).Status
 	require.Equal(t, workv1alpha1.ManifestWorkReplicaSetSummary{
-		DesiredTotal: 4, Total: 2, Applied: 2, Available: 1, Progressing: 1, Degraded: 1, Updated: 1,
-	}, status.Summary)
+		Total: 2, Applied: 2, Available: 1, Progressing: 1, Degraded: 1,
+	}, status.Summary, "desiredTotal and updated stay unset on the wire")
+	done, selected := status.RolledOut()
+	require.Equal(t, []int{1, 4}, []int{done, selected}, "a condition says it instead")
+	for _, p := range status.PlacementSummary {
+		require.Zero(t, p.Summary.DesiredTotal+p.Summary.Updated)
+	}
 	require.Equal(t, "1 (2 / 3 clusters applied)", status.PlacementSummary[0].AvailableDecisionGroups)
 	require.Equal(t, "1 (1 / 1 clusters applied)", status.PlacementSummary[1].AvailableDecisionGroups)
 }

@@ -14,7 +14,8 @@
 // Contract: work.md 13. Done otherwise than there: a ManifestWork without a
 // condition Progressing has succeeded when it is applied and available; one that
 // was delivered and never applied runs out of time; labels of the replica set
-// reach every ManifestWork; conditions have messages and observedGeneration, and
-// the summary counts desiredTotal and updated. Events tell of placements that can
+// reach every ManifestWork; conditions have messages and observedGeneration. Where a
+// placement loses most of its clusters at once, their works stay until a person
+// confirms (see guard.go). Events tell of placements that can
 // or cannot be used, and of a rollout's start, stop and end.
 package replicaset

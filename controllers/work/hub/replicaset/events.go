@@ -32,6 +32,7 @@ func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Even
 	var out []reconcile.Event
 	for kind, news := range map[string]func(was, is *metav1.Condition) (string, string){
 		workv1alpha1.ConditionPlacementVerified: verifiedNews, workv1alpha1.ConditionPlacementRolledOut: rolloutNews, workv1alpha1.ConditionManifestworkApplied: nameNews,
+		workv1alpha1.ConditionRemovalHeld: heldNews,
 	} {
 		was, is := both(before, after, kind)
 		if is == nil {
@@ -79,6 +80,14 @@ func nameNews(was, is *metav1.Condition) (kind, reason string) {
 		return "", ""
 	}
 	return corev1.EventTypeWarning, is.Reason
+}
+
+// heldNews is one of RemovalHeld: that works stay until a person confirms.
+func heldNews(was, _ *metav1.Condition) (kind, reason string) {
+	if was != nil {
+		return "", ""
+	}
+	return corev1.EventTypeWarning, workv1alpha1.ConditionRemovalHeld
 }
 
 func both(before, after *workv1alpha1.ManifestWorkReplicaSet, kind string) (was, is *metav1.Condition) {

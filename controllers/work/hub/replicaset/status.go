@@ -28,7 +28,7 @@ func unnamed(set *workv1alpha1.ManifestWorkReplicaSet, problem string, now time.
 func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time) {
 	set.Status.Summary = workv1alpha1.ManifestWorkReplicaSetSummary{}
 	set.Status.PlacementSummary = nil
-	done := 0
+	done, desired := 0, 0
 	var missing, invalid, undecided []string
 	for i, p := range d.Placements {
 		switch {
@@ -39,30 +39,29 @@ func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time
 		case !p.Decided:
 			undecided = append(undecided, p.Name)
 		}
-		one, existing := d.summarize(i)
-		one.Updated = len(d.plans[i].Done)
-		done += one.Updated
+		one, existing, selected := d.summarize(i)
+		done, desired = done+len(d.plans[i].Done), desired+selected
 		add(&set.Status.Summary, one)
 		set.Status.PlacementSummary = append(set.Status.PlacementSummary, workv1alpha1.PlacementSummary{
 			Name: p.Name, Summary: one,
-			AvailableDecisionGroups: fmt.Sprintf("%d (%d / %d clusters applied)", len(p.Groups), existing, one.DesiredTotal),
+			AvailableDecisionGroups: fmt.Sprintf("%d (%d / %d clusters applied)", len(p.Groups), existing, selected),
 		})
 	}
 	sum := set.Status.Summary
 	incomplete := len(missing)+len(invalid)+len(undecided) > 0
-	put(set, now, verified(sum.DesiredTotal, missing, invalid, undecided))
-	put(set, now, rolledOut(d, done, sum.DesiredTotal, incomplete))
-	put(set, now, applied(sum))
+	put(set, now, verified(desired, missing, invalid, undecided))
+	put(set, now, rolledOut(d, done, desired, incomplete))
+	put(set, now, applied(sum, desired))
 }
 
 // summarize counts the children that have the template, and all that exist, of
-// the clusters that a placement has.
-func (d *delivery) summarize(i int) (sum workv1alpha1.ManifestWorkReplicaSetSummary, existing int) {
+// the clusters that a placement has, which it counts too.
+func (d *delivery) summarize(i int) (sum workv1alpha1.ManifestWorkReplicaSetSummary, existing, selected int) {
 	for cluster, by := range d.claims {
 		if by != i {
 			continue
 		}
-		sum.DesiredTotal++
+		selected++
 		c, ok := d.children[cluster]
 		if !ok || c.Deleting {
 			continue
@@ -81,24 +80,22 @@ func (d *delivery) summarize(i int) (sum workv1alpha1.ManifestWorkReplicaSetSumm
 			}
 		}
 	}
-	return sum, existing
+	return sum, existing, selected
 }
 
 func add(sum *workv1alpha1.ManifestWorkReplicaSetSummary, o workv1alpha1.ManifestWorkReplicaSetSummary) {
-	sum.DesiredTotal += o.DesiredTotal
 	sum.Total += o.Total
 	sum.Applied += o.Applied
 	sum.Available += o.Available
 	sum.Progressing += o.Progressing
 	sum.Degraded += o.Degraded
-	sum.Updated += o.Updated
 }
 
 func verified(desired int, missing, invalid, undecided []string) metav1.Condition {
 	c := metav1.Condition{Type: workv1alpha1.ConditionPlacementVerified, Status: metav1.ConditionFalse}
 	switch {
 	case len(missing) > 0:
-		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionNotFound, "There is no placement "+strings.Join(missing, ", ")+" in this namespace"
+		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionNotFound, "There is no placement "+strings.Join(missing, ", ")+" in this namespace; its works stay until it is there again, or is taken out of spec.placementRefs"
 	case len(invalid) > 0:
 		c.Reason, c.Message = workv1alpha1.ReasonNotAsExpected, "Placement "+strings.Join(invalid, "; ")
 	case len(undecided) > 0:
@@ -119,7 +116,7 @@ func rolledOut(d *delivery, done, desired int, incomplete bool) metav1.Condition
 	for _, p := range d.plans {
 		waiting, late, breach = waiting+len(p.Waiting), late+len(p.TimedOut), breach || p.Breach
 	}
-	c.Message = fmt.Sprintf("%d of %d clusters succeeded, %d wait for their turn, %d are out of time", done, desired, waiting, late)
+	c.Message = fmt.Sprintf("%s, %d wait for their turn, %d are out of time", workv1alpha1.MessageRolledOut(done, desired), waiting, late)
 	switch {
 	case breach:
 		c.Message += stopped
@@ -129,13 +126,13 @@ func rolledOut(d *delivery, done, desired int, incomplete bool) metav1.Condition
 	return c
 }
 
-func applied(sum workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
+func applied(sum workv1alpha1.ManifestWorkReplicaSetSummary, desired int) metav1.Condition {
 	c := metav1.Condition{
 		Type: workv1alpha1.ConditionManifestworkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonNotAsExpected,
 		Message: fmt.Sprintf("Of %d ManifestWorks %d are applied, %d available, %d progressing, %d degraded", sum.Total, sum.Applied, sum.Available, sum.Progressing, sum.Degraded),
 	}
 	switch {
-	case sum.Total == 0 && sum.DesiredTotal == 0:
+	case sum.Total == 0 && desired == 0:
 		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionEmpty, "No cluster is selected"
 	case sum.Total == 0:
 	case sum.Available == sum.Total && sum.Progressing == 0 && sum.Degraded == 0:

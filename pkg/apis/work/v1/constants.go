@@ -29,6 +29,13 @@ const (
 	// leave its objects, whoever made it: loops that own the work leave it alone. It
 	// holds the delete option and the owners that the work had before, as JSON.
 	AnnotationKept = "work.open-cluster-management.io/kept"
+	// AnnotationLastSeen on an AppliedManifestWork says which state of the
+	// ManifestWork was carried out last: UID, generation and resourceVersion. By it
+	// an agent notices that the hub went back in time.
+	AnnotationLastSeen = "work.open-cluster-management.io/last-seen"
+	// AnnotationRemovalHeld on an AppliedManifestWork says why nothing of it is
+	// removed from the cluster; who takes it off confirms the removal.
+	AnnotationRemovalHeld = "work.open-cluster-management.io/removal-held"
 	// AnnotationPrefixLogging begins the annotations of a ManifestWork that are
 	// copied into log lines.
 	AnnotationPrefixLogging = "logging.open-cluster-management.io/"
@@ -55,6 +62,9 @@ const (
 	ConditionDegraded = "Degraded"
 	// ConditionDeleting is set while the objects of a ManifestWork are removed.
 	ConditionDeleting = "Deleting"
+	// ConditionRemovalHeld is True while nothing is removed until a person confirms
+	// it, and absent otherwise.
+	ConditionRemovalHeld = "RemovalHeld"
 )
 
 // Condition reasons of single objects. Contract: work.md, section 7.1.
@@ -99,6 +109,9 @@ const (
 	ReasonAppliedManifestWorkComplete = "AppliedManifestWorkComplete"
 	// ReasonAppliedManifestWorkFailed goes with Applied False.
 	ReasonAppliedManifestWorkFailed = "AppliedManifestWorkFailed"
+	// ReasonHubWentBack goes with RemovalHeld True: the hub shows an older state of
+	// the ManifestWork than the one that was carried out.
+	ReasonHubWentBack = "HubWentBack"
 	// ReasonResourcesAvailable goes with Available True.
 	ReasonResourcesAvailable = "ResourcesAvailable"
 	// ReasonResourcesNotAvailable goes with Available False.

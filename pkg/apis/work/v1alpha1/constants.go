@@ -2,6 +2,8 @@
 
 package v1alpha1
 
+import "fmt"
+
 // Finalizer and labels. Contract: work.md, section 1.4.
 const (
 	// FinalizerManifestWorkReplicaSet keeps a ManifestWorkReplicaSet until its
@@ -13,6 +15,9 @@ const (
 	// LabelPlacementName on a ManifestWork holds the name of the placement that
 	// selected its cluster.
 	LabelPlacementName = "work.open-cluster-management.io/placementname"
+	// AnnotationConfirmRemoval on a ManifestWorkReplicaSet confirms that so many
+	// ManifestWorks may be removed at once. It is taken off when they are.
+	AnnotationConfirmRemoval = "work.open-cluster-management.io/confirm-removal"
 )
 
 // Conditions with their reasons. Contract: work.md, section 13.2.
@@ -25,7 +30,14 @@ const (
 	// ConditionManifestworkApplied is True when every ManifestWork is available.
 	// It is spelt so on the wire.
 	ConditionManifestworkApplied = "ManifestworkApplied"
+	// ConditionRemovalHeld is True while ManifestWorks of clusters that are not
+	// selected any more stay until a person confirms their removal, and absent
+	// otherwise.
+	ConditionRemovalHeld = "RemovalHeld"
 
+	// ReasonPlacementShrank goes with RemovalHeld True: a placement lost most of
+	// its clusters at once.
+	ReasonPlacementShrank = "PlacementShrank"
 	// ReasonAsExpected goes with PlacementVerified and ManifestworkApplied True.
 	ReasonAsExpected = "AsExpected"
 	// ReasonNotAsExpected goes with PlacementVerified and ManifestworkApplied
@@ -47,3 +59,26 @@ const (
 	// ReasonProgressing goes with PlacementRolledOut False.
 	ReasonProgressing = "Progressing"
 )
+
+// messageRolledOut begins the message of PlacementRolledOut.
+const messageRolledOut = "%d of %d clusters succeeded"
+
+// MessageRolledOut is how the message of PlacementRolledOut begins: how many of
+// the selected clusters succeeded with the current template. The summary has
+// fields for that which stay unset on the wire.
+func MessageRolledOut(succeeded, selected int) string {
+	return fmt.Sprintf(messageRolledOut, succeeded, selected)
+}
+
+// RolledOut reads that message; zero for a hub that does not say so.
+func (s *ManifestWorkReplicaSetStatus) RolledOut() (succeeded, selected int) {
+	for _, c := range s.Conditions {
+		if c.Type != ConditionPlacementRolledOut {
+			continue
+		}
+		if n, err := fmt.Sscanf(c.Message, messageRolledOut, &succeeded, &selected); err != nil || n != 2 {
+			return 0, 0
+		}
+	}
+	return succeeded, selected
+}

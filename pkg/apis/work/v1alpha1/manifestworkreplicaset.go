@@ -104,7 +104,8 @@ type ManifestWorkReplicaSetStatus struct {
 
 // ManifestWorkReplicaSetSummary counts ManifestWorks.
 type ManifestWorkReplicaSetSummary struct {
-	// desiredTotal is how many clusters are selected.
+	// desiredTotal stays unset; the condition PlacementRolledOut says how many
+	// clusters are selected.
 	// +optional
 	DesiredTotal int `json:"desiredTotal,omitempty"`
 
@@ -128,7 +129,8 @@ type ManifestWorkReplicaSetSummary struct {
 	// +optional
 	Progressing int `json:"progressing,omitempty"`
 
-	// updated is how many have the current template and have succeeded with it.
+	// updated stays unset; the condition PlacementRolledOut says how many have
+	// succeeded with the current template.
 	// +optional
 	Updated int `json:"updated,omitempty"`
 }

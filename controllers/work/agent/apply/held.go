@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// A hub that is restored from a back-up shows works as they were: what they do not
+// declare may be what was deployed since, and nobody has asked for its removal.
+// Such objects stay, and stay recorded, until a person confirms that they may go.
+// What the work declares is applied as ever.
+
+// mostNamed bounds how many objects a message names.
+const mostNamed = 5
+
+// stale tells whether the watch shows an older state of the work than the hub
+// itself does: a cache that lags is no hub that went back.
+func (c *Controller) stale(ctx context.Context, s State) (bool, error) {
+	if s.WentBack == "" {
+		return false, nil
+	}
+	live, err := c.c.Works.Live(ctx, s.Work.Name)
+	if err != nil {
+		return true, fmt.Errorf("asking the hub for manifestwork %s: %w", s.Work.Name, err)
+	}
+	return live.UID != s.Work.UID || live.ResourceVersion != s.Work.ResourceVersion, nil
+}
+
+// waiting counts the objects whose removal is tried again by itself.
+func (p *pass) waiting() int { return len(p.pending) - len(p.plan.Held) }
+
+// sayHeld sets the condition RemovalHeld of the work while there is something to
+// confirm.
+func (p *pass) sayHeld(next *workv1.ManifestWorkStatus) {
+	if p.applied == nil || len(p.plan.Held) == 0 {
+		apimeta.RemoveStatusCondition(&next.Conditions, workv1.ConditionRemovalHeld)
+		return
+	}
+	var names []string
+	for _, r := range p.plan.Held[:min(mostNamed, len(p.plan.Held))] {
+		names = append(names, apply.RecordedID(r).String())
+	}
+	if more := len(p.plan.Held) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	reconcile.SetCondition(&next.Conditions, metav1.Condition{
+		Type: workv1.ConditionRemovalHeld, Status: metav1.ConditionTrue, Reason: workv1.ReasonHubWentBack, ObservedGeneration: p.state.Work.Generation,
+		Message: fmt.Sprintf("The hub shows an older state of the work than the one that was carried out, as after a restore from a back-up (%s); "+
+			"what it does not declare is kept: %s. Declare it again, or confirm on the managed cluster that it may go: %s",
+			p.plan.HeldFor, strings.Join(names, ", "), ledger.Confirm(p.applied)),
+	}, p.c.Clock.Now())
+}
+
+// announceHeld sends an Event when removals begin to be held.
+func (p *pass) announceHeld(ctx context.Context, before workv1.ManifestWorkStatus) {
+	held := apimeta.FindStatusCondition(p.work.Status.Conditions, workv1.ConditionRemovalHeld)
+	if held == nil || apimeta.FindStatusCondition(before.Conditions, workv1.ConditionRemovalHeld) != nil {
+		return
+	}
+	p.c.Event(ctx, p.work, reconcile.Event{Type: "Warning", Reason: workv1.ConditionRemovalHeld, Action: "Prune", Message: held.Message})
+}
