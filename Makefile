@@ -20,6 +20,9 @@ RACE = $(shell echo 'int main(void){return 0;}' | $$(go env CC) -x c -o /dev/nul
 # The krew manifest that "make release" rewrites.
 MANIFEST ?= krew-index/plugins/ocm.yaml
 
+# The commit that a release is of; none where there are changes beside the manifest.
+COMMIT = $(shell git diff --quiet HEAD -- . ':!$(MANIFEST)' 2>/dev/null && git rev-parse HEAD)
+
 # The images and the programs in them.
 IMAGES = ocm-hub=./controllers/ocm-hub ocm-agent=./controllers/ocm-agent webdemo=./examples/webdemo \
 	helloworld-addon=./examples/helloworld-addon
@@ -74,7 +77,7 @@ images: ## Build the container images as OCI archives into dist/, without a cont
 
 .PHONY: release
 release: ## Build the plugin's archives and checksums into dist/, and rewrite krew-index/
-	go run ./tools/release -version $(VERSION) -out $(DIST)/release -manifest $(MANIFEST) $(ARGS)
+	go run ./tools/release -version $(VERSION) -commit "$(COMMIT)" -out $(DIST)/release -manifest $(MANIFEST) $(ARGS)
 
 .PHONY: kubernetes
 kubernetes: ## Build the Kubernetes of the demo and the tests, once (minutes; kept in the user's cache)

@@ -108,6 +108,16 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
+// Bootstrap returns what lets a cluster ask to join: the identity of its token, and its
+// rights. It is among Objects too.
+func Bootstrap() ([]*unstructured.Unstructured, error) {
+	out, err := read("manifests/bootstrap.yaml")
+	for _, u := range out {
+		setLabel(u, InventoryLabel, Name)
+	}
+	return out, err
+}
+
 func (o *Options) complete() error {
 	if o.Image == "" && o.Version == "" {
 		return errors.New("preparing the hub: neither image nor version is given")

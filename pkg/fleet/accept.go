@@ -202,6 +202,8 @@ func outcome(failures []error, total int) error {
 	switch {
 	case len(failures) == 0:
 		return nil
+	case slices.ContainsFunc(failures, func(err error) bool { return errors.Is(err, context.Canceled) }):
+		return context.Canceled
 	case total == 1:
 		return failures[0]
 	}
@@ -438,7 +440,7 @@ func alive(mc *clusterv1.ManagedCluster) bool {
 // deny refuses the cluster and its waiting requests.
 func (o *AcceptOptions) deny(ctx context.Context, r *run, mc *clusterv1.ManagedCluster, mine []Request, out *Accepted) error {
 	if mc == nil && len(mine) == 0 {
-		return &Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Fix: "kubectl ocm accept --show" + o.Hub.flag()}
+		return NoCluster(out.Cluster, o.Hub)
 	}
 	if mc != nil && mc.Spec.HubAcceptsClient {
 		u := named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name)

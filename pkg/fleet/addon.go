@@ -5,7 +5,6 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -169,9 +168,4 @@ func (i *AddOnInfo) count(a *addonv1alpha1.ManagedClusterAddOn) {
 // AddOnNames returns the names of all add-ons, in one request.
 func AddOnNames(ctx context.Context, hub *Cluster) ([]string, error) {
 	return words(ctx, hub, query{resource: managementAddOns})
-}
-
-// noAddOn is the error for a name that no add-on has.
-func noAddOn(name string, hub *Cluster) *Error {
-	return &Error{Message: fmt.Sprintf("there is no add-on %q on %s", name, hub), Fix: "kubectl ocm addon list" + hub.flag()}
 }

@@ -144,7 +144,7 @@ func (c *addOnChange) gather(ctx context.Context, need bool) ([]pair, error) {
 			return nil, err
 		}
 		if need && c.addOns[addOn] == nil {
-			return nil, noAddOn(addOn, c.Hub)
+			return nil, NoAddOn(addOn, c.Hub)
 		}
 		for _, cluster := range names {
 			if p := (pair{addOn, cluster}); !slices.Contains(out, p) {

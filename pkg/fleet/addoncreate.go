@@ -137,7 +137,7 @@ func ReadCluster(ctx context.Context, hub *Cluster, name string) (*clusterv1.Man
 		if err := needHub(ctx, hub); err != nil {
 			return nil, err
 		}
-		return nil, &Error{Message: "there is no managed cluster " + name + " on " + hub.String(), Fix: "kubectl ocm cluster list" + hub.flag(), Err: err}
+		return nil, NoCluster(name, hub)
 	}
 	return mc, explain("reading managedcluster "+name, hub, err)
 }

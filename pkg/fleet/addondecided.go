@@ -116,9 +116,7 @@ func (c *addOnChange) readPlacement(ctx context.Context, namespace, name string)
 	text := namespace + "/" + name
 	p, err := typed.Get[clusterv1beta1.Placement](ctx, c.Hub.Client, placements, namespace, name)
 	if apierrors.IsNotFound(err) && !isNoKind(err) {
-		e := noPlacement(text, c.Hub)
-		e.Err = err
-		return nil, e
+		return nil, NoPlacement(text, c.Hub)
 	}
 	return p, explain("reading placement "+text, c.Hub, err)
 }

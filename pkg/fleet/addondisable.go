@@ -61,7 +61,7 @@ func DisableAddOns(ctx context.Context, o AddOnOptions) (WorkResult, error) {
 	}
 	for _, name := range o.Names {
 		if !slices.ContainsFunc(present, func(u unstructured.Unstructured) bool { return u.GetName() == name }) && c.addOns[name] == nil {
-			return WorkResult{}, noAddOn(name, o.Hub)
+			return WorkResult{}, NoAddOn(name, o.Hub)
 		}
 		if a := c.addOns[name]; a != nil && !managedByHub(a) {
 			c.warn("the add-on %s installs itself: its own controller may bring it back", name)
@@ -104,15 +104,17 @@ func (c *addOnChange) disable(ctx context.Context, p pair, live *unstructured.Un
 // awaitGone waits until exactly this add-on is gone.
 func (c *addOnChange) awaitGone(ctx context.Context, live *unstructured.Unstructured) error {
 	var last *unstructured.Unstructured
+	at := c.run.place(live.GetName() + " on " + live.GetNamespace())
 	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: clusterAddOns, Namespace: live.GetNamespace(), Name: live.GetName(), Clock: c.run.common.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 || items[0].GetUID() != live.GetUID() {
 				return true, nil
 			}
 			last = items[0]
+			at.see("held by " + strings.Join(last.GetFinalizers(), ", "))
 			return false, nil
 		})
-	return c.run.timedOut(ctx, err, describe(live)+" to be gone", func(context.Context) *blocker {
+	return c.run.timedOut(ctx, at.end(err, "gone"), describe(live)+" to be gone", func(context.Context) *blocker {
 		if last == nil || last.GetDeletionTimestamp() == nil {
 			return nil
 		}

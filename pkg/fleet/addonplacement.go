@@ -84,7 +84,7 @@ func EnableByPlacement(ctx context.Context, o AddOnOptions) (AddOnResult, error)
 			case err != nil:
 				return err
 			case a == nil:
-				return noAddOn(u.GetName(), o.Hub)
+				return NoAddOn(u.GetName(), o.Hub)
 			}
 			change, err = c.addPlacement(ctx, a, u.DeepCopy())
 			a = nil // it is read again
@@ -127,7 +127,7 @@ func (c *addOnChange) readAddOns(ctx context.Context) ([]*addonv1alpha1.ClusterM
 			if err := needHub(ctx, c.Hub); err != nil {
 				return nil, err
 			}
-			return nil, noAddOn(name, c.Hub)
+			return nil, NoAddOn(name, c.Hub)
 		}
 		out = append(out, a)
 	}

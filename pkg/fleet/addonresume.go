@@ -102,7 +102,7 @@ func (c *addOnChange) awaitResumed(ctx context.Context, name, request string, st
 	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: managementAddOns, Name: name, Clock: c.run.common.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
-				return false, noAddOn(name, c.Hub)
+				return false, NoAddOn(name, c.Hub)
 			}
 			a, err := typed.FromUnstructured[addonv1alpha1.ClusterManagementAddOn](items[0])
 			if err != nil {

@@ -77,7 +77,7 @@ func AddOnStates(ctx context.Context, o AddOnStatusOptions) ([]AddOnState, error
 		if err := needHub(ctx, o.Hub); err != nil {
 			return nil, err
 		}
-		return nil, noAddOn(o.Name, o.Hub)
+		return nil, NoAddOn(o.Name, o.Hub)
 	}
 	if !o.Targets.Empty() {
 		names, err := o.Targets.Resolve(ctx, o.Hub)

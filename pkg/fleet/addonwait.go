@@ -26,6 +26,7 @@ import (
 func (c *addOnChange) awaitEnabled(ctx context.Context, p pair) error {
 	var last *unstructured.Unstructured
 	missing := "nobody has said yet whether it works"
+	at := c.run.place(p.addOn + " on " + p.cluster)
 	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: clusterAddOns, Namespace: p.cluster, Name: p.addOn, Clock: c.run.common.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
@@ -40,15 +41,18 @@ func (c *addOnChange) awaitEnabled(ctx context.Context, p pair) error {
 				return false, err
 			}
 			if !conditionTrue(last, addonv1alpha1.ConditionAvailable) {
+				at.see(addOnSight(last, missing))
 				return false, nil
 			}
-			if missing = behind(a); missing != "" {
-				return false, nil
+			if missing = behind(a); missing == "" {
+				missing, err = c.notThere(ctx, a)
 			}
-			missing, err = c.notThere(ctx, a)
+			if missing != "" {
+				at.see(missing)
+			}
 			return missing == "", err
 		})
-	return c.run.timedOut(ctx, err, "the add-on "+p.addOn+" on "+p.cluster+" to be available", func(context.Context) *blocker {
+	return c.run.timedOut(ctx, at.end(err, "available"), "the add-on "+p.addOn+" on "+p.cluster+" to be available", func(context.Context) *blocker {
 		b := &blocker{cause: missing, fix: "kubectl ocm addon status " + p.addOn + " -c " + p.cluster + c.Hub.flag()}
 		if last == nil {
 			return b
@@ -60,6 +64,16 @@ func (c *addOnChange) awaitEnabled(ctx context.Context, p pair) error {
 		}
 		return b
 	})
+}
+
+// addOnSight is what an add-on says that is not available; otherwise stands where it says
+// nothing.
+func addOnSight(u *unstructured.Unstructured, otherwise string) string {
+	c := apimeta.FindStatusCondition(conditionsOf(u), addonv1alpha1.ConditionAvailable)
+	if c == nil {
+		return otherwise
+	}
+	return fmt.Sprintf("%s=%s: %s", c.Type, c.Status, oneLine(c.Message))
 }
 
 // behind names what the add-on's controller has not done yet for the spec as it is now;

@@ -38,9 +38,20 @@ type Change struct {
 	On string
 }
 
+// Withheld tells that the object is a secret, which a dry run names and does not hand
+// out: with its values it would tell them, without them it could be applied and break
+// what reads it.
+func (c Change) Withheld() bool {
+	return c.Object.GetKind() == "Secret" && len(c.Object.Object) > len(reference(c.Object).Object)
+}
+
 // MarshalJSON writes object and action.
 func (c Change) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"object": c.Object.Object, "action": c.Action})
+	object := c.Object
+	if c.Withheld() {
+		object = reference(object)
+	}
+	return json.Marshal(map[string]any{"object": object.Object, "action": c.Action})
 }
 
 // Name returns the object as kubectl names it: resource.group/name.
@@ -92,10 +103,10 @@ func Names(changes []Change) []string {
 	return out
 }
 
-// Documents returns the objects in the order in which they can be applied:
-// namespaces, definitions, rights, the rest.
+// Documents returns the objects that can be applied, in the order in which they can
+// be: namespaces, definitions, rights, the rest. Secrets are not among them.
 func Documents(changes []Change) []map[string]any {
-	sorted := slices.Clone(changes)
+	sorted := slices.DeleteFunc(slices.Clone(changes), Change.Withheld)
 	slices.SortStableFunc(sorted, func(a, b Change) int { return cmp.Compare(rank(a.Object), rank(b.Object)) })
 	out := make([]map[string]any, 0, len(sorted))
 	for _, c := range sorted {

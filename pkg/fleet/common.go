@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"io"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -93,6 +94,8 @@ type run struct {
 	common *Common
 	start  time.Time
 	name   string
+	// mu is held where several clusters tell at a time.
+	mu sync.Mutex
 }
 
 func (r *run) now() time.Time { return r.common.Clock.Now() }

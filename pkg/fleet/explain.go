@@ -146,7 +146,7 @@ func (o *ExplainOptions) fill(v *fleetView, lists map[string]*[]unstructured.Uns
 	}
 	for _, name := range o.Without {
 		if all[name] == nil {
-			return &Error{Message: fmt.Sprintf("there is no managed cluster %s on %s", name, o.Hub), Fix: "kubectl ocm cluster list" + o.Hub.flag()}
+			return NoCluster(name, o.Hub)
 		}
 		delete(all, name)
 	}

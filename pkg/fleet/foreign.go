@@ -18,8 +18,8 @@ var containerLists = []string{"containers", "initContainers"}
 func foreign(live, wanted *unstructured.Unstructured) []string {
 	var out []string
 	for _, list := range containerLists {
-		ours := namesOf(wanted, list)
-		for _, name := range namesOf(live, list) {
+		ours := containersIn(wanted, list)
+		for _, name := range containersIn(live, list) {
 			if !slices.Contains(ours, name) {
 				out = append(out, name)
 			}
@@ -28,7 +28,7 @@ func foreign(live, wanted *unstructured.Unstructured) []string {
 	return out
 }
 
-func namesOf(u *unstructured.Unstructured, list string) []string {
+func containersIn(u *unstructured.Unstructured, list string) []string {
 	items, _, _ := unstructured.NestedSlice(u.Object, "spec", "template", "spec", list)
 	var out []string
 	for _, item := range items {
@@ -44,7 +44,7 @@ func namesOf(u *unstructured.Unstructured, list string) []string {
 func (r *run) cleared(ctx context.Context, c *Cluster, live, wanted *unstructured.Unstructured) error {
 	clean := live.DeepCopy()
 	for _, list := range containerLists {
-		ours := namesOf(wanted, list)
+		ours := containersIn(wanted, list)
 		items, found, _ := unstructured.NestedSlice(clean.Object, "spec", "template", "spec", list)
 		if !found {
 			continue

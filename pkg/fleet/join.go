@@ -93,6 +93,8 @@ type join struct {
 	agent Endpoint
 	// bootstrap is the content of the bootstrap secret; nil keeps what is there.
 	bootstrap []byte
+	// published is how others reach the cluster that joins, as far as it says so.
+	published []operatorv1.ServerURL
 	// before is what the cluster was joined as when we came; unknown tells that
 	// the hub has no ManagedCluster of the name.
 	before  *joined
@@ -317,6 +319,9 @@ func (j *join) spec() operatorv1.KlusterletSpec {
 	var spec operatorv1.KlusterletSpec
 	if j.before != nil && j.before.klusterlet != nil {
 		j.before.klusterlet.Spec.DeepCopyInto(&spec)
+	}
+	if len(spec.ExternalServerURLs) == 0 {
+		spec.ExternalServerURLs = j.published
 	}
 	if len(j.FeatureGates)+len(j.Annotations) == 0 {
 		return spec

@@ -101,8 +101,23 @@ func (j *join) checkSpoke(ctx context.Context) error {
 	if err := j.checkElsewhere(ctx); err != nil {
 		return err
 	}
+	j.published = publishedAddress(ctx, j.Spoke)
 	j.done(fmt.Sprintf("%s, Kubernetes %s", j.Spoke, v))
 	return nil
+}
+
+// publishedAddress is how others reach a cluster, as it says itself in cluster-info; nil
+// where it does not, or names an address that only itself can reach.
+func publishedAddress(ctx context.Context, c *Cluster) []operatorv1.ServerURL {
+	info, err := publishedInfo(ctx, c)
+	if err != nil || checkURL("the published address", info.server) != nil || isLoopback(info.server) {
+		return nil
+	}
+	address := operatorv1.ServerURL{URL: info.server}
+	if _, err := certificates(info.ca); err == nil {
+		address.CABundle = info.ca
+	}
+	return []operatorv1.ServerURL{address}
 }
 
 // checkLeaving refuses to install into namespaces that go away with an earlier

@@ -271,11 +271,7 @@ func readPlacement(ctx context.Context, hub *Cluster, key types.NamespacedName) 
 	case apierrors.IsNotFound(err) && isNoKind(err):
 		return nil, notHub(hub, "it does not serve "+placements.GroupResource().String())
 	case apierrors.IsNotFound(err):
-		return nil, noPlacement(key.String(), hub)
+		return nil, NoPlacement(key.String(), hub)
 	}
 	return u, explain("reading placement "+key.String(), hub, err)
-}
-
-func noPlacement(name string, hub *Cluster) *Error {
-	return &Error{Message: fmt.Sprintf("there is no placement %s on %s", name, hub), Fix: "kubectl ocm placement list" + hub.flag()}
 }

@@ -131,7 +131,8 @@ func (o *PlacementCreate) replace(ctx context.Context, p *clusterv1beta1.Placeme
 		return Change{}, fmt.Errorf("encoding %s: %w", o.Key, err)
 	}
 	after.Object["spec"] = wanted.Object["spec"]
-	if !o.reads() || o.DryRun == DryRunServer {
+	// A difference to what is there is only told by the server, which fills in defaults.
+	if !o.reads() || o.Diff || o.DryRun == DryRunServer {
 		options := metav1.UpdateOptions{FieldManager: FieldManager}
 		if o.reads() {
 			options.DryRun = []string{metav1.DryRunAll}

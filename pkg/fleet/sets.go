@@ -148,7 +148,7 @@ func readSet(ctx context.Context, hub *Cluster, name string) (*unstructured.Unst
 	case apierrors.IsNotFound(err) && isNoKind(err):
 		return nil, notHub(hub, "it does not serve "+managedClusterSets.GroupResource().String())
 	case apierrors.IsNotFound(err):
-		return nil, &Error{Message: fmt.Sprintf("there is no cluster set %q on %s", name, hub), Fix: "kubectl ocm clusterset list" + hub.flag()}
+		return nil, NoSet(name, hub)
 	}
 	return u, explain("reading managedclusterset "+name, hub, err)
 }

@@ -92,15 +92,11 @@ func (t Targets) named(ctx context.Context, hub *Cluster, set map[string]bool) e
 			return err
 		}
 	}
-	var missing []string
 	for _, name := range t.Clusters {
-		set[name] = true
 		if !have[name] {
-			missing = append(missing, name)
+			return NoCluster(name, hub)
 		}
-	}
-	if len(missing) > 0 {
-		return &Error{Message: "there is no managed cluster " + strings.Join(missing, ", ") + " on " + hub.String(), Fix: "kubectl ocm cluster list" + hub.flag()}
+		set[name] = true
 	}
 	return nil
 }
@@ -113,7 +109,7 @@ func (t Targets) decided(ctx context.Context, hub *Cluster, set map[string]bool)
 	}
 	_, err := hub.Client.Resource(placements).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) && !isNoKind(err) {
-		return noPlacement(t.Placement, hub)
+		return NoPlacement(t.Placement, hub)
 	}
 	if err != nil {
 		return explain("reading placement "+t.Placement, hub, err)

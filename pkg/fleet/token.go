@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,6 +91,9 @@ func Token(ctx context.Context, o TokenOptions) (TokenResult, error) {
 	if result.ID, err = randomText(o.Random, 6); err != nil {
 		return TokenResult{}, err
 	}
+	if result.Items, err = o.mayJoin(ctx, r); err != nil {
+		return TokenResult{}, err
+	}
 	make := o.serviceAccountToken
 	if o.Bootstrap {
 		make = o.bootstrapToken
@@ -122,17 +124,11 @@ func CheckToken(ttl time.Duration, cluster string) error {
 
 // serviceAccountToken makes a token of the bootstrap service account that ends
 // with a Secret of its own.
-func (o *TokenOptions) serviceAccountToken(ctx context.Context, r *run, result *TokenResult) error {
+func (o *TokenOptions) serviceAccountToken(ctx context.Context, _ *run, result *TokenResult) error {
 	ns := operatorv1.NamespaceOperator
-	if _, err := o.Hub.Client.Resource(serviceAccounts).Namespace(ns).Get(ctx, clusterv1.BootstrapServiceAccount, metav1.GetOptions{}); err != nil {
-		if apierrors.IsNotFound(err) {
-			return notHub(o.Hub, "there is no service account "+ns+"/"+clusterv1.BootstrapServiceAccount)
-		}
-		return explain("reading the bootstrap service account", o.Hub, err)
-	}
 	secret := o.tokenSecret(result)
 	if o.reads() {
-		result.Items = []Change{{Object: redact(secret), Action: Created}}
+		result.Items = append(result.Items, Change{Object: redact(secret), Action: Created})
 		return nil
 	}
 	stored, err := o.Hub.Client.Resource(secrets).Namespace(ns).Create(ctx, secret, metav1.CreateOptions{FieldManager: FieldManager})
@@ -147,7 +143,7 @@ func (o *TokenOptions) serviceAccountToken(ctx context.Context, r *run, result *
 		}
 		return explain("requesting a token", o.Hub, err)
 	}
-	result.Items = []Change{{Object: reference(stored), Action: Created}}
+	result.Items = append(result.Items, Change{Object: reference(stored), Action: Created})
 	return nil
 }
 
@@ -276,7 +272,7 @@ func (o *TokenOptions) bootstrapToken(ctx context.Context, r *run, result *Token
 		"description": encode("lets a cluster ask to join the hub"),
 	}
 	if o.reads() {
-		result.Items = []Change{{Object: redact(u), Action: Created}}
+		result.Items = append(result.Items, Change{Object: redact(u), Action: Created})
 		return nil
 	}
 	client := o.Hub.Client.Resource(secrets).Namespace(u.GetNamespace())
@@ -289,7 +285,7 @@ func (o *TokenOptions) bootstrapToken(ctx context.Context, r *run, result *Token
 		result.Token = ""
 		return err
 	}
-	result.Items = []Change{{Object: reference(u), Action: Created}}
+	result.Items = append(result.Items, Change{Object: reference(u), Action: Created})
 	return nil
 }
 

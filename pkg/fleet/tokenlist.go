@@ -175,7 +175,7 @@ func RevokeToken(ctx context.Context, o RevokeOptions) ([]Change, error) {
 	}
 	i := slices.IndexFunc(tokens, func(t TokenInfo) bool { return t.ID == o.ID })
 	if i < 0 {
-		return nil, &Error{Message: fmt.Sprintf("there is no token %q on %s", o.ID, o.Hub), Fix: "kubectl ocm hub token list" + o.Hub.flag()}
+		return nil, noToken(o.ID, o.Hub)
 	}
 	out := []Change{{Object: reference(tokens[i].object), Action: Deleted}}
 	if o.reads() {

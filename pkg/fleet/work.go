@@ -5,6 +5,7 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -187,7 +188,10 @@ func eachOf(names []string, do func(int) (Change, error)) (WorkResult, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			done[i] = WorkDone{Cluster: name, Change: change, err: err}
-			if err != nil {
+			switch {
+			case errors.Is(err, context.Canceled):
+				done[i].Failure = "interrupted"
+			case err != nil:
 				done[i].Failure = err.Error()
 			}
 			return nil
@@ -211,15 +215,22 @@ func eachOf(names []string, do func(int) (Change, error)) (WorkResult, error) {
 func (o *WorkOptions) awaitApplied(ctx context.Context, r *run, u *unstructured.Unstructured) error {
 	cluster := u.GetNamespace()
 	var last *unstructured.Unstructured
+	p := r.place(cluster)
 	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: manifestWorks, Namespace: cluster, Name: o.Name, Clock: r.common.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
 				return false, &Error{Message: describe(u) + " was deleted while it was waited for", Fix: "run this again"}
 			}
 			last = items[0]
-			return current(last, workv1.ConditionApplied) && current(last, workv1.ConditionAvailable), nil
+			for _, kind := range []string{workv1.ConditionApplied, workv1.ConditionAvailable} {
+				if !current(last, kind) {
+					p.see(workSight(last, kind))
+					return false, nil
+				}
+			}
+			return true, nil
 		})
-	return r.timedOut(ctx, err, "manifestwork/"+o.Name+" on "+cluster, func(context.Context) *blocker {
+	return r.timedOut(ctx, p.end(err, "available"), "manifestwork/"+o.Name+" on "+cluster, func(context.Context) *blocker {
 		if last != nil && observed(last, workv1.ConditionApplied) {
 			if b := workBlocker(last); b != nil {
 				return b

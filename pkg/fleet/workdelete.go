@@ -28,7 +28,7 @@ func FindWorks(ctx context.Context, o WorkOptions) ([]WorkInfo, error) {
 
 // DeleteWorks deletes a work from clusters. With Wait it returns when the agents
 // have removed the objects and the works are gone. A cluster without the work
-// is unchanged.
+// is unchanged; where none has it, the error is ErrNotFound.
 func DeleteWorks(ctx context.Context, o WorkOptions) (WorkResult, error) {
 	ctx, cancel, r := o.begin(ctx)
 	defer cancel()
@@ -39,7 +39,11 @@ func DeleteWorks(ctx context.Context, o WorkOptions) (WorkResult, error) {
 	if err != nil {
 		return WorkResult{}, err
 	}
-	return each(names, func(name string) (Change, error) { return o.deleteFrom(ctx, r, name) })
+	result, err := each(names, func(name string) (Change, error) { return o.deleteFrom(ctx, r, name) })
+	if err == nil && !slices.ContainsFunc(result.Items, func(c Change) bool { return c.Action != Unchanged }) {
+		return result, NoWork(o.Name, "on "+listed(names), o.Hub)
+	}
+	return result, err
 }
 
 func (o *WorkOptions) deleteFrom(ctx context.Context, r *run, cluster string) (Change, error) {
@@ -91,15 +95,17 @@ func (o *WorkOptions) release(ctx context.Context, live *unstructured.Unstructur
 // awaitGone waits until exactly this work is gone.
 func (o *WorkOptions) awaitGone(ctx context.Context, r *run, live *unstructured.Unstructured) error {
 	var last *unstructured.Unstructured
+	p := r.place(live.GetNamespace())
 	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: manifestWorks, Namespace: live.GetNamespace(), Name: o.Name, Clock: r.common.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 || items[0].GetUID() != live.GetUID() {
 				return true, nil
 			}
 			last = items[0]
+			p.see(workSight(last, ""))
 			return false, nil
 		})
-	return r.timedOut(ctx, err, describe(live)+" to be gone", func(ctx context.Context) *blocker { return o.stuck(ctx, last) })
+	return r.timedOut(ctx, p.end(err, "gone"), describe(live)+" to be gone", func(ctx context.Context) *blocker { return o.stuck(ctx, last) })
 }
 
 // stuck explains what keeps a work that is being deleted.

@@ -62,7 +62,7 @@ func DiffLive(ctx context.Context, o WorkOptions) ([]Change, error) {
 		out, failures = append(out, changes...), append(failures, err)
 	}
 	for _, cluster := range without {
-		failures = append(failures, &Error{Message: fmt.Sprintf("there is no work %q on cluster %s", o.Name, cluster), Fix: "kubectl ocm work list -c " + cluster + o.Hub.flag()})
+		failures = append(failures, NoWork(o.Name, "on cluster "+cluster, o.Hub))
 	}
 	return out, firstOf(failures)
 }

@@ -215,15 +215,20 @@ func (o *WorkOptions) strategy() map[string]any {
 
 func (o *WorkOptions) awaitRolledOut(ctx context.Context, r *run, u *unstructured.Unstructured) error {
 	var last *unstructured.Unstructured
+	p := r.place("manifestworkreplicaset/" + u.GetName())
 	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: replicaSets, Namespace: u.GetNamespace(), Name: u.GetName(), Clock: r.common.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
 				return false, &Error{Message: describe(u) + " was deleted while it was waited for", Fix: "run this again"}
 			}
 			last = items[0]
-			return current(last, workv1alpha1.ConditionPlacementRolledOut), nil
+			if current(last, workv1alpha1.ConditionPlacementRolledOut) {
+				return true, nil
+			}
+			p.see(setBlocker(last, o.Hub).cause)
+			return false, nil
 		})
-	return r.timedOut(ctx, err, "manifestworkreplicaset/"+u.GetName()+" in "+u.GetNamespace(), func(context.Context) *blocker {
+	return r.timedOut(ctx, p.end(err, "rolled out"), "manifestworkreplicaset/"+u.GetName()+" in "+u.GetNamespace(), func(context.Context) *blocker {
 		return setBlocker(last, o.Hub)
 	})
 }

@@ -120,6 +120,7 @@ func DeleteWorkSet(ctx context.Context, o WorkOptions, live *unstructured.Unstru
 		return change, nil
 	}
 	var left []*unstructured.Unstructured
+	p := r.place("manifestworkreplicaset/" + live.GetName())
 	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: replicaSets, Namespace: live.GetNamespace(), Name: live.GetName(), Clock: r.common.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			return len(items) == 0 || items[0].GetUID() != live.GetUID(), nil
@@ -128,11 +129,13 @@ func DeleteWorkSet(ctx context.Context, o WorkOptions, live *unstructured.Unstru
 		err = await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: manifestWorks, Clock: r.common.Clock,
 			Labels: workv1alpha1.LabelManifestWorkReplicaSet + "=" + setLabel(live)},
 			func(items []*unstructured.Unstructured) (bool, error) {
-				left = items
+				if left = items; len(items) > 0 {
+					p.see(many(len(items), "work") + " left")
+				}
 				return len(items) == 0, nil
 			})
 	}
-	return change, r.timedOut(ctx, err, describe(live)+" and its works to be gone", func(ctx context.Context) *blocker {
+	return change, r.timedOut(ctx, p.end(err, "gone"), describe(live)+" and its works to be gone", func(ctx context.Context) *blocker {
 		if len(left) == 0 {
 			return &blocker{cause: "the hub has not removed its works", fix: "kubectl ocm hub status" + o.Hub.flag()}
 		}

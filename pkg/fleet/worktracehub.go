@@ -26,7 +26,7 @@ func (t *tracing) record(ctx context.Context, depth int, c claim) {
 	step := TraceStep{Depth: depth, Kind: "AppliedManifestWork", Name: c.record.Name, On: t.o.Spoke.called(), By: managers(c.record.ManagedFields)}
 	switch at := c.record.Status.EvictionStartTime; {
 	case at != nil:
-		step.State, step.Message = TraceEvicted, "its work is not on the hub, for "+duration.HumanDuration(t.o.Clock.Since(at.Time))
+		step.State, step.Message = TraceEvicted, "its work is not on the hub, for "+duration.HumanDuration(max(0, t.o.Clock.Since(at.Time)))
 	case c.record.DeletionTimestamp != nil:
 		step.State = WorkDeleting
 	case !c.owns:

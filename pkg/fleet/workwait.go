@@ -45,7 +45,7 @@ func WaitWorks(ctx context.Context, o WorkOptions, state string) (WorkResult, er
 		return WorkResult{}, err
 	}
 	if len(all) == 0 && state != WaitGone {
-		return WorkResult{}, &Error{Message: fmt.Sprintf("there is no work %q on any cluster", o.Name), Fix: "kubectl ocm work list" + o.Hub.flag()}
+		return WorkResult{}, NoWork(o.Name, "on any cluster", o.Hub)
 	}
 	clusters := make([]string, len(all))
 	for i, a := range all {
@@ -158,19 +158,36 @@ func (o *WorkOptions) ofThisName(ctx context.Context) ([]*unstructured.Unstructu
 
 func (o *WorkOptions) awaitState(ctx context.Context, r *run, a awaited, state string) error {
 	var last *unstructured.Unstructured
+	p := r.place(a.cluster)
 	q := a.query()
 	q.Client, q.Clock = o.Hub.Client, r.common.Clock
 	err := await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
 		last = nil
 		if len(items) == 0 {
-			return state == WaitGone, nil
+			if state == WaitGone {
+				return true, nil
+			}
+			p.see(workSight(nil, ""))
+			return false, nil
 		}
 		last = items[0]
-		return state != WaitGone && current(last, waitFor[state]), nil
+		if state != WaitGone && current(last, waitFor[state]) {
+			return true, nil
+		}
+		p.see(sightOf(last, state))
+		return false, nil
 	})
-	return r.timedOut(ctx, err, fmt.Sprintf("%s to be %s", a, state), func(ctx context.Context) *blocker {
+	return r.timedOut(ctx, p.end(err, state), fmt.Sprintf("%s to be %s", a, state), func(ctx context.Context) *blocker {
 		return o.notYet(ctx, a.cluster, last, state)
 	})
+}
+
+// sightOf is what is seen of a work that is not in a state.
+func sightOf(u *unstructured.Unstructured, state string) string {
+	if state == WaitGone && u.GetDeletionTimestamp() == nil {
+		return "nobody has deleted it"
+	}
+	return workSight(u, waitFor[state])
 }
 
 // notYet tells why a work, nil for none, is not in a state.

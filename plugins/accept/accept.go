@@ -158,7 +158,7 @@ func (o *Options) print(u *ui.UI, result fleet.AcceptResult, failure error) erro
 				t.Rows = append(t.Rows, []string{a.Cluster, word(a), a.Message})
 			}
 		}
-		return u.Report(t, false)
+		return u.Report(t, o.Format == ui.Wide)
 	}
 	for _, a := range result.Clusters {
 		if a.Error == nil {

@@ -86,7 +86,7 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		}
 		for _, name := range o.Names {
 			if !slices.ContainsFunc(found, func(a fleet.AddOnInfo) bool { return a.Name == name }) {
-				return options.Listed{}, &fleet.Error{Message: "there is no add-on " + strconv.Quote(name), Fix: "kubectl ocm addon list" + options.ContextFlag(hub)}
+				return options.Listed{}, fleet.NoAddOn(name, hub)
 			}
 		}
 		return o.listed(found), nil

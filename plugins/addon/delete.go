@@ -43,7 +43,7 @@ func newDelete(f *options.Factory) *cobra.Command {
 			return o.Diffed(o.Run(cmd.Context()))
 		},
 	}
-	o.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true, Yes: true})
+	o.AddFlags(cmd.Flags(), options.Parts{Diff: true, Wait: true, WaitDefault: true, Yes: true, Deletes: true})
 	return cmd
 }
 
@@ -67,7 +67,7 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	if failure != nil && len(result.Items) == 0 {
 		return failure
 	}
-	if err := o.Finish(u, "AddOnResult", result.Items); err != nil {
+	if err := o.Deleted(u, "AddOnResult", result.Items, func(fleet.Change) *fleet.Error { return fleet.NoAddOn(o.Name, hub) }); err != nil {
 		return err
 	}
 	return failure

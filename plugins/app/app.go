@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -44,18 +45,21 @@ func Process() Streams { return ui.Process() }
 // Run runs the program with the arguments of its process, the program's own
 // name first, and returns the exit code. It ends early when ctx does.
 func Run(ctx context.Context, s Streams, args []string) int {
-	u := &ui.UI{Streams: s, Program: program(args), Color: "auto"}
-	words := rewrite(u, arguments(args))
+	u := &ui.UI{Streams: s, Program: program(args), Color: "auto", Interrupted: ctx.Done()}
+	words, note := rewrite(arguments(args))
 	f := options.NewFactory(u)
-	root := tree(f)
+	root := tree(f, note)
 	root.SetArgs(words)
-	return u.Fail(f.Guard(ctx, root.ExecuteContext(ctx)))
+	err := f.Guard(ctx, root.ExecuteContext(ctx))
+	fleet.Suggest(ctx, err)
+	return u.Fail(err)
 }
 
 // Root builds the tree of commands.
-func Root(u *ui.UI) *cobra.Command { return tree(options.NewFactory(u)) }
+func Root(u *ui.UI) *cobra.Command { return tree(options.NewFactory(u), "") }
 
-func tree(f *options.Factory) *cobra.Command {
+// tree builds the commands; note is what is said before one runs, if anything.
+func tree(f *options.Factory, note string) *cobra.Command {
 	u := f.UI
 	root := options.Group(&cobra.Command{
 		Use:   "kubectl-ocm",
@@ -73,6 +77,9 @@ func tree(f *options.Factory) *cobra.Command {
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			quietLibraries(cmd.Flags())
+			if note != "" {
+				u.Note("%s", note)
+			}
 			return f.Check()
 		},
 	})
@@ -110,7 +117,7 @@ func flagError(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
-		if near := options.Nearest(strings.TrimSpace(name), names); near != "" {
+		if near := fleet.Nearest(strings.TrimSpace(name), names); near != "" {
 			e.Cause = "did you mean --" + near + "?"
 		}
 	}
@@ -180,15 +187,14 @@ var formerly = []struct{ old, now string }{
 	{"clusterset set", "clusterset add"}, {"get addons", "addon list"}, {"get addon", "addon list"}, {"get placements", "placement list"}, {"create placement", "placement create"},
 }
 
-// rewrite turns an old spelling of a command into ours and says so.
-func rewrite(u *ui.UI, words []string) []string {
+// rewrite turns an old spelling of a command into ours, and returns what to say of it.
+func rewrite(words []string) (now []string, note string) {
 	for _, f := range formerly {
 		old := strings.Fields(f.old)
 		if len(words) < len(old) || strings.Join(words[:len(old)], " ") != f.old {
 			continue
 		}
-		u.Note("note: %q is now %q", f.old, f.now)
-		return append(strings.Fields(f.now), words[len(old):]...)
+		return append(strings.Fields(f.now), words[len(old):]...), fmt.Sprintf("note: %q is now %q", f.old, f.now)
 	}
-	return words
+	return words, ""
 }

@@ -89,7 +89,8 @@ func TestNoDryRunWritesAnything(t *testing.T) {
 				require.Zero(t, got.code, got.err)
 				require.Empty(t, s.hub.Changes())
 				require.Empty(t, s.spoke.Changes())
-				require.NotEmpty(t, got.out)
+				require.NotEmpty(t, got.out+got.err)
+				require.NotRegexp(t, `(?m)^data:(\n  .*)*\nkind: Secret$`, got.out, "a secret without its values must not be applied")
 			})
 		}
 	}

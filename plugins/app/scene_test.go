@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,31 @@ func (s *scene) runIn(stdin string, words ...string) said {
 	defer cancel()
 	code := app.Run(ctx, app.Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs, Clock: clk, Width: s.width,
 		Getenv: func(name string) string { return s.env[name] }}, append([]string{"/krew/bin/kubectl-ocm"}, words...))
-	return said{code, s.stable(out.String()), s.stable(errs.String())}
+	return said{code, s.stable(out.String()), byCluster(s.stable(errs.String()))}
+}
+
+// progress is a line about one of several clusters that are waited for at a time.
+var progress = regexp.MustCompile(`^[…✓✗] (?:\S+ on )?(cluster\d+) `)
+
+// byCluster puts such lines into the order of the clusters where they follow one another:
+// which of them comes first is not for this program to say.
+func byCluster(text string) string {
+	lines := strings.Split(text, "\n")
+	name := func(line string) string {
+		if m := progress.FindStringSubmatch(line); m != nil {
+			return m[1]
+		}
+		return ""
+	}
+	for from := 0; from < len(lines); from++ {
+		to := from
+		for to < len(lines) && name(lines[to]) != "" {
+			to++
+		}
+		slices.SortStableFunc(lines[from:to], func(a, b string) int { return strings.Compare(name(a), name(b)) })
+		from = max(from, to)
+	}
+	return strings.Join(lines, "\n")
 }
 
 var (

@@ -259,7 +259,7 @@ func (o *Options) catalogue() error {
 	for _, c := range all {
 		t.Rows = append(t.Rows, []string{c.Code, c.Title})
 	}
-	return u.Report(t, false)
+	return u.Report(t, true)
 }
 
 // print shows the findings of each area: a line each, with cause and fix below

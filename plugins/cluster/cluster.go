@@ -103,7 +103,9 @@ func (o *ListOptions) named(hub *fleet.Cluster, clusters []fleet.ClusterInfo) ([
 	for _, name := range o.Names {
 		i := slices.IndexFunc(clusters, func(c fleet.ClusterInfo) bool { return c.Name == name })
 		if i < 0 {
-			return nil, &fleet.Error{Message: fmt.Sprintf("there is no managed cluster %q on %s", name, hub), Cause: o.chosen(), Fix: "kubectl ocm cluster list" + options.ContextFlag(hub)}
+			e := fleet.NoCluster(name, hub)
+			e.Cause = o.chosen()
+			return nil, e
 		}
 		out = append(out, clusters[i])
 	}
@@ -120,7 +122,7 @@ func (o *ListOptions) chosen() string {
 
 func (o *ListOptions) listed(clusters []fleet.ClusterInfo) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
-	out := options.Listed{Kind: "ClusterList", Items: clusters, Empty: "no managed clusters", Table: ui.Table{Wide: 6, Heads: []string{"NAME", "STATUS", "SET", "VERSION",
+	out := options.Listed{Kind: "ClusterList", Items: clusters, Empty: "no managed clusters", Table: ui.Table{Wide: 6, Least: []string{"MEMORY", "CPU"}, Heads: []string{"NAME", "STATUS", "SET", "VERSION",
 		"CPU", "MEMORY", "ADDONS", "WORKS", "LAST-SEEN", "AGE", "URL", "LABELS", "CLAIMS", "TAINTS", "CLOCK", "AGENT-VERSION"}}}
 	for i := range clusters {
 		c := &clusters[i]

@@ -41,7 +41,7 @@ func newDeny(f *options.Factory) *cobra.Command {
 			return o.Run(cmd.Context())
 		},
 	}
-	o.AddFlags(cmd.Flags(), options.Parts{Yes: true, Wait: true, WaitDefault: true})
+	o.AddFlags(cmd.Flags(), options.Parts{Yes: true, Wait: true, WaitDefault: true, Deletes: true})
 	return cmd
 }
 
@@ -63,14 +63,15 @@ func (o *DenyOptions) Run(ctx context.Context) error {
 		return err
 	}
 	u.Note("hub: %s", hub)
-	if !o.Reads() {
-		var targets []string
-		for _, name := range o.Names {
-			targets = append(targets, "managedcluster/"+name+": its agent loses its rights")
-		}
-		if err := u.Confirm(o.Yes, "Deny "+ui.Many(len(o.Names), "cluster")+"?", targets); err != nil {
-			return err
-		}
+	known, err := fleet.Deniable(ctx, hub, o.Names)
+	if err != nil && !o.Tolerates(err) {
+		return err
+	}
+	if o.Names = known; len(known) == 0 {
+		return o.Finish(u, "DenyResult", nil)
+	}
+	if err := o.confirm(); err != nil {
+		return err
 	}
 	p := u.Progress()
 	defer p.Close()
@@ -95,6 +96,18 @@ func (o *DenyOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return failure
+}
+
+// confirm shows which clusters lose their rights, and asks.
+func (o *DenyOptions) confirm() error {
+	if o.Reads() {
+		return nil
+	}
+	var targets []string
+	for _, name := range o.Names {
+		targets = append(targets, "managedcluster/"+name+": its agent loses its rights")
+	}
+	return o.f.UI.Confirm(o.Yes, "Deny "+ui.Many(len(o.Names), "cluster")+"?", targets)
 }
 
 func (o *DenyOptions) print(result fleet.AcceptResult) error {

@@ -48,7 +48,7 @@ func newRemove(f *options.Factory) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	o.AddFlags(flags, options.Parts{Yes: true})
+	o.AddFlags(flags, options.Parts{Yes: true, Deletes: true})
 	flags.BoolVar(&o.KeepWorks, "keep-works", false, "leave what works have applied on the cluster")
 	flags.BoolVar(&o.Force, "force", false, "go on where the agent does not answer, and remove the cluster's namespace on the hub if it is empty")
 	return cmd
@@ -68,6 +68,9 @@ func (o *RemoveOptions) Run(ctx context.Context) error {
 	p.Close()
 	if err != nil {
 		return err
+	}
+	if result.Action == fleet.Unchanged && !o.IgnoreNotFound {
+		return fleet.NoCluster(o.Name, hub)
 	}
 	if done, err := o.Preview(u, "RemoveResult", result, result.Items); done || err != nil {
 		return err

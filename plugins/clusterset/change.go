@@ -28,6 +28,8 @@ type ChangeOptions struct {
 	// do is the change; ask shows what it takes away and asks, nil for nothing.
 	do  func(context.Context, fleet.SetOptions) (fleet.SetResult, error)
 	ask func(context.Context, fleet.SetOptions) error
+	// no is the error of a deletion that found nothing; nil for other changes.
+	no func(fleet.Change, *fleet.Cluster) *fleet.Error
 }
 
 func newCreate(f *options.Factory) *cobra.Command {
@@ -59,16 +61,20 @@ func newBind(f *options.Factory) *cobra.Command {
 func newUnbind(f *options.Factory) *cobra.Command {
 	o := &ChangeOptions{f: f, do: fleet.UnbindSet}
 	o.ask = o.askUnbind
+	o.no = func(c fleet.Change, hub *fleet.Cluster) *fleet.Error {
+		return fleet.NoBinding(c.Object.GetNamespace(), o.Name, hub)
+	}
 	return o.command(&cobra.Command{
 		Use: "unbind SET", Short: "Take a set away from the placements of a namespace",
 		Example: options.Example(`
 		kubectl ocm clusterset unbind prod -n shop --context hub`),
-	}, options.Parts{Diff: true, Yes: true})
+	}, options.Parts{Diff: true, Yes: true, Deletes: true})
 }
 
 func newDelete(f *options.Factory) *cobra.Command {
 	o := &ChangeOptions{f: f, do: fleet.DeleteSet}
 	o.ask = o.askDelete
+	o.no = func(_ fleet.Change, hub *fleet.Cluster) *fleet.Error { return fleet.NoSet(o.Name, hub) }
 	cmd := o.command(&cobra.Command{
 		Use: "delete SET", Aliases: []string{"rm"}, Short: "Delete a cluster set that nobody uses",
 		Long: options.Long(`
@@ -76,7 +82,7 @@ func newDelete(f *options.Factory) *cobra.Command {
 		namespaces are bound to, is kept; --unbind deletes the bindings too.`),
 		Example: options.Example(`
 		kubectl ocm clusterset delete prod --context hub`),
-	}, options.Parts{Diff: true, Yes: true})
+	}, options.Parts{Diff: true, Yes: true, Deletes: true})
 	cmd.Flags().BoolVar(&o.Unbind, "unbind", false, "delete its bindings too: their placements lose its clusters")
 	return cmd
 }
@@ -119,6 +125,11 @@ func (o *ChangeOptions) Run(ctx context.Context, wanted fleet.SetOptions) error 
 	result, err := o.do(ctx, wanted)
 	if err != nil {
 		return err
+	}
+	if o.no != nil {
+		if err := o.Absent(result.Items, func(c fleet.Change) *fleet.Error { return o.no(c, hub) }); err != nil {
+			return err
+		}
 	}
 	if done, err := o.Preview(u, "ClusterSetResult", result, result.Items); done || err != nil {
 		return err

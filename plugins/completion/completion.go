@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -60,7 +61,7 @@ func New(f *options.Factory) *cobra.Command {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		cmd.AddCommand(script(f, shell))
 	}
-	cmd.AddCommand(change(f, "install", "Link "+linkName+" beside the plugin", (*Options).install),
+	cmd.AddCommand(change(f, "install", "Link "+linkName+", by which kubectl completes", (*Options).install),
 		change(f, "uninstall", "Remove the link "+linkName, (*Options).uninstall))
 	return cmd
 }
@@ -85,7 +86,7 @@ func script(f *options.Factory, shell string) *cobra.Command {
 	}
 }
 
-func change(f *options.Factory, use, short string, run func(*Options) (item, error)) *cobra.Command {
+func change(f *options.Factory, use, short string, run func(*Options) ([]item, error)) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: options.Args(0, 0, use),
@@ -103,7 +104,7 @@ func change(f *options.Factory, use, short string, run func(*Options) (item, err
 	o.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&o.DryRun, "dry-run", "none", "none or client: say what would be done")
 	cmd.Flags().Lookup("dry-run").NoOptDefVal = "client"
-	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder of the link; default: beside "+pluginName+" on PATH")
+	cmd.Flags().StringVar(&o.Dir, "dir", "", "folder of the link; default: beside "+pluginName+", or for a plugin of krew a folder of yours on PATH")
 	return cmd
 }
 
@@ -115,44 +116,105 @@ func (o *Options) Validate() error {
 	return o.Format.Check()
 }
 
-func (o *Options) print(did item) error {
+func (o *Options) print(did []item) error {
 	if o.Format.Machine() {
-		return o.f.UI.Result(o.Format, "CompletionResult", result{Items: []item{did}}, []string{did.Object})
+		var names []string
+		for _, d := range did {
+			names = append(names, d.Object)
+		}
+		return o.f.UI.Result(o.Format, "CompletionResult", result{Items: did}, names)
 	}
 	suffix := ""
 	if o.DryRun != "none" {
 		suffix = " (dry run)"
 	}
-	o.f.UI.Say("%s %s%s", did.Object, did.Action, suffix)
+	for _, d := range did {
+		o.f.UI.Say("%s %s%s", d.Object, d.Action, suffix)
+	}
 	return nil
 }
 
-// place returns where the link is or shall be, and what it points to.
+// place returns where the link shall be, and what it points to: beside the plugin, but
+// for a plugin that krew has installed in another folder of the person on PATH. What lies
+// in krew's own folder counts as a plugin there, and a link that outlives the last plugin
+// makes krew refuse to work.
 func (o *Options) place() (link, target string, err error) {
-	dir := o.Dir
-	if dir == "" {
-		plugin, err := exec.LookPath(pluginName)
-		if err != nil {
-			return "", "", &fleet.Error{Message: pluginName + " is not on PATH", Cause: "kubectl cannot find the plugin either",
-				Fix: "add the folder of " + pluginName + " to PATH, or name it by --dir"}
-		}
-		dir = filepath.Dir(plugin)
-	}
 	suffix := ""
 	if runtime.GOOS == "windows" {
 		suffix = ".exe"
 	}
-	return filepath.Join(dir, linkName+suffix), pluginName + suffix, nil
+	name, target := linkName+suffix, pluginName+suffix
+	if o.Dir != "" {
+		return filepath.Join(o.Dir, name), target, nil
+	}
+	plugin, err := exec.LookPath(pluginName)
+	if err != nil {
+		return "", "", &fleet.Error{Message: pluginName + " is not on PATH", Cause: "kubectl cannot find the plugin either",
+			Fix: "add the folder of " + pluginName + " to PATH, or name it by --dir"}
+	}
+	dir := filepath.Dir(plugin)
+	if !ofKrew(dir) {
+		return filepath.Join(dir, name), target, nil
+	}
+	for _, other := range o.path() {
+		if other != dir && !ofKrew(other) && o.own(other) {
+			return filepath.Join(other, name), plugin, nil
+		}
+	}
+	return filepath.Join(dir, name), target, nil
 }
 
-func (o *Options) install() (item, error) {
+// path are the folders of PATH.
+func (o *Options) path() []string { return filepath.SplitList(o.f.UI.Streams.Getenv("PATH")) }
+
+// own tells whether a folder is one of the person, who may write it.
+func (o *Options) own(dir string) bool {
+	home := o.f.UI.Streams.Getenv("HOME")
+	below, err := filepath.Rel(home, dir)
+	info, failure := os.Stat(dir)
+	return err == nil && failure == nil && home != "" && filepath.IsLocal(below) && info.IsDir() && info.Mode().Perm()&0o200 != 0
+}
+
+// ofKrew tells whether a folder is the one in which krew links plugins.
+func ofKrew(dir string) bool {
+	info, err := os.Stat(filepath.Join(filepath.Dir(dir), "receipts"))
+	return err == nil && info.IsDir()
+}
+
+// install makes the link, and takes away one that is in krew's folder though there is a
+// better place.
+func (o *Options) install() ([]item, error) {
 	link, target, err := o.place()
 	if err != nil {
-		return item{}, err
+		return nil, err
 	}
+	did, err := o.link(link, target)
+	if err != nil {
+		return nil, err
+	}
+	out := []item{did}
+	for _, dir := range o.path() {
+		old := filepath.Join(dir, filepath.Base(link))
+		if old == link || o.Dir != "" || !ofKrew(dir) || !ours(old) {
+			continue
+		}
+		if err := o.remove(old); err != nil {
+			return out, err
+		}
+		out = append(out, item{Object: old, Action: fleet.Deleted})
+	}
+	if ofKrew(filepath.Dir(link)) {
+		o.f.UI.Note("before \"kubectl krew uninstall ocm\", run: %s", o.f.UI.Own("kubectl ocm completion uninstall"))
+	}
+	return out, nil
+}
+
+func (o *Options) link(link, target string) (item, error) {
 	did := item{Object: link, Target: target, Action: fleet.Created}
-	if _, err := os.Stat(filepath.Join(filepath.Dir(link), target)); err != nil {
-		return item{}, &fleet.Error{Message: "there is no " + target + " in " + filepath.Dir(link), Fix: "name the folder of " + target + " by --dir"}
+	if plugin := target; !filepath.IsAbs(plugin) {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(link), plugin)); err != nil {
+			return item{}, &fleet.Error{Message: "there is no " + target + " in " + filepath.Dir(link), Fix: "name the folder of " + target + " by --dir"}
+		}
 	}
 	info, err := os.Lstat(link)
 	if err == nil {
@@ -179,26 +241,47 @@ func (o *Options) install() (item, error) {
 	return did, nil
 }
 
-func (o *Options) uninstall() (item, error) {
+// uninstall removes the link wherever it is on PATH, or from the folder that was named.
+func (o *Options) uninstall() ([]item, error) {
 	link, target, err := o.place()
 	if err != nil {
-		return item{}, err
+		return nil, err
 	}
-	did := item{Object: link, Target: target, Action: fleet.Unchanged}
-	if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) {
-		return did, nil
+	found := []string{link}
+	if o.Dir == "" {
+		for _, dir := range o.path() {
+			if other := filepath.Join(dir, filepath.Base(link)); ours(other) && !slices.Contains(found, other) {
+				found = append(found, other)
+			}
+		}
 	}
-	if !ours(link) {
-		return item{}, &fleet.Error{Kind: fleet.Refused, Message: link + " is not our link", Fix: "remove it yourself"}
+	var out []item
+	for _, link := range found {
+		if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if !ours(link) {
+			return out, &fleet.Error{Kind: fleet.Refused, Message: link + " is not our link", Fix: "remove it yourself"}
+		}
+		if err := o.remove(link); err != nil {
+			return out, err
+		}
+		out = append(out, item{Object: link, Target: target, Action: fleet.Deleted})
 	}
-	did.Action = fleet.Deleted
+	if len(out) == 0 {
+		out = []item{{Object: link, Target: target, Action: fleet.Unchanged}}
+	}
+	return out, nil
+}
+
+func (o *Options) remove(link string) error {
 	if o.DryRun != "none" {
-		return did, nil
+		return nil
 	}
 	if err := os.Remove(link); err != nil {
-		return item{}, fmt.Errorf("removing %s: %w", link, err)
+		return fmt.Errorf("removing %s: %w", link, err)
 	}
-	return did, nil
+	return nil
 }
 
 // ours tells whether the file is a link to the plugin.

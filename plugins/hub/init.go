@@ -62,7 +62,7 @@ func newInit(f *options.Factory) *cobra.Command {
 	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not served in this release")
 	flags.StringSliceVar(&o.AutoAccept, "auto-accept", nil, "user names whose clusters are accepted without an administrator")
 	flags.StringVar(&o.APIServerURL, "apiserver-url", "", "address of this hub for clusters elsewhere, if that of the context is not it")
-	flags.Int32Var(&o.Replicas, "replicas", 0, "hub processes; further ones are hot standbys")
+	flags.Int32Var(&o.Replicas, "replicas", 1, "hub processes; further ones are hot standbys")
 	flags.BoolVar(&o.ListImages, "list-images", false, "print the images that are run, and do nothing")
 	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "make a bootstrap token and print the command to join with")
 	flags.Lookup("use-bootstrap-token").Hidden = true
@@ -78,8 +78,8 @@ func (o *InitOptions) Validate() error {
 		}
 		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact")
 	}
-	if o.Replicas < 0 {
-		return options.Usage("--replicas cannot be negative", "for example --replicas 2")
+	if o.Replicas < 1 {
+		return options.Usage(fmt.Sprintf("a hub cannot have %d replicas", o.Replicas), "for example --replicas 2; kubectl ocm hub clean removes the hub")
 	}
 	if err := o.Release.Check(); err != nil {
 		return err

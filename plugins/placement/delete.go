@@ -43,7 +43,7 @@ func newDelete(f *options.Factory) *cobra.Command {
 			return o.Diffed(o.Run(cmd.Context()))
 		},
 	}
-	o.AddFlags(cmd.Flags(), options.Parts{Diff: true, Yes: true})
+	o.AddFlags(cmd.Flags(), options.Parts{Diff: true, Yes: true, Deletes: true})
 	return cmd
 }
 
@@ -63,7 +63,9 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.Finish(o.f.UI, "PlacementResult", result.Items)
+	return o.Deleted(o.f.UI, "PlacementResult", result.Items, func(c fleet.Change) *fleet.Error {
+		return fleet.NoPlacement(c.Object.GetNamespace()+"/"+c.Object.GetName(), hub)
+	})
 }
 
 // confirm shows what goes, and asks when there is anything.

@@ -4,7 +4,6 @@ package placement
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -72,7 +71,7 @@ func (o *ExplainOptions) Run(ctx context.Context) error {
 	}
 	for _, name := range o.Clusters {
 		if !slices.ContainsFunc(e.Clusters, func(c verdict.Cluster) bool { return c.Name == name }) {
-			return &fleet.Error{Message: fmt.Sprintf("there is no managed cluster %s on %s", name, hub), Fix: "kubectl ocm cluster list" + options.ContextFlag(hub)}
+			return fleet.NoCluster(name, hub)
 		}
 	}
 	return show(o.f.UI, o.Format, "PlacementExplanation", &e, o.Clusters)

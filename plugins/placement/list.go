@@ -75,7 +75,7 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		}
 		for _, name := range o.Names {
 			if !slices.ContainsFunc(found, func(p fleet.PlacementInfo) bool { return p.Called(name) }) {
-				return options.Listed{}, &fleet.Error{Message: "there is no placement " + strconv.Quote(name), Fix: "kubectl ocm placement list" + options.ContextFlag(c)}
+				return options.Listed{}, fleet.NoPlacement(name, c)
 			}
 		}
 		return o.listed(found), nil

@@ -34,7 +34,7 @@ func (s sheet) whole() error {
 	s.head()
 	if stages := s.stages(); len(stages.Rows) > 0 {
 		s.u.Say("")
-		if err := s.u.Report(stages, true); err != nil {
+		if err := s.u.Report(stages, s.wide); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (s sheet) whole() error {
 			hidden = 0
 		}
 		scores.Rows = scores.Rows[:len(scores.Rows)-hidden]
-		if err := s.u.Report(scores, true); err != nil {
+		if err := s.u.Report(scores, s.wide); err != nil {
 			return err
 		}
 		if hidden > 0 {
@@ -309,7 +309,7 @@ func (s sheet) stories() error {
 		}
 		s.u.Say("CLUSTER %s is %s %s/%s: %s", c.Name, verb, s.e.Placement.Metadata.Namespace, s.e.Placement.Metadata.Name, strings.TrimPrefix(c.Reason, "selected: "))
 		s.u.Say("")
-		if err := s.u.Report(s.story(c), true); err != nil {
+		if err := s.u.Report(s.story(c), s.wide); err != nil {
 			return err
 		}
 	}

@@ -127,7 +127,7 @@ func (o *Options) inTheWay(u *ui.UI, result fleet.UnjoinResult) error {
 	if !result.InTheWay || o.Format.Machine() {
 		return nil
 	}
-	return u.Report(applied(result), false)
+	return u.Report(applied(result), o.Format == ui.Wide)
 }
 
 func (o *Options) print(u *ui.UI, wanted fleet.UnjoinOptions, result fleet.UnjoinResult) error {

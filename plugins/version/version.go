@@ -83,7 +83,7 @@ func (o *Options) Run(ctx context.Context) error {
 	for _, a := range r.Hub.Agents {
 		t.Rows = append(t.Rows, []string{a.Version, a.CountText()})
 	}
-	if err := u.Report(t, false); err != nil {
+	if err := u.Report(t, o.Format == ui.Wide); err != nil {
 		return err
 	}
 	u.Say("%s", r.Hub.Skew)

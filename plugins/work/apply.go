@@ -25,6 +25,8 @@ type ApplyOptions struct {
 	Deletion string
 	// Force writes works that belong to somebody else.
 	Force bool
+	// Overwrite is an old flag without effect.
+	Overwrite bool
 	// UpdateStrategy and Feedback are for all objects.
 	UpdateStrategy string
 	Feedback       []string
@@ -133,8 +135,8 @@ func (o *ApplyOptions) addFlags(cmd *cobra.Command, parts options.Parts) {
 	flags.StringVar(&o.MaxConcurrency, "max-concurrency", "", "clusters that a progressive rollout changes at a time, a number or a percentage")
 	flags.StringVar(&o.Executor, "executor", "", "ServiceAccount of the cluster with whose rights the objects are applied, NAMESPACE/NAME")
 	flags.BoolVar(&o.Force, "force", false, "also write works that belong to a replica set or an add-on")
-	flags.Bool("overwrite", true, "")
-	_ = flags.MarkDeprecated("overwrite", "it has no effect: apply creates and updates; use --dry-run or work diff to look first")
+	flags.BoolVar(&o.Overwrite, "overwrite", false, "no effect: apply creates and updates")
+	flags.Lookup("overwrite").Hidden = true
 }
 
 // liveLine compares the work as it is with what is on the clusters, for which no file
@@ -168,6 +170,9 @@ func (o *ApplyOptions) Validate() error {
 		return options.Usage("--spoke-context is not needed", "it goes with --executor of work apply, and with --live of work diff")
 	case o.Deletion != "foreground" && o.Deletion != "orphan":
 		return options.Usage(fmt.Sprintf("wrong value %q for --delete-option", o.Deletion), "use foreground or orphan")
+	}
+	if o.Overwrite {
+		o.f.UI.Note("--overwrite has no effect: apply creates and updates; use --dry-run or work diff to look first")
 	}
 	if err := o.Targets.Check(true); err != nil {
 		return err

@@ -4,6 +4,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -51,7 +52,7 @@ func newDelete(f *options.Factory) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	o.Change.AddFlags(flags, options.Parts{Wait: true, WaitDefault: true, Yes: true})
+	o.Change.AddFlags(flags, options.Parts{Wait: true, WaitDefault: true, Yes: true, Deletes: true})
 	o.Targets.AddFlags(cmd, words(f))
 	flags.BoolVar(&o.Orphan, "orphan", false, "leave the objects on the clusters")
 	flags.BoolVar(&o.Force, "force", false, "do not wait for agents that are away, and delete works of a replica set or an add-on; objects may stay")
@@ -81,23 +82,17 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	} else if set != nil {
 		return o.deleteSet(ctx, wanted, set)
 	}
-	if !o.Reads() {
-		found, err := fleet.FindWorks(ctx, wanted)
-		if err != nil {
-			return err
-		}
-		if len(found) > 0 {
-			targets := []string{"hub: " + c.String()}
-			for _, w := range found {
-				targets = append(targets, fmt.Sprintf("work %s on %s: %s", w.Name, w.Cluster, ui.Many(w.Objects.Total, "object")))
-			}
-			if err := u.Confirm(o.Yes, "Delete work "+o.Name+"?", targets); err != nil {
-				return err
-			}
-		}
+	if err := o.confirm(ctx, wanted); err != nil {
+		return err
 	}
 	result, failure := fleet.DeleteWorks(ctx, wanted)
 	p.Close()
+	switch {
+	case len(result.Clusters) > 0 && o.Tolerates(failure):
+		failure = nil
+	case errors.Is(failure, fleet.ErrNotFound):
+		return failure
+	}
 	if failure != nil && len(result.Clusters) == 0 {
 		return failure
 	}
@@ -105,6 +100,22 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return failure
+}
+
+// confirm shows what goes, and asks when there is anything.
+func (o *DeleteOptions) confirm(ctx context.Context, wanted fleet.WorkOptions) error {
+	if o.Reads() {
+		return nil
+	}
+	found, err := fleet.FindWorks(ctx, wanted)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	targets := []string{"hub: " + wanted.Hub.String()}
+	for _, w := range found {
+		targets = append(targets, fmt.Sprintf("work %s on %s: %s", w.Name, w.Cluster, ui.Many(w.Objects.Total, "object")))
+	}
+	return o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+"?", targets)
 }
 
 // deleteSet deletes the set of the name in the placement's namespace, and so its

@@ -103,7 +103,7 @@ func (o *ListOptions) Run(ctx context.Context) error {
 func (o *ListOptions) missing(hub *fleet.Cluster, found func(string) bool) error {
 	for _, name := range o.Names {
 		if !found(name) {
-			return &fleet.Error{Message: fmt.Sprintf("there is no work %q on the clusters that are meant", name), Fix: "kubectl ocm work list" + options.ContextFlag(hub)}
+			return fleet.NoWork(name, "on the clusters that are meant", hub)
 		}
 	}
 	return nil
@@ -123,7 +123,7 @@ func (o *ListOptions) sets(ctx context.Context, hub *fleet.Cluster) error {
 		}
 		for _, name := range o.Names {
 			if !slices.ContainsFunc(sets, func(s fleet.WorkSetInfo) bool { return s.Name == name }) {
-				return options.Listed{}, &fleet.Error{Message: fmt.Sprintf("there is no set of works %q", name), Fix: "kubectl ocm work list --sets" + options.ContextFlag(hub)}
+				return options.Listed{}, fleet.NoWorkSet(name, hub)
 			}
 		}
 		out := options.Listed{Kind: "WorkSetList", Items: sets, Empty: "no sets of works", Table: ui.Table{Wide: 2, Heads: []string{"NAMESPACE", "NAME", "PLACEMENT", "CLUSTERS",

@@ -120,7 +120,7 @@ func (o *TraceOptions) print(trace fleet.WorkTrace) error {
 	if o.Format.Machine() {
 		return u.Result(o.Format, "WorkTrace", trace, names)
 	}
-	if err := u.List(t, true, false); err != nil {
+	if err := u.List(t, o.Format == ui.Wide, false); err != nil {
 		return err
 	}
 	for _, w := range trace.Warnings {

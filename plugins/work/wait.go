@@ -68,7 +68,9 @@ func (o *WaitOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	result, failure := fleet.WaitWorks(ctx, fleet.WorkOptions{Common: fleet.Common{Timeout: o.Timeout, Clock: u.Streams.Clock}, Hub: c, Name: o.Name, Targets: o.Targets.Targets}, o.For)
+	p := u.Progress()
+	result, failure := fleet.WaitWorks(ctx, fleet.WorkOptions{Common: fleet.Common{Timeout: o.Timeout, Clock: u.Streams.Clock, Progress: p.Step}, Hub: c, Name: o.Name, Targets: o.Targets.Targets}, o.For)
+	p.Close()
 	switch {
 	case failure != nil && len(result.Clusters) == 0:
 		return failure
@@ -87,7 +89,7 @@ func (o *WaitOptions) Run(ctx context.Context) error {
 		t.Rows = append(t.Rows, []string{d.Cluster, o.For, "-"})
 	}
 	if len(t.Rows) > 0 && (failure == nil || len(t.Rows) > 1) {
-		if err := u.Report(t, false); err != nil {
+		if err := u.Report(t, o.Format == ui.Wide); err != nil {
 			return err
 		}
 	}

@@ -421,7 +421,7 @@ func (r *registration) rebuild(t *testing.T) {
 	require.NoError(t, nodes.WriteKubeconfig(r.kubeconfig, append([]*nodes.Cluster{r.hub}, r.managed...)...))
 	r.pointAt(t, r.hub.Elsewhere)
 	made := r.ocm(t, "init", "--wait", "--use-bootstrap-token", "--context", "hub")
-	require.Regexp(t, `(?m)^kubectl ocm join <name> .* --hub-token [a-z0-9]{6}\.[a-z0-9]{16} --hub-ca-hash sha256:`, made)
+	require.Regexp(t, `(?m)^echo [a-z0-9]{6}\.[a-z0-9]{16} \| kubectl ocm join <name> .* --token-file - --hub-ca-hash sha256:`, made)
 	said := r.run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept")
 	require.Zero(t, said.code, said.stderr)
 	require.Contains(t, said.stderr, "does not know its certificate; it asks for a new one")

@@ -33,7 +33,9 @@ type config struct {
 	Version string
 	// Out is the folder of archives and checksums, Manifest the krew manifest.
 	Out, Manifest string
-	Platforms     []platform
+	// Commit is what the sources are of, in full; empty when they are of none.
+	Commit    string
+	Platforms []platform
 }
 
 // run is the whole program: it prints one line a file to stdout and returns
@@ -45,6 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&c.Version, "version", "", "version of the release, for example v1.2.3")
 	flags.StringVar(&c.Out, "out", "dist", "folder that archives and checksums are written to")
 	flags.StringVar(&c.Manifest, "manifest", "krew-index/plugins/ocm.yaml", "krew manifest to write")
+	flags.StringVar(&c.Commit, "commit", "", "the commit that the sources are of, for the manifest to name")
 	names := flags.String("platform", strings.Join(allPlatforms, ","), "platforms to build for, separated by commas")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {

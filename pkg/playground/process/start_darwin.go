@@ -9,8 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// zombie is SZOMB of sys/proc.h: the process has ended.
-const zombie = 5
+// States of sys/proc.h.
+const (
+	// halted is SSTOP: the process stands still.
+	halted = 4
+	// zombie is SZOMB: the process has ended.
+	zombie = 5
+)
+
+// stopped tells whether a process stands still.
+func stopped(pid int) (bool, error) {
+	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return false, err
+	}
+	return info.Proc.P_stat == halted || info.Proc.P_stat == zombie, nil
+}
 
 // startOf names the moment a process started, in microseconds of wall time.
 func startOf(pid int) (string, error) {

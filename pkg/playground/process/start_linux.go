@@ -8,7 +8,31 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
+
+// stopped tells whether no thread of a process runs any more (field 3 of
+// /proc/PID/task/TID/stat). A thread that ended meanwhile does not.
+func stopped(pid int) (bool, error) {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, err := os.ReadDir(tasks)
+	if err != nil {
+		return false, err
+	}
+	for _, thread := range threads {
+		stat, err := os.ReadFile(tasks + "/" + thread.Name() + "/stat")
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if state := strings.TrimSpace(string(stat[bytes.LastIndexByte(stat, ')')+1:])); state == "" || !strings.ContainsRune("TtZX", rune(state[0])) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
 
 // startOf names the moment a process started: the boot it belongs to and the
 // clock ticks since then (fields 3 and 22 of /proc/PID/stat; a zombie has ended).

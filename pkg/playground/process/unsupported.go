@@ -17,4 +17,6 @@ func signalGroup(int, bool) error { return ErrUnsupported }
 
 func pause(int, bool) error { return ErrUnsupported }
 
+func stopped(int) (bool, error) { return false, ErrUnsupported }
+
 func exitCode(*os.ProcessState) int { return -1 }

@@ -63,46 +63,10 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 		}
 	}
 	e := &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()), Fix: helpOf(cmd)}
-	if near := Nearest(word, names); near != "" {
+	if near := fleet.Nearest(word, names); near != "" {
 		e.Cause, e.Fix = fmt.Sprintf("did you mean %q?", near), cmd.CommandPath()+" "+near
 	}
 	return e
-}
-
-// Nearest returns the name that differs least from word, or "" when none is
-// near enough to be meant.
-func Nearest(word string, names []string) string {
-	best, bestDistance := "", len(word)/2+1
-	for _, name := range names {
-		if len(word) > 2 && strings.HasPrefix(name, word) {
-			return name
-		}
-		if d := distance(word, name); d < bestDistance {
-			best, bestDistance = name, d
-		}
-	}
-	return best
-}
-
-// distance is the number of single-character edits between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			next := min(row[j]+1, row[j-1]+1, diagonal+cost)
-			diagonal, row[j] = row[j], next
-		}
-	}
-	return row[len(b)]
 }
 
 // Long folds an indented help text.

@@ -27,7 +27,7 @@ func (c *Change) Clusters(u *ui.UI, kind string, result fleet.WorkResult, failur
 			}
 			t.Rows = append(t.Rows, []string{d.Cluster, action, ui.Dash(d.Failure)})
 		}
-		return u.Report(t, false)
+		return u.Report(t, c.Format == ui.Wide)
 	}
 	for _, d := range result.Clusters {
 		if d.Failure == "" && d.Object != nil {

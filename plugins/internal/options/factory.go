@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -28,7 +27,8 @@ type Factory struct {
 	// UI is the terminal.
 	UI *ui.UI
 
-	flags *genericclioptions.ConfigFlags
+	flags    *genericclioptions.ConfigFlags
+	warnings warnings
 }
 
 // NewFactory makes the factory of one run of the program.
@@ -37,7 +37,7 @@ func NewFactory(u *ui.UI) *Factory {
 	f.ClusterName, f.AuthInfoName, f.BearerToken, f.APIServer = nil, nil, nil, nil
 	f.Username, f.Password, f.TLSServerName = nil, nil, nil
 	f.ProxyURL, f.CacheDir, f.DisableCompression, f.ImpersonateUserExtra = nil, nil, nil, nil
-	return &Factory{UI: u, flags: f}
+	return &Factory{UI: u, flags: f, warnings: warnings{u: u}}
 }
 
 // AddFlags adds the flags that every command has.
@@ -103,10 +103,7 @@ func (f *Factory) connect(loader clientcmd.ClientConfig, contextName string) (*f
 		return nil, &fleet.Error{Message: "reading context " + contextName, Cause: err.Error(), Fix: "kubectl config view"}
 	}
 	config.UserAgent = "kubectl-ocm/" + version.Get()
-	config.WarningHandler = rest.NewWarningWriter(f.UI.Streams.Err, rest.WarningWriterOptions{Deduplicate: true})
-	if f.UI.Quiet {
-		config.WarningHandler = rest.NoWarnings{}
-	}
+	config.WarningHandler = &f.warnings
 	return fleet.Connect(config, contextName)
 }
 
@@ -246,7 +243,7 @@ func unknownContext(name string, raw *clientcmdapi.Config) error {
 		e.Message, e.Cause = "no context is selected", "the kubeconfig has no current-context"
 		e.Fix = "choose one by --context: " + strings.Join(names, ", ")
 	default:
-		if near := Nearest(name, names); near != "" {
+		if near := fleet.Nearest(name, names); near != "" {
 			e.Cause = fmt.Sprintf("did you mean %q?", near)
 		} else {
 			e.Cause = "the kubeconfig has: " + strings.Join(names, ", ")

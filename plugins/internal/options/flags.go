@@ -76,6 +76,8 @@ type Change struct {
 	Timeout time.Duration
 	// Yes answers the question of a destructive command.
 	Yes bool
+	// IgnoreNotFound takes what is not there for deleted.
+	IgnoreNotFound bool
 }
 
 // Parts selects the flags of Change that a command has; --dry-run and -o it
@@ -87,6 +89,8 @@ type Parts struct {
 	WaitDefault bool
 	// Compares leaves --dry-run out: the command changes nothing anyway.
 	Compares bool
+	// Deletes adds --ignore-not-found.
+	Deletes bool
 }
 
 // AddFlags adds the flags.
@@ -106,6 +110,9 @@ func (c *Change) AddFlags(flags *pflag.FlagSet, parts Parts) {
 	flags.Var((*durationValue)(&c.Timeout), "timeout", "deadline of the whole command, for example 90s or 5m")
 	if parts.Yes {
 		flags.BoolVarP(&c.Yes, "yes", "y", false, "do not ask")
+	}
+	if parts.Deletes {
+		flags.BoolVar(&c.IgnoreNotFound, "ignore-not-found", false, "what is not there counts as deleted")
 	}
 }
 

@@ -12,13 +12,6 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
-func TestTheNearestNameIsTheOneThatIsMeant(t *testing.T) {
-	names := []string{"init", "status", "token", "clean"}
-	for word, want := range map[string]string{"statsu": "status", "ini": "init", "tokn": "token", "xyz": "", "cl": ""} {
-		require.Equal(t, want, Nearest(word, names), word)
-	}
-}
-
 func TestDurationsMayBeBareSeconds(t *testing.T) {
 	for text, want := range map[string]time.Duration{"60": time.Minute, "5m": 5 * time.Minute, "1h30m": 90 * time.Minute} {
 		var d time.Duration

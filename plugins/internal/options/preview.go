@@ -34,7 +34,11 @@ func (c *Change) Preview(u *ui.UI, kind string, value any, changes []fleet.Chang
 		return true, u.Result(c.Format, kind, value, fleet.Names(changes))
 	}
 	for _, change := range changes {
-		u.Note("%s %s (%s dry run)", change.Name(), change.Action, c.DryRun)
+		withheld := ""
+		if change.Withheld() {
+			withheld = "; it is secret and not printed"
+		}
+		u.Note("%s %s (%s dry run)%s", change.Name(), change.Action, c.DryRun, withheld)
 	}
 	if left := slices.DeleteFunc(slices.Clone(changes), func(c fleet.Change) bool { return c.Action == fleet.Deleted }); len(left) > 0 {
 		changes = left // what is printed beside deletions can still be applied
@@ -60,7 +64,7 @@ func (c *Change) Objects(u *ui.UI, changes []fleet.Change) error {
 	for _, change := range changes {
 		t.Rows = append(t.Rows, []string{change.Object.GetNamespace(), change.Name(), string(change.Action)})
 	}
-	return u.Report(t, false)
+	return u.Report(t, true)
 }
 
 // side is one object before and after.

@@ -24,8 +24,12 @@ func Age(at metav1.Time, now time.Time) string {
 	if at.IsZero() {
 		return "-"
 	}
-	return duration.HumanDuration(now.Sub(at.Time))
+	return Lasting(now.Sub(at.Time))
 }
+
+// Lasting shows a duration. One that is negative comes of two clocks that differ, and
+// counts as nothing.
+func Lasting(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 
 // hash is a digest that begins a name, as it does for records of works.
 var hash = regexp.MustCompile(`^([0-9a-f]{12})[0-9a-f]{52}-`)

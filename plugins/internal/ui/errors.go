@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
@@ -66,11 +64,11 @@ func (u *UI) Fail(err error) int {
 		return code
 	}
 	var e *fleet.Error
-	if !errors.As(err, &e) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		e = &fleet.Error{Message: "interrupted", Fix: "run the same command again; it continues where it stopped"}
+	case !errors.As(err, &e):
 		e = &fleet.Error{Message: strings.TrimSpace(err.Error())}
-		if errors.Is(err, context.Canceled) {
-			e = &fleet.Error{Message: "interrupted", Fix: "run the same command again; it continues where it stopped"}
-		}
 	}
 	on := u.coloured(u.Streams.Err)
 	u.errorLine(paint(on, Bad, "error:") + " " + u.own(e.Message))
@@ -90,4 +88,4 @@ func (u *UI) Fail(err error) int {
 	return code
 }
 
-func human(d time.Duration) string { return duration.HumanDuration(d) }
+func human(d time.Duration) string { return Lasting(d) }

@@ -23,22 +23,26 @@ type Table struct {
 	Wide int
 	// Rows hold as many cells as there are heads.
 	Rows [][]string
+	// Least are the heads of columns that go first where a terminal is too narrow for
+	// all, before those at the right.
+	Least []string
 }
 
 // Narrow returns the table without its wide columns.
 func (t Table) Narrow() Table {
 	n := len(t.Heads) - t.Wide
-	out := Table{Heads: t.Heads[:n]}
+	out := Table{Heads: t.Heads[:n], Least: t.Least}
 	for _, row := range t.Rows {
 		out.Rows = append(out.Rows, row[:n])
 	}
 	return out
 }
 
-// List prints t as kubectl prints resources.
+// List prints t as kubectl prints resources. A wide one has all of its columns, however
+// narrow the terminal is.
 func (u *UI) List(t Table, wide, noHeaders bool) error {
 	if !wide {
-		t = t.Narrow()
+		t = u.fit(t.Narrow())
 	}
 	m := &metav1.Table{}
 	for _, head := range t.Heads {
@@ -58,10 +62,11 @@ func (u *UI) List(t Table, wide, noHeaders bool) error {
 	return u.emit(out.String(), !noHeaders)
 }
 
-// Report prints t as a report: left aligned, three blanks between columns.
+// Report prints t as a report: left aligned, three blanks between columns. A wide one
+// has all of its columns, however narrow the terminal is.
 func (u *UI) Report(t Table, wide bool) error {
 	if !wide {
-		t = t.Narrow()
+		t = u.fit(t.Narrow())
 	}
 	var out bytes.Buffer
 	none := tw.Border{Left: tw.Off, Right: tw.Off, Top: tw.Off, Bottom: tw.Off}
@@ -87,13 +92,9 @@ func (u *UI) Report(t Table, wide bool) error {
 // words finds the cells of a printed row: they are two or more blanks apart.
 var words = regexp.MustCompile(`(^|\s{2,})(\S+)`)
 
-// emit writes a printed table: state words coloured, trailing blanks removed,
-// cut at the width of a terminal.
+// emit writes a printed table: state words coloured, trailing blanks removed.
 func (u *UI) emit(text string, header bool) error {
-	on, width := u.coloured(u.Streams.Out), 0
-	if isTerminal(u.Streams.Out) || u.Streams.Width > 0 {
-		width = u.Streams.width()
-	}
+	on := u.coloured(u.Streams.Out)
 	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		line = strings.TrimRight(line, " \t")
 		if on && (i > 0 || !header) {
@@ -101,12 +102,6 @@ func (u *UI) emit(text string, header bool) error {
 				word := strings.TrimLeft(m, " ")
 				return m[:len(m)-len(word)] + paint(true, ToneOf(word), word)
 			})
-		}
-		if width > 0 {
-			line = strings.TrimRight(cut(line, width), " ")
-			if on {
-				line += "\x1b[0m"
-			}
 		}
 		if _, err := fmt.Fprintln(u.Streams.Out, line); err != nil {
 			return fmt.Errorf("writing output: %w", err)

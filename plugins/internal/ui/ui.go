@@ -22,6 +22,8 @@ type UI struct {
 	Color string
 	// Quiet silences progress, notes and hints, but not errors and questions.
 	Quiet bool
+	// Interrupted is closed when the person ends the program; nil for never.
+	Interrupted <-chan struct{}
 
 	// broken is why a line of result could not be written.
 	broken error
@@ -71,9 +73,12 @@ func (u *UI) errorLine(text string) {
 	_, _ = io.WriteString(u.Streams.Err, text+"\n")
 }
 
-// Confirm asks before something is destroyed. The targets are shown first in
-// either case. Without a terminal nobody can answer, so yes must be given.
+// Confirm asks before something is destroyed. The targets are shown first, also where
+// the answer was given, unless quiet. Without a terminal nobody can answer, so yes must be given.
 func (u *UI) Confirm(yes bool, question string, targets []string) error {
+	if yes && u.Quiet {
+		return nil
+	}
 	for _, t := range targets {
 		u.errorLine("  " + t)
 	}
@@ -84,10 +89,27 @@ func (u *UI) Confirm(yes bool, question string, targets []string) error {
 		return &fleet.Error{Kind: fleet.Refused, Message: "not done: " + strings.TrimSuffix(question, "?"),
 			Cause: "there is no terminal to ask on", Fix: "add --yes"}
 	}
+	return u.ask(question)
+}
+
+// ask puts a question on the terminal. Whoever interrupts it need not answer: the line
+// that is still read ends with the process.
+func (u *UI) ask(question string) error {
 	_, _ = fmt.Fprintf(u.Streams.Err, "%s [y/N] ", question)
-	answer, err := bufio.NewReader(u.Streams.In).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); (a == "y" || a == "yes") && err == nil {
-		return nil
+	answers := make(chan bool, 1)
+	go func() {
+		answer, err := bufio.NewReader(u.Streams.In).ReadString('\n')
+		a := strings.ToLower(strings.TrimSpace(answer))
+		answers <- (a == "y" || a == "yes") && err == nil
+	}()
+	select {
+	case <-u.Interrupted:
+		u.errorLine("")
+		return &fleet.Error{Message: "interrupted", Cause: "you did not answer; nothing was done"}
+	case yes := <-answers:
+		if yes {
+			return nil
+		}
 	}
 	return &fleet.Error{Kind: fleet.Refused, Message: "not done: you did not answer yes", Fix: "answer y, or add --yes"}
 }

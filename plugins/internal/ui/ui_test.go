@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -39,9 +40,10 @@ func TestErrorsAreToldWithCauseAndFix(t *testing.T) {
 		code int
 		want string
 	}{
-		"nothing":     {nil, 0, ""},
-		"plain":       {errors.New("no"), 1, "error: no\n"},
-		"interrupted": {fmt.Errorf("waiting: %w", context.Canceled), 1, "error: interrupted\n  fix:   run the same command again; it continues where it stopped\n"},
+		"nothing":                 {nil, 0, ""},
+		"plain":                   {errors.New("no"), 1, "error: no\n"},
+		"interrupted":             {fmt.Errorf("waiting: %w", context.Canceled), 1, "error: interrupted\n  fix:   run the same command again; it continues where it stopped\n"},
+		"interrupted with others": {&fleet.Error{Kind: fleet.Partial, Message: "2 of 3", Err: context.Canceled}, 5, "error: interrupted\n  fix:   run the same command again; it continues where it stopped\n"},
 		"full": {&fleet.Error{Kind: fleet.Timeout, Message: "timed out", Cause: "pod x", Fix: "kubectl ocm join", Since: 281 * time.Second, LastEvent: 12 * time.Second}, 4,
 			"error: timed out\n  cause: pod x\n  since: 4m41s   last event: 12s ago\n  fix:   kubectl ocm join\n"},
 		"wrapped":   {fmt.Errorf("x: %w", &fleet.Error{Kind: fleet.Refused, Message: "m"}), 6, "error: m\n"},
@@ -174,10 +176,63 @@ func TestWithoutATerminalNobodyIsAsked(t *testing.T) {
 	require.NoError(t, u.Confirm(true, "Delete?", nil))
 }
 
+// TestAQuestionThatIsInterruptedEndsAtOnce: nobody answers, and nobody has to.
+func TestAQuestionThatIsInterruptedEndsAtOnce(t *testing.T) {
+	u := newUI(nil)
+	in, answer := io.Pipe()
+	ctx, interrupt := context.WithCancel(t.Context())
+	u.Streams.In, u.Interrupted = in, ctx.Done()
+	interrupt()
+	err := u.ask("Delete?")
+	require.Equal(t, ExitFailed, u.Fail(err))
+	require.Equal(t, "Delete? [y/N] \nerror: interrupted\n  cause: you did not answer; nothing was done\n", u.err.String())
+	require.NoError(t, answer.Close())
+	for text, want := range map[string]int{"y\n": ExitDone, "YES\n": ExitDone, "n\n": ExitRefused, "y": ExitRefused} {
+		u := newUI(nil)
+		u.Streams.In = strings.NewReader(text)
+		require.Equal(t, want, Code(u.ask("Delete?")), text)
+	}
+}
+
+// TestTablesFitTheTerminal: on a narrow one cells are cut with a mark, then columns are
+// left out and named; states and names stay; a wide table is whole everywhere.
+func TestTablesFitTheTerminal(t *testing.T) {
+	table := Table{Wide: 1, Least: []string{"CPU"}, Heads: []string{"NAME", "CPU", "OWNER", "AGE", "STATUS", "REASON"},
+		Rows: [][]string{{"cluster1", "8/12", "replicaset default/everywhere", "5m", "NotAvailableForLong", "wide"}}}
+	for width, want := range map[int]struct{ out, err string }{
+		0: {"NAME       CPU    OWNER                           AGE   STATUS\n" +
+			"cluster1   8/12   replicaset default/everywhere   5m    NotAvailableForLong\n", ""},
+		70: {"NAME       CPU    OWNER                      AGE   STATUS\n" +
+			"cluster1   8/12   replicaset default/eve..   5m    NotAvailableForLong\n", ""},
+		55: {"NAME       OWNER              AGE   STATUS\n" +
+			"cluster1   replicaset def..   5m    NotAvailableForLong\n", "not shown, for want of room: CPU; -o wide shows all\n"},
+		40: {"NAME       STATUS\n" +
+			"cluster1   NotAvailableForLong\n", "not shown, for want of room: CPU, AGE, OWNER; -o wide shows all\n"},
+		10: {"NAME       STATUS\n" +
+			"cluster1   NotAvailableForLong\n", "not shown, for want of room: CPU, AGE, OWNER; -o wide shows all\n"},
+	} {
+		for name, show := range map[string]func(*UI) error{
+			"list":   func(u *UI) error { return u.List(table, false, false) },
+			"report": func(u *UI) error { return u.Report(table, false) },
+		} {
+			u := newUI(map[string]string{"LANG": "C.UTF-8"})
+			u.Streams.Width = width
+			require.NoError(t, show(u.UI))
+			require.Equal(t, want.out, u.out.String(), "%s at %d", name, width)
+			require.Equal(t, want.err, u.err.String(), "%s at %d", name, width)
+		}
+		u := newUI(nil)
+		u.Streams.Width = width
+		require.NoError(t, u.List(table, true, false))
+		require.Contains(t, u.out.String(), "NotAvailableForLong   wide\n")
+	}
+}
+
 func TestCells(t *testing.T) {
 	now := time.Unix(1000, 0)
 	require.Equal(t, "-", Age(metav1.Time{}, now))
 	require.Equal(t, "16m", Age(metav1.NewTime(time.Unix(1, 0)), now))
+	require.Equal(t, "0s", Age(metav1.NewTime(time.Unix(2000, 0)), now), "the clock of another machine is ahead")
 	require.Equal(t, "-", Ratio(0, 0))
 	require.Equal(t, "1/2", Ratio(1, 2))
 	require.Equal(t, "ab\x1b[0m", cut("ab\x1b[0mcd", 2))

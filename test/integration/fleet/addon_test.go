@@ -97,7 +97,7 @@ func TestAddOnsAreMadeAndBroughtToClusters(t *testing.T) {
 	require.Contains(t, get(clusters, "", "a1").GetAnnotations(), "exclude-addon.open-cluster-management.io/probe")
 	require.NotContains(t, get(clusters, "", "a2").GetAnnotations(), "exclude-addon.open-cluster-management.io/probe")
 
-	twice("/probe deleted", "delete", "probe", "--yes")
+	twice("/probe deleted", "delete", "probe", "--yes", "--ignore-not-found")
 	left, err := client.Resource(templates).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Empty(t, left.Items)

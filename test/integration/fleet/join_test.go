@@ -161,9 +161,17 @@ func TestJoinByTokenTakesTheCAThatTheHubPublishesAndPinsIt(t *testing.T) {
 	made := newToken(t, "--context", "hub")
 	words := []string{"join", "byname", "--context", "one", "--hub-apiserver", made.Server, "--token-file", "-", "--hub-ca-hash", made.CAHash, "--wait=false"}
 
+	// What the cluster publishes of itself, as kubeadm does, becomes what others know of it.
+	published := spoke.Dynamic(t).Resource(configMaps).Namespace("kube-public")
+	info, err := published.Get(t.Context(), "cluster-info", metav1.GetOptions{})
+	require.NoError(t, err)
+	info.Object["data"] = map[string]any{
+		"kubeconfig": "apiVersion: v1\nkind: Config\nclusters: [{name: '', cluster: {server: 'https://one.example.com:6443', certificate-authority-data: Q0E=}}]\n"}
+	_, err = published.Update(t.Context(), info, metav1.UpdateOptions{})
+	require.NoError(t, err)
 	dry := runWith(t, made.Token, append(words, "--dry-run")...)
 	require.Zero(t, dry.code)
-	require.Contains(t, dry.out, "kind: Klusterlet")
+	require.Contains(t, dry.out, "url: https://one.example.com:6443")
 	require.NotContains(t, dry.out+dry.err, made.Token)
 	require.False(t, written(t, spoke))
 
@@ -171,6 +179,10 @@ func TestJoinByTokenTakesTheCAThatTheHubPublishesAndPinsIt(t *testing.T) {
 	require.Zero(t, got.code)
 	require.Contains(t, got.err, "CA pinned "+made.CAHash[:19], "the hash that was given is named")
 	require.NotContains(t, got.out+got.err, made.Token)
+	klusterlet, err := spoke.Dynamic(t).Resource(klusterlets).Get(t.Context(), "klusterlet", metav1.GetOptions{})
+	require.NoError(t, err)
+	addresses, _, _ := unstructured.NestedSlice(klusterlet.Object, "spec", "externalServerURLs")
+	require.Equal(t, []any{map[string]any{"url": "https://one.example.com:6443"}}, addresses)
 	secret, err := spoke.Dynamic(t).Resource(secrets).Namespace("open-cluster-management-agent").Get(t.Context(), "bootstrap-hub-kubeconfig", metav1.GetOptions{})
 	require.NoError(t, err)
 	text, _, _ := unstructured.NestedString(secret.Object, "data", "kubeconfig")

@@ -4,18 +4,21 @@ package fleet
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	hubconfig "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -77,8 +80,8 @@ func TestATokenIsOnlyMadeWhereItCanBeUsed(t *testing.T) {
 	require.Equal(t, 2, run(t, "hub", "token", "--context", "hub", "--cluster", "kube-system").code)
 	dry := run(t, "hub", "token", "--context", "hub", "--dry-run")
 	require.Zero(t, dry.code)
-	require.Contains(t, dry.out, "kind: Secret")
-	require.NotContains(t, dry.out, "eyJ")
+	require.Empty(t, dry.out, "a secret without its values must not be applied")
+	require.Contains(t, dry.err, "secret/join-token-")
 	bootstrap := newToken(t, "--context", "hub", "--use-bootstrap-token", "--cluster", "boot")
 	require.NoError(t, worksOn(t, hub, bootstrap.Token))
 	csr := ask(t, bearer(hub, bootstrap.Token), "boot", "agent")
@@ -86,6 +89,30 @@ func TestATokenIsOnlyMadeWhereItCanBeUsed(t *testing.T) {
 	require.Zero(t, run(t, "accept", "boot", "--context", "hub").code)
 	require.Equal(t, "Approved", answer(t, hub.Dynamic(t), csr))
 	require.Contains(t, run(t, "hub", "token", "list", "--context", "hub").out, "bootstrap")
+}
+
+// TestWhatClustersJoinWithIsMadeAgain: somebody ended all tokens by deleting the account
+// that they are of, and its rights; the next token is one that works.
+func TestWhatClustersJoinWithIsMadeAgain(t *testing.T) {
+	hub := harness.Shared(t, "hub")
+	kubeconfig(t, hub)
+	client := asHub(t, hub)
+	objects, err := hubconfig.Bootstrap()
+	require.NoError(t, err)
+	for _, u := range objects {
+		resource, _ := apimeta.UnsafeGuessKindToResource(u.GroupVersionKind())
+		require.NoError(t, client.Resource(resource).Namespace(u.GetNamespace()).Delete(t.Context(), u.GetName(), metav1.DeleteOptions{}))
+	}
+	dry := run(t, "hub", "token", "--context", "hub", "--dry-run")
+	require.Zero(t, dry.code)
+	require.Contains(t, dry.out, "kind: ServiceAccount", "what would be made again is shown")
+	for _, sort := range []string{"", "--use-bootstrap-token"} {
+		words := strings.Fields("--context hub " + sort)
+		made := newToken(t, words...)
+		require.Eventually(t, func() bool { return worksOn(t, hub, made.Token) == nil }, 30*time.Second, 100*time.Millisecond)
+		again := run(t, append([]string{"hub", "token", "-o", "jsonpath={.items[*].object.kind}"}, words...)...)
+		require.Equal(t, "Secret", again.out, "what is there is left alone")
+	}
 }
 
 // TestATokenThatIsNotTakenIsExplained: the wrong audience, a revoked token, and
@@ -101,6 +128,17 @@ func TestATokenThatIsNotTakenIsExplained(t *testing.T) {
 		Create(t.Context(), request, metav1.CreateOptions{}, "token")
 	require.NoError(t, err)
 	vault, _, _ := unstructured.NestedString(answered.Object, "status", "token")
+	// What is printed is accepted as it is, by a pipe.
+	printed := regexp.MustCompile(`^echo (\S+) \| kubectl ocm join tokens --context <its context> (.*)\n$`).
+		FindStringSubmatch(run(t, "hub", "token", "--context", "hub", "--cluster", "tokens").out)
+	require.NotNil(t, printed)
+	require.NotContains(t, printed[2], printed[1])
+	bundle := run(t, "hub", "token", "--context", "hub", "--cluster", "tokens", "--print", "bundle").out
+	for piped, flags := range map[string]string{printed[1]: printed[2], bundle: "--bundle -"} {
+		got := runWith(t, piped, strings.Fields("join tokens --context spoke --dry-run "+flags)...)
+		require.Zero(t, got.code)
+		require.NotContains(t, got.out, "kind: Secret\n", "what lacks its values cannot be applied")
+	}
 	join := func(token string) said {
 		return run(t, "join", "tokens", "--context", "spoke", "--hub-apiserver", made.Server, "--hub-token", token, "--hub-ca-hash", made.CAHash)
 	}

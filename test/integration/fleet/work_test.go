@@ -60,7 +60,7 @@ func TestWorkGoesToTheClustersThatAreMeant(t *testing.T) {
 	require.Contains(t, late.err, "the agent of w1 has not answered")
 	missing := apply(configMap, "-c", "w1,w9")
 	require.Equal(t, 1, missing.code)
-	require.Contains(t, missing.err, "there is no managed cluster w9")
+	require.Contains(t, missing.err, `there is no managed cluster "w9"`)
 	require.Equal(t, 2, apply(configMap).code, "nothing never means all")
 
 	var list struct{ Items []map[string]any }
@@ -75,7 +75,8 @@ func TestWorkGoesToTheClustersThatAreMeant(t *testing.T) {
 	items, err := client.Resource(works).List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Empty(t, items.Items)
-	require.Contains(t, run(t, "work", "delete", "web", "-c", "w1", "--context", "hub", "--yes").out, "unchanged on w1")
+	require.Equal(t, 1, run(t, "work", "delete", "web", "-c", "w1", "--context", "hub", "--yes").code)
+	require.Contains(t, run(t, "work", "delete", "web", "-c", "w1", "--context", "hub", "--yes", "--ignore-not-found").out, "unchanged on w1")
 }
 
 func TestWorkThatCannotBeSentIsRefusedWithoutTheHub(t *testing.T) {

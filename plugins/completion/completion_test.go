@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package completion
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
+)
+
+// TestTheLinkStaysOutOfKrewsFolder: krew takes everything in its folder for a plugin, and
+// refuses to work where there are some and no receipts: after its last plugin was
+// uninstalled that folder is empty.
+func TestTheLinkStaysOutOfKrewsFolder(t *testing.T) {
+	home := t.TempDir()
+	krew, own := filepath.Join(home, ".krew"), filepath.Join(home, ".local", "bin")
+	bin := filepath.Join(krew, "bin")
+	program := filepath.Join(krew, "store", "ocm", "v1", pluginName)
+	for _, dir := range []string{own, bin, filepath.Join(krew, "receipts"), filepath.Dir(program)} {
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+	}
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755))
+	require.NoError(t, os.Symlink(program, filepath.Join(bin, pluginName)))
+	t.Setenv("HOME", home)
+	run := func(path []string, words ...string) (out, errs string) {
+		t.Helper()
+		t.Setenv("PATH", strings.Join(path, string(os.PathListSeparator)))
+		var o, e bytes.Buffer
+		u := &ui.UI{Program: "kubectl ocm", Streams: ui.Streams{Out: &o, Err: &e, Getenv: os.Getenv}}
+		cmd := New(options.NewFactory(u))
+		cmd.SetArgs(words)
+		require.NoError(t, cmd.ExecuteContext(t.Context()))
+		return o.String(), e.String()
+	}
+	link := func(dir string) string { return filepath.Join(dir, linkName) }
+
+	// Where there is no other folder, what is to be done first is said.
+	out, errs := run([]string{bin}, "install")
+	require.Equal(t, link(bin)+" created\n", out)
+	require.Contains(t, errs, "run: kubectl ocm completion uninstall")
+
+	// Where there is one the link is there, and the one in krew's folder goes.
+	path := []string{"/nonexistent", bin, own}
+	out, errs = run(path, "install", "--dry-run")
+	require.Equal(t, link(own)+" created (dry run)\n"+link(bin)+" deleted (dry run)\n", out)
+	require.NoFileExists(t, link(own))
+	out, errs = run(path, "install")
+	require.Equal(t, link(own)+" created\n"+link(bin)+" deleted\n", out)
+	require.Empty(t, errs)
+	out, _ = run(path, "install")
+	require.Equal(t, link(own)+" unchanged\n", out)
+	left, err := os.ReadDir(bin)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "krew's folder holds the plugin alone")
+
+	// It leads to what krew links, whichever version that is, and is found again without it.
+	target, err := filepath.EvalSymlinks(link(own))
+	require.NoError(t, err)
+	require.Equal(t, program, target)
+	require.NoError(t, os.Symlink(pluginName, link(bin)))
+	out, _ = run(path, "uninstall")
+	require.Equal(t, link(own)+" deleted\n"+link(bin)+" deleted\n", out)
+	out, _ = run(path, "uninstall")
+	require.Equal(t, link(own)+" unchanged\n", out)
+}
