@@ -36,10 +36,11 @@ func Trim(in any) (any, error) {
 // but not nil, as they are of an object that somebody took them from.
 var trimmed = []metav1.ManagedFieldsEntry{}
 
-// TrimMetadata keeps, of the annotations, only those named, and marks objects
-// that not owner alone manages, or that do not tell: anybody who may write an
-// object may take its managedFields away. The zero owner marks none. What was
-// trimmed before is left as it is.
+// TrimMetadata keeps, of the annotations, only those named. With an owner, which is
+// for roles and bindings, it marks those that not owner alone manages, that say
+// nothing, or that do not tell: anybody who may write an object may take its
+// managedFields away. The zero owner marks none. What was trimmed before is left as
+// it is.
 func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		o, err := apimeta.Accessor(in)
@@ -62,7 +63,7 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 				keep(key, value)
 			}
 		}
-		if owner != "" && (len(fields) == 0 || !SoleManager(fields, owner) || lacks(in, fields)) {
+		if owner != "" && (len(fields) == 0 || !SoleManager(fields, owner) || lacks(fields)) {
 			keep(SharedAnnotation, "true")
 		}
 		o.SetAnnotations(kept)
@@ -71,24 +72,16 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 	}
 }
 
-// contents are the fields that hold what kinds say of which only metadata is watched.
-var contents = map[string][]string{
-	"Role": {`"f:rules":`}, "ClusterRole": {`"f:rules":`},
-	"RoleBinding": {`"f:roleRef":`, `"f:subjects":`}, "ClusterRoleBinding": {`"f:roleRef":`, `"f:subjects":`},
-}
-
-// lacks tells whether somebody took a field away whole: who removes one owns nothing
-// afterwards, so that nothing but the missing field tells of it.
-func lacks(in any, fields []metav1.ManagedFieldsEntry) bool {
-	o, ok := in.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return false
-	}
-	return slices.ContainsFunc(contents[o.Kind], func(field string) bool {
-		return !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
+// lacks tells whether somebody took the rules of a role, or the subjects of a binding,
+// away whole: who removes a field owns nothing afterwards, so that nothing but the
+// missing field tells of it. Which of the two it is, metadata does not say.
+func lacks(fields []metav1.ManagedFieldsEntry) bool {
+	has := func(field string) bool {
+		return slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
 			return f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, []byte(field))
 		})
-	})
+	}
+	return !has(`"f:rules":`) && (!has(`"f:roleRef":`) || !has(`"f:subjects":`))
 }
 
 // Metadata is an example object for kinds of which only metadata is watched.
