@@ -27,6 +27,14 @@ const (
 	// TokenDriverRole holds the rights that the process needs for add-ons whose agents
 	// use tokens. Nobody has them unless a person binds the role.
 	TokenDriverRole = "cluster-manager-token-driver"
+	// AddOnManager is the ServiceAccount in ComponentNamespace that the process is where it
+	// gives rights to agents of add-ons, AddOnManagerUser its user name. Charts of add-ons
+	// bind roles of their own to it.
+	AddOnManager     = "addon-manager-controller-sa"
+	AddOnManagerUser = "system:serviceaccount:" + ComponentNamespace + ":" + AddOnManager
+	// AddOnAgentsBinding is the ClusterRoleBinding of what it has besides unless its
+	// rights are narrow: then it has no subjects.
+	AddOnAgentsBinding = "open-cluster-management:cluster-manager-addon-manager:agents"
 	// BootstrapServiceAccount is the identity in Namespace that new clusters
 	// register with.
 	BootstrapServiceAccount = "agent-registration-bootstrap"
@@ -69,6 +77,10 @@ type Options struct {
 	// Replicas is the number of hub processes, at least 1; 0 means 1. Further
 	// ones are hot standbys that serve admission.
 	Replicas int32
+	// NarrowAddOnRights leaves the add-on manager what it needs itself. Agents of
+	// templates then get only what a person has granted it, and add-ons no tokens and no
+	// certificates of other signers; without it, it has what charts of the field rely on.
+	NarrowAddOnRights bool
 }
 
 //go:embed manifests/*.yaml
@@ -136,6 +148,10 @@ func (o *Options) complete() error {
 func (o *Options) adapt(u *unstructured.Unstructured) error {
 	setLabel(u, InventoryLabel, Name)
 	switch u.GetKind() {
+	case "ClusterRoleBinding":
+		if o.NarrowAddOnRights && u.GetName() == AddOnAgentsBinding {
+			u.Object["subjects"] = []any{} // said, so that those of before go
+		}
 	case "CustomResourceDefinition":
 		o.stamp(u)
 	case "Deployment":

@@ -57,6 +57,11 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"RoleBinding open-cluster-management/cluster-manager",
 		"Role open-cluster-management-hub/cluster-manager",
 		"RoleBinding open-cluster-management-hub/cluster-manager",
+		"ServiceAccount open-cluster-management-hub/addon-manager-controller-sa",
+		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:controller",
+		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:agents",
+		"ClusterRoleBinding /open-cluster-management:cluster-manager-addon-manager:controller",
+		"ClusterRoleBinding /open-cluster-management:cluster-manager-addon-manager:agents",
 		"ServiceAccount open-cluster-management/agent-registration-bootstrap",
 		"ClusterRole /open-cluster-management:bootstrap",
 		"ClusterRoleBinding /open-cluster-management:bootstrap:managedcluster",
@@ -164,7 +169,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"get,list,watch,patch,delete work.open-cluster-management.io/manifestworkreplicasets",
 			"get,list,watch,update,patch,delete cluster.open-cluster-management.io/managedclusters",
 			"get,patch,delete admissionregistration.k8s.io/mutatingwebhookconfigurations [managedclustermutators.admission.cluster.open-cluster-management.io]",
-			"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io managedclustersetvalidators.admission.cluster.open-cluster-management.io managedclustervalidators.admission.cluster.open-cluster-management.io manifestworkreplicasetvalidators.admission.work.open-cluster-management.io manifestworkvalidators.admission.work.open-cluster-management.io placementvalidators.admission.cluster.open-cluster-management.io]",
+			"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [addontemplatevalidators.admission.addon.open-cluster-management.io managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io managedclustersetvalidators.admission.cluster.open-cluster-management.io managedclusterstatusvalidators.admission.cluster.open-cluster-management.io managedclustervalidators.admission.cluster.open-cluster-management.io manifestworkreplicasetvalidators.admission.work.open-cluster-management.io manifestworkstatusvalidators.admission.work.open-cluster-management.io manifestworkvalidators.admission.work.open-cluster-management.io placementvalidators.admission.cluster.open-cluster-management.io]",
 			"get,patch,delete apiextensions.k8s.io/customresourcedefinitions " + definitions,
 			"get,update,patch coordination.k8s.io/leases [managed-cluster-lease]",
 			"list,watch addon.open-cluster-management.io/addondeploymentconfigs",
@@ -204,7 +209,37 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"get,list,watch /configmaps [admission-clients]",
 			"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
 			"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
+			"impersonate /serviceaccounts [addon-manager-controller-sa]",
 			"list,watch apps/deployments",
+		}},
+		"of the add-on manager": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:cluster-manager-addon-manager:controller").Rules, []string{
+			"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
+			"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
+			"get,list,watch addon.open-cluster-management.io/addondeploymentconfigs",
+			"get,list,watch addon.open-cluster-management.io/addontemplates",
+			"get,list,watch cluster.open-cluster-management.io/managedclusters",
+			"get,list,watch cluster.open-cluster-management.io/placementdecisions",
+			"get,list,watch cluster.open-cluster-management.io/placements",
+			"get,list,watch,create,update,patch,delete addon.open-cluster-management.io/managedclusteraddons",
+			"get,list,watch,create,update,patch,delete rbac.authorization.k8s.io/rolebindings",
+			"get,list,watch,create,update,patch,delete,deletecollection /events",
+			"get,list,watch,create,update,patch,delete,deletecollection events.k8s.io/events",
+			"get,list,watch,create,update,patch,delete,deletecollection work.open-cluster-management.io/manifestworks",
+			"get,list,watch,patch addon.open-cluster-management.io/clustermanagementaddons",
+			"update addon.open-cluster-management.io/clustermanagementaddons/finalizers",
+			"update addon.open-cluster-management.io/managedclusteraddons/finalizers",
+			"update,patch addon.open-cluster-management.io/clustermanagementaddons/status",
+			"update,patch addon.open-cluster-management.io/managedclusteraddons/status",
+			"update,patch certificates.k8s.io/certificatesigningrequests/approval",
+			"update,patch certificates.k8s.io/certificatesigningrequests/status",
+		}},
+		"of the add-on manager where it is not narrow": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.AddOnAgentsBinding).Rules, []string{
+			"approve,sign certificates.k8s.io/signers",
+			"create,subscribe /serviceaccounts/token",
+			"get,list,watch,create,update,patch,delete /serviceaccounts",
+			"get,list,watch,create,update,patch,delete rbac.authorization.k8s.io/roles",
+			"get,list,watch,create,update,patch,delete,deletecollection /configmaps",
+			"get,list,watch,create,update,patch,delete,deletecollection coordination.k8s.io/leases",
 		}},
 		"of clusters that are not known yet": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:bootstrap").Rules, []string{
 			"create cluster.open-cluster-management.io/managedclustersets/join [default]",
@@ -230,5 +265,23 @@ func TestBindingsNameTheirSubjectsExactly(t *testing.T) {
 		"open-cluster-management:bootstrap:managedcluster":     {{APIGroup: "rbac.authorization.k8s.io", Kind: "Group", Name: "system:bootstrappers:managedcluster"}},
 	} {
 		require.Equal(t, want, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", name).Subjects, name)
+	}
+}
+
+// TestNarrowRightsOfAddOns: what was given before is taken back, because it is written
+// that nobody has it.
+func TestNarrowRightsOfAddOns(t *testing.T) {
+	manager := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "addon-manager-controller-sa", Namespace: "open-cluster-management-hub"}}
+	for narrow, want := range map[bool][]rbacv1.Subject{false: manager, true: nil} {
+		list := objects(t, hub.Options{Version: "v1", NarrowAddOnRights: narrow})
+		require.NotNil(t, find[corev1.ServiceAccount](t, list, "ServiceAccount", hub.ComponentNamespace, hub.AddOnManager))
+		require.Equal(t, manager, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", "open-cluster-management:cluster-manager-addon-manager:controller").Subjects)
+		require.ElementsMatch(t, want, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.AddOnAgentsBinding).Subjects)
+		for _, u := range list {
+			if u.GetName() == hub.AddOnAgentsBinding && u.GetKind() == "ClusterRoleBinding" {
+				_, said := u.Object["subjects"]
+				require.True(t, said)
+			}
+		}
 	}
 }

@@ -20,18 +20,26 @@ import (
 type Config struct {
 	// Client writes, and reads instances, their works and configurations.
 	Client dynamic.Interface
+	// Manager, unless nil, gives rights, accounts and certificates to the agents of
+	// add-ons, under the account that charts of add-ons grant them to.
+	Manager dynamic.Interface
 	// Clock tells the time of conditions and rollouts.
 	Clock clock.PassiveClock
 }
 
 // Register adds the loops to m.
 func Register(m *hub.Manager, c Config) {
+	if c.Manager == nil {
+		c.Manager = c.Client
+	}
 	instances, addOns := instance.New(c.Client, install.Manager), selection.NewIndex(m)
 	contents := config.NewContents(c.Client)
 	m.AddTask(instances.Run)
 	m.AddTask(contents.Run)
+	granted := newGrants(c.Client)
+	m.AddTask(granted.Run)
 	install.Register(m, install.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns})
-	token.Register(m, token.Config{Client: c.Client, Clock: c.Clock, Instances: instances})
+	token.Register(m, token.Config{Client: c.Client, Manager: c.Manager, Clock: c.Clock, Instances: instances, OnGrant: granted.OnChange})
 	progress.Register(m, progress.Config{Client: c.Client, Clock: c.Clock, Instances: instances, AddOns: addOns, Contents: contents})
-	templated.Register(m, templated.Config{Client: c.Client, Clock: c.Clock, Contents: contents})
+	templated.Register(m, templated.Config{Client: c.Client, Manager: c.Manager, Clock: c.Clock, Contents: contents, AddOns: addOns, OnGrant: granted.OnChange})
 }

@@ -45,11 +45,13 @@ import (
 
 // registration is what the loops are made of.
 type registration struct {
-	REST     *rest.Config
-	Client   dynamic.Interface
-	Clock    clock.WithTicker
-	Arrivals *lease.Arrivals
-	Features clustermanager.Features
+	REST   *rest.Config
+	Client dynamic.Interface
+	// AddOnManager is the client of the add-on manager.
+	AddOnManager dynamic.Interface
+	Clock        clock.WithTicker
+	Arrivals     *lease.Arrivals
+	Features     clustermanager.Features
 	// Placements are told how long decisions take.
 	Placements *placement.Metrics
 	// Cleanup is what is removed with a cluster; empty means the default.
@@ -76,7 +78,7 @@ func register(m *manager.Manager, r registration) {
 	placement.Register(m, placement.Config{Client: r.Client, Clock: r.Clock, Metrics: r.Placements})
 	addonhealth.Register(m, addonhealth.Config{Client: r.Client, Clock: r.Clock})
 	if r.Features.AddOnManagement {
-		addon.Register(m, addon.Config{Client: r.Client, Clock: r.Clock})
+		addon.Register(m, addon.Config{Client: r.Client, Manager: r.AddOnManager, Clock: r.Clock})
 	}
 	if r.Features.ManifestWorkReplicaSet {
 		replicaset.Register(m, replicaset.Config{Client: r.Client, Clock: r.Clock})

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
@@ -154,12 +155,18 @@ func (l *loops) once(ctx context.Context, f clustermanager.Features) error {
 	l.mu.Lock()
 	arrivals.SetAway(l.away)
 	l.mu.Unlock()
+	as := rest.CopyConfig(l.REST)
+	as.Impersonate = rest.ImpersonationConfig{UserName: hub.AddOnManagerUser}
+	addOnManager, err := dynamic.NewForConfig(as)
+	if err != nil {
+		return fmt.Errorf("making the client of the add-on manager: %w", err)
+	}
 	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(), Packed: packed(), Clock: l.Clock, Steady: l.Steady, Log: l.Log})
 	if err != nil {
 		return err
 	}
 	register(m, registration{
-		REST: l.REST, Client: l.Client, Clock: l.Clock, Arrivals: arrivals, Features: f, Cleanup: l.Cleanup, Placements: l.Placements,
+		REST: l.REST, Client: l.Client, AddOnManager: addOnManager, Clock: l.Clock, Arrivals: arrivals, Features: f, Cleanup: l.Cleanup, Placements: l.Placements,
 	})
 	m.AddTask(func(ctx context.Context) error {
 		l.mu.Lock()

@@ -139,6 +139,10 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("POST "+PathValidatePlacement, s.admission(s.validatePlacement, advisePlacement, s.adviseBindings))
 	mux.Handle("POST "+PathValidateWork, s.admission(s.validateWork, s.adviseWork))
 	mux.Handle("POST "+PathValidateWorkSet, s.admission(s.validateReplicaSet, s.adviseReplicaSet))
+	mux.Handle("POST "+PathClusterStatus, s.admission(s.validateClusterStatus))
+	mux.Handle("POST "+PathWorkStatus, s.admission(s.validateWorkStatus))
+	mux.Handle("POST "+PathAddOnStatus, s.admission(s.validateAddOnStatus))
+	mux.Handle("POST "+PathValidateTemplate, s.admission(s.validateTemplate))
 	mux.Handle("POST "+PathConvert, s.bounded(maxConversion, s.conversions, http.HandlerFunc(s.convert)))
 	return mux
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
@@ -100,6 +101,8 @@ func checkWorkAgent(work, old *workv1.ManifestWork, r *admissionv1.AdmissionRequ
 		what = "ownerReferences of a work"
 	case !maps.Equal(work.Labels, old.Labels):
 		what = "labels of a work"
+	case work.Annotations[addonv1alpha1.AnnotationConfigSpecHash] != old.Annotations[addonv1alpha1.AnnotationConfigSpecHash]:
+		what = "annotation " + addonv1alpha1.AnnotationConfigSpecHash + " of a work"
 	default:
 		return nil
 	}

@@ -21,8 +21,11 @@ func TestAnAgentChangesOnlyFinalizersAndAnnotationsOfItsWorks(t *testing.T) {
 			w.Finalizers = []string{"cluster.open-cluster-management.io/manifest-work-cleanup"}
 		}, ""},
 		"annotations": {func(w *workv1.ManifestWork) { w.Annotations = map[string]string{"a": "b"} }, ""},
-		"manifests":   {func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = nil }, "the spec of a work"},
-		"executor":    {func(w *workv1.ManifestWork) { w.Spec.Executor = executor("n", "robot") }, "the spec of a work"},
+		"what configurations it is of": {func(w *workv1.ManifestWork) {
+			w.Annotations = map[string]string{"open-cluster-management.io/config-spec-hash": "{}"}
+		}, "annotation open-cluster-management.io/config-spec-hash of a work"},
+		"manifests": {func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = nil }, "the spec of a work"},
+		"executor":  {func(w *workv1.ManifestWork) { w.Spec.Executor = executor("n", "robot") }, "the spec of a work"},
 		"owners (CVE-2025-5187)": {func(w *workv1.ManifestWork) {
 			w.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "none", UID: "u"}}
 		}, "ownerReferences"},

@@ -46,6 +46,7 @@ func rendered(t *testing.T, addOn *addonv1alpha1.ManagedClusterAddOn, config *ad
 		})
 		require.NoError(t, err)
 		objects = append(objects, u)
+		addOn.Spec.Configs = []addonv1alpha1.AddOnConfig{{ConfigGroupResource: values.Kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "config"}}}
 		addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{ConfigGroupResource: values.Kind, DesiredConfig: &addonv1alpha1.ConfigSpecHash{
 			ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "config"}, SpecHash: "1",
 		}}}

@@ -42,6 +42,9 @@ var ErrSubjectNotReady = errors.New("it is not known yet who the agent is")
 type Instance struct {
 	Cluster *clusterv1.ManagedCluster
 	AddOn   *addonv1alpha1.ManagedClusterAddOn
+	// Of has what the ClusterManagementAddOn of the name says of configurations; nil when
+	// there is none. See Given.
+	Of *addonv1alpha1.ClusterManagementAddOn
 }
 
 // AddOn is an add-on of any kind. Its methods may be called for several clusters at
@@ -66,7 +69,7 @@ type Options struct {
 	// Hashed are those of Configs that the hub does not read, with the version to read
 	// them at: all but AddOnDeploymentConfig and AddOnTemplate. The runner tells the hub
 	// what their objects say, without which a rollout of them never ends; its account
-	// lists and watches them and ClusterManagementAddOns, and patches the status of these.
+	// lists and watches them, and patches the status of ClusterManagementAddOns.
 	Hashed []schema.GroupVersionResource
 	// WaitConfigured deploys nothing before the hub has said which configurations
 	// count. Without it a cluster may see the defaults of the add-on first.

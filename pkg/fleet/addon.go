@@ -40,10 +40,12 @@ type AddOnInfo struct {
 	// Placements are those of the install strategy, NAMESPACE/NAME.
 	Placements []string `json:"placements,omitempty"`
 	// Enabled counts clusters with the add-on; Available those on which it works,
-	// Degraded those on which it says that it does not.
-	Enabled   int `json:"enabled"`
-	Available int `json:"available"`
-	Degraded  int `json:"degraded"`
+	// Degraded those on which it works and says that it does so badly, or is not as it is
+	// wanted; Unavailable those on which it does not work. On the rest nobody knows.
+	Enabled     int `json:"enabled"`
+	Available   int `json:"available"`
+	Degraded    int `json:"degraded"`
+	Unavailable int `json:"unavailable"`
 	// Version is what the label of the add-on or the name of its default template
 	// says.
 	Version string `json:"version,omitempty"`
@@ -151,7 +153,10 @@ func (i *AddOnInfo) count(a *addonv1alpha1.ManagedClusterAddOn) {
 	i.Enabled++
 	available := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionAvailable)
 	switch {
-	case apimeta.IsStatusConditionTrue(a.Status.Conditions, addonv1alpha1.ConditionDegraded), available != nil && available.Status == metav1.ConditionFalse:
+	case available != nil && available.Status == metav1.ConditionFalse:
+		i.Unavailable++
+	case apimeta.IsStatusConditionTrue(a.Status.Conditions, addonv1alpha1.ConditionDegraded),
+		available != nil && available.Status == metav1.ConditionTrue && unapplied(a) != "":
 		i.Degraded++
 	case available != nil && available.Status == metav1.ConditionTrue:
 		i.Available++

@@ -82,6 +82,33 @@ func TestTheDefaultTemplateIsReplacedAndTheRestStays(t *testing.T) {
 	}
 }
 
+// What runs as it did before is not what was asked for.
+func TestAnAddOnWhoseObjectsCannotBeAppliedIsNotThere(t *testing.T) {
+	refused := metav1.Condition{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionFalse, Message: "failed to apply the manifests of addon: no"}
+	available := metav1.Condition{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}
+	for name, tc := range map[string]struct {
+		conditions []metav1.Condition
+		why        string
+		want       AddOnInfo
+	}{
+		"it works":                     {[]metav1.Condition{available}, "", AddOnInfo{Enabled: 1, Available: 1}},
+		"it works as it did before":    {[]metav1.Condition{available, refused}, refused.Message, AddOnInfo{Enabled: 1, Degraded: 1}},
+		"it says that it works badly":  {[]metav1.Condition{available, {Type: addonv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}}, "", AddOnInfo{Enabled: 1, Degraded: 1}},
+		"it does not work":             {[]metav1.Condition{{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionFalse}, refused}, refused.Message, AddOnInfo{Enabled: 1, Unavailable: 1}},
+		"it does not work, degraded":   {[]metav1.Condition{{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionFalse}, {Type: addonv1alpha1.ConditionDegraded, Status: metav1.ConditionTrue}}, "", AddOnInfo{Enabled: 1, Unavailable: 1}},
+		"nobody knows":                 {[]metav1.Condition{{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionUnknown}}, "", AddOnInfo{Enabled: 1}},
+		"not on the hosting cluster":   {[]metav1.Condition{{Type: addonv1alpha1.ConditionHostingManifestApplied, Status: metav1.ConditionFalse, Message: "m"}}, "m", AddOnInfo{Enabled: 1}},
+		"one that works has a message": {[]metav1.Condition{{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionTrue, Message: "m"}}, "", AddOnInfo{Enabled: 1}},
+	} {
+		a := &addonv1alpha1.ManagedClusterAddOn{}
+		a.Status.Conditions = tc.conditions
+		require.Equal(t, tc.why, unapplied(a), name)
+		got := AddOnInfo{}
+		got.count(a)
+		require.Equal(t, tc.want, got, name)
+	}
+}
+
 // One that worked before is not through with a change because it still works. The
 // field's framework says of no condition which spec it is about.
 func TestAnAddOnIsBehindItsSpec(t *testing.T) {

@@ -19,6 +19,10 @@ import (
 
 var deploymentConfigs = addonv1alpha1.GroupVersion.WithResource(addonv1alpha1.ResourceDeploymentConfig)
 
+// labelSetFor is on an AddOnDeploymentConfig that EnableAddOns made to hold variables; its
+// value is the add-on that it goes with.
+const labelSetFor = "addon.open-cluster-management.io/set-for"
+
 // ParseAddOnConfig reads the name of a configuration object: GROUP/RESOURCE/NAMESPACE/NAME,
 // or RESOURCE/NAMESPACE/NAME for the core group and for AddOnDeploymentConfigs. The
 // namespace is empty for one that lives in none.
@@ -145,6 +149,9 @@ func (c *addOnChange) variables(ctx context.Context, p pair, present *addonv1alp
 	})
 	spec["customizedVariables"] = items
 	u.Object["spec"] = spec
+	if live == nil || live.GetLabels()[labelSetFor] == p.addOn {
+		u.SetLabels(map[string]string{labelSetFor: p.addOn})
+	}
 	change, err := c.run.applyOne(ctx, c.Hub, u)
 	if err != nil {
 		return own, explain("applying "+describe(u), c.Hub, err)

@@ -184,9 +184,10 @@ func DeleteAddOn(ctx context.Context, o AddOnOptions) (AddOnResult, error) {
 	defer cancel()
 	c := &addOnChange{AddOnOptions: o, run: r}
 	name := o.Names[0]
-	var registered, instances, made []unstructured.Unstructured
+	var registered, instances, made, set []unstructured.Unstructured
 	if err := listTogether(ctx, o.Hub,
 		wanted{&registered, query{resource: managementAddOns}}, wanted{&instances, query{resource: clusterAddOns}}, wanted{&made, query{resource: addOnTemplates}},
+		wanted{&set, query{resource: deploymentConfigs, labels: labelSetFor + "=" + name}},
 	); err != nil {
 		return AddOnResult{}, err
 	}
@@ -196,6 +197,7 @@ func DeleteAddOn(ctx context.Context, o AddOnOptions) (AddOnResult, error) {
 		owner, _, _ := unstructured.NestedString(u.Object, "spec", "addonName")
 		return owner != name
 	})
+	made = append(made, slices.DeleteFunc(set, other)...)
 	if len(registered)+len(instances)+len(made) == 0 {
 		if err := needHub(ctx, o.Hub); err != nil {
 			return AddOnResult{}, err
@@ -217,7 +219,7 @@ func DeleteAddOn(ctx context.Context, o AddOnOptions) (AddOnResult, error) {
 	}
 	if !o.Wait && !o.reads() && len(instances) > 0 {
 		if len(made) > 0 {
-			c.warn("the templates of %s stay until it is gone from the clusters: run this again then", name)
+			c.warn("the templates and variables of %s stay until it is gone from the clusters: run this again then", name)
 		}
 		return out, nil
 	}

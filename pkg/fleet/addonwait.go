@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -45,6 +46,9 @@ func (c *addOnChange) awaitEnabled(ctx context.Context, p pair) error {
 				return false, nil
 			}
 			if missing = behind(a); missing == "" {
+				missing = unapplied(a)
+			}
+			if missing == "" {
 				missing, err = c.notThere(ctx, a)
 			}
 			if missing != "" {
@@ -91,6 +95,17 @@ func behind(a *addonv1alpha1.ManagedClusterAddOn) string {
 		return "its manifests are not applied yet as they are wanted now"
 	case a.Annotations[addonv1alpha1.AnnotationHostingClusterName] != "" && !says(addonv1alpha1.ConditionHostingManifestApplied):
 		return "its manifests are not applied yet on the hosting cluster as they are wanted now"
+	}
+	return ""
+}
+
+// unapplied tells which of its objects could not be applied; empty for none. An add-on
+// whose agent of before goes on works, and is not what was asked for.
+func unapplied(a *addonv1alpha1.ManagedClusterAddOn) string {
+	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
+		if c := apimeta.FindStatusCondition(a.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
+			return oneLine(c.Message)
+		}
 	}
 	return ""
 }

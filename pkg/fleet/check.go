@@ -341,7 +341,7 @@ func CheckCodes() []CheckCode {
 		{codeAddOnLeaves, "no add-on hangs in its deletion", "A hook runs on the cluster before an add-on goes. One that cannot run is given up at a deadline: the annotation " + addonv1alpha1.AnnotationHookDeadline + "."},
 		{codeAddOnCluster, "clusters of add-ons are there", "An add-on lives in the namespace of its cluster, and a hosted one needs the cluster that hosts it, too."},
 		{codeAddOnTemplate, "templates of add-ons are there and render", "\"kubectl ocm addon create --render CLUSTER\" shows what a cluster would get, and what is wrong with it."},
-		{codeAddOnToken, "add-ons under the token driver get tokens", "The hub makes tokens only where a person lets it, because that right reaches every account: bind ClusterRole cluster-manager-token-driver."},
+		{codeAddOnToken, "add-ons under the token driver get tokens", "A hub with narrow rights for add-ons makes tokens only where a person lets it, because that right reaches every account: bind ClusterRole cluster-manager-token-driver."},
 		{codeAddOnRollout, "rollouts of add-ons go on", "More clusters are out of time than maxFailures allows. When they recover it goes on; \"kubectl ocm addon resume\" lets it go on without them."},
 	}
 }

@@ -98,7 +98,7 @@ func (c *checking) instanceRegistration(_ *addOnFleet, a *addonv1alpha1.ClusterM
 			Fix: "type the commands that the cause names, as somebody who has these rights; kubectl ocm addon status " + one.Name + " -c " + one.Namespace + hub}
 	case apimeta.IsStatusConditionFalse(one.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady):
 		return &Finding{Code: codeAddOnToken, Severity: SeverityError, Title: "it cannot have a token", Cause: because(one, addonv1alpha1.ConditionTokenInfrastructureReady),
-			Fix: "type the command that the cause names; the right to make tokens is given by a person: ClusterRole cluster-manager-token-driver"}
+			Fix: "type the command that the cause names; a hub with narrow rights for add-ons makes tokens only where a person binds ClusterRole cluster-manager-token-driver"}
 	}
 	return nil
 }

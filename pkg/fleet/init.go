@@ -50,7 +50,17 @@ type InitOptions struct {
 	APIServerURL string
 	// Replicas of the hub process; 0 keeps what is there, at least 1.
 	Replicas int32
+	// AddOnRights are those of the add-on manager: AddOnRightsDefault, AddOnRightsNarrow;
+	// empty keeps what is there.
+	AddOnRights string
 }
+
+// Rights of the add-on manager: those that charts of add-ons rely on, or what it needs
+// itself, beside which people grant what else an add-on is to have.
+const (
+	AddOnRightsDefault = "default"
+	AddOnRightsNarrow  = "narrow"
+)
 
 // InitResult is the hub that was made.
 type InitResult struct {
@@ -122,7 +132,11 @@ func initAction(changes []Change) Action {
 // objects returns all that a hub consists of, with the settings that an earlier
 // run or a person has made.
 func (o *InitOptions) objects(ctx context.Context, r *run) ([]*unstructured.Unstructured, error) {
-	objects, err := hub.Objects(hub.Options{Image: o.Image, Version: o.Version, Replicas: o.Replicas})
+	narrow, err := o.narrow(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := hub.Objects(hub.Options{Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow})
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +153,26 @@ func (o *InitOptions) objects(ctx context.Context, r *run) ([]*unstructured.Unst
 		return nil, err
 	}
 	return append(objects, info...), nil
+}
+
+// narrow tells whether the add-on manager has narrow rights: as asked for, else as an
+// earlier run left it.
+func (o *InitOptions) narrow(ctx context.Context, r *run) (bool, error) {
+	if o.AddOnRights != "" {
+		return o.AddOnRights == AddOnRightsNarrow, nil
+	}
+	binding := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": hub.AddOnAgentsBinding},
+	}}
+	live, err := r.live(ctx, o.Hub, binding)
+	if err != nil {
+		return false, explain("reading "+describe(binding), o.Hub, err)
+	}
+	if live == nil {
+		return false, nil
+	}
+	subjects, _, _ := unstructured.NestedSlice(live.Object, "subjects")
+	return len(subjects) == 0, nil
 }
 
 // clusterManager adds to the ClusterManager what is set already and what was

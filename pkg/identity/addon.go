@@ -3,6 +3,9 @@
 package identity
 
 import (
+	"slices"
+	"strings"
+
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
@@ -34,3 +37,20 @@ func (a AddOn) TokenUser() string {
 
 // ServiceAccount is the name of that account, in the namespace of the cluster.
 func (a AddOn) ServiceAccount() string { return a.Name + addonv1alpha1.ServiceAccountSuffix }
+
+// IsAddOn tells whether a requester is the agent of an add-on on a cluster, by a group
+// or user name that only such an agent has.
+func IsAddOn(user string, groups []string) bool {
+	if group, _, ok := strings.Cut(user, ":agent:"); ok && isAddOnGroup(group) {
+		return true
+	}
+	return slices.ContainsFunc(groups, isAddOnGroup)
+}
+
+// isAddOnGroup tells whether a name is AddOn.Group of some add-on.
+func isAddOnGroup(name string) bool {
+	rest, ok := strings.CutPrefix(name, clusterv1.UserPrefix+"cluster:")
+	cluster, rest, more := strings.Cut(rest, ":")
+	addOn, addon := strings.CutPrefix(rest, "addon:")
+	return ok && more && addon && cluster != "" && addOn != "" && !strings.Contains(addOn, ":")
+}

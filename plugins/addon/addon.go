@@ -95,17 +95,17 @@ func (o *ListOptions) Run(ctx context.Context) error {
 
 func (o *ListOptions) listed(found []fleet.AddOnInfo) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
-	out := options.Listed{Kind: "AddOnList", Items: found, Empty: "no add-ons", Table: ui.Table{Wide: 3, Heads: []string{"NAME", "DISPLAY", "INSTALL", "ENABLED",
-		"AVAILABLE", "DEGRADED", "VERSION", "AGE", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
+	out := options.Listed{Kind: "AddOnList", Items: found, Empty: "no add-ons", Table: ui.Table{Wide: 4, Heads: []string{"NAME", "DISPLAY", "INSTALL", "ENABLED",
+		"AVAILABLE", "UNAVAILABLE", "VERSION", "AGE", "DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
 	for i := range found {
 		a := &found[i]
 		out.Names = append(out.Names, "clustermanagementaddon."+addonv1alpha1.GroupName+"/"+a.Name)
 		out.Labels = append(out.Labels, a.Labels)
 		row := []string{a.Name, ui.Dash(a.DisplayName), ui.Dash(a.Install)}
-		for _, n := range []int{a.Enabled, a.Available, a.Degraded} {
+		for _, n := range []int{a.Enabled, a.Available, a.Unavailable} {
 			row = append(row, strconv.Itoa(n))
 		}
-		out.Table.Rows = append(out.Table.Rows, append(row, ui.Dash(a.Version), ui.Age(a.Created, now), ui.Dash(strings.Join(a.Configs, ",")),
+		out.Table.Rows = append(out.Table.Rows, append(row, ui.Dash(a.Version), ui.Age(a.Created, now), strconv.Itoa(a.Degraded), ui.Dash(strings.Join(a.Configs, ",")),
 			ui.Dash(a.Lifecycle), ui.Dash(strings.Join(a.Registrations, ","))))
 	}
 	return out

@@ -27,7 +27,7 @@ func newDelete(f *options.Factory) *cobra.Command {
 		Use: "delete NAME", Aliases: []string{"rm"}, Short: "Delete an add-on from the hub and from all clusters", Args: options.Args(1, 1, "the name of the add-on"),
 		Long: options.Long(`
 		Delete an add-on: its registration on the hub, itself from every cluster, and then the
-		templates that were made for it. The command returns when all of it is gone; where that
+		templates that were made for it and the variables of enable --set. The command returns when all of it is gone; where that
 		does not come about, it tells what holds it.`),
 		Example: options.Example(`
 		kubectl ocm addon delete metrics --context hub`),

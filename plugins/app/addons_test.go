@@ -252,6 +252,48 @@ func TestEnableMerges(t *testing.T) {
 	goldentest.Compare(t, "golden/addon-enable-merges", got.out)
 }
 
+// TestDeleteTakesTheVariablesThatEnableSet: what a person wrote under the same name stays.
+func TestDeleteTakesTheVariablesThatEnableSet(t *testing.T) {
+	s := newAddOnsScene(t)
+	for _, words := range []string{"hello -c cluster1 --set A=1", "hello -c cluster1 --set B=2", "logs -c cluster1 --set A=1"} {
+		got := s.run(append(strings.Fields("addon enable --context hub"), strings.Fields(words)...)...)
+		require.Zero(t, got.code, got.err)
+	}
+	got := s.run("addon", "delete", "hello", "--dry-run", "--context", "hub", "-o", "name")
+	require.Zero(t, got.code, got.err)
+	require.Equal(t, 1, strings.Count(got.out, "addondeploymentconfig"), got.out)
+	require.Contains(t, got.out, "addondeploymentconfig.addon.open-cluster-management.io/hello")
+	got = s.run("addon", "delete", "metrics", "--dry-run", "--context", "hub", "-o", "name")
+	require.Zero(t, got.code, got.err)
+	require.NotContains(t, got.out, "addondeploymentconfig")
+}
+
+// TestRightsOfAddOnsAreKept: a later run takes nothing back, nor gives anything, that
+// nobody asked for.
+func TestRightsOfAddOnsAreKept(t *testing.T) {
+	s := newAddOnsScene(t)
+	given := func() bool {
+		t.Helper()
+		got := s.run("hub", "init", "--context", "spoke", "--dry-run", "--version", "v0.1.0")
+		require.Zero(t, got.code, got.err)
+		for _, document := range strings.Split(got.out, "---\n") {
+			if strings.Contains(document, "kind: ClusterRoleBinding\n") && strings.Contains(document, "  name: open-cluster-management:cluster-manager-addon-manager:agents\nroleRef") {
+				return strings.Contains(document, "addon-manager-controller-sa")
+			}
+		}
+		require.Fail(t, "there is no binding", got.out)
+		return false
+	}
+	require.True(t, given(), "the default of a new hub")
+	for _, rights := range []string{"narrow", "default"} {
+		got := s.run("hub", "init", "--context", "spoke", "--wait=false", "--version", "v0.1.0", "--addon-rights", rights)
+		require.Zero(t, got.code, got.err)
+		require.Equal(t, rights == "default", given(), rights)
+	}
+	got := s.run("hub", "init", "--context", "spoke", "--addon-rights", "none")
+	require.Equal(t, 2, got.code, got.err)
+}
+
 func TestAddOnsAreCompleted(t *testing.T) {
 	s := newAddOnsScene(t)
 	for _, command := range []string{"enable", "disable", "status", "list", "delete", "create"} {

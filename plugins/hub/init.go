@@ -28,6 +28,8 @@ type InitOptions struct {
 	APIServerURL string
 	// Replicas of the hub process.
 	Replicas int32
+	// AddOnRights of the add-on manager: default or narrow.
+	AddOnRights string
 	// ListImages prints the images and does nothing.
 	ListImages bool
 	// Bootstrap prints a join command with a bootstrap token in the end.
@@ -63,6 +65,7 @@ func newInit(f *options.Factory) *cobra.Command {
 	flags.StringSliceVar(&o.AutoAccept, "auto-accept", nil, "user names whose clusters are accepted without an administrator")
 	flags.StringVar(&o.APIServerURL, "apiserver-url", "", "address of this hub for clusters elsewhere, if that of the context is not it")
 	flags.Int32Var(&o.Replicas, "replicas", 1, "hub processes; further ones are hot standbys")
+	flags.StringVar(&o.AddOnRights, "addon-rights", "", "what the hub may give to agents of add-ons: default, as their charts expect it, or narrow; as it is when left out")
 	flags.BoolVar(&o.ListImages, "list-images", false, "print the images that are run, and do nothing")
 	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "make a bootstrap token and print the command to join with")
 	flags.Lookup("use-bootstrap-token").Hidden = true
@@ -77,6 +80,9 @@ func (o *InitOptions) Validate() error {
 			return options.Usage("--layout split is not served in this release", "use --layout compact, the default: it runs the same loops in one process")
 		}
 		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact")
+	}
+	if o.AddOnRights != "" && o.AddOnRights != fleet.AddOnRightsDefault && o.AddOnRights != fleet.AddOnRightsNarrow {
+		return options.Usage(fmt.Sprintf("wrong value %q for --addon-rights", o.AddOnRights), "use default or narrow")
 	}
 	if o.Replicas < 1 {
 		return options.Usage(fmt.Sprintf("a hub cannot have %d replicas", o.Replicas), "for example --replicas 2; kubectl ocm hub clean removes the hub")
@@ -109,7 +115,7 @@ func (o *InitOptions) Run(ctx context.Context) error {
 	u.Note("hub: %s", c)
 	p := u.Progress()
 	result, err := fleet.Init(ctx, fleet.InitOptions{Common: o.Common(u, p.Step), Hub: c, Image: hubImage, Version: o.VersionOr(version.Get()),
-		FeatureGates: o.Gates, AutoAccept: o.AutoAccept, APIServerURL: o.APIServerURL, Replicas: o.Replicas})
+		FeatureGates: o.Gates, AutoAccept: o.AutoAccept, APIServerURL: o.APIServerURL, Replicas: o.Replicas, AddOnRights: o.AddOnRights})
 	p.Close()
 	if err != nil {
 		return o.Diffed(err)

@@ -3,6 +3,7 @@
 package selection
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -43,6 +44,8 @@ func ByPlacements(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
 // Index knows all ClusterManagementAddOns by what they refer to, and tells which
 // of them something concerns.
 type Index struct {
+	// selects tells whether a cluster is among the decisions of a placement.
+	selects func(ctx context.Context, of addonv1alpha1.PlacementRef, cluster string) (bool, error)
 	concern []func(name string)
 
 	mu     sync.Mutex
@@ -51,7 +54,7 @@ type Index struct {
 
 // NewIndex makes an Index that watches by m.
 func NewIndex(m *hub.Manager) *Index {
-	x := &Index{addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}}
+	x := &Index{selects: decided(m.Reader()), addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}}
 	hub.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, x.addOnChanged)
 	hub.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
 		o := either(old, current)

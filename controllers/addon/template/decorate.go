@@ -39,7 +39,9 @@ func (r *render) decorate(namespace string, registrations []Registration) error 
 		if r.set.namespace != "" || in == "" {
 			in = namespace
 		}
-		namespaces[in] = true
+		if w.kind.classic {
+			namespaces[in] = true // of the pods that read the CA bundle
+		}
 		if w.kind.classic || in == namespace {
 			if err := r.mount(w, volumes); err != nil {
 				return err
@@ -140,8 +142,13 @@ func (r *render) images(w workload) error {
 	return nil
 }
 
-// proxy tells containers of the proxy, and by what it is verified.
+// proxy tells containers of Deployments and DaemonSets of the proxy, and by what it is
+// verified. A Job before the add-on goes works on the cluster itself: through a proxy,
+// or waiting for a bundle that goes with the rest, it fails and keeps the add-on.
 func (r *render) proxy(w workload) error {
+	if !w.kind.classic {
+		return nil
+	}
 	if err := r.setEnv(w, proxyEnv(r.set.proxy)); err != nil || len(r.set.proxy.CABundle) == 0 {
 		return err
 	}

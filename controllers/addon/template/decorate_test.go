@@ -4,6 +4,7 @@ package template_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -214,6 +215,23 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// A hook that goes through a proxy fails, or waits for a bundle that goes with the rest:
+// only Deployments and DaemonSets are told of one.
+func TestTheProxyIsForDeploymentsAndDaemonSets(t *testing.T) {
+	for kind, path := range pods {
+		t.Run(kind, func(t *testing.T) {
+			in := configured(t, given(t, deployment, running(kind, "x", path)), "proxyConfig: {httpProxy: a, httpsProxy: b, noProxy: c, caBundle: UEVN}")
+			out := rendered(t, in)
+			told := kind == "apps/v1 Deployment" || kind == "apps/v1 DaemonSet"
+			for _, field := range []string{"initContainers", "containers"} {
+				require.Equal(t, told, slices.Contains(env(t, at(t, out.Manifests[1], append(path, field, 0)...)), "HTTPS_PROXY=b"), field)
+			}
+			require.Equal(t, told, at(t, out.Manifests[1], append(path, "volumes")...) != nil)
+			require.Contains(t, env(t, at(t, out.Manifests[0], "spec", "template", "spec", "containers", 0)), "HTTPS_PROXY=b")
+		})
+	}
+}
+
 // A pod can only read a ConfigMap of its own namespace.
 func TestTheCABundleIsWhereItsReadersAre(t *testing.T) {
 	in := configured(t, given(t, deployment, strings.Replace(deployment, "namespace: web", "namespace: other", 1)), "proxyConfig: {caBundle: UEVN}")
@@ -228,6 +246,9 @@ func TestResources(t *testing.T) {
 	for name, tc := range map[string]struct{ config, want string }{
 		"by kind and names":             {`[{containerID: "deployments:agent:agent", resources: {limits: {cpu: "1"}}}]`, "1"},
 		"by any kind and expressions":   {`[{containerID: "*:ag.*:.+", resources: {limits: {cpu: "1"}}}]`, "1"},
+		"any object":                    {`[{containerID: "*:*:agent", resources: {limits: {cpu: "1"}}}]`, "1"},
+		"any object, another container": {`[{containerID: "*:*:gent", resources: {limits: {cpu: "1"}}}]`, ""},
+		"everything":                    {`[{containerID: "*:*:*", resources: {limits: {cpu: "1"}}}]`, "1"},
 		"the last one that fits":        {`[{containerID: "*:.+:.+", resources: {limits: {cpu: "1"}}}, {containerID: "deployments:.+:.+", resources: {limits: {cpu: "2"}}}, {containerID: "jobs:.+:.+", resources: {limits: {cpu: "3"}}}]`, "2"},
 		"another kind":                  {`[{containerID: "daemonsets:agent:agent", resources: {limits: {cpu: "1"}}}]`, ""},
 		"another object":                {`[{containerID: "deployments:agen:agent", resources: {limits: {cpu: "1"}}}]`, ""},

@@ -300,7 +300,7 @@ func TestAnErrorNamesTheObjectTheManifestAndTheField(t *testing.T) {
 		},
 		"resources for a kind that does not exist": {
 			manifest: deployment, config: `{resourceRequirements: [{containerID: "deploys:a:b", resources: {}}]}`,
-			want: "AddOnDeploymentConfig cfg/settings: spec.resourceRequirements[0].containerID: must be the plural of a kind or *, and two regular expressions, with colons between them; write for example deployments:my-agent:.+",
+			want: "AddOnDeploymentConfig cfg/settings: spec.resourceRequirements[0].containerID: must be the plural of a kind or *, and two regular expressions or *, with colons between them; write for example deployments:my-agent:.+",
 		},
 		"a CA bundle that is no text": {
 			manifest: deployment, config: `{proxyConfig: {caBundle: /w==}}`,

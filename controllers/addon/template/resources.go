@@ -35,7 +35,7 @@ func requirementsOf(c *addonv1alpha1.AddOnDeploymentConfig) ([]requirement, erro
 		if !ok {
 			return nil, &Error{
 				Source: configSource(c), Field: fmt.Sprintf("spec.resourceRequirements[%d].containerID", i),
-				Problem: "must be the plural of a kind or *, and two regular expressions, with colons between them",
+				Problem: "must be the plural of a kind or *, and two regular expressions or *, with colons between them",
 				Fix:     "write for example deployments:my-agent:.+",
 			}
 		}
@@ -43,6 +43,14 @@ func requirementsOf(c *addonv1alpha1.AddOnDeploymentConfig) ([]requirement, erro
 		out = append(out, q)
 	}
 	return out, nil
+}
+
+// expression is what stands for names; as for kinds, * is every one.
+func expression(text string) string {
+	if text == anyKind {
+		return ".*"
+	}
+	return text
 }
 
 // parseContainerID splits kind:name:container. An expression may hold colons itself,
@@ -58,8 +66,8 @@ func parseContainerID(id string) (q requirement, ok bool) {
 		if rest[i] != ':' || i == 0 || i == len(rest)-1 {
 			continue
 		}
-		name, err := regexp.Compile("^(?:" + rest[:i] + ")$")
-		container, err2 := regexp.Compile("^(?:" + rest[i+1:] + ")$")
+		name, err := regexp.Compile("^(?:" + expression(rest[:i]) + ")$")
+		container, err2 := regexp.Compile("^(?:" + expression(rest[i+1:]) + ")$")
 		if err == nil && err2 == nil {
 			q.name, q.container = name, container
 			return q, known

@@ -52,6 +52,10 @@ type instance struct {
 	// contents name template and configurations by their hashes, in order.
 	contents []string
 
+	// last, unless nil, is the instance by the contents that it had applied last. It
+	// serves where an instance on its way out cannot be rendered any more.
+	last *instance
+
 	rendered bool
 	result   template.Result
 	err      error
@@ -77,6 +81,11 @@ func (n *instance) render(i addonkit.Instance) (template.Result, error) {
 	if !n.rendered {
 		n.rendered = true
 		n.result, n.err = template.Render(template.Input{Template: n.template, AddOn: i.AddOn, Cluster: i.Cluster, Configs: n.configs})
+		if n.err != nil && n.last != nil {
+			if last, err := n.last.render(i); err == nil {
+				n.result, n.err = last, nil
+			}
+		}
 	}
 	return n.result, n.err
 }

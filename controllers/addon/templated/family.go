@@ -3,6 +3,7 @@
 package templated
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -28,11 +29,18 @@ type contents interface {
 	Get(addonv1alpha1.AddOnConfig) (config.Content, bool)
 }
 
+// giver tells whether people give a configuration to an add-on on a cluster; known is
+// false when there is no add-on of the name.
+type giver interface {
+	Gives(ctx context.Context, cluster, addOn string, c addonv1alpha1.AddOnConfig) (given, known bool, err error)
+}
+
 // family knows which instances are made of templates, and of what.
 type family struct {
 	client   dynamic.Interface
 	clock    clock.PassiveClock
 	contents contents
+	giver    giver
 
 	mu sync.Mutex
 	// known are contents by key, and the last one of each object by its AddOnConfig.
@@ -43,9 +51,9 @@ type family struct {
 	waiting map[addonv1alpha1.AddOnConfig]map[reconcile.Key]bool
 }
 
-func newFamily(client dynamic.Interface, clk clock.PassiveClock, c contents) *family {
+func newFamily(client dynamic.Interface, clk clock.PassiveClock, c contents, g giver) *family {
 	return &family{
-		client: client, clock: clk, contents: c, known: map[any]any{},
+		client: client, clock: clk, contents: c, giver: g, known: map[any]any{},
 		listing: map[string]bool{}, waiting: map[addonv1alpha1.AddOnConfig]map[reconcile.Key]bool{},
 	}
 }
@@ -86,23 +94,20 @@ func (f *family) find(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, boo
 		return nil, false
 	}
 	n := &instance{name: a.Name}
+	last := f.lastApplied(a)
 	for _, ref := range a.Status.ConfigReferences {
 		spec, err := f.read(a, ref)
-		if err != nil {
+		switch {
+		case err != nil && last != nil:
+			return f.whole(last), true
+		case err != nil:
 			return &broken{instance{name: a.Name}, err}, true
 		}
-		if spec != nil && ref.DesiredConfig != nil {
-			n.contents = append(n.contents, ref.Resource, config.Referent(ref).Namespace, config.Referent(ref).Name, ref.DesiredConfig.SpecHash)
-		}
-		switch spec := spec.(type) {
-		case *addonv1alpha1.AddOnTemplateSpec:
-			if n.template == nil {
-				n.template = &addonv1alpha1.AddOnTemplate{ObjectMeta: named(config.Referent(ref)), Spec: *spec}
-			}
-		case *addonv1alpha1.AddOnDeploymentConfigSpec:
-			n.configs = append(n.configs, &addonv1alpha1.AddOnDeploymentConfig{ObjectMeta: named(config.Referent(ref)), Spec: *spec})
-		case later:
+		if _, waits := spec.(later); waits {
 			return nil, false
+		}
+		if ref.DesiredConfig != nil {
+			n.take(config.Referent(ref), ref.Resource, ref.DesiredConfig.SpecHash, spec)
 		}
 	}
 	switch {
@@ -110,13 +115,62 @@ func (f *family) find(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, boo
 		return &broken{instance{name: a.Name}, fmt.Errorf("ManagedClusterAddOn %s/%s: status.configReferences: names no AddOnTemplate", a.Namespace, a.Name)}, true
 	case n.template == nil:
 		return nil, false
-	case len(n.template.Spec.Registration) > 0:
-		return registered{n, f.client, f.clock}, true
 	}
-	return n, true
+	n.last = last
+	return f.whole(n), true
 }
 
-// later stands for content that its object does not have yet, or has no more.
+// take adds a content to what an instance is made of; of templates the first counts.
+func (n *instance) take(at addonv1alpha1.ConfigReferent, resource, hash string, spec any) {
+	if spec == nil {
+		return
+	}
+	n.contents = append(n.contents, resource, at.Namespace, at.Name, hash)
+	switch spec := spec.(type) {
+	case *addonv1alpha1.AddOnTemplateSpec:
+		if n.template == nil {
+			n.template = &addonv1alpha1.AddOnTemplate{ObjectMeta: named(at), Spec: *spec}
+		}
+	case *addonv1alpha1.AddOnDeploymentConfigSpec:
+		n.configs = append(n.configs, &addonv1alpha1.AddOnDeploymentConfig{ObjectMeta: named(at), Spec: *spec})
+	}
+}
+
+// whole is an instance with credentials where its template, or that of before, has any.
+func (f *family) whole(n *instance) addonkit.AddOn {
+	if len(n.template.Spec.Registration) > 0 {
+		return registered{n, f.client, f.clock}
+	}
+	return n
+}
+
+// lastApplied is an instance on its way out by the contents that it had applied last, as
+// far as they are known still; nil where not all are.
+func (f *family) lastApplied(a *addonv1alpha1.ManagedClusterAddOn) *instance {
+	if a.DeletionTimestamp == nil {
+		return nil
+	}
+	n := &instance{name: a.Name}
+	for _, ref := range a.Status.ConfigReferences {
+		applied := ref.LastAppliedConfig
+		if applied == nil || !slices.Contains(supported, ref.ConfigGroupResource) {
+			continue
+		}
+		at := addonv1alpha1.AddOnConfig{ConfigGroupResource: ref.ConfigGroupResource, ConfigReferent: applied.ConfigReferent}
+		spec, held := f.recall(key{at, applied.SpecHash})
+		if given, err := f.given(a, at); !held || err != nil || !given {
+			return nil
+		}
+		n.take(applied.ConfigReferent, ref.Resource, applied.SpecHash, spec)
+	}
+	if n.template == nil {
+		return nil
+	}
+	return n
+}
+
+// later stands for content that its object does not have yet, or has no more, and for
+// what nobody gave to the instance: what runs stays.
 type later struct{}
 
 // read returns the spec that a reference names; nil for one of another kind. What is
@@ -130,7 +184,16 @@ func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.Co
 	if ref.DesiredConfig != nil {
 		hash = ref.DesiredConfig.SpecHash
 	}
-	if spec, ok := f.recall(key{ref.ConfigGroupResource, hash}); ok && hash != "" {
+	who := reconcile.Key{Namespace: a.Namespace, Name: a.Name}
+	switch given, err := f.given(a, at); {
+	case err != nil:
+		return nil, err
+	case !given && last:
+		return nil, fmt.Errorf("%s: is not given to the instance by anybody", show(at))
+	case !given:
+		return later{}, nil
+	}
+	if spec, ok := f.recall(key{at, hash}); ok && hash != "" {
 		return spec, nil
 	}
 	if hash == "" && !last {
@@ -139,7 +202,6 @@ func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.Co
 	if last {
 		return f.lastOf(at)
 	}
-	who := reconcile.Key{Namespace: a.Namespace, Name: a.Name}
 	f.wait(at, who, true) // before the look: what comes after it brings the instance up
 	content, there := f.contents.Get(at)
 	switch {
@@ -150,6 +212,31 @@ func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.Co
 	}
 	f.wait(at, who, false)
 	return f.decode(at, content)
+}
+
+// given tells whether an instance is to have a configuration by what people wrote. Its
+// status does not tell, because the agent of the cluster may write it, and would read
+// the settings of others by naming them. An instance on its way out whose add-on went
+// first has nothing else, so that its templates, and hooks, are taken from there.
+func (f *family) given(a *addonv1alpha1.ManagedClusterAddOn, at addonv1alpha1.AddOnConfig) (bool, error) {
+	if slices.Contains(a.Spec.Configs, at) {
+		return true, nil
+	}
+	f.wait(ofAddOn(a.Name), reconcile.Key{Namespace: a.Namespace, Name: a.Name}, true) // before the look
+	given, known, err := f.giver.Gives(context.Background(), a.Namespace, a.Name, at)
+	if err != nil {
+		return false, err
+	}
+	given = given || (a.DeletionTimestamp != nil && (!known || at.ConfigGroupResource == templates))
+	if given {
+		f.wait(ofAddOn(a.Name), reconcile.Key{Namespace: a.Namespace, Name: a.Name}, false)
+	}
+	return given, nil
+}
+
+// ofAddOn stands for what is written of an add-on among what instances wait for.
+func ofAddOn(name string) addonv1alpha1.AddOnConfig {
+	return addonv1alpha1.AddOnConfig{ConfigReferent: addonv1alpha1.ConfigReferent{Name: name}}
 }
 
 // lastOf is what an object says, or said before it went.
@@ -163,9 +250,10 @@ func (f *family) lastOf(at addonv1alpha1.AddOnConfig) (any, error) {
 	return nil, fmt.Errorf("%s: does not exist", show(at))
 }
 
-// key names a content.
+// key names a content: of the object too, so that who knows the hash of what another
+// one says gets nothing by it.
 type key struct {
-	kind addonv1alpha1.ConfigGroupResource
+	at   addonv1alpha1.AddOnConfig
 	hash string
 }
 
@@ -178,7 +266,7 @@ func (f *family) decode(at addonv1alpha1.AddOnConfig, c config.Content) (any, er
 	if err := json.Unmarshal([]byte(c.Spec), spec); err != nil {
 		return nil, fmt.Errorf("%s: spec: %w", show(at), err)
 	}
-	f.hold(key{at.ConfigGroupResource, c.Hash}, spec)
+	f.hold(key{at, c.Hash}, spec)
 	f.hold(at, spec)
 	return spec, nil
 }

@@ -3,6 +3,7 @@
 package templated
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 	"time"
@@ -54,8 +55,19 @@ func given(hash string) *addonv1alpha1.ManagedClusterAddOn {
 	}
 }
 
+// gifts are what people give to every cluster; nil stands for an add-on that is gone.
+type gifts map[addonv1alpha1.AddOnConfig]bool
+
+func (g gifts) Gives(_ context.Context, _, _ string, c addonv1alpha1.AddOnConfig) (given, known bool, err error) {
+	return g[c], g != nil, nil
+}
+
 func newTest(s said) *family {
-	f := newFamily(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), s)
+	all := gifts{hello(): true}
+	for _, name := range []string{"x", "a", "b"} {
+		all[settings(name)] = true
+	}
+	f := newFamily(nil, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), s, all)
 	f.list("hello", true)
 	return f
 }
@@ -170,4 +182,80 @@ func TestWhatIsKeptOfACluster(t *testing.T) {
 		Spec:       clusterv1.ManagedClusterSpec{HubAcceptsClient: true},
 		Status:     clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}},
 	}, c)
+}
+
+// TestAnAgentReadsNothingByWhatItWritesIntoItsStatus: what a status names is used only
+// if people gave it to the instance, whatever hash stands beside it.
+func TestAnAgentReadsNothingByWhatItWritesIntoItsStatus(t *testing.T) {
+	foreign := settings("foreign")
+	s := said{hello(): content(t, "1", "one"), foreign: config.Content{Hash: "f", Spec: `{"customizedVariables":[{"name":"V","value":"secret"}]}`}}
+	named := func(hash string) *addonv1alpha1.ManagedClusterAddOn {
+		a := given("1")
+		a.Status.ConfigReferences = append(a.Status.ConfigReferences, reference(foreign, hash))
+		return a
+	}
+	f := newTest(s)
+	all := f.giver.(gifts)
+	for _, hash := range []string{"f", "made-up", ""} {
+		require.Equal(t, "-", rendered(t, f, named(hash)), "what runs stays")
+		require.Equal(t, "-", rendered(t, f, named(hash)), "again")
+	}
+	require.Equal(t, []reconcile.Key{{Namespace: "c1", Name: "hello"}}, f.waited(ofAddOn("hello")), "it is brought up when people write something else")
+
+	own := named("f")
+	own.Spec.Configs = []addonv1alpha1.AddOnConfig{foreign}
+	require.Equal(t, "one", rendered(t, f, own), "the instance names it itself")
+	require.Equal(t, "-", rendered(t, f, named("f")), "of which others have nothing")
+	all[foreign] = true
+	require.Equal(t, "one", rendered(t, f, named("f")))
+	delete(all, foreign)
+
+	// Of an allowed object only what it says itself is used, though the hash of another
+	// one is known.
+	all[settings("a")] = true
+	s[settings("a")] = config.Content{Hash: "a1", Spec: `{}`}
+	swapped := given("1")
+	swapped.Status.ConfigReferences = append(swapped.Status.ConfigReferences, reference(settings("a"), "f"))
+	require.Equal(t, "-", rendered(t, f, swapped))
+
+	// On its way out an instance has its templates, and the rest while its add-on is known.
+	going := named("f")
+	going.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	require.Contains(t, rendered(t, f, going), "AddOnDeploymentConfig ns/foreign: is not given to the instance")
+	delete(all, hello())
+	going.Status.ConfigReferences = going.Status.ConfigReferences[:1]
+	require.Equal(t, "one", rendered(t, f, going))
+	f.giver = gifts(nil)
+	require.Equal(t, "one", rendered(t, f, going), "its add-on went first")
+	require.Equal(t, "-", rendered(t, f, given("1")), "who stays without one waits")
+}
+
+// TestTheLastGoodRenderingEndsAnAddOn: what an instance had applied serves where what
+// there is now cannot be rendered, or is gone.
+func TestTheLastGoodRenderingEndsAnAddOn(t *testing.T) {
+	at := settings("a")
+	going := func(hash string) *addonv1alpha1.ManagedClusterAddOn {
+		a := given("1")
+		a.Status.ConfigReferences = append(a.Status.ConfigReferences, reference(at, hash))
+		for i := range a.Status.ConfigReferences {
+			applied := *a.Status.ConfigReferences[i].DesiredConfig
+			a.Status.ConfigReferences[i].LastAppliedConfig = &applied
+		}
+		return a
+	}
+	s := said{hello(): content(t, "1", "one"), at: config.Content{Hash: "good", Spec: `{}`}}
+	f := newTest(s)
+	require.Equal(t, "one", rendered(t, f, going("good")))
+	s[at] = config.Content{Hash: "bad", Spec: `{"resourceRequirements":[{"containerID":"none"}]}`}
+	stuck := going("good")
+	stuck.Status.ConfigReferences[1] = reference(at, "bad")
+	stuck.Status.ConfigReferences[1].LastAppliedConfig = &addonv1alpha1.ConfigSpecHash{ConfigReferent: at.ConfigReferent, SpecHash: "good"}
+	require.Contains(t, rendered(t, f, stuck), "spec.resourceRequirements[0].containerID", "who stays is told what is wrong")
+	stuck.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	require.Equal(t, "one", rendered(t, f, stuck))
+	delete(s, at)
+	delete(f.known, key{at, "bad"})
+	delete(f.known, at)
+	require.Equal(t, "one", rendered(t, f, stuck), "what is gone does not stand in its way either")
+	require.Contains(t, rendered(t, newTest(s), stuck), "AddOnDeploymentConfig ns/a: does not exist", "nothing is known of it after a restart")
 }

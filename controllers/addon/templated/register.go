@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/runner"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
@@ -20,18 +21,23 @@ const Name = "template"
 
 // Config of the loops.
 type Config struct {
-	// Client reads and writes.
-	Client dynamic.Interface
+	// Client reads and writes; Manager gives agents their rights and certificates, and
+	// reads what they are signed by.
+	Client, Manager dynamic.Interface
 	// Clock is that of conditions, deadlines and certificates.
 	Clock clock.PassiveClock
 	// Contents are the templates and configurations.
 	Contents *config.Contents
+	// AddOns tell who is given which of them.
+	AddOns *selection.Index
+	// OnGrant registers what is told when somebody may have got a right.
+	OnGrant func(func())
 }
 
 // Register adds the loops to m.
 func Register(m *hub.Manager, c Config) {
-	f := newFamily(c.Client, c.Clock, c.Contents)
-	many := runner.NewMany(runner.Config{Client: c.Client, Clock: c.Clock}, runner.Family{
+	f := newFamily(c.Manager, c.Clock, c.Contents, c.AddOns)
+	many := runner.NewMany(runner.Config{Client: c.Client, Rights: c.Manager, Clock: c.Clock}, runner.Family{
 		Name: Name, Find: f.find, Label: addonv1alpha1.LabelAddOnTemplateName, Slim: slim,
 	})
 	hub.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, func(old, current *addonv1alpha1.ClusterManagementAddOn) {
@@ -50,6 +56,12 @@ func Register(m *hub.Manager, c Config) {
 			many.Look(who)
 		}
 	})
+	c.AddOns.OnConcern(func(name string) {
+		for _, who := range f.waited(ofAddOn(name)) {
+			many.Look(who)
+		}
+	})
+	c.OnGrant(many.Regrant)
 	m.AddLoops(many.Loops(), func(ctx context.Context) error {
 		if err := c.Contents.WaitSynced(ctx); err != nil {
 			return err

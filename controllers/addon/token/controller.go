@@ -29,18 +29,20 @@ const Name = "addon.token"
 
 const workers = 2
 
-// allow gives the process the rights of the token driver.
+// allow gives the add-on manager the rights of the token driver, where it has narrow ones.
 const allow = "kubectl create clusterrolebinding " + hubconfig.TokenDriverRole + " --clusterrole=" + hubconfig.TokenDriverRole +
-	" --serviceaccount=" + hubconfig.Namespace + ":" + hubconfig.Name
+	" --serviceaccount=" + hubconfig.ComponentNamespace + ":" + hubconfig.AddOnManager
 
 // Config of the loop.
 type Config struct {
-	// Client writes, and reads accounts, roles and bindings.
-	Client dynamic.Interface
+	// Client reads accounts, roles and bindings, Manager makes them.
+	Client, Manager dynamic.Interface
 	// Clock tells the time of conditions.
 	Clock clock.PassiveClock
 	// Instances is the index of the add-on loops.
 	Instances *instance.Index
+	// OnGrant registers what is told when somebody may have got a right.
+	OnGrant func(func())
 }
 
 // Controller is the loop. Its keys are those of ManagedClusterAddOns.
@@ -52,13 +54,14 @@ type Controller struct {
 	accounts  *parts[corev1.ServiceAccount]
 	roles     *parts[rbacv1.Role]
 	bindings  *parts[rbacv1.RoleBinding]
+	refused   *reconcile.Refusals
 }
 
 // Register adds the loop to m.
 func Register(m *hub.Manager, c Config) {
 	queue, using := reconcile.NewQueue(Name), newUsers()
 	controller := &Controller{
-		reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances,
+		reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Manager, Name, c.Clock), instances: c.Instances,
 		accounts: newParts(c.Client, corev1.SchemeGroupVersion.WithResource("serviceaccounts"), registration.ReadTokenAccount, queue.Add),
 		roles:    newParts(c.Client, rbacv1.SchemeGroupVersion.WithResource("roles"), registration.ReadTokenRole, queue.Add),
 		bindings: newParts(c.Client, rbacv1.SchemeGroupVersion.WithResource("rolebindings"), registration.ReadTokenBinding, queue.Add),
@@ -71,6 +74,9 @@ func Register(m *hub.Manager, c Config) {
 		using.note(key, there && a.Token)
 		queue.Add(key)
 	})
+	refused := reconcile.NewRefusals(queue)
+	controller.refused = refused
+	c.OnGrant(refused.Again)
 	hub.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		if accepted(old) == accepted(current) {
 			return
@@ -93,9 +99,11 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	}
 	a, there := c.instances.Get(key)
 	before := object(key, a)
-	return reconcile.Run(ctx, c.exec, before, func(ctx context.Context, o *addonv1alpha1.ManagedClusterAddOn) (registration.TokenState, error) {
+	result, err := reconcile.Run(ctx, c.exec, before, func(ctx context.Context, o *addonv1alpha1.ManagedClusterAddOn) (registration.TokenState, error) {
 		return c.gather(ctx, o, there)
 	}, registration.DecideToken)
+	c.refused.Note(key, apierrors.IsForbidden(err))
+	return result, err
 }
 
 // object is what the index holds of an instance, as far as the decision asks.

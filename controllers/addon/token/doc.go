@@ -5,9 +5,10 @@
 // and RoleBinding by which the agent of that very cluster may ask for the tokens of
 // that very account. It asks for no token itself.
 //
-// Who may make these may become any account of the hub's cluster, so the process may
-// not, unless a person binds ClusterRole cluster-manager-token-driver to it; the
-// condition has the command.
+// Who may make these may become any account of the hub's cluster. The process itself
+// may not: it makes them as the add-on manager, which may unless the hub was made with
+// narrow rights for add-ons. Then a person binds ClusterRole cluster-manager-token-driver
+// to that account; the condition has the command.
 //
 // It owns these three objects, by their names and the mark of the driver, and the
 // condition TokenInfrastructureReady. The decision is registration.DecideToken.

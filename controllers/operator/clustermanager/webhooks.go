@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
@@ -19,15 +20,17 @@ type hook struct {
 	name, service, path       string
 	group, version, resources string
 	mutating                  bool
+	// conditions, unless empty, are all that must hold for somebody to be asked.
+	conditions []admissionregistrationv1.MatchCondition
 	// failure is what happens while nobody answers.
 	failure admissionregistrationv1.FailurePolicyType
 }
 
-// hooks are the four of operator.md 1.4, and one each for sets, sets of works and
-// placements.
-// None of them sees a status, a lease, a certificate request or a deletion: with
-// the hub's process away, clusters go on to report, to renew and to be taken
-// away. What a rule guards decides what happens to the rest meanwhile:
+// hooks are the four of operator.md 1.4, and one each for sets, sets of works,
+// placements, templates of add-ons, and for what agents write into a status.
+// None of them sees a lease, a certificate request or a deletion: with the hub's
+// process away, clusters go on to report, to renew and to be taken away. What a rule
+// guards decides what happens to the rest meanwhile:
 //
 //   - clusters, mutating: Fail. Automatic acceptance trusts the stamped creator,
 //     and adoption of a namespace the stamped UID.
@@ -41,6 +44,10 @@ type hook struct {
 //     that is malformed, and nothing is protected by it.
 //   - placements: Ignore, for the same reason: one that cannot be followed keeps
 //     its decisions.
+//   - templates: Fail. The hub binds roles and signs for them with its own rights.
+//   - status of add-ons: Fail. It names the configurations that a cluster gets.
+//   - status of clusters and works: Ignore. It is bounded in usual times, nothing is
+//     decided by more than what agents may say, and who is away must not silence them.
 var hooks = []hook{
 	{
 		name: "managedclustermutators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
@@ -77,6 +84,38 @@ var hooks = []hook{
 		path: webhook.PathValidateWorkSet, group: workv1.GroupName, version: "v1alpha1", resources: "manifestworkreplicasets",
 		failure: admissionregistrationv1.Fail,
 	},
+	{
+		name: "addontemplatevalidators.admission.addon.open-cluster-management.io", service: operatorv1.ServiceAddOnWebhook,
+		path: webhook.PathValidateTemplate, group: addonv1alpha1.GroupName, version: "v1alpha1", resources: addonv1alpha1.ResourceTemplate,
+		failure: admissionregistrationv1.Fail,
+	},
+	{
+		name: "managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io", service: operatorv1.ServiceAddOnWebhook,
+		path: webhook.PathAddOnStatus, group: addonv1alpha1.GroupName, version: "v1alpha1", resources: "managedclusteraddons/status",
+		failure: admissionregistrationv1.Fail, conditions: byAgents(agents + " || " + tokenAgent),
+	},
+	{
+		name: "managedclusterstatusvalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
+		path: webhook.PathClusterStatus, group: clusterv1.GroupName, version: "v1", resources: "managedclusters/status",
+		failure: admissionregistrationv1.Ignore, conditions: byAgents(agents),
+	},
+	{
+		name: "manifestworkstatusvalidators.admission.work.open-cluster-management.io", service: operatorv1.ServiceWorkWebhook,
+		path: webhook.PathWorkStatus, group: workv1.GroupName, version: "v1", resources: "manifestworks/status",
+		failure: admissionregistrationv1.Ignore, conditions: byAgents(agents),
+	},
+}
+
+// agents and tokenAgent tell requests of agents from those of everybody else. The hub,
+// people and controllers are not asked about, so that a hub that is away stands in the
+// way of none of them. Which agent it is the rule itself finds out.
+const (
+	agents     = `request.userInfo.groups.exists(g, g.startsWith("` + clusterv1.UserPrefix + `") || g.startsWith("` + clusterv1.GroupPrefixEKS + `"))`
+	tokenAgent = `request.userInfo.username == "system:serviceaccount:" + request.namespace + ":" + request.name + "` + addonv1alpha1.ServiceAccountSuffix + `"`
+)
+
+func byAgents(expression string) []admissionregistrationv1.MatchCondition {
+	return []admissionregistrationv1.MatchCondition{{Name: "agents", Expression: expression}}
 }
 
 // hookTimeout in seconds, as the contract has it.
@@ -108,7 +147,7 @@ func (h hook) object(owner string, bundle []byte) reconcile.Object {
 			TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "MutatingWebhookConfiguration"}, ObjectMeta: meta,
 			Webhooks: []admissionregistrationv1.MutatingWebhook{{
 				Name: h.name, ClientConfig: client, Rules: rules, FailurePolicy: &fail, SideEffects: &none,
-				TimeoutSeconds: &timeout, AdmissionReviewVersions: versions,
+				TimeoutSeconds: &timeout, AdmissionReviewVersions: versions, MatchConditions: h.conditions,
 			}},
 		}
 	}
@@ -116,7 +155,7 @@ func (h hook) object(owner string, bundle []byte) reconcile.Object {
 		TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "ValidatingWebhookConfiguration"}, ObjectMeta: meta,
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: h.name, ClientConfig: client, Rules: rules, FailurePolicy: &fail, SideEffects: &none,
-			TimeoutSeconds: &timeout, AdmissionReviewVersions: versions,
+			TimeoutSeconds: &timeout, AdmissionReviewVersions: versions, MatchConditions: h.conditions,
 		}},
 	}
 }

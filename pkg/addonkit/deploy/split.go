@@ -50,8 +50,9 @@ func slotOf(index int, work *workv1.ManifestWork) *slot {
 
 // arrange puts manifests into slots: each stays where it is, the others go, the
 // largest first, where most room is left, or into a new slot. One that is in a work
-// that is being deleted waits for its end there. Slots without manifests remain in
-// the result, empty. Contract: addon.md 5.3.
+// that is being deleted waits for its end there, and so does one for which there would
+// be a new slot otherwise: names are the same as if that work had never been. Slots
+// without manifests remain in the result, empty. Contract: addon.md 5.3.
 func arrange(slots []*slot, manifests []addonkit.Manifest) []*slot {
 	slices.SortStableFunc(slots, func(a, b *slot) int { return cmp.Compare(a.index, b.index) })
 	rendered := map[addonkit.ID]int{}
@@ -71,6 +72,9 @@ func arrange(slots []*slot, manifests []addonkit.Manifest) []*slot {
 	for _, m := range fresh {
 		to := roomiest(slots)
 		if to == nil || to.size+m.Bytes() > budget {
+			to = ending(slots, m)
+		}
+		if to == nil {
 			to = &slot{index: freeIndex(slots)}
 			slots = append(slots, to)
 		}
@@ -127,6 +131,17 @@ func roomiest(slots []*slot) *slot {
 		}
 	}
 	return best
+}
+
+// ending is the first slot that is being deleted and would take a manifest; nil if
+// there is none.
+func ending(slots []*slot, m addonkit.Manifest) *slot {
+	for _, s := range slots {
+		if !s.open() && s.size+m.Bytes() <= budget {
+			return s
+		}
+	}
+	return nil
 }
 
 func freeIndex(slots []*slot) int {

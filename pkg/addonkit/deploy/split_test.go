@@ -30,6 +30,29 @@ func TestSplitting(t *testing.T) {
 	require.Equal(t, []string{"delete c1/addon-web-deploy-0", "delete c1/addon-web-deploy-1"}, run(t, &s))
 }
 
+// TestNamesAreThoseOfAFreshAddOn: one that is made again while the works of the one
+// before end waits for them, and gets the names that it had without them.
+func TestNamesAreThoseOfAFreshAddOn(t *testing.T) {
+	s := state(t, "ConfigMap a", "ConfigMap b size=409600")
+	run(t, &s)
+	require.Len(t, s.Works, 2)
+	for _, w := range s.Works {
+		w.DeletionTimestamp = &metav1.Time{Time: start}
+	}
+	before := s.Works
+	s = state(t, "ConfigMap c", "ConfigMap a")
+	s.Works = before
+	require.Empty(t, run(t, &s), "what is new waits too, also for names that are free")
+	s.Works = before[:1]
+	require.Empty(t, run(t, &s))
+	s.Works = nil
+	require.Equal(t, []string{"create c1/addon-web-deploy-0: c a"}, run(t, &s))
+
+	s.Works = append(s.Works, before[1])
+	s.Manifests = append(s.Manifests, object(t, "ConfigMap d"))
+	require.Equal(t, []string{"patch c1/addon-web-deploy-0: c a d"}, run(t, &s), "what has room waits for nothing")
+}
+
 func TestTheBudgetIsExact(t *testing.T) {
 	s := state(t, "ConfigMap a size=409000", "ConfigMap b size=600")
 	require.Equal(t, []string{"create c1/addon-web-deploy-0: a b"}, run(t, &s))
@@ -64,9 +87,9 @@ func TestAWorkThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	run(t, &s)
 	s.Works[0].DeletionTimestamp = &metav1.Time{Time: start}
 	s.Manifests = append(s.Manifests, object(t, "ConfigMap b"))
-	require.Equal(t, []string{"create c1/addon-web-deploy-1: b"}, run(t, &s))
-	s.Works = s.Works[1:]
-	require.Equal(t, []string{"patch c1/addon-web-deploy-1: b a"}, run(t, &s))
+	require.Empty(t, run(t, &s), "what is new waits for its name")
+	s.Works = nil
+	require.Equal(t, []string{"create c1/addon-web-deploy-0: a b"}, run(t, &s))
 }
 
 func TestEveryOrphanCountsInEveryWork(t *testing.T) {

@@ -19,6 +19,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
+// lookedAt follows a message about an add-on of which nothing is probed.
+const lookedAt = " Only whether its manifests are applied was looked at: it has nothing to probe."
+
 // State is everything that a decision needs.
 type State struct {
 	// Instance is the add-on on its cluster; only what is there before the decision
@@ -64,18 +67,20 @@ func (s State) judge() *metav1.Condition {
 	if s.Health.Mode == addonkit.HealthLease || s.Health.Mode == addonkit.HealthNone || s.lost() {
 		return nil
 	}
-	if s.Health.Mode == addonkit.HealthWork && len(s.Health.Probes) == 0 {
-		return says(metav1.ConditionTrue, addonv1alpha1.ReasonWorkApplied, addonv1alpha1.MessageWorkApplied)
-	}
 	if apimeta.FindStatusCondition(s.AddOn.Status.Conditions, addonv1alpha1.ConditionManifestApplied) == nil {
 		return nil
 	}
-	probes := s.probes()
-	if len(probes) == 0 {
-		return s.available()
+	if len(s.Manifests) > 0 || len(s.Works) > 0 {
+		if c := s.works(); c != nil {
+			return c
+		}
 	}
-	if c := s.works(); c != nil {
-		return c
+	probes := s.probes()
+	switch {
+	case len(probes) == 0 && s.Health.Mode == addonkit.HealthWork:
+		return says(metav1.ConditionTrue, addonv1alpha1.ReasonWorkApplied, addonv1alpha1.MessageWorkApplied+lookedAt)
+	case len(probes) == 0:
+		return says(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, fmt.Sprintf(addonv1alpha1.MessageProbeAvailable, s.AddOn.Name)+lookedAt)
 	}
 	results, missing := s.results(probes)
 	if len(missing) > 0 {
@@ -110,6 +115,9 @@ func (s State) works() *metav1.Condition {
 	worst := metav1.ConditionTrue
 	for _, w := range s.Works {
 		c := apimeta.FindStatusCondition(w.Status.Conditions, workv1.ConditionApplied)
+		if c != nil && c.ObservedGeneration != 0 && c.ObservedGeneration < w.Generation {
+			c = nil // it speaks of what the work was before
+		}
 		switch {
 		case c != nil && c.Status == metav1.ConditionTrue:
 		case c != nil && c.Status == metav1.ConditionFalse:

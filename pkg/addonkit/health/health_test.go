@@ -90,7 +90,7 @@ func TestModes(t *testing.T) {
 		"Nonsense":                 "",
 		addonkit.HealthLease:       "Lease",
 		addonkit.HealthNone:        "Customized",
-		addonkit.HealthWork:        "Customized; True WorkApplied: Addon manifestWork is applied",
+		addonkit.HealthWork:        "Customized; Unknown WorkNotFound: Addon manifestWork is not found",
 		addonkit.HealthDeployments: "Customized; Unknown WorkNotFound: Addon manifestWork is not found",
 		addonkit.HealthWorkloads:   "Customized; Unknown WorkNotFound: Addon manifestWork is not found",
 	} {
@@ -125,9 +125,42 @@ func TestAvailableOfWorkloads(t *testing.T) {
 			require.Equal(t, tc.want, said(s))
 		})
 	}
-	s := state(t, addonkit.HealthDeployments)
-	s.Manifests = s.Manifests[1:2]
-	require.Equal(t, fine, said(s), "there is nothing to probe")
+}
+
+// TestWithoutProbesItIsAvailableWhenItsManifestsAreApplied: as they are wanted now, and
+// what was looked at is said.
+func TestWithoutProbesItIsAvailableWhenItsManifestsAreApplied(t *testing.T) {
+	const only = " Only whether its manifests are applied was looked at: it has nothing to probe."
+	stale := func(generation, observed int64) *workv1.ManifestWork {
+		w := work(yes)
+		w.Generation, w.Status.Conditions[0].ObservedGeneration = generation, observed
+		return w
+	}
+	for mode, fine := range map[addonkit.HealthMode]string{
+		addonkit.HealthDeployments: "Customized; True ProbeAvailable: web add-on is available." + only,
+		addonkit.HealthWork:        "Customized; True WorkApplied: Addon manifestWork is applied" + only,
+	} {
+		for name, tc := range map[string]struct {
+			works []*workv1.ManifestWork
+			want  string
+		}{
+			"no work":                       {nil, "Customized; Unknown WorkNotFound: Addon manifestWork is not found"},
+			"nobody has answered":           {[]*workv1.ManifestWork{work("")}, "Customized; Unknown WorkNotApplied: Addon manifestWork is not applied yet"},
+			"one cannot be applied":         {[]*workv1.ManifestWork{work(yes), work(no)}, "Customized; False WorkNotApplied: Addon manifestWork is not applied yet"},
+			"as it was before":              {[]*workv1.ManifestWork{stale(3, 2)}, "Customized; Unknown WorkNotApplied: Addon manifestWork is not applied yet"},
+			"as it is now":                  {[]*workv1.ManifestWork{stale(3, 3)}, fine},
+			"an agent tells no generations": {[]*workv1.ManifestWork{stale(3, 0)}, fine},
+		} {
+			t.Run(string(mode)+" "+name, func(t *testing.T) {
+				s := state(t, mode)
+				s.Manifests, s.Works = s.Manifests[1:2], tc.works
+				require.Equal(t, tc.want, said(s))
+			})
+		}
+		s := state(t, mode)
+		s.Manifests = nil
+		require.Equal(t, fine, said(s), "it has no manifests, and needs no work")
+	}
 }
 
 func TestProbesOfAnAuthor(t *testing.T) {
@@ -162,6 +195,7 @@ func TestWhenNothingIsSaid(t *testing.T) {
 
 func TestTheConditionTellsItsGeneration(t *testing.T) {
 	s := state(t, addonkit.HealthWork)
+	s.Works = []*workv1.ManifestWork{work(yes)}
 	into := s.AddOn.DeepCopy()
 	Set(s, into)
 	c := apimeta.FindStatusCondition(into.Status.Conditions, addonv1alpha1.ConditionAvailable)

@@ -19,7 +19,6 @@ import (
 // itself.
 type hashes struct {
 	kinds   map[addonv1alpha1.ConfigGroupResource]*watch.Collection[hashing.Content]
-	addOns  *group[addonv1alpha1.ClusterManagementAddOn, *addonv1alpha1.ClusterManagementAddOn]
 	queue   *reconcile.Queue
 	execute *reconcile.Executor
 }
@@ -33,13 +32,7 @@ func (r *runner) watchHashes(kinds []schema.GroupVersionResource) {
 		kinds: map[addonv1alpha1.ConfigGroupResource]*watch.Collection[hashing.Content]{},
 		queue: reconcile.NewQueue(r.name("config")), execute: r.executor("config"),
 	}
-	h.addOns = newGroup(&r.words, grouping[*addonv1alpha1.ClusterManagementAddOn]{
-		Options: watch.Options[kept]{
-			Client: r.Client, Resource: addonv1alpha1.GroupVersion.WithResource("clustermanagementaddons"), FieldSelector: "metadata.name=" + r.addOn,
-		},
-		of:      func(a *addonv1alpha1.ClusterManagementAddOn) reconcile.Key { return reconcile.Key{Name: a.Name} },
-		changed: h.queue.Add,
-	})
+	r.addOns.OnChange(h.queue.Add)
 	r.instances.OnChange(h.queue.Add)
 	for _, kind := range kinds {
 		all := watch.New(watch.Options[hashing.Content]{
@@ -85,7 +78,7 @@ func (h *hashes) look(at addonv1alpha1.AddOnConfig) (c hashing.Content, read, fo
 // reconcileHashes is about an instance, or without a namespace about the add-on.
 func (r *runner) reconcileHashes(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	if key.Namespace == "" {
-		addOn := r.hashes.addOns.get(key)
+		addOn := r.addOns.get(key)
 		if addOn == nil {
 			return reconcile.Result{}, nil
 		}

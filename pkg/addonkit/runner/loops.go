@@ -33,6 +33,7 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 	i, there := r.instance(key)
 	if !there {
 		r.asked.forget(key)
+		r.unregistered.Note(key, false)
 		return r.registering.Execute(ctx, gone(key), registration.Decide(s))
 	}
 	addOn, ok := r.find(i.AddOn)
@@ -46,7 +47,9 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 			return reconcile.Result{}, err
 		}
 	}
-	return r.registering.Execute(ctx, i.AddOn, registration.Decide(s))
+	result, err := r.registering.Execute(ctx, i.AddOn, registration.Decide(s))
+	r.unregistered.Note(key, apierrors.IsForbidden(err) || apierrors.IsNotFound(err))
+	return result, err
 }
 
 // ask finds out what the add-on needs on the hub: it is asked, unless its answer is
@@ -127,7 +130,7 @@ func (r *runner) readNamed(ctx context.Context, s *registration.State) error {
 
 // get reads an object live; nil when there is none.
 func get[T any](ctx context.Context, r *runner, resource schema.GroupVersionResource, key reconcile.Key) (*T, error) {
-	o, err := typed.Get[T](ctx, r.Client, resource, key.Namespace, key.Name)
+	o, err := typed.Get[T](ctx, r.Rights, resource, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -151,6 +154,7 @@ func (r *runner) hosting(addOn addonkit.AddOn, i addonkit.Instance) *deploy.Host
 func (r *runner) reconcileRequest(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	csr := r.requests.get(key)
 	if csr == nil {
+		r.unanswered.Note(key, false)
 		return reconcile.Result{}, nil
 	}
 	i, there := r.instance(marked(csr))
@@ -162,6 +166,7 @@ func (r *runner) reconcileRequest(ctx context.Context, key reconcile.Key) (recon
 		return reconcile.Result{}, nil
 	}
 	err := r.respond(ctx, addOn, i, csr)
+	r.unanswered.Note(key, err != nil)
 	if unsigned := (*signError)(nil); apierrors.IsForbidden(err) || errors.As(err, &unsigned) {
 		return r.answering.Execute(ctx, i.AddOn, reconcile.Plan{Events: []reconcile.Event{refused(csr, err)}, RequeueAfter: addonkit.RetryDelay})
 	}
@@ -209,7 +214,7 @@ func (r *runner) update(ctx context.Context, csr *certificatesv1.CertificateSign
 	if err != nil {
 		return err
 	}
-	_, err = r.Client.Resource(certificates).Update(ctx, u, metav1.UpdateOptions{}, subresource)
+	_, err = r.Rights.Resource(certificates).Update(ctx, u, metav1.UpdateOptions{}, subresource)
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("answering certificate request %s: %w", csr.Name, err)
 	}

@@ -79,7 +79,8 @@ func set(t *testing.T, c *counted) *table {
 	t.Helper()
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, false) // the memory only lists
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
-		clusterAPI: "ManagedClusterList", instanceAPI: "ManagedClusterAddOnList", workAPI: "ManifestWorkList",
+		clusterAPI: "ManagedClusterList", addonv1alpha1.GroupVersion.WithResource("clustermanagementaddons"): "ClusterManagementAddOnList",
+		instanceAPI: "ManagedClusterAddOnList", workAPI: "ManifestWorkList",
 		rolesAPI: "RoleList", bindingsAPI: "RoleBindingList", certificates: "CertificateSigningRequestList",
 	})
 	r, err := New(Config{Client: client, Clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0))}, c)

@@ -23,6 +23,9 @@ const defaultWorkers = 4
 type Config struct {
 	// Client reads and writes on the hub.
 	Client dynamic.Interface
+	// Rights, unless nil, gives agents their roles, bindings and certificates instead, so
+	// that people grant what add-ons may have to another account than what runs them.
+	Rights dynamic.Interface
 	// Clock is that of conditions and deadlines.
 	Clock clock.PassiveClock
 	// Workers is how many clusters each loop works on at once; 0 is four. More make a
@@ -84,6 +87,12 @@ func NewMany(c Config, f Family) *Runner {
 
 // Run runs the add-ons until ctx ends. What cannot be read or written is tried again.
 func (r *Runner) Run(ctx context.Context) error { return r.run(ctx) }
+
+// Regrant tries again what was refused for want of a right: somebody granted something.
+func (r *Runner) Regrant() {
+	r.unregistered.Again()
+	r.unanswered.Again()
+}
 
 // Look looks again at an instance, because something else than it or its cluster
 // changed. Contract: addon.md 8.2, Trigger.

@@ -4,6 +4,8 @@ package runner
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -48,8 +50,10 @@ type runner struct {
 	drawn memo[drawn]
 	asked memo[asked]
 
-	// instances and clusters are found by the name of the cluster, all else by the
-	// instance. Without roles, none are made.
+	// instances and clusters are found by the name of the cluster, add-ons by their own,
+	// all else by the instance. Without roles, none are made; without addOns, find knows
+	// which configurations instances are given.
+	addOns    *group[addonv1alpha1.ClusterManagementAddOn, *addonv1alpha1.ClusterManagementAddOn]
 	instances *group[addonv1alpha1.ManagedClusterAddOn, *addonv1alpha1.ManagedClusterAddOn]
 	clusters  *group[clusterv1.ManagedCluster, *clusterv1.ManagedCluster]
 	works     *group[workv1.ManifestWork, *workv1.ManifestWork]
@@ -60,6 +64,8 @@ type runner struct {
 	// register, deploy and answer are the queues of the loops; the keys of the first
 	// two are instances, those of the third certificate requests.
 	register, deploy, answer *reconcile.Queue
+	// unregistered and unanswered are what was forbidden of register and answer.
+	unregistered, unanswered *reconcile.Refusals
 	// hashes is nil for add-ons without configurations of kinds of their own.
 	hashes *hashes
 
@@ -78,8 +84,10 @@ func (r *runner) watches() []collection {
 	if r.roles != nil {
 		out = append(out, r.roles)
 	}
+	if r.addOns != nil {
+		out = append(out, r.addOns)
+	}
 	if r.hashes != nil {
-		out = append(out, r.hashes.addOns)
 		for _, kind := range r.hashes.kinds {
 			out = append(out, kind)
 		}
@@ -95,11 +103,19 @@ func newRunner(c Config, id string, find func(*addonv1alpha1.ManagedClusterAddOn
 	if c.Workers <= 0 {
 		c.Workers = defaultWorkers
 	}
+	if c.Rights == nil {
+		c.Rights = c.Client
+	}
 	r := &runner{Config: c, id: id, find: find, scope: s}
 	r.drawn.words, r.asked.words = &r.words, &r.words
 	r.register, r.deploy, r.answer = reconcile.NewQueue(r.name("registration")), reconcile.NewQueue(r.name("deploy")), reconcile.NewQueue(r.name("request"))
-	r.registering, r.deploying, r.answering = r.executor("registration"), r.executor("deploy"), r.executor("request")
+	r.unregistered, r.unanswered = reconcile.NewRefusals(r.register), reconcile.NewRefusals(r.answer)
+	r.deploying, r.answering = r.executor("deploy"), r.executor("request")
+	r.registering = reconcile.NewExecutor(r.Rights, r.name("registration"), r.Clock)
 	r.watchInstances()
+	if r.addOn != "" {
+		r.watchAddOn()
+	}
 	r.watchRights()
 	r.requests = newGroup(&r.words, grouping[*certificatesv1.CertificateSigningRequest]{
 		Options: r.labelled(certificates, ""), of: marked[*certificatesv1.CertificateSigningRequest],
@@ -166,6 +182,36 @@ func (r *runner) watchInstances() {
 	})
 }
 
+// watchAddOn keeps the add-on, which says what its instances are given. A rollout under
+// way changes its status often: only which configurations it names brings them up.
+func (r *runner) watchAddOn() {
+	r.addOns = newGroup(&r.words, grouping[*addonv1alpha1.ClusterManagementAddOn]{
+		Options: watch.Options[kept]{
+			Client: r.Client, Resource: addonv1alpha1.GroupVersion.WithResource("clustermanagementaddons"), FieldSelector: "metadata.name=" + r.addOn,
+		},
+		of:      func(a *addonv1alpha1.ClusterManagementAddOn) reconcile.Key { return reconcile.Key{Name: a.Name} },
+		changed: func(reconcile.Key) {},
+	})
+	var mu sync.Mutex
+	var before []addonv1alpha1.AddOnConfig
+	r.addOns.OnChange(func(key reconcile.Key) {
+		var now []addonv1alpha1.AddOnConfig
+		if a := r.addOns.get(key); a != nil {
+			now = addonkit.Named(a)
+		}
+		mu.Lock()
+		same := slices.Equal(before, now)
+		before = now
+		mu.Unlock()
+		if same {
+			return
+		}
+		for _, instance := range r.instances.all() {
+			r.changed(instance)
+		}
+	})
+}
+
 func (r *runner) watchRights() {
 	more := "," + clusterv1.LabelClusterName
 	if r.label != "" {
@@ -213,7 +259,11 @@ func (r *runner) cluster(name string) *clusterv1.ManagedCluster {
 // instance returns an instance with its cluster; false when it is gone.
 func (r *runner) instance(key reconcile.Key) (addonkit.Instance, bool) {
 	a := r.instances.get(key)
-	return addonkit.Instance{AddOn: a, Cluster: r.cluster(key.Namespace)}, a != nil
+	i := addonkit.Instance{AddOn: a, Cluster: r.cluster(key.Namespace)}
+	if r.addOns != nil {
+		i.Of = r.addOns.get(reconcile.Key{Name: key.Name})
+	}
+	return i, a != nil
 }
 
 // gone stands for an instance that is no more, so that what it had can be removed.

@@ -34,7 +34,8 @@ func NewConfigs(client dynamic.Interface) Configs {
 }
 
 // Read returns them, the strongest first; they must not be changed. One that does not
-// exist, or that the hub has not looked at yet, is an error with its name.
+// exist, or that the hub has not looked at yet, is an error with its name; so is one that
+// stands in the status and nobody gave, because the agent of the cluster may write there.
 func (c Configs) Read(ctx context.Context, i addonkit.Instance) ([]*addonv1alpha1.AddOnDeploymentConfig, error) {
 	var out []*addonv1alpha1.AddOnDeploymentConfig
 	for _, ref := range i.AddOn.Status.ConfigReferences {
@@ -44,6 +45,10 @@ func (c Configs) Read(ctx context.Context, i addonkit.Instance) ([]*addonv1alpha
 		desired := addonv1alpha1.ConfigSpecHash{ConfigReferent: ref.ConfigReferent}
 		if ref.DesiredConfig != nil {
 			desired = *ref.DesiredConfig
+		}
+		if !addonkit.Given(i, addonv1alpha1.AddOnConfig{ConfigGroupResource: Kind, ConfigReferent: desired.ConfigReferent}) {
+			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: neither ClusterManagementAddOn %s nor the spec of the instance names it, so that it is not read; name it there, or wait until the hub has taken it out of status.configReferences",
+				desired.Namespace, desired.Name, i.AddOn.Name)
 		}
 		if desired.SpecHash == "" {
 			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: the hub has not found it; create it, or name another one", desired.Namespace, desired.Name)

@@ -24,6 +24,7 @@ func configured(t *testing.T, specs ...addonv1alpha1.AddOnDeploymentConfigSpec) 
 	t.Helper()
 	i := instance()
 	i.AddOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Resource: "configmaps"}}}
+	i.Of = &addonv1alpha1.ClusterManagementAddOn{}
 	var objects []runtime.Object
 	for n, spec := range specs {
 		name := string(rune('a' + n))
@@ -33,6 +34,8 @@ func configured(t *testing.T, specs ...addonv1alpha1.AddOnDeploymentConfigSpec) 
 		})
 		require.NoError(t, err)
 		objects = append(objects, u)
+		i.Of.Spec.SupportedConfigs = append(i.Of.Spec.SupportedConfigs, addonv1alpha1.ConfigMeta{ConfigGroupResource: Kind,
+			DefaultConfig: &addonv1alpha1.ConfigReferent{Namespace: "default", Name: name}})
 		i.AddOn.Status.ConfigReferences = append(i.AddOn.Status.ConfigReferences, addonv1alpha1.ConfigReference{
 			ConfigGroupResource: Kind,
 			DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: name}, SpecHash: "1"},
@@ -119,6 +122,7 @@ func TestConfigurationsThatCannotBeRead(t *testing.T) {
 	require.ErrorContains(t, err, "the hub has not found it")
 
 	i.AddOn.Status.ConfigReferences[1].DesiredConfig = &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "gone"}, SpecHash: "1"}
+	i.Of.Spec.SupportedConfigs[0].DefaultConfig.Name = "gone"
 	_, err = configs.Values(t.Context(), i)
 	require.ErrorContains(t, err, "reading AddOnDeploymentConfig default/gone")
 }
@@ -127,6 +131,8 @@ func TestContainersOfRequirements(t *testing.T) {
 	for id, want := range map[string]string{
 		"deployments:a:b":      "^deployments:(?:a):(?:b)$",
 		"*:(?:a|b):c":          "^[^:]+:(?:(?:a|b)):(?:c)$",
+		"*:*:b":                "^[^:]+:(?:.*):(?:b)$",
+		"*:*:*":                "^[^:]+:(?:.*):(?:.*)$",
 		"jobs:a|b:c":           "^jobs:(?:a|b):(?:c)$",
 		"deployments:(:)":      "",
 		"deployments":          "",
@@ -241,4 +247,43 @@ func TestNamesOfChartsAndNothingThatIsNotSaid(t *testing.T) {
 	got, err = configs.Global(t.Context(), i)
 	require.NoError(t, err)
 	require.Empty(t, got, "what is silent says nothing")
+}
+
+// TestAnAgentReadsNothingByWhatItWritesIntoItsStatus: the agent of a cluster may write
+// the status of its instance, and names a configuration of somebody else there.
+func TestAnAgentReadsNothingByWhatItWritesIntoItsStatus(t *testing.T) {
+	mine := addonv1alpha1.AddOnConfig{ConfigGroupResource: Kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "a"}}
+	at := &addonv1alpha1.ConfigSpecHash{ConfigReferent: mine.ConfigReferent, SpecHash: "1"}
+	for name, tc := range map[string]struct {
+		change func(*addonkit.Instance)
+		read   bool
+	}{
+		"nobody gave it":        {func(i *addonkit.Instance) { i.Of = &addonv1alpha1.ClusterManagementAddOn{} }, false},
+		"there is no add-on":    {func(i *addonkit.Instance) { i.Of = nil }, false},
+		"the add-on went first": {func(i *addonkit.Instance) { i.Of, i.AddOn.DeletionTimestamp = nil, &metav1.Time{} }, true},
+		"a default":             {func(*addonkit.Instance) {}, true},
+		"the instance names it": {func(i *addonkit.Instance) { i.Of, i.AddOn.Spec.Configs = nil, []addonv1alpha1.AddOnConfig{mine} }, true},
+		"a placement names it": {func(i *addonkit.Instance) {
+			i.Of = &addonv1alpha1.ClusterManagementAddOn{}
+			i.Of.Spec.InstallStrategy.Placements = []addonv1alpha1.PlacementStrategy{{Configs: []addonv1alpha1.AddOnConfig{mine}}}
+		}, true},
+		"a rollout of the next goes on": {func(i *addonkit.Instance) {
+			i.Of = &addonv1alpha1.ClusterManagementAddOn{}
+			i.Of.Status.InstallProgressions = []addonv1alpha1.InstallProgression{{ConfigReferences: []addonv1alpha1.InstallConfigReference{{ConfigGroupResource: Kind, LastAppliedConfig: at}}}}
+		}, true},
+		"the add-on has another kind so": {func(i *addonkit.Instance) { i.Of.Spec.SupportedConfigs[0].Resource = "other" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i, configs := configured(t, addonv1alpha1.AddOnDeploymentConfigSpec{CustomizedVariables: []addonv1alpha1.CustomizedVariable{{Name: "Password", Value: "x"}}})
+			tc.change(&i)
+			got, err := configs.Values(t.Context(), i)
+			if tc.read {
+				require.NoError(t, err)
+				require.Equal(t, "x", got["Password"])
+				return
+			}
+			require.ErrorContains(t, err, "AddOnDeploymentConfig default/a: neither ClusterManagementAddOn")
+			require.Empty(t, got)
+		})
+	}
 }

@@ -99,13 +99,21 @@ func containerRegex(id string) (string, bool) {
 		if sign != ':' {
 			continue
 		}
-		name, container := names[:end], names[end+1:]
+		name, container := every(names[:end]), every(names[end+1:])
 		if name == "" || container == "" || !valid(name) || !valid(container) {
 			continue
 		}
 		return "^" + kind + ":(?:" + name + "):(?:" + container + ")$", kind != ""
 	}
 	return "", false
+}
+
+// every is an expression, for which * alone stands for every name.
+func every(expression string) string {
+	if expression == "*" {
+		return ".*"
+	}
+	return expression
 }
 
 func valid(expression string) bool {

@@ -30,10 +30,14 @@ import (
 // What the hub process makes, by name.
 var (
 	hubValidating = []string{
+		"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io",
 		"managedclustervalidators.admission.cluster.open-cluster-management.io",
+		"addontemplatevalidators.admission.addon.open-cluster-management.io",
+		"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io",
 		"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io",
 		"managedclustersetvalidators.admission.cluster.open-cluster-management.io",
 		"manifestworkreplicasetvalidators.admission.work.open-cluster-management.io",
+		"manifestworkstatusvalidators.admission.work.open-cluster-management.io",
 		"manifestworkvalidators.admission.work.open-cluster-management.io",
 		"placementvalidators.admission.cluster.open-cluster-management.io",
 	}

@@ -50,6 +50,7 @@ func Rights() []rbacv1.PolicyRule {
 	}
 	return []rbacv1.PolicyRule{
 		rule(clusterv1.GroupVersion.Group, "managedclusters", "list", "watch"),
+		rule(addonv1alpha1.GroupName, "clustermanagementaddons", "list", "watch"),
 		rule(addonv1alpha1.GroupName, "managedclusteraddons", "list", "watch", "patch"),
 		rule(addonv1alpha1.GroupName, "managedclusteraddons/status", "patch"),
 		rule(addonv1alpha1.GroupName, "managedclusteraddons/finalizers", "update"),

@@ -39,13 +39,6 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 		[]byte(`{"spec":{"registrationConfiguration":{"addOnKubeClientRegistrationDriver":{"authType":"token","token":{"expirationSeconds":3600}}}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
 
-	// The hub's process may not make tokens unless a person allows it.
-	e.apply(t, []byte(`apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: cluster-manager-token-driver}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-manager-token-driver}
-subjects: [{kind: ServiceAccount, namespace: open-cluster-management, name: cluster-manager}]
-`))
 	e.apply(t, deploy)
 	require.Zero(t, run(t, "addon", "enable", "helloworld", "-c", "c1", "--install-namespace", "default", "--context", "hub", "--wait").code)
 	e.available(t)

@@ -192,6 +192,7 @@ func TestTheAddOnLoopsMayDieAfterEveryWrite(t *testing.T) {
 		"two: selected clusters 2. configured addons 2/2 progressing..., 0 failed 0 timeout."))
 
 	agent := &agent{dyn: s.dyn, kube: s.kube} // as the agent of the cluster, by the rights of the administrator
+	s.wantAccess(t, "frail-0", "frail")
 	agent.drive(t, "frail-0", "frail", "token")
 	m.dying(t, "an agent that takes to tokens", 3+1, func() bool { return m.complete(t) })
 	clear(m.accounts)

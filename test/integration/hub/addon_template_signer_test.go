@@ -48,22 +48,14 @@ func (s *scene) authority(t *testing.T, name string) *x509.Certificate {
 	return certificate
 }
 
-// letSign is what an administrator grants the hub, so that it answers for a signer of
-// the name with the authority of the name.
-func (s *scene) letSign(t *testing.T, name, signer string) {
+// letSign is what an administrator grants the add-on manager, as charts of the field do,
+// so that it signs with the authority of the name.
+func (s *scene) letSign(t *testing.T, name string) {
 	t.Helper()
-	to := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: hub.Namespace, Name: hub.Name}}
+	to := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: hub.ComponentNamespace, Name: hub.AddOnManager}}
 	meta := metav1.ObjectMeta{Name: name}
 	rbac := s.kube.RbacV1()
-	_, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{signer}, Verbs: []string{"approve", "sign"}},
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests/status"}, Verbs: []string{"update"}},
-	}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: to,
-		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = rbac.Roles(hub.ComponentNamespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+	_, err := rbac.Roles(hub.ComponentNamespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{name}, Verbs: []string{"get"}},
 	}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -81,7 +73,7 @@ func TestATemplateWithASignerOfItsOwn(t *testing.T) {
 	a := f.awaitSaid(t, "signed-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")
 	name := f.ask(t, a, "signed-0")
 	soon(t, func() bool { return len(f.events(t, "signed-0", "CertificateRequestWaits")) == 1 }, "what the hub lacks is told")
-	f.letSign(t, "signed", "example.com/signed")
+	f.letSign(t, "signed")
 
 	var raw []byte
 	soon(t, func() bool {

@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -154,6 +155,22 @@ func TestATemplateComesToItsClusters(t *testing.T) {
 	f.applied(t, c[0])
 	f.awaitSaid(t, c[0], addonv1alpha1.ConditionProgressing, addonv1alpha1.ReasonCompleted, "")
 	require.Equal(t, other, f.revision(t, c[1]))
+
+	// The agent of a cluster does not choose what its cluster gets.
+	config := rest.CopyConfig(f.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: clusterv1.UserPrefix + c[0] + ":a", Groups: []string{clusterv1.UserPrefix + c[0], clusterv1.GroupManagedClusters}}
+	evil, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	for body, refused := range map[string]string{
+		`{"status":{"configReferences":[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","name":"private","namespace":"tenant-b","desiredConfig":{"namespace":"tenant-b","name":"private","specHash":"made-up"}}]}}`: "cannot change status.configReferences, which is the hub's",
+		`{"status":{"supportedConfigs":[{"group":"","resource":"configmaps"}]}}`:                          "cannot change status.supportedConfigs, which is the hub's",
+		`{"status":{"registrations":[{"signerName":"example.com/x","subject":{"user":"system:admin"}}]}}`: "cannot change which status.registrations there are, which is the hub's",
+	} {
+		soon(t, func() bool {
+			_, err = evil.Resource(addons).Namespace(c[0]).Patch(t.Context(), "plain", types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), refused)
+		}, "%v", &err)
+	}
 
 	// Of the template a change reaches all; at rest nothing is written.
 	f.template(t, "two", "")
@@ -354,6 +371,23 @@ func TestARightThatTheHubMayNotGiveIsSaidWithTheCommand(t *testing.T) {
 		"kubectl -n strong-0 create rolebinding open-cluster-management:strong:clusterrole:agent --clusterrole=strong --user=")
 	f.awaitDeployed(t, "one strong-0 ")
 
+	// A chart grants what its agent needs to the add-on manager: it is noticed, and kept.
+	charted := newAddOnFan(t, "charted", 1)
+	rules := []rbacv1.PolicyRule{{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{"get"}}}
+	_, err = f.kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "charted"}, Rules: rules}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	charted.template(t, "one", `{"type":"KubeClient","kubeClient":{"hubPermissions":[{"type":"CurrentCluster","currentCluster":{"clusterRoleName":"charted"}}]}}`)
+	charted.offerTemplate(t, `{"type":"Manual"}`)
+	charted.addon(t, "charted-0", "charted")
+	charted.awaitSaid(t, "charted-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionFailed, "create rolebinding open-cluster-management:charted:clusterrole:agent")
+	_, err = f.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "charted"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "charted"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "open-cluster-management-hub", Name: "addon-manager-controller-sa"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	charted.awaitSaid(t, "charted-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")
+	require.Len(t, charted.bound(t, "charted-0"), 1)
+
 	// Who may, does so by hand.
 	var subjects []rbacv1.Subject
 	subjects = append(subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: "User", Name: a.Status.Registrations[0].Subject.User},
@@ -406,4 +440,55 @@ func (f *fan) hookRan(t *testing.T, cluster, namespace, job string) {
 		_, err := f.dyn.Resource(works).Namespace(cluster).Patch(t.Context(), "addon-"+f.namespace+"-pre-delete", types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
 		return err == nil
 	})
+}
+
+// TestWhoWritesATemplateHasTheRightsThatItGives: the hub binds roles for templates with
+// rights of its own, and who may write templates does not come by them.
+func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
+	f := newAddOnFan(t, "modest", 0)
+	rbac := f.kube.RbacV1()
+	grant := func(name string, rule rbacv1.PolicyRule) {
+		t.Helper()
+		meta := metav1.ObjectMeta{Name: name}
+		_, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		_, err = rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "modest"}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	grant("modest-author", rbacv1.PolicyRule{APIGroups: []string{addonv1alpha1.GroupName}, Resources: []string{"addontemplates"}, Verbs: []string{"create", "get", "patch"}})
+	config := rest.CopyConfig(f.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "modest"}
+	author, err := dynamic.NewForConfig(config)
+	require.NoError(t, err)
+	written := func(registration string) *unstructured.Unstructured {
+		return decoded(t, `{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"AddOnTemplate","metadata":{"name":"modest"},
+			"spec":{"addonName":"modest","registration":[`+registration+`],"agentSpec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}]}}}}`)
+	}
+	const strong = `{"type":"KubeClient","kubeClient":{"hubPermissions":[{"type":"CurrentCluster","currentCluster":{"clusterRoleName":"cluster-manager"}}]}}`
+	refused := func(try func() error) {
+		t.Helper()
+		soon(t, func() bool {
+			err = try()
+			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot have the hub bind ClusterRole cluster-manager in the namespace of every cluster")
+		}, "%v", &err)
+	}
+	refused(func() error {
+		_, err := author.Resource(templates).Create(t.Context(), written(strong), metav1.CreateOptions{})
+		return err
+	})
+	_, err = author.Resource(templates).Create(t.Context(), written(`{"type":"KubeClient"}`), metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, f.dyn.Resource(templates).Delete(context.Background(), "modest", metav1.DeleteOptions{}))
+	})
+	change := func() error {
+		_, err := author.Resource(templates).Patch(t.Context(), "modest", types.MergePatchType, []byte(`{"spec":{"registration":[`+strong+`]}}`), metav1.PatchOptions{})
+		return err
+	}
+	refused(change)
+	grant("modest-binder", rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{"cluster-manager"}, Verbs: []string{"bind"}})
+	settled(t, change)
 }

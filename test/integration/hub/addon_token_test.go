@@ -23,10 +23,23 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// drive says as the agent of a cluster by which driver it registers an add-on.
+// wantAccess says as the controller of an add-on that its agent wants access to the hub.
+func (s *scene) wantAccess(t *testing.T, cluster, addOn string) {
+	t.Helper()
+	const body = `{"status":{"registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","subject":{"user":"u"}}]}}`
+	_, err := s.dyn.Resource(addons).Namespace(cluster).Patch(t.Context(), addOn, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+}
+
+// drive says as the agent of a cluster by which driver it registers an add-on that wants
+// access to the hub.
 func (a *agent) drive(t *testing.T, cluster, addOn, driver string) {
 	t.Helper()
-	body := fmt.Sprintf(`{"status":{"kubeClientDriver":%q,"registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","subject":{"user":"u"}}]}}`, driver)
+	user := ""
+	if driver == "token" {
+		user = "system:serviceaccount:" + cluster + ":" + addOn + "-agent"
+	}
+	body := fmt.Sprintf(`{"status":{"kubeClientDriver":%q,"registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","subject":{"user":%q}}]}}`, driver, user)
 	settled(t, func() error {
 		_, err := a.dyn.Resource(addons).Namespace(cluster).Patch(t.Context(), addOn, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
 		return err
@@ -59,8 +72,8 @@ func (s *scene) awaitAccount(t *testing.T, cluster, addOn string, before types.U
 	return uid
 }
 
-// allowTokens gives the hub's process the rights of the token driver, as the condition
-// tells to.
+// allowTokens gives the hub's own account the rights of the token driver, for loops that
+// run without the account of the add-on manager.
 func (s *scene) allowTokens(t *testing.T) {
 	t.Helper()
 	_, err := s.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
@@ -71,19 +84,44 @@ func (s *scene) allowTokens(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestTokensNeedARightThatAPersonGives: who may make tokens may become anybody.
-func TestTokensNeedARightThatAPersonGives(t *testing.T) {
-	s := sharedHub(t)
+// narrow leaves the add-on manager narrow rights, and returns how to undo that.
+func (s *scene) narrow(t *testing.T) (widen func()) {
+	t.Helper()
+	bindings := s.dyn.Resource(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"))
+	apply := func(narrow bool) {
+		objects, err := hub.Objects(hub.Options{Image: image + ":" + tag, Version: tag, NarrowAddOnRights: narrow})
+		require.NoError(t, err)
+		for _, u := range objects {
+			if u.GetName() == hub.AddOnAgentsBinding && u.GetKind() == "ClusterRoleBinding" {
+				_, err = bindings.Apply(t.Context(), u.GetName(), u, metav1.ApplyOptions{FieldManager: "test", Force: true})
+				require.NoError(t, err)
+			}
+		}
+	}
+	apply(true)
+	return func() { apply(false) }
+}
+
+// refusesTokens shows that tokens are given by the add-on manager: who may make tokens
+// may become anybody, so that the hub's own account may not. On a hub with narrow rights
+// the add-on manager may not either, and the condition says how a person lets it; what is
+// granted is noticed.
+func (s *scene) refusesTokens(t *testing.T) {
+	t.Helper()
 	a := s.register(t, "token-refused", "a")
+	widen := s.narrow(t)
 	s.addon(t, "token-refused", "web")
+	s.wantAccess(t, "token-refused", "web")
 	a.drive(t, "token-refused", "web", "token")
 	soon(t, func() bool {
 		c := s.infrastructure(t, "token-refused", "web")
 		return c != nil && c.Status == metav1.ConditionFalse && c.Reason == "TokenInfrastructureApplyFailed"
 	}, "it is not said that the right is missing")
 	require.Contains(t, s.infrastructure(t, "token-refused", "web").Message,
-		`allow it by "kubectl create clusterrolebinding cluster-manager-token-driver --clusterrole=cluster-manager-token-driver --serviceaccount=open-cluster-management:cluster-manager"`)
+		`allow it by "kubectl create clusterrolebinding cluster-manager-token-driver --clusterrole=cluster-manager-token-driver --serviceaccount=open-cluster-management-hub:addon-manager-controller-sa"`)
 	s.bare(t, "token-refused", "web")
+	widen()
+	s.awaitAccount(t, "token-refused", "web", "")
 	_, process := clients(t, s.As(t, hub.Namespace, hub.Name))
 	_, err := token(t, process, "token-refused", "default")
 	require.True(t, apierrors.IsForbidden(err), err)
@@ -144,11 +182,12 @@ func (s *scene) bare(t *testing.T, cluster, addOn string) {
 // their certificates, and the name of one cluster begins like that of the other.
 func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 	s := ownHub(t)
-	s.allowTokens(t)
+	s.refusesTokens(t)
 	one, ten := s.register(t, "token1", "a"), s.register(t, "token10", "a")
 	for cluster, a := range map[string]*agent{"token1": one, "token10": ten} {
 		for addOn, driver := range map[string]string{"web": "token", "db": "csr"} {
 			s.addon(t, cluster, addOn)
+			s.wantAccess(t, cluster, addOn)
 			a.drive(t, cluster, addOn, driver)
 		}
 	}
@@ -226,6 +265,7 @@ func TestAnAccountOfSomebodyElseIsNotHandedOut(t *testing.T) {
 	_, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web-agent"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.addon(t, "token-foreign", "web")
+	s.wantAccess(t, "token-foreign", "web")
 	a.drive(t, "token-foreign", "web", "token")
 	soon(t, func() bool {
 		c := s.infrastructure(t, "token-foreign", "web")

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+)
+
+// PathValidateTemplate is that of the rule on what AddOnTemplates ask for on the hub.
+const PathValidateTemplate = "/validate-addon-open-cluster-management-io-v1alpha1-addontemplate"
+
+// validateTemplate holds the author of a template to the author's own rights: the hub
+// binds roles, approves and signs for it with rights of its own, which are not handed to
+// everybody who may write a template. Every change of a spec is looked at, because other
+// manifests use the rights that the template has.
+func (s *Server) validateTemplate(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
+	t, old, err := objects[addonv1alpha1.AddOnTemplate](r)
+	if err != nil || t.DeletionTimestamp != nil || (old != nil && reflect.DeepEqual(t.Spec, old.Spec)) {
+		return nil, err
+	}
+	for i := range t.Spec.Registration {
+		for _, need := range needsOf(&t.Spec.Registration[i]) {
+			ok, err := s.o.Hub.Allowed(ctx, r.UserInfo, need.right)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				return nil, apierrors.NewForbidden(schema.GroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate}, t.Name,
+					fmt.Errorf("spec.registration[%d]: user %q cannot have the hub %s; who may do so writes the template, or allows it by: %s",
+						i, r.UserInfo.Username, need.what, need.grant(r.UserInfo.Username)))
+			}
+		}
+	}
+	return nil, nil
+}
+
+// need is a right that the author of a template needs for what the hub does for it.
+type need struct {
+	right authorizationv1.ResourceAttributes
+	what  string
+}
+
+// grant is the command that gives the right to a user.
+func (n need) grant(user string) string {
+	a := n.right
+	kind, at := "clusterrole", ""
+	if a.Namespace != "" {
+		kind, at = "role", " -n "+a.Namespace
+	}
+	resource := a.Resource
+	if a.Group != "" {
+		resource += "." + a.Group
+	}
+	name := strings.Join([]string{"addon", a.Verb, a.Resource, strings.NewReplacer("/", "-", ":", "-").Replace(a.Name)}, "-")
+	return fmt.Sprintf("kubectl%s create %s %s --verb=%s --resource=%s --resource-name=%s && kubectl%s create %sbinding %s --%s=%s --user=%s",
+		at, kind, name, a.Verb, resource, a.Name, at, kind, name, kind, name, user)
+}
+
+// needsOf are the rights that a registration needs of its author.
+func needsOf(g *addonv1alpha1.RegistrationSpec) []need {
+	var out []need
+	if g.KubeClient != nil {
+		for _, p := range g.KubeClient.HubPermissions {
+			if c := p.CurrentCluster; c != nil {
+				out = append(out, bindNeed("", "ClusterRole", c.ClusterRoleName))
+			}
+			if o := p.SingleNamespace; o != nil {
+				out = append(out, bindNeed(o.Namespace, o.RoleRef.Kind, o.RoleRef.Name))
+			}
+		}
+	}
+	if c := g.CustomSigner; c != nil {
+		out = append(out, signerNeed(c.SignerName, "approve"), signerNeed(c.SignerName, "sign"))
+		if ca := c.SigningCA; ca.Name != "" {
+			namespace := ca.Namespace
+			if namespace == "" {
+				namespace = operatorv1.NamespaceHub
+			}
+			out = append(out, need{authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "get", Resource: "secrets", Name: ca.Name},
+				fmt.Sprintf("sign with Secret %s/%s", namespace, ca.Name)})
+		}
+	}
+	return out
+}
+
+// bindNeed is the right to bind a role: in every namespace for one that is bound in
+// that of each cluster.
+func bindNeed(namespace, kind, name string) need {
+	where := "the namespace of every cluster"
+	if namespace != "" {
+		where = "namespace " + namespace
+	}
+	return need{authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "bind", Group: rbacv1.GroupName, Resource: strings.ToLower(kind) + "s", Name: name},
+		fmt.Sprintf("bind %s %s in %s", kind, name, where)}
+}
+
+func signerNeed(signer, verb string) need {
+	return need{authorizationv1.ResourceAttributes{Verb: verb, Group: certificatesv1.GroupName, Resource: "signers", Name: signer},
+		fmt.Sprintf("%s certificates of signer %s", verb, signer)}
+}

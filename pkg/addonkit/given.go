@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addonkit
+
+import (
+	"slices"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+)
+
+// Given tells whether people give a configuration to an instance: the instance names it
+// in its spec, or its add-on names it as a default or for a placement, now or until a
+// rollout is through. The status of an instance, which says what is to be used, can be
+// written by the agent of the cluster: who reads what it names without asking here hands
+// the settings of one cluster to another. An instance on its way out whose add-on went
+// first has nothing but its status.
+func Given(i Instance, c addonv1alpha1.AddOnConfig) bool {
+	if slices.Contains(i.AddOn.Spec.Configs, c) {
+		return true
+	}
+	if i.Of == nil {
+		return i.AddOn.DeletionTimestamp != nil
+	}
+	return slices.Contains(Named(i.Of), c)
+}
+
+// Named are the configurations that an add-on names for some cluster.
+func Named(a *addonv1alpha1.ClusterManagementAddOn) []addonv1alpha1.AddOnConfig {
+	var out []addonv1alpha1.AddOnConfig
+	for _, kind := range a.Spec.SupportedConfigs {
+		if d := kind.DefaultConfig; d != nil {
+			out = append(out, addonv1alpha1.AddOnConfig{ConfigGroupResource: kind.ConfigGroupResource, ConfigReferent: *d})
+		}
+	}
+	for _, p := range a.Spec.InstallStrategy.Placements {
+		out = append(out, p.Configs...)
+	}
+	for _, p := range a.Status.InstallProgressions {
+		for _, r := range p.ConfigReferences {
+			for _, h := range []*addonv1alpha1.ConfigSpecHash{r.LastAppliedConfig, r.LastKnownGoodConfig} {
+				if h != nil {
+					out = append(out, addonv1alpha1.AddOnConfig{ConfigGroupResource: r.ConfigGroupResource, ConfigReferent: h.ConfigReferent})
+				}
+			}
+		}
+	}
+	return out
+}
