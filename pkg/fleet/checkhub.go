@@ -230,7 +230,7 @@ func (h *hubCheck) faults(all []admissionFault, asked int) []Finding {
 // CA: that says more than their silence.
 func (h *hubCheck) configured(ctx context.Context, probes []admissionProbe) ([]admissionFault, error) {
 	wanted := func(name string) bool {
-		return slices.ContainsFunc(probes, func(p admissionProbe) bool { return p.name == name })
+		return (!h.others && slices.Contains(unaskable, name)) || slices.ContainsFunc(probes, func(p admissionProbe) bool { return p.name == name })
 	}
 	validating, mutating := teardown.HubAdmission()
 	var out []admissionFault

@@ -32,9 +32,12 @@ type Dictionary struct {
 	mu      sync.RWMutex
 	numbers map[string]uint64
 	words   []string
-	// seen are the words that repeated saw last.
-	seen [256]sight
+	// seen are the words that repeated saw last, the latest of each row first. Words
+	// that share a row by chance do not drive each other out at once.
+	seen [64]row
 }
+
+type row [4]sight
 
 // sight is a word with the object that said it, as hashes.
 type sight struct{ word, object uint64 }
@@ -49,14 +52,24 @@ func (d *Dictionary) repeated(word string, object uint64) uint64 {
 	d.mu.Lock()
 	n, known := d.numbers[word]
 	hash := maphash.String(seed, word)
-	slot := &d.seen[hash%uint64(len(d.seen))]
-	again := slot.word == hash && slot.object != object
-	*slot = sight{hash, object}
+	again := d.seen[hash%uint64(len(d.seen))].see(sight{hash, object})
 	d.mu.Unlock()
 	if known || !again {
 		return n
 	}
 	return d.number(word)
+}
+
+// see notes a sight, and tells whether another object said the word before.
+func (r *row) see(now sight) bool {
+	i := slices.IndexFunc(r[:], func(s sight) bool { return s.word == now.word })
+	again := i >= 0 && r[i].object != now.object
+	if i < 0 {
+		i = len(r) - 1 // the oldest goes
+	}
+	copy(r[1:i+1], r[:i])
+	r[0] = now
+	return again
 }
 
 // number of a word, from 1 on; 0 when the dictionary is full.

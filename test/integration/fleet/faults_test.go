@@ -87,7 +87,6 @@ func stoppedBy(t *testing.T, c *harness.Cluster, namespace, name string) {
 }
 
 var (
-	pods  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	hooks = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 )
 
