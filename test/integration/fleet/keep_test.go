@@ -15,7 +15,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
-// inherited is how many works the test of leaving deploys, with one object each.
+// inherited is how many works the test of leaving deploys with one object each,
+// beside a set of works.
 const inherited = 8
 
 // deploy sends the works and waits until they are applied.
@@ -26,6 +27,9 @@ func deploy(t *testing.T) {
 		sent := runWith(t, body, "work", "apply", fmt.Sprintf("web%d", i), "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
 		require.Zero(t, sent.code)
 	}
+	body := strings.ReplaceAll(configMap, "greeting", "greeting-of-a-set")
+	sent := runWith(t, body, "work", "apply", "shared", "-f", "-", "--placement", "default/everywhere", "--context", "hub", "--wait", "--timeout", "60s")
+	require.Zero(t, sent.code)
 }
 
 // stays waits until the agent has forgotten the works, and counts the objects
@@ -63,20 +67,22 @@ func TestLeavingLeavesWhatRuns(t *testing.T) {
 	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
 	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}
 	require.Zero(t, run(t, join...).code)
+	require.Zero(t, run(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub").code)
+	require.Zero(t, run(t, "placement", "create", "everywhere", "-n", "default", "--context", "hub").code)
 	deploy(t)
 	before := running(t, spoke)
-	require.Len(t, before, inherited)
+	require.Len(t, before, inherited+1)
 
 	removed := run(t, "cluster", "remove", "cluster1", "--context", "hub", "--keep-works", "--yes", "--timeout", "90s")
 	require.Zero(t, removed.code)
-	require.Contains(t, removed.out, "8 objects of 8 works stay on the cluster: web0 (1), web1 (1)")
+	require.Contains(t, removed.out, "9 objects of 9 works stay on the cluster: ")
 	stays(t, spoke, before)
 
 	require.Zero(t, run(t, join...).code)
 	deploy(t)
 	cleaned := run(t, "hub", "clean", "--context", "hub", "--yes", "--force", "--timeout", "120s")
 	require.Zero(t, cleaned.code)
-	require.Contains(t, cleaned.err, "8 objects of 8 works stay on 1 cluster")
+	require.Contains(t, cleaned.err, "9 objects of 9 works stay on 1 cluster")
 	require.NotContains(t, cleaned.err, "have not confirmed")
 	stays(t, spoke, before)
 }

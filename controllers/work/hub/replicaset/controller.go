@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
@@ -140,7 +141,8 @@ func (c *Controller) gather(ctx context.Context, set *workv1alpha1.ManifestWorkR
 		}
 		s.Placements = append(s.Placements, p)
 	}
-	return s, nil
+	s.Leaving, err = c.leaving(ctx, s)
+	return s, err
 }
 
 // pageSize of live lists; each work comes with its manifests.
@@ -165,6 +167,36 @@ func (c *Controller) live(ctx context.Context, set reconcile.Key) (out []Child, 
 			return out, nil
 		}
 	}
+}
+
+// leaving are the selected clusters without a work that are being deleted: what is
+// made for one of them now would be applied and removed again, together with what
+// was told to stay there.
+func (c *Controller) leaving(ctx context.Context, s State) (map[string]bool, error) {
+	have := map[string]bool{}
+	for _, child := range s.Children {
+		have[child.Cluster] = true
+	}
+	out := map[string]bool{}
+	for _, p := range s.Placements {
+		for _, g := range p.Groups {
+			for _, name := range g.Clusters {
+				if have[name] {
+					continue
+				}
+				have[name] = true
+				mc := &clusterv1.ManagedCluster{}
+				err := c.reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+				if client.IgnoreNotFound(err) != nil {
+					return nil, fmt.Errorf("reading managedcluster %s: %w", name, err)
+				}
+				if mc.DeletionTimestamp != nil {
+					out[name] = true
+				}
+			}
+		}
+	}
+	return out, nil
 }
 
 // placement reads one placement with its decisions.

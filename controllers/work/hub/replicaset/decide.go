@@ -48,6 +48,9 @@ type State struct {
 	Placements []Placement
 	// Children are all ManifestWorks with the label of the replica set.
 	Children []Child
+	// Leaving are the selected clusters that get no work any more, because they are
+	// being deleted.
+	Leaving map[string]bool
 	// Now is the time of the decision.
 	Now time.Time
 }
@@ -197,7 +200,9 @@ func (d *delivery) rollOut(i int) {
 	plan := p.Strategy.Plan(groups, clusters, d.Now)
 	d.plans[i] = plan
 	for _, cluster := range plan.Start {
-		d.write[cluster] = p.Name
+		if !d.Leaving[cluster] {
+			d.write[cluster] = p.Name
+		}
 	}
 	for _, cluster := range slices.Concat(plan.InFlight, plan.Done, plan.TimedOut) {
 		if child := d.children[cluster]; !child.Deleting && !d.labelled(child, p.Name) {

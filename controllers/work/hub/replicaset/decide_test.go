@@ -385,3 +385,10 @@ func TestUsersOfAPlacement(t *testing.T) {
 	require.Empty(t, u.of(key("p")))
 	require.Len(t, u.byPlacement, 1, "what nobody refers to is forgotten")
 }
+
+func TestAClusterThatIsBeingDeletedGetsNoNewWork(t *testing.T) {
+	s := State{Set: replicaSet("p"), Now: now, Placements: []Placement{selects("p", "c1", "c2")}, Leaving: map[string]bool{"c2": true}}
+	plan := Decide(s)
+	require.Len(t, plan.Apply, 1)
+	require.Equal(t, "c1", plan.Apply[0].Object.GetNamespace())
+}
