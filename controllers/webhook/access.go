@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/review"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -28,6 +29,10 @@ type Hub interface {
 	Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, error)
 	// Denied tells whether a cluster was let in once and is not accepted now.
 	Denied(ctx context.Context, cluster string) (bool, error)
+	// Standing counts the works that would go with the namespace of a cluster that
+	// stays: none where the cluster is not there or leaves. More than a page of them
+	// count as one page.
+	Standing(ctx context.Context, cluster string) (int, error)
 	// JoinToken returns the join token with that credential id; ok is false when
 	// the hub has none.
 	JoinToken(ctx context.Context, credential string) (t JoinToken, ok bool, err error)
@@ -83,6 +88,34 @@ func (l live) Denied(ctx context.Context, cluster string) (bool, error) {
 	}
 	known := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted) != nil
 	return known && !mc.Spec.HubAcceptsClient && mc.DeletionTimestamp == nil, nil
+}
+
+var works = workv1.GroupVersion.WithResource("manifestworks")
+
+// countedWorks is the page that Standing reads.
+const countedWorks = 50
+
+// Standing reads live. A work that is being deleted already is not counted: somebody
+// asked for that.
+func (l live) Standing(ctx context.Context, cluster string) (int, error) {
+	mc, err := l.client.Resource(clusters).Get(ctx, cluster, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || (err == nil && mc.GetDeletionTimestamp() != nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading managedcluster %s: %w", cluster, internal(err))
+	}
+	list, err := l.client.Resource(works).Namespace(cluster).List(ctx, metav1.ListOptions{Limit: countedWorks})
+	if err != nil {
+		return 0, fmt.Errorf("listing the works of %s: %w", cluster, internal(err))
+	}
+	n := 0
+	for i := range list.Items {
+		if list.Items[i].GetDeletionTimestamp() == nil {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // internal hides the API status of an error of our own request, which must not

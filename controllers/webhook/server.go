@@ -139,6 +139,7 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("POST "+PathValidatePlacement, s.admission(s.validatePlacement, advisePlacement, s.adviseBindings))
 	mux.Handle("POST "+PathValidateWork, s.admission(s.validateWork, s.adviseWork))
 	mux.Handle("POST "+PathValidateWorkSet, s.admission(s.validateReplicaSet, s.adviseReplicaSet))
+	mux.Handle("POST "+PathDeleteNamespace, s.admission(s.validateNamespaceDeletion))
 	mux.Handle("POST "+PathClusterStatus, s.admission(s.validateClusterStatus))
 	mux.Handle("POST "+PathWorkStatus, s.admission(s.validateWorkStatus))
 	mux.Handle("POST "+PathAddOnStatus, s.admission(s.validateAddOnStatus))

@@ -36,6 +36,7 @@ type stated struct {
 	rights     []string
 	namespaces map[string]*metav1.ObjectMeta
 	denied     []string
+	standing   map[string]int
 	broken     error
 	asked      []authenticationv1.UserInfo
 	about      []authorizationv1.ResourceAttributes
@@ -50,6 +51,10 @@ func (h *stated) Allowed(_ context.Context, user authenticationv1.UserInfo, a au
 		}
 	}
 	return false, h.broken
+}
+
+func (h *stated) Standing(_ context.Context, cluster string) (int, error) {
+	return h.standing[cluster], h.broken
 }
 
 func (h *stated) Denied(_ context.Context, cluster string) (bool, error) {

@@ -56,9 +56,10 @@ const (
 )
 
 // unaskable are the webhooks that no write of a person tells from silence: they judge
-// agents alone, or refuse nothing to somebody who has all rights. Whether their
+// agents alone, deletions, or refuse nothing to somebody who has all rights. Whether their
 // configurations are there is looked at all the same.
 var unaskable = []string{
+	"clusternamespacevalidators.admission.cluster.open-cluster-management.io",
 	"addontemplatevalidators.admission.addon.open-cluster-management.io",
 	"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io",
 	"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io",

@@ -96,6 +96,7 @@ func byCluster(text string) string {
 var (
 	hashes = regexp.MustCompile(`sha256:[0-9a-f]{12,64}`)
 	bundle = regexp.MustCompile(`certificate-authority-data: \S+`)
+	tokens = regexp.MustCompile(`token [0-9a-z]{6} expires`)
 	base64 = regexp.MustCompile(`[A-Za-z0-9+/]{200,}={0,2}`)
 )
 
@@ -103,6 +104,7 @@ func (s *scene) stable(text string) string {
 	text = strings.ReplaceAll(text, s.hub.URL, "https://hub:6443")
 	text = strings.ReplaceAll(text, s.spoke.URL, "https://spoke:6443")
 	text = hashes.ReplaceAllString(text, "sha256:<hash>")
+	text = tokens.ReplaceAllString(text, "token <id> expires")
 	text = bundle.ReplaceAllString(text, "certificate-authority-data: <ca>")
 	return base64.ReplaceAllString(text, "<data>")
 }

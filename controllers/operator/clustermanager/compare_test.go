@@ -66,7 +66,7 @@ func TestTheStatusNamesAllPartsOfTheHub(t *testing.T) {
 		count[r.Resource]++
 	}
 	require.Equal(t, 13, count["customresourcedefinitions"])
-	require.Equal(t, 10, count["validatingwebhookconfigurations"])
+	require.Equal(t, 11, count["validatingwebhookconfigurations"])
 	require.Equal(t, 1, count["mutatingwebhookconfigurations"])
 	require.Equal(t, 4, count["secrets"])
 	require.Equal(t, 1, count["deployments"])

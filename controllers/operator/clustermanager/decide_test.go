@@ -64,7 +64,7 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		message     string
 		degraded    metav1.ConditionStatus
 	}{
-		"everything works": {func(*State) {}, 5 + 12 + 11, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "as it has to be", "False"},
+		"everything works": {func(*State) {}, 5 + 12 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "as it has to be", "False"},
 		"certificates come first": {
 			func(s *State) { s.Stored, s.Loops = false, stopped },
 			5, false, operatorv1.ReasonHubResourceApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "certificates", "True",
@@ -83,11 +83,11 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		},
 		"then it is registered": {
 			func(s *State) { s.Hooks[0].Version = ""; s.Loops = stopped },
-			5 + 12 + 11, false, operatorv1.ReasonWebhookApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "registered", "True",
+			5 + 12 + 12, false, operatorv1.ReasonWebhookApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "registered", "True",
 		},
 		"then the loops start": {
 			func(s *State) { s.Loops = stopped },
-			5 + 12 + 11, true, operatorv1.ReasonWebhookApplyFailed, "True", "True", reasonStarting, "not started", "True",
+			5 + 12 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "True", reasonStarting, "not started", "True",
 		},
 		"loops that run go on while something is repaired": {
 			func(s *State) { s.Definitions[0].Established = false },
@@ -95,18 +95,18 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		},
 		"APIs of a newer release are left alone": {
 			func(s *State) { s.Definitions[0].Newer = "9.9.9" },
-			5 + 11 + 11, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			5 + 11 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
 		},
 		"what is there already is not written": {
 			func(s *State) {
 				s.Held[operatorv1.SecretSigner], s.Held[operatorv1.ConfigMapCABundle] = true, true
 				s.Hooks[1].Wanted = nil
 			},
-			3 + 12 + 10, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			3 + 12 + 11, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
 		},
 		"a definition that is known to be right is not written": {
 			func(s *State) { s.Definitions[0].Wanted = nil },
-			5 + 11 + 11, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			5 + 11 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -352,6 +352,7 @@ func TestAWebhookThatHangsHoldsNobodyUp(t *testing.T) {
 		"addontemplatevalidators.admission.addon.open-cluster-management.io":              admissionregistrationv1.Fail,
 		"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io":  admissionregistrationv1.Fail,
 		"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io":     admissionregistrationv1.Ignore,
+		"clusternamespacevalidators.admission.cluster.open-cluster-management.io":         admissionregistrationv1.Ignore,
 		"manifestworkstatusvalidators.admission.work.open-cluster-management.io":          admissionregistrationv1.Ignore,
 	}, policies)
 }

@@ -20,17 +20,22 @@ type hook struct {
 	name, service, path       string
 	group, version, resources string
 	mutating                  bool
+	// deletions makes it ask about deletions instead of creations and updates, of
+	// objects with the label labelled.
+	deletions bool
+	labelled  string
 	// conditions, unless empty, are all that must hold for somebody to be asked.
 	conditions []admissionregistrationv1.MatchCondition
 	// failure is what happens while nobody answers.
 	failure admissionregistrationv1.FailurePolicyType
 }
 
-// hooks are the four of operator.md 1.4, and one each for sets, sets of works,
-// placements, templates of add-ons, and for what agents write into a status.
-// None of them sees a lease, a certificate request or a deletion: with the hub's
-// process away, clusters go on to report, to renew and to be taken away. What a rule
-// guards decides what happens to the rest meanwhile:
+// hooks are the four of the API's contract, and one each for sets, sets of works,
+// placements, templates of add-ons, for what agents write into a status, and for the
+// deletion of the namespaces of clusters.
+// None of them sees a lease, a certificate request or another deletion: with the
+// hub's process away, clusters go on to report, to renew and to be taken away. What a
+// rule guards decides what happens to the rest meanwhile:
 //
 //   - clusters, mutating: Fail. Automatic acceptance trusts the stamped creator,
 //     and adoption of a namespace the stamped UID.
@@ -46,6 +51,8 @@ type hook struct {
 //     its decisions.
 //   - templates: Fail. The hub binds roles and signs for them with its own rights.
 //   - status of add-ons: Fail. It names the configurations that a cluster gets.
+//   - namespaces of clusters, deletion: Ignore. It keeps people from a mistake, and
+//     nothing may stand in the way of deleting a namespace for ever.
 //   - status of clusters and works: Ignore. It is bounded in usual times, nothing is
 //     decided by more than what agents may say, and who is away must not silence them.
 var hooks = []hook{
@@ -104,6 +111,11 @@ var hooks = []hook{
 		path: webhook.PathWorkStatus, group: workv1.GroupName, version: "v1", resources: "manifestworks/status",
 		failure: admissionregistrationv1.Ignore, conditions: byAgents(agents),
 	},
+	{
+		name: "clusternamespacevalidators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
+		path: webhook.PathDeleteNamespace, version: "v1", resources: "namespaces", deletions: true, labelled: clusterv1.LabelClusterName,
+		failure: admissionregistrationv1.Ignore,
+	},
 }
 
 // agents and tokenAgent tell requests of agents from those of everybody else. The hub,
@@ -133,8 +145,14 @@ func (h hook) object(owner string, bundle []byte) reconcile.Object {
 		Service:  &admissionregistrationv1.ServiceReference{Namespace: hub.Namespace, Name: h.service, Path: &h.path, Port: &port},
 		CABundle: bundle,
 	}
+	operations := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
+	var selector *metav1.LabelSelector
+	if h.deletions {
+		operations = []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}
+		selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: h.labelled, Operator: metav1.LabelSelectorOpExists}}}
+	}
 	rules := []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Operations: operations,
 		Rule: admissionregistrationv1.Rule{
 			APIGroups: []string{h.group}, APIVersions: []string{h.version}, Resources: []string{h.resources}, Scope: &all,
 		},
@@ -155,7 +173,7 @@ func (h hook) object(owner string, bundle []byte) reconcile.Object {
 		TypeMeta: metav1.TypeMeta{APIVersion: group, Kind: "ValidatingWebhookConfiguration"}, ObjectMeta: meta,
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: h.name, ClientConfig: client, Rules: rules, FailurePolicy: &fail, SideEffects: &none,
-			TimeoutSeconds: &timeout, AdmissionReviewVersions: versions, MatchConditions: h.conditions,
+			TimeoutSeconds: &timeout, AdmissionReviewVersions: versions, MatchConditions: h.conditions, ObjectSelector: selector,
 		}},
 	}
 }

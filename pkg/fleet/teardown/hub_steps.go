@@ -30,6 +30,7 @@ import (
 // What the hub process makes, by name.
 var (
 	hubValidating = []string{
+		"clusternamespacevalidators.admission.cluster.open-cluster-management.io",
 		"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io",
 		"managedclustervalidators.admission.cluster.open-cluster-management.io",
 		"addontemplatevalidators.admission.addon.open-cluster-management.io",

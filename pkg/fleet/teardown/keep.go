@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -204,21 +203,23 @@ func (k *keeper) giveUp(ctx context.Context, pending map[string][]string) error 
 
 // heard tells whether the agent of a cluster has renewed its lease lately.
 func (k *keeper) heard(ctx context.Context, cluster string) (bool, error) {
-	lease, err := typed.Get[coordinationv1.Lease](ctx, k.client, leases, cluster, clusterv1.LeaseName)
+	lease, err := k.client.Resource(leases).Namespace(cluster).Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
 	if missing(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, fmt.Errorf("reading the lease of %s: %w", cluster, err)
 	}
-	if lease.Spec.RenewTime == nil {
-		return false, nil
+	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+	renewed, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return false, nil //nolint:nilerr // it was never renewed
 	}
 	period := time.Minute
-	if d := lease.Spec.LeaseDurationSeconds; d != nil && *d > 0 {
-		period = time.Duration(*d) * time.Second
+	if d := number(lease.Object, "spec", "leaseDurationSeconds"); d > 0 {
+		period = time.Duration(d) * time.Second
 	}
-	return k.o.Clock.Since(lease.Spec.RenewTime.Time) < leasePeriods*period, nil
+	return k.o.Clock.Since(renewed) < leasePeriods*period, nil
 }
 
 // keep asks one work to leave its objects, and tells whether it does.

@@ -282,15 +282,20 @@ func TestTheOrderOfDeletionIsNotThatInWhichWatchesTell(t *testing.T) {
 	s.await(t, "unseen", "is gone", func(mc *clusterv1.ManagedCluster) bool { return mc == nil })
 }
 
-// TestANamespaceThatSomebodyDeletesComesBack: the binding for works holds the
-// namespace until the last work is gone, and no longer.
+// TestANamespaceThatSomebodyDeletesComesBack: it is not deleted while works would go
+// with it. The binding for works holds the namespace until the last work is gone, and
+// no longer.
 func TestANamespaceThatSomebodyDeletesComesBack(t *testing.T) {
 	s := sharedHub(t)
 	s.register(t, "emptied", "a")
 	s.work(t, "emptied", "w", -1)
 	before, err := s.kube.CoreV1().Namespaces().Get(t.Context(), "emptied", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(t.Context(), "emptied", metav1.DeleteOptions{}))
+	err = s.kube.CoreV1().Namespaces().Delete(t.Context(), "emptied", metav1.DeleteOptions{})
+	require.ErrorContains(t, err, "it holds 1 works of cluster emptied")
+	require.ErrorContains(t, err, "kubectl ocm cluster remove emptied")
+	require.NoError(t, s.dyn.Resource(works).Namespace("emptied").Delete(t.Context(), "w", metav1.DeleteOptions{}))
+	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(t.Context(), "emptied", metav1.DeleteOptions{}), "what goes anyway is nothing to keep")
 	s.await(t, "emptied", "tells of its namespace", conditionIs(clusterv1.ConditionHubAccepted, metav1.ConditionFalse, clusterv1.ReasonError))
 	require.True(t, eventually(func() bool {
 		going, _ := s.deleting(t, works, "emptied")
