@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 )
 
 // admissionFault is a webhook of a hub that did not show that it answers.
@@ -122,11 +124,18 @@ func probeAdmission(ctx context.Context, hub *Cluster) ([]admissionFault, error)
 func askAdmission(ctx context.Context, hub *Cluster, probes []admissionProbe) ([]admissionFault, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	// What a webhook says of a probe is nothing for a person to read.
+	quiet := rest.CopyConfig(hub.Config)
+	quiet.WarningHandler, quiet.WarningHandlerWithContext = rest.NoWarnings{}, nil
+	client, err := dynamic.NewForConfig(quiet)
+	if err != nil {
+		return nil, err
+	}
 	found := make([]*admissionFault, len(probes))
 	var group errgroup.Group
 	for i := range probes {
 		group.Go(func() (err error) {
-			found[i], err = probes[i].ask(ctx, hub)
+			found[i], err = probes[i].ask(ctx, client)
 			return err
 		})
 	}
@@ -143,13 +152,13 @@ func askAdmission(ctx context.Context, hub *Cluster, probes []admissionProbe) ([
 }
 
 // ask sends the write.
-func (p *admissionProbe) ask(ctx context.Context, hub *Cluster) (*admissionFault, error) {
+func (p *admissionProbe) ask(ctx context.Context, client dynamic.Interface) (*admissionFault, error) {
 	u := &unstructured.Unstructured{}
 	text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,%s}`, p.resource.GroupVersion(), p.kind, p.body)
 	if err := u.UnmarshalJSON([]byte(text)); err != nil {
 		return nil, err
 	}
-	answer, err := hub.Client.Resource(p.resource).Namespace(u.GetNamespace()).
+	answer, err := client.Resource(p.resource).Namespace(u.GetNamespace()).
 		Create(ctx, u, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: FieldManager})
 	if err != nil && (unanswered(err) || apierrors.IsUnauthorized(err)) {
 		return nil, err

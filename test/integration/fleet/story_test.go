@@ -60,6 +60,7 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Zero(t, whole.code)
 	require.Contains(t, whole.out, "1 of 1 available")
 	require.Contains(t, whole.out, "12 kinds are served")
+	require.Empty(t, whole.err, "what webhooks say of the probes is not shown")
 	both := run(t, "check", "spoke", "--context", "spoke", "--hub-context", "hub")
 	require.Zero(t, both.code)
 	for _, line := range []string{"klusterlet-agent 1/1 ready", "klusterlet/klusterlet of cluster cluster1 is well", "certificate of system:open-cluster-management:cluster1:",

@@ -70,9 +70,10 @@ func (c *Controller) secret(name string) (Secret, bool) {
 	return c.o.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: name})
 }
 
-// identity is who the agent is: as its certificate says, else as told, else as it
+// identity is who the agent is: as told, else as its certificate says, else as it
 // was, else made up once. A process stays who it is when its secret is deleted or
-// garbled, and one that has joined when somebody edits what it was told.
+// garbled. Told are the arguments of the process, or what the operator took from the
+// certificate before it read an editable spec.
 func (c *Controller) identity(s State) agent.Identity {
 	settings, kept, pending := c.Settings(), s.Kept.Identity.Known(), s.Pending.Identity.Known()
 	if c.session != nil {
@@ -90,7 +91,7 @@ func (c *Controller) identity(s State) agent.Identity {
 		return ""
 	}
 	return agent.Identity{
-		Cluster: first(s.Kept.Cluster(), settings.ClusterName, kept.Cluster, pending.Cluster, c.made.Cluster),
+		Cluster: first(settings.ClusterName, s.Kept.Cluster(), kept.Cluster, pending.Cluster, c.made.Cluster),
 		Agent:   first(settings.AgentName, kept.Agent, pending.Agent, c.made.Agent),
 	}
 }
