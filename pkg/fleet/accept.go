@@ -51,6 +51,8 @@ type AcceptOptions struct {
 	// own is the only request to approve, read on the cluster itself by somebody
 	// who has all rights there: it is the agent's, and the one whose key it keeps.
 	own string
+	// uses counts the uses of tokens; requests sets it.
+	uses *tokenUses
 	// readers are read when they are needed first.
 	readers func() (readers, error)
 }
@@ -112,6 +114,10 @@ func (o *AcceptOptions) requests(ctx context.Context, r *run) ([]Request, error)
 		}
 		return a.Created.Compare(b.Created.Time)
 	})
+	if o.uses, err = readUses(ctx, o.Hub, tokens, items); err != nil {
+		return nil, err
+	}
+	o.uses.mark(out)
 	return out, nil
 }
 
@@ -313,6 +319,9 @@ func (o *AcceptOptions) notice(mc *clusterv1.ManagedCluster) error {
 func (o *AcceptOptions) approve(ctx context.Context, r *run, a applicant, held holding, out *Accepted) error {
 	chosen := a.requests
 	for i := range chosen {
+		if err := o.uses.spend(chosen[i]); err != nil {
+			return err
+		}
 		if !o.reads() {
 			if err := answer(ctx, o.Hub, chosen[i].object, approval(r.now())); err != nil {
 				return explain("approving "+chosen[i].Name, o.Hub, err)
@@ -381,8 +390,7 @@ func (o *AcceptOptions) choose(name string, a applicant, held holding, now time.
 		}
 	}
 	if len(good) == 0 && bad != nil {
-		return nil, refused(fmt.Sprintf("the request %s of cluster %q cannot be trusted", bad.Name, name), bad.Reason,
-			fmt.Sprintf("kubectl ocm accept %s --deny%s      or, if you know the sender: --requester %s", name, o.Hub.flag(), ShellWord(bad.User)))
+		return nil, untrusted(*bad, o.Hub)
 	}
 	if len(good) == 0 {
 		return nil, nil

@@ -55,6 +55,8 @@ type Request struct {
 	Labels []SelfLabel `json:"labels,omitempty"`
 
 	object *unstructured.Unstructured
+	// fix is what to do about an untrusted one, where it is known.
+	fix string
 }
 
 // The states of a Request.

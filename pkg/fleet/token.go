@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +42,8 @@ type TokenOptions struct {
 	TTL time.Duration
 	// Cluster is the only cluster that may join with it; empty means any.
 	Cluster string
+	// Uses is how many clusters may join with it; 0 means any number.
+	Uses int
 	// Bootstrap asks for a bootstrap token of Kubernetes (id.secret) instead of a
 	// token of the bootstrap service account.
 	Bootstrap bool
@@ -61,6 +64,8 @@ type TokenResult struct {
 	ID string `json:"id"`
 	// Cluster is the only cluster it is for, if any.
 	Cluster string `json:"cluster,omitempty"`
+	// Uses is how many clusters may join with it; 0 means any number.
+	Uses int `json:"uses,omitempty"`
 	// Items are the objects that were made.
 	Items []Change `json:"items"`
 
@@ -86,7 +91,7 @@ func Token(ctx context.Context, o TokenOptions) (TokenResult, error) {
 	if err != nil {
 		return TokenResult{}, err
 	}
-	result := TokenResult{Server: endpoint.Server, CAHash: hash, Cluster: o.Cluster, Endpoint: endpoint,
+	result := TokenResult{Server: endpoint.Server, CAHash: hash, Cluster: o.Cluster, Uses: o.Uses, Endpoint: endpoint,
 		Expires: metav1.NewTime(r.now().Add(o.TTL).UTC().Truncate(time.Second))}
 	if result.ID, err = randomText(o.Random, 6); err != nil {
 		return TokenResult{}, err
@@ -107,7 +112,14 @@ func Token(ctx context.Context, o TokenOptions) (TokenResult, error) {
 	return result, nil
 }
 
-func (o *TokenOptions) check() error { return CheckToken(o.TTL, o.Cluster) }
+func (o *TokenOptions) check() error {
+	if o.Uses != 0 {
+		if err := CheckUses(o.Uses, o.Bootstrap); err != nil {
+			return err
+		}
+	}
+	return CheckToken(o.TTL, o.Cluster)
+}
 
 // CheckToken tells why there can be no token that lives for ttl and is for a
 // cluster; an empty cluster means any. It asks no server.
@@ -154,10 +166,14 @@ func (o *TokenOptions) tokenSecret(result *TokenResult) *unstructured.Unstructur
 		operatorv1.LabelCreatedByClusterManager: operatorv1.DefaultClusterManagerName,
 	})
 	u.Object["type"] = "Opaque"
-	u.Object["data"] = map[string]any{
+	data := map[string]any{
 		clusterv1.JoinTokenKeyExpiration: encode(result.Expires.UTC().Format(time.RFC3339)),
 		clusterv1.JoinTokenKeyCluster:    encode(o.Cluster),
 	}
+	if o.Uses != 0 {
+		data[clusterv1.JoinTokenKeyUses] = encode(strconv.Itoa(o.Uses))
+	}
+	u.Object["data"] = data
 	return u
 }
 
@@ -177,6 +193,10 @@ func (o *TokenOptions) requestToken(ctx context.Context, secret *unstructured.Un
 	id, err := credentialID(token)
 	if err != nil {
 		return err
+	}
+	if id == "" && o.Uses != 0 {
+		return refused("a token for "+strconv.Itoa(o.Uses)+" clusters cannot be made on "+o.Hub.String(), "its API server does not tell which token a request came with, so the hub could not count",
+			"kubectl ocm hub token create --cluster NAME --use-bootstrap-token"+o.Hub.flag()+"      (one token for each cluster)")
 	}
 	if id == "" && o.Cluster != "" {
 		return refused("a token for one cluster cannot be made on "+o.Hub.String(), "its API server does not tell which token a request came with, so the hub could not hold the token to the cluster",

@@ -17,6 +17,7 @@ import (
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // TokenInfo is one join token, without its secret.
@@ -29,9 +30,12 @@ type TokenInfo struct {
 	Expires metav1.Time `json:"expires"`
 	// Uses counts the certificate requests made with it that are still stored.
 	Uses int `json:"uses"`
+	// Limit is how many clusters may join with it; 0 means any number, and less that
+	// the limit cannot be read, so that nobody new may.
+	Limit int `json:"limit,omitempty"`
 	// Cluster is the only cluster it is for; empty means any.
 	Cluster string `json:"cluster,omitempty"`
-	// Joined are the clusters that got a certificate by it, as far as the hub noted it
+	// Joined are the clusters that were let in by it, as far as the hub noted it
 	// or still stores their requests; the last token of each counts.
 	Joined []string `json:"joined,omitempty"`
 	// Created is when it was made.
@@ -74,22 +78,12 @@ func ListTokens(ctx context.Context, o TokenListOptions) ([]TokenInfo, error) {
 
 // count notes what was done with a token.
 func (t *TokenInfo) count(requests, clusters []unstructured.Unstructured) {
-	joined := map[string]bool{}
 	for i := range requests {
-		if !t.used(&requests[i]) {
-			continue
-		}
-		t.Uses++
-		if stateOf(&requests[i]) == StateIssued {
-			joined[requests[i].GetLabels()[clusterv1.LabelClusterName]] = true
+		if t.used(&requests[i]) {
+			t.Uses++
 		}
 	}
-	for i := range clusters {
-		if clusters[i].GetAnnotations()[clusterv1.AnnotationJoinedBy] == t.ID {
-			joined[clusters[i].GetName()] = true
-		}
-	}
-	t.Joined = slices.Sorted(maps.Keys(joined))
+	t.Joined = slices.Sorted(maps.Keys(t.counted().Users(noted(clusters), approvals(requests))))
 }
 
 // readTokens reads the Secrets of both sorts of tokens.
@@ -117,13 +111,15 @@ func readTokens(ctx context.Context, hub *Cluster, now time.Time) ([]TokenInfo, 
 
 func tokenInfo(u *unstructured.Unstructured, now time.Time) TokenInfo {
 	t := TokenInfo{ID: u.GetLabels()[clusterv1.LabelJoinToken], Type: "serviceaccount", Created: u.GetCreationTimestamp(), object: u,
-		Cluster: secretValue(u, clusterv1.JoinTokenKeyCluster), credential: secretValue(u, clusterv1.JoinTokenKeyCredentialID)}
+		Cluster: secretValue(u, clusterv1.JoinTokenKeyCluster), credential: secretValue(u, clusterv1.JoinTokenKeyCredentialID),
+		Limit: identity.ParseUses(secretValue(u, clusterv1.JoinTokenKeyUses))}
 	t.expiry(secretValue(u, clusterv1.JoinTokenKeyExpiration), now)
 	return t
 }
 
 func bootstrapInfo(u *unstructured.Unstructured, now time.Time) TokenInfo {
 	t := TokenInfo{ID: secretValue(u, "token-id"), Type: "bootstrap", Created: u.GetCreationTimestamp(), object: u}
+	t.credential = bootstrapUserPrefix + t.ID
 	for _, group := range strings.Split(secretValue(u, "auth-extra-groups"), ",") {
 		if name, ok := strings.CutPrefix(group, clusterv1.GroupPrefixBootstrapCluster); ok {
 			t.Cluster = name
@@ -141,16 +137,19 @@ func (t *TokenInfo) expiry(text string, now time.Time) {
 
 // used tells whether a certificate request was made with this token.
 func (t *TokenInfo) used(csr *unstructured.Unstructured) bool {
-	if t.Type == "bootstrap" {
-		user, _, _ := unstructured.NestedString(csr.Object, "spec", "username")
-		return user == "system:bootstrap:"+t.ID
-	}
 	return t.credential != "" && slices.Contains(credentials(csr), t.credential)
 }
 
-// credentials returns the credential ids of a request's user.
+// bootstrapUserPrefix, followed by its id, is the user of a bootstrap token.
+const bootstrapUserPrefix = "system:bootstrap:"
+
+// credentials returns what a request's user was known by: the credential ids, or
+// the name that a bootstrap token gives.
 func credentials(csr *unstructured.Unstructured) []string {
 	out, _, _ := unstructured.NestedStringSlice(csr.Object, "spec", "extra", clusterv1.ExtraCredentialID)
+	if user, _, _ := unstructured.NestedString(csr.Object, "spec", "username"); strings.HasPrefix(user, bootstrapUserPrefix) {
+		out = append(out, user)
+	}
 	return out
 }
 

@@ -25,6 +25,8 @@ type TokenOptions struct {
 	TTL time.Duration
 	// Cluster is the only cluster that it is for.
 	Cluster string
+	// Uses is how many clusters may join with it; nil means any number.
+	Uses *int
 	// Bootstrap asks for a bootstrap token.
 	Bootstrap bool
 	// Print selects what is printed.
@@ -52,7 +54,11 @@ func newToken(f *options.Factory) *cobra.Command {
 
 func (o *TokenOptions) flags(cmd *cobra.Command) {
 	cmd.Args = options.Args(0, 0, cmd.Name())
+	var uses int
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if cmd.Flags().Changed("uses") {
+			o.Uses = &uses
+		}
 		if err := o.Validate(); err != nil {
 			return err
 		}
@@ -62,6 +68,7 @@ func (o *TokenOptions) flags(cmd *cobra.Command) {
 	o.AddFlags(flags, options.Parts{})
 	options.DurationVar(flags, &o.TTL, "ttl", fleet.DefaultTokenTTL, "how long the token lives")
 	flags.StringVarP(&o.Cluster, "cluster", "c", "", "the only cluster that may join with it")
+	flags.IntVar(&uses, "uses", 0, "how many clusters may join with it; without it any number")
 	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "a bootstrap token of Kubernetes instead of one of the service account")
 	flags.StringVar(&o.Print, "print", "join-command", "join-command, token, bundle or kubeconfig")
 	options.Hidden(flags, "cluster-name", "cluster")
@@ -77,6 +84,11 @@ func (o *TokenOptions) Validate() error {
 	if err := fleet.CheckToken(o.TTL, o.Cluster); err != nil {
 		return err
 	}
+	if o.Uses != nil {
+		if err := fleet.CheckUses(*o.Uses, o.Bootstrap); err != nil {
+			return err
+		}
+	}
 	return o.Check(o.f.UI)
 }
 
@@ -88,7 +100,11 @@ func (o *TokenOptions) Run(ctx context.Context) error {
 		return err
 	}
 	u.Note("hub: %s", c)
-	result, err := fleet.Token(ctx, fleet.TokenOptions{Common: o.Common(u, nil), Hub: c, TTL: o.TTL, Cluster: o.Cluster, Bootstrap: o.Bootstrap})
+	wanted := fleet.TokenOptions{Common: o.Common(u, nil), Hub: c, TTL: o.TTL, Cluster: o.Cluster, Bootstrap: o.Bootstrap}
+	if o.Uses != nil {
+		wanted.Uses = *o.Uses
+	}
+	result, err := fleet.Token(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -116,11 +132,32 @@ func (o *TokenOptions) print(u *ui.UI, t fleet.TokenResult) error {
 	default:
 		u.Say("%s", u.Own(joinLine(t)))
 		u.Note("token %s expires in %s", t.ID, ui.Lasting(t.Expires.Sub(u.Streams.Clock.Now())))
-		if t.Cluster == "" {
-			u.Note("it is for any cluster name and any number of joins until then; --cluster NAME makes one for a single cluster")
-		}
+		u.Note("%s", reach(t))
 	}
 	return nil
+}
+
+// reach says which clusters may join by a token.
+func reach(t fleet.TokenResult) string {
+	switch {
+	case t.Cluster != "":
+		return "it is for cluster " + t.Cluster + " only"
+	case t.Uses > 0:
+		return "it is for " + ui.Many(t.Uses, "cluster") + " of any name until then; each may join with it again"
+	}
+	return "it is for any cluster name and any number of joins until then; --cluster NAME makes one for a single cluster, --uses N one for N clusters"
+}
+
+// taken tells how often a token was used: of one with a limit, by how many
+// clusters, else by how many requests.
+func taken(t fleet.TokenInfo) string {
+	switch {
+	case t.Limit > 0:
+		return fmt.Sprintf("%d of %d", len(t.Joined), t.Limit)
+	case t.Limit < 0:
+		return fmt.Sprintf("%d of ?", len(t.Joined))
+	}
+	return strconv.Itoa(t.Uses)
 }
 
 // joinLine is the command that joins by a token. The token goes through a pipe: echo is
@@ -181,7 +218,7 @@ func (o *TokenListOptions) Run(ctx context.Context) error {
 				expires = ui.Lasting(t.Expires.Sub(now))
 			}
 			l.Names = append(l.Names, t.ID)
-			l.Table.Rows = append(l.Table.Rows, []string{t.ID, t.Type, expires, strconv.Itoa(t.Uses), ui.Dash(t.Cluster), ui.Dash(some(t.Joined)), ui.Age(t.Created, now)})
+			l.Table.Rows = append(l.Table.Rows, []string{t.ID, t.Type, expires, taken(t), ui.Dash(t.Cluster), ui.Dash(some(t.Joined)), ui.Age(t.Created, now)})
 		}
 		return l, nil
 	})

@@ -104,6 +104,7 @@ func TestApprovalWithoutAPerson(t *testing.T) {
 		settled(t, func() error { return create(any.dyn, cluster("late")) })
 		s.await(t, "late", "tells of the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
 	})
+	t.Run("nor is one that another cluster used up", s.testRace)
 	t.Run("a token that other tools made is as good", func(t *testing.T) {
 		dyn, kube := s.bootstrap(t)
 		settled(t, func() error { return create(dyn, cluster("plain")) })

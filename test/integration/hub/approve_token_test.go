@@ -4,6 +4,8 @@ package hub_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,9 +31,15 @@ type holder struct {
 // joinToken makes a token as the plugin does, for one cluster or for any.
 func (s *scene) joinToken(t testing.TB, name string, bootstrap bool) holder {
 	t.Helper()
+	return s.tokenOf(t, fleet.TokenOptions{Cluster: name, Bootstrap: bootstrap})
+}
+
+func (s *scene) tokenOf(t testing.TB, o fleet.TokenOptions) holder {
+	t.Helper()
 	c, err := fleet.Connect(s.Config, "hub")
 	require.NoError(t, err)
-	made, err := fleet.Token(t.Context(), fleet.TokenOptions{Hub: c, Cluster: name, Bootstrap: bootstrap})
+	o.Hub = c
+	made, err := fleet.Token(t.Context(), o)
 	require.NoError(t, err)
 	config := rest.AnonymousClientConfig(s.Config)
 	config.BearerToken, config.QPS = made.Token, -1
@@ -94,6 +102,61 @@ func TestATokenIsForItsClusterOnly(t *testing.T) {
 		s.issued(t, own.Name, key)
 		s.await(t, kind.prefix+"1", "tells that it is over", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionFalse, clusterv1.ReasonRequestIssued))
 	}
+}
+
+// TestATokenOfOneUseLetsOneClusterIn: both wait for a person, who lets one in.
+func TestATokenOfOneUseLetsOneClusterIn(t *testing.T) {
+	s := sharedHub(t)
+	token := s.tokenOf(t, fleet.TokenOptions{Uses: 1})
+	for _, name := range []string{"use-1", "use-10"} {
+		settled(t, func() error { return create(token.dyn, cluster(name)) })
+	}
+	first, key := agentRequest(t, token.kube, "use-1", "a")
+	second, _ := agentRequest(t, token.kube, "use-10", "a")
+	s.approve(t, first.Name)
+	s.issued(t, first.Name, key)
+	c := s.denial(t, second.Name)
+	require.Equal(t, clusterv1.ReasonTokenUsedUp, c.Reason)
+	require.Contains(t, c.Message, "kubectl ocm hub token create --cluster use-10")
+	mc := s.await(t, "use-10", "tells of the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
+	require.Contains(t, findCondition(mc, clusterv1.ConditionCertificateRequestDenied).Message, "which is for 1 cluster")
+
+	// Only the note tells of the use once the request is gone; the cluster that has
+	// it asks again, and waits for a person.
+	s.await(t, "use-1", "has the note", func(mc *clusterv1.ManagedCluster) bool { return mc.Annotations[clusterv1.AnnotationJoinedBy] == token.id })
+	require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), first.Name, metav1.DeleteOptions{}))
+	again, key := agentRequest(t, token.kube, "use-1", "a")
+	third, _ := agentRequest(t, token.kube, "use-10", "b")
+	require.Equal(t, clusterv1.ReasonTokenUsedUp, s.denial(t, third.Name).Reason)
+	s.approve(t, again.Name)
+	s.issued(t, again.Name, key)
+}
+
+// testRace: clusters that need no person ask at once with a token of one use.
+func (s *scene) testRace(t *testing.T) {
+	token := s.tokenOf(t, fleet.TokenOptions{Uses: 1})
+	const racers = 6
+	names := make([]string, racers)
+	for i := range names {
+		names[i] = fmt.Sprintf("race-%d", i)
+		settled(t, func() error { return create(token.dyn, cluster(names[i])) })
+	}
+	sent := make([]string, racers)
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			csr, _ := agentRequest(t, token.kube, name, "a")
+			sent[i] = csr.Name
+		})
+	}
+	all.Wait()
+	answers := map[string]int{}
+	for _, csr := range sent {
+		require.True(t, eventually(func() bool { kind, _ := s.verdict(t, csr); return kind != "" }), "%s was not answered", csr)
+		kind, reason := s.verdict(t, csr)
+		answers[kind+" "+reason]++
+	}
+	require.Equal(t, map[string]int{"Approved " + clusterv1.ReasonAutoApproved: 1, "Denied " + clusterv1.ReasonTokenUsedUp: racers - 1}, answers)
 }
 
 func TestARevokedTokenTakesItsOpenRequestsWithIt(t *testing.T) {

@@ -30,7 +30,8 @@ const Name = "cluster.approve"
 
 const workers = 4
 
-// retry while the leases are not all known yet.
+// retry while the leases are not all known yet, and when what was decided by is
+// no longer so.
 const retry = 500 * time.Millisecond
 
 // Config of the loop.
@@ -60,11 +61,12 @@ type Controller struct {
 	exec     *reconcile.Executor
 	requests *Requests
 	tokens   *Tokens
+	uses     *uses
 }
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
-	controller := &Controller{config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), requests: NewRequests(), tokens: NewTokens()}
+	controller := &Controller{config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), requests: NewRequests(), tokens: NewTokens(), uses: newUses()}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) {
 		switch {
@@ -85,6 +87,9 @@ func Register(m *manager.Manager, c Config) {
 				add(csr.Labels[clusterv1.LabelClusterName])
 			}
 		}
+		for _, cluster := range controller.rivals(old, current) {
+			add(cluster)
+		}
 	})
 	manager.Watch(m, &corev1.Secret{}, func(old, current *corev1.Secret) {
 		credential := controller.tokens.Observe(old, current, c.Clock.Now())
@@ -96,6 +101,7 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
+		controller.uses.observe(old, current)
 		if current == nil && controller.requests.Total() > maxStrays {
 			queue.AddAfter(strays, pause)
 		}
@@ -144,6 +150,11 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		return reconcile.Result{}, err
 	}
 	decision := Decide(state)
+	for _, v := range decision.Verdicts {
+		if !c.spend(key.Name, v.Spends) {
+			return reconcile.Result{RequeueAfter: retry}, nil // another worker was faster
+		}
+	}
 	var errs []error
 	for _, v := range decision.Verdicts {
 		errs = append(errs, c.answer(ctx, v))

@@ -48,6 +48,8 @@ type Verdict struct {
 	CSR *certificatesv1.CertificateSigningRequest
 	// Event tells of the answer on the ManagedCluster.
 	Event reconcile.Event
+	// Spends are the tokens of which an approval takes a use.
+	Spends []Token
 }
 
 // Decision is a plan for the ManagedCluster and what becomes of its requests.
@@ -139,7 +141,9 @@ func verdicts(s State, mc *clusterv1.ManagedCluster) (out []Verdict, waits bool)
 }
 
 func approval(s State, r Request, why string) Verdict {
-	return answer(s, r, certificatesv1.CertificateApproved, Refusal{clusterv1.ReasonAutoApproved, why})
+	v := answer(s, r, certificatesv1.CertificateApproved, Refusal{clusterv1.ReasonAutoApproved, why})
+	v.Spends = r.Limited
+	return v
 }
 
 // refusals denies the open requests whose token is not good for them.

@@ -44,7 +44,7 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 			s.Heard = beat.Arrived
 		}
 	}
-	looks := 0
+	looks, admits := 0, c.admitting(name)
 	// The newest come first: those that agents wait for.
 	for i := len(s.Requests) - 1; i >= 0; i-- {
 		r := &s.Requests[i]
@@ -54,7 +54,7 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		if r.Fault != nil || answered(r.CSR) {
 			continue
 		}
-		r.Refusal = judge(r.CSR, name, c.tokens.Get)
+		r.Refusal = judge(r.CSR, name, c.tokens.Get, admits)
 		renewal, listed := r.CSR.Spec.Username == r.Agent.User(), slices.Contains(s.AutoApprove, r.CSR.Spec.Username)
 		if s.Cluster == nil || r.Refusal.Reason != "" || (!renewal && !listed) {
 			continue
@@ -63,7 +63,7 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 			r.Waits = true
 			continue
 		}
-		if err := c.look(ctx, r, renewal); err != nil {
+		if err := c.look(ctx, r, renewal, admits); err != nil {
 			return s, err
 		}
 	}
@@ -71,7 +71,7 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 }
 
 // look asks the API server about one request.
-func (c *Controller) look(ctx context.Context, r *Request, renewal bool) (err error) {
+func (c *Controller) look(ctx context.Context, r *Request, renewal bool, admits func(Token) bool) (err error) {
 	if renewal {
 		r.MayRenew, err = c.mayRenew(ctx, r.CSR, r.Agent.Cluster)
 		return err
@@ -84,12 +84,15 @@ func (c *Controller) look(ctx context.Context, r *Request, renewal bool) (err er
 		}
 		if ok {
 			found[credential] = t
+			if t.Limit != 0 {
+				r.Limited = append(r.Limited, t)
+			}
 		}
 	}
 	r.Refusal = judge(r.CSR, r.Agent.Cluster, func(credential string) (Token, bool) {
 		t, ok := found[credential]
 		return t, ok
-	})
+	}, admits)
 	return nil
 }
 

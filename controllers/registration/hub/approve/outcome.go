@@ -111,7 +111,7 @@ func explain(r Request) (reason, message string) {
 	}
 	message = what + " was denied" + because(*refusal)
 	switch refusal.Reason {
-	case clusterv1.ReasonTokenForAnotherCluster, clusterv1.ReasonTokenRevoked, clusterv1.ReasonTokenExpired:
+	case clusterv1.ReasonTokenForAnotherCluster, clusterv1.ReasonTokenRevoked, clusterv1.ReasonTokenExpired, clusterv1.ReasonTokenUsedUp:
 		// These say themselves what to do.
 		return clusterv1.ReasonRequestDenied, message
 	}

@@ -73,6 +73,8 @@ type Request struct {
 	Token string
 	// Refusal tells why the token that it was sent with is not good for it.
 	Refusal Refusal
+	// Limited are the join tokens with a limit that an open request was sent with.
+	Limited []Token
 	// Waits is true for a request that needs a look at the API server in a later
 	// pass: one pass makes a bounded number of them.
 	Waits bool
@@ -182,6 +184,28 @@ func (q *Requests) Sent(credential string) []string {
 		}
 	}
 	return out
+}
+
+// Approved returns what was approved of the requests that were sent with a token.
+func (q *Requests) Approved(credential string) []identity.Approval {
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	var out []identity.Approval
+	for cluster, requests := range q.clusters {
+		for _, r := range requests {
+			credentials := r.CSR.Spec.Extra[clusterv1.ExtraCredentialID]
+			if r.Fault == nil && slices.Contains(credentials, credential) && approved(r.CSR) {
+				out = append(out, identity.Approval{Cluster: cluster, Credentials: credentials})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// approved tells whether a request has a certificate or is about to get it.
+func approved(csr *certificatesv1.CertificateSigningRequest) bool {
+	return find(csr, certificatesv1.CertificateApproved) != nil && refused(csr) == nil
 }
 
 // check tells whether the CSR is one of the cluster's agents for a client

@@ -41,6 +41,9 @@ type Token struct {
 	Credential string
 	// Cluster is the only cluster that it is for; empty means any.
 	Cluster string
+	// Limit is how many clusters may join with it; zero means any number, and
+	// identity.Unreadable none.
+	Limit int
 	// Expires is when it ends; zero when that is not known.
 	Expires time.Time
 	// Revoked is when its Secret went; zero while it is there, and where it went
@@ -59,9 +62,10 @@ func TrimToken(in any) (any, error) {
 		Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
 		Labels: map[string]string{clusterv1.LabelJoinToken: s.Labels[clusterv1.LabelJoinToken]},
 	}, Data: map[string][]byte{}}
-	for _, key := range []string{clusterv1.JoinTokenKeyCredentialID, clusterv1.JoinTokenKeyCluster, clusterv1.JoinTokenKeyExpiration} {
-		if value, ok := s.Data[key]; ok && len(value) <= maxMetadata {
-			out.Data[key] = value
+	for _, key := range []string{clusterv1.JoinTokenKeyCredentialID, clusterv1.JoinTokenKeyCluster, clusterv1.JoinTokenKeyExpiration, clusterv1.JoinTokenKeyUses} {
+		if value, ok := s.Data[key]; ok {
+			// What is cut still restricts: it names no cluster, and is no number.
+			out.Data[key] = value[:min(len(value), maxMetadata)]
 		}
 	}
 	return out, nil
@@ -69,11 +73,16 @@ func TrimToken(in any) (any, error) {
 
 func readToken(s *corev1.Secret) Token {
 	t := Token{ID: s.Labels[clusterv1.LabelJoinToken], Credential: string(s.Data[clusterv1.JoinTokenKeyCredentialID]),
-		Cluster: string(s.Data[clusterv1.JoinTokenKeyCluster])}
+		Cluster: string(s.Data[clusterv1.JoinTokenKeyCluster]), Limit: identity.ParseUses(string(s.Data[clusterv1.JoinTokenKeyUses]))}
 	if at, err := time.Parse(time.RFC3339, string(s.Data[clusterv1.JoinTokenKeyExpiration])); err == nil {
 		t.Expires = at
 	}
 	return t
+}
+
+// counted is the token as its uses are counted.
+func (t Token) counted() identity.JoinToken {
+	return identity.JoinToken{ID: t.ID, Credential: t.Credential, Limit: t.Limit}
 }
 
 // Tokens is what is known of the join tokens, by credential id. It is safe for
@@ -140,8 +149,9 @@ func (t *Tokens) idOf(csr *certificatesv1.CertificateSigningRequest) string {
 
 // judge tells why a request of an agent of cluster is refused for the token
 // that it was sent with. A request counts by what its token was when it was
-// sent; a token that is revoked takes the open requests with it.
-func judge(csr *certificatesv1.CertificateSigningRequest, cluster string, get func(credential string) (Token, bool)) Refusal {
+// sent; a token that is revoked takes the open requests with it, and so does one
+// that as many other clusters as may have used: admits tells.
+func judge(csr *certificatesv1.CertificateSigningRequest, cluster string, get func(credential string) (Token, bool), admits func(Token) bool) Refusal {
 	advice := fmt.Sprintf("; make one for this cluster on the hub, and join with it: kubectl ocm hub token create --cluster %s", cluster)
 	if names := identity.BootstrapClusters(csr.Spec.Groups); len(names) > 0 && !slices.Contains(names, cluster) {
 		return Refusal{clusterv1.ReasonTokenForAnotherCluster,
@@ -157,6 +167,8 @@ func judge(csr *certificatesv1.CertificateSigningRequest, cluster string, get fu
 			return Refusal{clusterv1.ReasonTokenRevoked, fmt.Sprintf("it was sent with join token %s, which was revoked", t.ID) + advice}
 		case !t.Expires.IsZero() && csr.CreationTimestamp.After(t.Expires):
 			return Refusal{clusterv1.ReasonTokenExpired, fmt.Sprintf("it was sent with join token %s, which ended at %s", t.ID, t.Expires.UTC().Format(time.RFC3339)) + advice}
+		case !admits(t):
+			return Refusal{clusterv1.ReasonTokenUsedUp, t.counted().UsedUp() + advice}
 		}
 	}
 	return Refusal{}

@@ -3,6 +3,7 @@
 package approve
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,7 @@ func TestJudge(t *testing.T) {
 		tokenSecret("old", "JTI=old", "", now.Add(-time.Hour)),
 		tokenSecret("gone", "JTI=gone", "", now.Add(time.Hour)),
 		tokenSecret("cleared", "JTI=cleared", "", now.Add(-time.Hour)),
+		tokenSecret("full", "JTI=full", "", now.Add(time.Hour)),
 	} {
 		require.NotEmpty(t, tokens.Observe(nil, s, now))
 	}
@@ -55,6 +57,8 @@ func TestJudge(t *testing.T) {
 		"a token for any cluster":                {sent(now, nil, "JTI=any"), "", ""},
 		"the token of this cluster":              {sent(now, nil, "JTI=own"), "", ""},
 		"a token that nobody made here":          {sent(now, nil, "JTI=foreign"), "", ""},
+		"a token that others used up":            {sent(now, nil, "JTI=full"), clusterv1.ReasonTokenUsedUp, "join token full"},
+		"one good credential and a full one":     {sent(now, nil, "JTI=own", "JTI=full"), clusterv1.ReasonTokenUsedUp, "join token full"},
 		"no token":                               {sent(now, nil), "", ""},
 		"the token of a name that begins so":     {sent(now, nil, "JTI=ten"), clusterv1.ReasonTokenForAnotherCluster, "for cluster prod10 only"},
 		"one good credential and a bad one":      {sent(now, nil, "JTI=own", "JTI=ten"), clusterv1.ReasonTokenForAnotherCluster, "token ten"},
@@ -71,7 +75,7 @@ func TestJudge(t *testing.T) {
 		"a bootstrap token of a name and a rest": {sent(now, []string{group + "prod1:x"}), clusterv1.ReasonTokenForAnotherCluster, "prod1:x"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judge(tc.csr, "prod1", tokens.Get)
+			got := judge(tc.csr, "prod1", tokens.Get, func(t Token) bool { return t.ID != "full" })
 			require.Equal(t, tc.reason, got.Reason, got.Message)
 			require.Contains(t, got.Message, tc.says)
 			if tc.reason != "" {
@@ -115,10 +119,20 @@ func TestRevokedTokensAreForgottenInTheEnd(t *testing.T) {
 }
 
 func TestTheCacheKeepsNoSecrets(t *testing.T) {
-	out, err := TrimToken(tokenSecret("a", "JTI=a", "c1", now))
+	in := tokenSecret("a", "JTI=a", "c1", now)
+	in.Data[clusterv1.JoinTokenKeyUses] = []byte("3")
+	out, err := TrimToken(in)
 	require.NoError(t, err)
 	s := out.(*corev1.Secret)
 	require.NotContains(t, s.Data, "password")
 	require.Empty(t, s.Annotations)
-	require.Equal(t, Token{ID: "a", Credential: "JTI=a", Cluster: "c1", Expires: now}, readToken(s))
+	require.Equal(t, Token{ID: "a", Credential: "JTI=a", Cluster: "c1", Limit: 3, Expires: now}, readToken(s))
+	for _, key := range []string{clusterv1.JoinTokenKeyCluster, clusterv1.JoinTokenKeyUses} {
+		in.Data[key] = []byte(strings.Repeat("1", maxMetadata+1))
+	}
+	out, err = TrimToken(in)
+	require.NoError(t, err)
+	large := readToken(out.(*corev1.Secret))
+	require.NotEmpty(t, large.Cluster, "what is too large to be kept frees nobody")
+	require.Equal(t, identity.Unreadable, large.Limit)
 }

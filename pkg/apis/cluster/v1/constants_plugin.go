@@ -17,6 +17,11 @@ const (
 	JoinTokenKeyCluster = "cluster"
 	// JoinTokenKeyExpiration is the key of the time when the token ends, RFC 3339.
 	JoinTokenKeyExpiration = "expiration"
+	// JoinTokenKeyUses is the key of how many clusters may join with the token, a
+	// number from 1 to MaxJoinTokenUses; absent means any number.
+	JoinTokenKeyUses = "uses"
+	// MaxJoinTokenUses is the highest such limit.
+	MaxJoinTokenUses = 10000
 	// ExtraCredentialID is the extra key of a requester's user information that
 	// names the token it used.
 	ExtraCredentialID = "authentication.kubernetes.io/credential-id"
@@ -41,4 +46,7 @@ const (
 	ReasonTokenRevoked = "TokenRevoked"
 	// ReasonTokenExpired means that the request was sent after the token's end.
 	ReasonTokenExpired = "TokenExpired"
+	// ReasonTokenUsedUp means that as many other clusters as may have joined with the
+	// token.
+	ReasonTokenUsedUp = "TokenUsedUp"
 )

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package approve
+
+import (
+	"sync"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
+)
+
+// spentFor is how long a use counts that this process is about to approve: by
+// then the cache shows the approval, or there was none.
+const spentFor = time.Minute
+
+// use is that a cluster joins with the token of a credential.
+type use struct{ credential, cluster string }
+
+// uses is what the requests do not tell of the uses of join tokens. It is safe for
+// concurrent use.
+type uses struct {
+	mu sync.Mutex
+	// noted holds the id of the token that each cluster joined by.
+	noted map[string]string
+	// spent holds since when a use is spoken for.
+	spent map[use]time.Time
+}
+
+func newUses() *uses { return &uses{noted: map[string]string{}, spent: map[use]time.Time{}} }
+
+// observe takes in a change of a cluster.
+func (u *uses) observe(old, current *clusterv1.ManagedCluster) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case current == nil:
+		delete(u.noted, old.Name)
+	case current.Annotations[clusterv1.AnnotationJoinedBy] == "":
+		delete(u.noted, current.Name)
+	default:
+		u.noted[current.Name] = current.Annotations[clusterv1.AnnotationJoinedBy]
+	}
+}
+
+// admits tells whether a cluster may join with a token, by what was approved as
+// the cache has it and by what is about to be.
+func (u *uses) admits(t Token, cluster string, approved []identity.Approval, now time.Time) bool {
+	for s, at := range u.spent {
+		if now.Sub(at) > spentFor {
+			delete(u.spent, s)
+			continue
+		}
+		approved = append(approved, identity.Approval{Cluster: s.cluster, Credentials: []string{s.credential}})
+	}
+	counted := t.counted()
+	return counted.Admits(cluster, counted.Users(u.noted, approved))
+}
+
+// admitting returns what tells whether a cluster may join with a token; it
+// counts each token once.
+func (c *Controller) admitting(cluster string) func(Token) bool {
+	known := map[Token]bool{}
+	return func(t Token) bool {
+		if t.Limit == 0 {
+			return true
+		}
+		if _, ok := known[t]; !ok {
+			approved := c.requests.Approved(t.Credential)
+			c.uses.mu.Lock()
+			known[t] = c.uses.admits(t, cluster, approved, c.config.Clock.Now())
+			c.uses.mu.Unlock()
+		}
+		return known[t]
+	}
+}
+
+// spend takes a use of each token for a cluster, or of none and returns false when
+// other workers were faster. What is taken and never approved comes free again.
+func (c *Controller) spend(cluster string, tokens []Token) bool {
+	if len(tokens) == 0 {
+		return true
+	}
+	c.uses.mu.Lock()
+	defer c.uses.mu.Unlock()
+	now := c.config.Clock.Now()
+	for _, t := range tokens {
+		if !c.uses.admits(t, cluster, c.requests.Approved(t.Credential), now) {
+			return false
+		}
+	}
+	for _, t := range tokens {
+		c.uses.spent[use{t.Credential, cluster}] = now
+	}
+	return true
+}
+
+// rivals are the clusters that wait with a token with a limit of which another one
+// just took a use.
+func (c *Controller) rivals(old, current *certificatesv1.CertificateSigningRequest) []string {
+	if current == nil || !approved(current) || (old != nil && approved(old)) {
+		return nil
+	}
+	var out []string
+	for _, credential := range current.Spec.Extra[clusterv1.ExtraCredentialID] {
+		if t, ok := c.tokens.Get(credential); ok && t.Limit != 0 {
+			out = append(out, c.requests.Sent(credential)...)
+		}
+	}
+	return out
+}
