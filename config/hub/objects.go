@@ -35,6 +35,13 @@ const (
 	// AddOnAgentsBinding is the ClusterRoleBinding of what it has besides unless its
 	// rights are narrow: then it has no subjects.
 	AddOnAgentsBinding = "open-cluster-management:cluster-manager-addon-manager:agents"
+	// ComponentsRole holds the rights of the process in ComponentNamespace, and is the name
+	// of their RoleBinding there.
+	ComponentsRole = "cluster-manager-components"
+	// RestoreBinding is the ClusterRoleBinding of the right to bind them again where
+	// ComponentNamespace was deleted; it has no subjects where the rights of the add-on
+	// manager are narrow.
+	RestoreBinding = "cluster-manager-restore"
 	// BootstrapServiceAccount is the identity in Namespace that new clusters
 	// register with.
 	BootstrapServiceAccount = "agent-registration-bootstrap"
@@ -149,7 +156,7 @@ func (o *Options) adapt(u *unstructured.Unstructured) error {
 	setLabel(u, InventoryLabel, Name)
 	switch u.GetKind() {
 	case "ClusterRoleBinding":
-		if o.NarrowAddOnRights && u.GetName() == AddOnAgentsBinding {
+		if o.NarrowAddOnRights && (u.GetName() == AddOnAgentsBinding || u.GetName() == RestoreBinding) {
 			u.Object["subjects"] = []any{} // said, so that those of before go
 		}
 	case "CustomResourceDefinition":

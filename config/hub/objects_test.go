@@ -55,8 +55,10 @@ func TestObjectsComeInTheOrderToApplyWithTheirLabel(t *testing.T) {
 		"ClusterRole /cluster-manager-token-driver",
 		"Role open-cluster-management/cluster-manager",
 		"RoleBinding open-cluster-management/cluster-manager",
-		"Role open-cluster-management-hub/cluster-manager",
-		"RoleBinding open-cluster-management-hub/cluster-manager",
+		"ClusterRole /cluster-manager-components",
+		"RoleBinding open-cluster-management-hub/cluster-manager-components",
+		"ClusterRole /cluster-manager-restore",
+		"ClusterRoleBinding /cluster-manager-restore",
 		"ServiceAccount open-cluster-management-hub/addon-manager-controller-sa",
 		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:controller",
 		"ClusterRole /open-cluster-management:cluster-manager-addon-manager:agents",
@@ -199,18 +201,25 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"create,subscribe /serviceaccounts/token",
 		}},
 		"of the hub process in its namespace": {find[rbacv1.Role](t, list, "Role", hub.Namespace, hub.Name).Rules, []string{
+			"create,list,watch /services",
 			"get,list,watch apps/deployments [cluster-manager]",
 			"get,update coordination.k8s.io/leases [clustermanager-lock]",
 			"list,watch /secrets",
+			"patch /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-registration-webhook cluster-manager-work-webhook]",
 		}},
-		"of the hub process beside its certificates": {find[rbacv1.Role](t, list, "Role", hub.ComponentNamespace, hub.Name).Rules, []string{
+		"of the hub process beside its certificates": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.ComponentsRole).Rules, []string{
 			"create /configmaps",
 			"create /secrets",
+			"create /serviceaccounts",
 			"get,list,watch /configmaps [admission-clients]",
 			"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
 			"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
-			"impersonate /serviceaccounts [addon-manager-controller-sa]",
 			"list,watch apps/deployments",
+			"patch,impersonate /serviceaccounts [addon-manager-controller-sa]",
+		}},
+		"of the hub process to make that namespace again": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.RestoreBinding).Rules, []string{
+			"bind rbac.authorization.k8s.io/clusterroles [cluster-manager-components]",
+			"delete /namespaces [open-cluster-management-hub]",
 		}},
 		"of the add-on manager": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:cluster-manager-addon-manager:controller").Rules, []string{
 			"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
@@ -277,6 +286,7 @@ func TestNarrowRightsOfAddOns(t *testing.T) {
 		require.NotNil(t, find[corev1.ServiceAccount](t, list, "ServiceAccount", hub.ComponentNamespace, hub.AddOnManager))
 		require.Equal(t, manager, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", "open-cluster-management:cluster-manager-addon-manager:controller").Subjects)
 		require.ElementsMatch(t, want, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.AddOnAgentsBinding).Subjects)
+		require.Equal(t, narrow, len(find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.RestoreBinding).Subjects) == 0)
 		for _, u := range list {
 			if u.GetName() == hub.AddOnAgentsBinding && u.GetKind() == "ClusterRoleBinding" {
 				_, said := u.Object["subjects"]

@@ -106,10 +106,18 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	if c.installed, err = installed(config.Version); err != nil {
 		return err
 	}
+	kept, err := newParts(config, collections, c.log)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wake := func() { c.queue.Add(reconcile.Key{Name: hub.Name}) }
+	wake := func() {
+		c.queue.Add(reconcile.Key{Name: hub.Name})
+		kept.wake()
+	}
 	c.leading.onChange(func(reconcile.Key) { wake() })
+	kept.onChange(wake)
 	stopManager := collections.Subscribe(wake)
 	defer stopManager()
 	config.OnServing(wake)
@@ -118,7 +126,7 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	for _, run := range c.leading.runs() {
+	for _, run := range append(c.leading.runs(), kept.runs()...) {
 		wg.Go(func() { _ = run(ctx) })
 	}
 	for _, synced := range append(c.leading.waits(), collections.waits()...) {

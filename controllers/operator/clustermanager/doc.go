@@ -13,8 +13,10 @@
 //
 // It owns the Secrets and the ConfigMap of operator.md 1.7, the twelve
 // CustomResourceDefinitions of the hub, the six webhook configurations, and
-// the conditions and the finalizer of the ClusterManager. What the installer
-// applies (config/hub) it leaves alone.
+// the conditions and the finalizer of the ClusterManager. Of what the installer
+// applies (config/hub) it puts back its Services, the namespace of the certificates with
+// its own rights there, and the account of the add-on manager, as far as its rights reach;
+// the rest it leaves alone.
 //
 // Contract: operator.md 1.3, 1.4, 1.6, 1.7 and 1.9; other than there, admission
 // goes first when the hub is removed, and certificates last.

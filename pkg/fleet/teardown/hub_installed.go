@@ -77,27 +77,9 @@ func deleteLock(ctx context.Context, client dynamic.Interface) error {
 // for, also definitions that are still going.
 func hubNamespacesGone(ctx context.Context, client dynamic.Interface, owner string) (string, error) {
 	for _, name := range []string{operatorv1.NamespaceHub, operatorv1.NamespaceOperator} {
-		live, err := client.Resource(hubNamespaces).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			continue
+		if waiting, err := hubNamespaceGone(ctx, client, name, owner); waiting != "" || err != nil {
+			return waiting, err
 		}
-		if err != nil {
-			return "", fmt.Errorf("reading namespace %s: %w", name, err)
-		}
-		if live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != owner {
-			continue
-		}
-		if shared(live) {
-			patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, operatorv1.LabelCreatedByClusterManager)
-			if _, err := client.Resource(hubNamespaces).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-				return "", fmt.Errorf("giving up namespace %s: %w", name, err)
-			}
-			continue
-		}
-		if err := reconcile.Delete(ctx, client, reconcile.Target{Resource: hubNamespaces, Name: name, UID: live.GetUID()}); err != nil {
-			return "", err
-		}
-		return "namespace " + name + " to go", nil
 	}
 	_, err := client.Resource(hubDefinitions).Get(ctx, "clustermanagers."+operatorv1.GroupName, metav1.GetOptions{})
 	if err == nil {
@@ -107,6 +89,32 @@ func hubNamespacesGone(ctx context.Context, client dynamic.Interface, owner stri
 		return "", fmt.Errorf("reading definition clustermanagers: %w", err)
 	}
 	return "", nil
+}
+
+// hubNamespaceGone removes one namespace of the owner, or gives it up where it has
+// another owner, too; it returns what it waits for.
+func hubNamespaceGone(ctx context.Context, client dynamic.Interface, name, owner string) (string, error) {
+	live, err := client.Resource(hubNamespaces).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	if live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != owner {
+		return "", nil
+	}
+	if shared(live) {
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, operatorv1.LabelCreatedByClusterManager)
+		if _, err := client.Resource(hubNamespaces).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return "", fmt.Errorf("giving up namespace %s: %w", name, err)
+		}
+		return "", nil
+	}
+	if err := reconcile.Delete(ctx, client, reconcile.Target{Resource: hubNamespaces, Name: name, UID: live.GetUID()}); err != nil {
+		return "", err
+	}
+	return "namespace " + name + " to go", nil
 }
 
 // shared tells whether a namespace belongs to an agent, too.

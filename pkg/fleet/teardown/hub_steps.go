@@ -86,7 +86,7 @@ func HubInstances(ctx context.Context, client dynamic.Interface) (string, error)
 }
 
 // HubRest removes what else the hub process made: the rights of agents, the
-// APIs, certificates. It returns what it waits for.
+// APIs, certificates and their namespace, if it may. It returns what it waits for.
 func HubRest(ctx context.Context, client dynamic.Interface) (string, error) {
 	return newHubRemoval(client, HubOptions{}).rest(ctx)
 }
@@ -124,7 +124,7 @@ func (h *hubRemoval) instances(ctx context.Context) (string, error) {
 }
 
 func (h *hubRemoval) rest(ctx context.Context) (string, error) {
-	return inOrder(ctx, h.rights, h.profiles, h.definitions, h.certificates)
+	return inOrder(ctx, h.rights, h.profiles, h.definitions, h.certificates, h.components)
 }
 
 func (h *hubRemoval) admission(ctx context.Context) (string, error) {
@@ -290,13 +290,32 @@ func (h *hubRemoval) nudge(ctx context.Context, definition *unstructured.Unstruc
 // annotationRetry changes whenever the removal of a definition is tried again.
 const annotationRetry = "operator.open-cluster-management.io/removal-retry"
 
+// certificates go with their namespace where that is going: then the hub process has no
+// rights in it any more.
 func (h *hubRemoval) certificates(ctx context.Context) (string, error) {
+	live, err := h.client.Resource(hubNamespaces).Get(ctx, operatorv1.NamespaceHub, metav1.GetOptions{})
+	if missing(err) || err == nil && live.GetDeletionTimestamp() != nil {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading namespace %s: %w", operatorv1.NamespaceHub, err)
+	}
 	var errs []error
 	for _, name := range hubMadeSecrets {
 		errs = append(errs, reconcile.Delete(ctx, h.client, reconcile.Target{Resource: hubSecrets, Namespace: operatorv1.NamespaceHub, Name: name}))
 	}
 	errs = append(errs, reconcile.Delete(ctx, h.client, reconcile.Target{Resource: hubConfigMaps, Namespace: operatorv1.NamespaceHub, Name: operatorv1.ConfigMapCABundle}))
 	return "", errors.Join(errs...)
+}
+
+// components removes the namespace of the certificates. Who may not make it again may not
+// delete it either, and leaves it.
+func (h *hubRemoval) components(ctx context.Context) (string, error) {
+	waiting, err := hubNamespaceGone(ctx, h.client, operatorv1.NamespaceHub, h.o.ClusterManager)
+	if apierrors.IsForbidden(err) {
+		return "", nil
+	}
+	return waiting, err
 }
 
 // deleteAll deletes the objects of a resource and returns those that are still

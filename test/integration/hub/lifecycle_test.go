@@ -111,6 +111,33 @@ func (s *scene) testRepair(t *testing.T) {
 		_, err := s.kube.CoreV1().Secrets(hub.ComponentNamespace).Get(ctx, operatorv1.SecretSigner, metav1.GetOptions{})
 		return err == nil
 	}))
+	for _, name := range []string{operatorv1.ServiceRegistrationWebhook, operatorv1.ServiceWorkWebhook} {
+		require.NoError(t, s.kube.CoreV1().Services(hub.Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+	}
+	addons, err := s.kube.CoreV1().Services(hub.Namespace).Patch(ctx, operatorv1.ServiceAddOnWebhook, types.MergePatchType, []byte(`{"spec":{"selector":{"app":"other"}}}`), metav1.PatchOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.kube.CoreV1().ServiceAccounts(hub.ComponentNamespace).Delete(ctx, hub.AddOnManager, metav1.DeleteOptions{}))
+	soon(t, func() bool {
+		for _, name := range []string{operatorv1.ServiceRegistrationWebhook, operatorv1.ServiceWorkWebhook, operatorv1.ServiceAddOnWebhook} {
+			service, err := s.kube.CoreV1().Services(hub.Namespace).Get(ctx, name, metav1.GetOptions{})
+			if err != nil || service.Spec.Selector["app"] != hub.Name || service.UID == "" {
+				return false
+			}
+		}
+		_, err := s.kube.CoreV1().ServiceAccounts(hub.ComponentNamespace).Get(ctx, hub.AddOnManager, metav1.GetOptions{})
+		return err == nil
+	}, "Services and the account of the add-on manager are put back: %s", &addons.Name)
+	before, err := s.kube.CoreV1().Namespaces().Get(ctx, hub.ComponentNamespace, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(ctx, hub.ComponentNamespace, metav1.DeleteOptions{}))
+	soon(t, func() bool {
+		now, err := s.kube.CoreV1().Namespaces().Get(ctx, hub.ComponentNamespace, metav1.GetOptions{})
+		if err != nil || now.UID == before.UID {
+			return false
+		}
+		_, err = s.kube.CoreV1().Secrets(hub.ComponentNamespace).Get(ctx, operatorv1.SecretSigner, metav1.GetOptions{})
+		return err == nil
+	}, "the namespace of the certificates is put back with them")
 	s.awaitHub(t)
 	settled(t, func() error { return create(s.dyn, cluster("admitted")) }) // admission works after it
 	require.NoError(t, s.dyn.Resource(clusters).Delete(ctx, "admitted", metav1.DeleteOptions{}))
@@ -280,6 +307,36 @@ func (s *scene) rob(t *testing.T) (whole func()) {
 	take(definitions, "managedclusteraddons.addon.open-cluster-management.io", `[{"op":"remove","path":"/spec/conversion/webhook/clientConfig/caBundle"}]`, "spec", "conversion")
 	take(definitions, "placements.cluster.open-cluster-management.io", `[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/tolerations"}]`, "spec", "versions")
 	take(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), clusterv1.RolePrefixManagedCluster+"c1", `[{"op":"remove","path":"/subjects"}]`, "subjects")
+	// What an installer made and the process needs: the namespace with its rights,
+	// certificates and the account in it, and Services.
+	remove := func(resource schema.GroupVersionResource, namespace, name string) {
+		api := s.dyn.Resource(resource).Namespace(namespace)
+		before, err := api.Get(ctx, name, metav1.GetOptions{})
+		require.NoError(t, err)
+		if namespace != hub.ComponentNamespace {
+			require.NoError(t, api.Delete(ctx, name, metav1.DeleteOptions{}))
+		}
+		looks[resource.Resource+" "+name] = func() (string, error) {
+			now, err := api.Get(ctx, name, metav1.GetOptions{})
+			if err == nil && now.GetUID() == before.GetUID() {
+				err = errors.New("it is the old one")
+			}
+			return "", err
+		}
+	}
+	core := schema.GroupVersion{Version: "v1"}
+	remove(core.WithResource("serviceaccounts"), hub.ComponentNamespace, hub.AddOnManager)
+	remove(core.WithResource("secrets"), hub.ComponentNamespace, operatorv1.SecretSigner)
+	remove(core.WithResource("configmaps"), hub.ComponentNamespace, operatorv1.ConfigMapCABundle)
+	remove(rbacv1.SchemeGroupVersion.WithResource("rolebindings"), hub.ComponentNamespace, hub.ComponentsRole)
+	remove(core.WithResource("namespaces"), "", hub.ComponentNamespace)
+	for _, name := range []string{hub.RegistrationService, hub.WorkService, hub.AddonService, hub.PlacementService} {
+		remove(core.WithResource("services"), hub.Namespace, name)
+	}
+	soon(t, func() bool {
+		_, err := s.dyn.Resource(core.WithResource("namespaces")).Get(ctx, hub.ComponentNamespace, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, "the namespace of the certificates does not go")
 	return func() {
 		for name, look := range looks {
 			var err error
@@ -354,6 +411,17 @@ func (s *scene) testRemoval(t *testing.T) {
 		return apierrors.IsNotFound(err)
 	}))
 	s.leftovers(t, []string{"clustermanagers.operator.open-cluster-management.io"})
+	// Who creates it again needs no installer.
+	_, err = s.dyn.Resource(managers).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": operatorv1.GroupVersion.String(), "kind": "ClusterManager", "metadata": map[string]any{"name": hub.Name},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	s.awaitHub(t)
+	require.NoError(t, s.dyn.Resource(managers).Delete(ctx, hub.Name, metav1.DeleteOptions{}))
+	soon(t, func() bool {
+		_, err := s.dyn.Resource(managers).Get(ctx, hub.Name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, "the hub does not go again")
 }
 
 // leftovers checks that of everything only the named definitions are left.
@@ -377,6 +445,8 @@ func (s *scene) leftovers(t *testing.T, want []string) {
 		_, err := s.kube.CoreV1().Secrets(hub.ComponentNamespace).Get(ctx, name, metav1.GetOptions{})
 		require.True(t, apierrors.IsNotFound(err))
 	}
+	_, err = s.kube.CoreV1().Namespaces().Get(ctx, hub.ComponentNamespace, metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err), "the namespace of the certificates goes with them: %v", err)
 }
 
 // testClean removes what is left while somebody else always writes first.

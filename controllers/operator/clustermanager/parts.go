@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package clustermanager
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
+)
+
+// PartsName is the id of the loop that keeps parts of the installation.
+const PartsName = "clustermanager.parts"
+
+var (
+	namespacesResource = corev1.SchemeGroupVersion.WithResource("namespaces")
+	accountsResource   = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
+	servicesResource   = corev1.SchemeGroupVersion.WithResource("services")
+	bindingsResource   = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
+)
+
+// Part is one object of the installation that this process puts back.
+type Part struct {
+	// Wanted is the object as an installer applies it.
+	Wanted *unstructured.Unstructured
+	// Version is the resourceVersion found, empty when there is none.
+	Version string
+	// Kept is true when the object says all that is wanted, and Ending when it is being
+	// deleted.
+	Kept, Ending bool
+}
+
+// PartsState is everything that a decision about the parts needs.
+type PartsState struct {
+	// ClusterManager is nil when there is none.
+	ClusterManager *operatorv1.ClusterManager
+	// Parts in the order to apply.
+	Parts []Part
+}
+
+// DecideParts is pure: what is missing or changed is applied while there is a
+// ClusterManager, and nothing into a namespace that is going.
+func DecideParts(s PartsState) reconcile.Plan {
+	var plan reconcile.Plan
+	if s.ClusterManager == nil || s.ClusterManager.DeletionTimestamp != nil {
+		return plan
+	}
+	going := map[string]bool{}
+	for _, p := range s.Parts {
+		if p.Ending && p.Wanted.GetKind() == "Namespace" {
+			going[p.Wanted.GetName()] = true
+		}
+		if p.Kept || p.Ending || going[p.Wanted.GetNamespace()] {
+			continue
+		}
+		plan.Apply = append(plan.Apply, reconcile.Apply{Object: p.Wanted, LiveVersion: p.Version})
+	}
+	return plan
+}
+
+// partsOf are the objects of an installation that the process may put back: its
+// Services, then the namespace of its certificates, its rights there, and the account of
+// the add-on manager. What an installer shapes by options is not among them.
+func partsOf(version string) ([]*unstructured.Unstructured, error) {
+	objects, err := hub.Objects(hub.Options{Version: version})
+	if err != nil {
+		return nil, err
+	}
+	var services, rest []*unstructured.Unstructured
+	for _, u := range objects {
+		switch kind := u.GetKind(); {
+		case kind == "Service":
+			services = append(services, u)
+		case kind == "Namespace" && u.GetName() == hub.ComponentNamespace,
+			kind == "RoleBinding" && u.GetNamespace() == hub.ComponentNamespace,
+			kind == "ServiceAccount" && u.GetNamespace() == hub.ComponentNamespace:
+			rest = append(rest, u)
+		}
+	}
+	// The right to make the account comes before it.
+	ordered := services
+	for _, kind := range []string{"Namespace", "RoleBinding", "ServiceAccount"} {
+		for _, u := range rest {
+			if u.GetKind() == kind {
+				ordered = append(ordered, u)
+			}
+		}
+	}
+	return ordered, nil
+}
+
+// parts keeps the objects that this process, its admission and its rights need of the
+// installation. It is a loop of its own, because the collections of the other one
+// cannot be read before the rights are there.
+type parts struct {
+	collections *Collections
+	objects     []*unstructured.Unstructured
+	watches     map[schema.GroupVersionResource]*watch.Collection[Part]
+	exec        *reconcile.Executor
+	queue       *reconcile.Queue
+}
+
+func newParts(config Config, collections *Collections, log logr.Logger) (*parts, error) {
+	objects, err := partsOf(config.Version)
+	if err != nil {
+		return nil, err
+	}
+	p := &parts{
+		collections: collections, objects: objects, exec: reconcile.NewExecutor(config.Client, PartsName, config.Clock), queue: reconcile.NewQueue(PartsName),
+	}
+	wanted := map[reconcile.Key]*unstructured.Unstructured{}
+	for _, u := range objects {
+		wanted[partKey(u)] = u
+	}
+	p.watches = watchParts(config.Client, log, wanted)
+	return p, nil
+}
+
+// onChange calls f when anything of it changes.
+func (p *parts) onChange(f func()) {
+	for _, w := range p.watches {
+		w.OnChange(func(reconcile.Key) { f() })
+	}
+}
+
+func (p *parts) wake() { p.queue.Add(reconcile.Key{Name: hub.Name}) }
+
+// partKey names a part beside those of other kinds.
+func partKey(u *unstructured.Unstructured) reconcile.Key {
+	return reconcile.Key{Namespace: reconcile.ResourceOf(u.GroupVersionKind()).Resource + "/" + u.GetNamespace(), Name: u.GetName()}
+}
+
+func watchParts(client dynamic.Interface, log logr.Logger, wanted map[reconcile.Key]*unstructured.Unstructured) map[schema.GroupVersionResource]*watch.Collection[Part] {
+	out := map[schema.GroupVersionResource]*watch.Collection[Part]{}
+	for resource, o := range map[schema.GroupVersionResource]watch.Options[Part]{
+		servicesResource:   {Namespace: hub.Namespace, LabelSelector: operatorv1.LabelCreatedByClusterManager + "=" + hub.Name},
+		namespacesResource: {FieldSelector: byName(hub.ComponentNamespace)},
+		bindingsResource:   {Namespace: hub.ComponentNamespace, FieldSelector: byName(hub.ComponentsRole)},
+		accountsResource:   {Namespace: hub.ComponentNamespace, FieldSelector: byName(hub.AddOnManager)},
+	} {
+		o.Client, o.Resource, o.Log = client, resource, log
+		o.Keep = func(u *unstructured.Unstructured) (Part, bool) {
+			key := reconcile.Key{Namespace: resource.Resource + "/" + u.GetNamespace(), Name: u.GetName()}
+			return keepPart(u, wanted[key]), true
+		}
+		out[resource] = watch.New(o)
+	}
+	return out
+}
+
+// keepPart compares what is found with what is wanted; nil is wanted of foreign objects.
+func keepPart(live, wanted *unstructured.Unstructured) Part {
+	p := Part{Version: live.GetResourceVersion(), Ending: live.GetDeletionTimestamp() != nil}
+	if wanted == nil {
+		return p
+	}
+	p.Kept = true
+	for key, value := range wanted.Object {
+		// Of the items of a list neither is told.
+		if key != "apiVersion" && key != "kind" {
+			p.Kept = p.Kept && covers(live.Object[key], value)
+		}
+	}
+	return p
+}
+
+func (p *parts) runs() []func(context.Context) error {
+	out := []func(context.Context) error{p.loop}
+	for _, w := range p.watches {
+		out = append(out, w.Run)
+	}
+	return out
+}
+
+func (p *parts) loop(ctx context.Context) error {
+	waits := []func(context.Context) error{p.collections.managers.WaitSynced}
+	for _, w := range p.watches {
+		waits = append(waits, w.WaitSynced)
+	}
+	for _, synced := range waits {
+		if err := synced(ctx); err != nil {
+			return ended(ctx, err)
+		}
+	}
+	p.wake()
+	return reconcile.Loop{Name: PartsName, Reconcile: p.reconcile}.Run(ctx, p.queue)
+}
+
+// reconcile puts back what is missing.
+func (p *parts) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	var s PartsState
+	if cm, ok := p.collections.managers.Get(key); ok {
+		s.ClusterManager = cm
+	}
+	for _, u := range p.objects {
+		found, _ := p.watches[reconcile.ResourceOf(u.GroupVersionKind())].Get(reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
+		found.Wanted = u.DeepCopy()
+		s.Parts = append(s.Parts, found)
+	}
+	result, err := p.exec.Execute(ctx, nil, DecideParts(s))
+	if err != nil {
+		return result, fmt.Errorf("putting back parts of the installation: %w", err)
+	}
+	return result, nil
+}
