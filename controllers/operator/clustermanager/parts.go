@@ -42,17 +42,17 @@ type Part struct {
 
 // PartsState is everything that a decision about the parts needs.
 type PartsState struct {
-	// ClusterManager is nil when there is none.
+	// ClusterManager is the one that the parts belong to.
 	ClusterManager *operatorv1.ClusterManager
 	// Parts in the order to apply.
 	Parts []Part
 }
 
-// DecideParts is pure: what is missing or changed is applied while there is a
-// ClusterManager, and nothing into a namespace that is going.
+// DecideParts is pure: what is missing or changed is applied unless the
+// ClusterManager is being deleted, and nothing into a namespace that is going.
 func DecideParts(s PartsState) reconcile.Plan {
 	var plan reconcile.Plan
-	if s.ClusterManager == nil || s.ClusterManager.DeletionTimestamp != nil {
+	if s.ClusterManager.DeletionTimestamp != nil {
 		return plan
 	}
 	going := map[string]bool{}
@@ -198,16 +198,17 @@ func (p *parts) loop(ctx context.Context) error {
 
 // reconcile puts back what is missing.
 func (p *parts) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	var s PartsState
-	if cm, ok := p.collections.managers.Get(key); ok {
-		s.ClusterManager = cm
+	cm, ok := p.collections.managers.Get(key)
+	if !ok {
+		return reconcile.Result{}, nil
 	}
+	s := PartsState{ClusterManager: cm}
 	for _, u := range p.objects {
 		found, _ := p.watches[reconcile.ResourceOf(u.GroupVersionKind())].Get(reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 		found.Wanted = u.DeepCopy()
 		s.Parts = append(s.Parts, found)
 	}
-	result, err := p.exec.Execute(ctx, nil, DecideParts(s))
+	result, err := p.exec.Execute(ctx, cm, DecideParts(s))
 	if err != nil {
 		return result, fmt.Errorf("putting back parts of the installation: %w", err)
 	}

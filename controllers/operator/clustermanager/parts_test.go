@@ -36,7 +36,6 @@ func TestPartsOfTheInstallationArePutBack(t *testing.T) {
 			}
 		}, all[1:2]},
 		"a namespace that is going gets nothing":      {func(s *PartsState) { s.Parts[namespace].Ending = true }, all[:namespace]},
-		"without a ClusterManager there is no hub":    {func(s *PartsState) { s.ClusterManager = nil }, nil},
 		"a hub that is being removed is not put back": {func(s *PartsState) { s.ClusterManager = theManager(deleted) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
