@@ -79,10 +79,16 @@ type outcome struct {
 // none would: without colours, and with one kubeconfig for all clusters.
 func (f *fleet) run(t *testing.T, arguments ...string) outcome {
 	t.Helper()
+	return f.runWith(t, "", arguments...)
+}
+
+// runWith is run with a standard input.
+func (f *fleet) runWith(t *testing.T, stdin string, arguments ...string) outcome {
+	t.Helper()
 	f.typed["kubectl ocm "+strings.TrimSuffix(strings.Join(arguments, " "), " --yes")] = true
 	command := f.command(t, plugin(t), arguments...)
 	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := f.hub.Run(command)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -84,11 +84,17 @@ func (r *registration) deployHub(t *testing.T) {
 // ask types what hub token prints, but for the context.
 func (r *registration) ask(t *testing.T) {
 	line := strings.TrimSpace(r.ocm(t, "hub", "token", "--cluster", "c1", "--context", "hub"))
-	words := strings.Fields(strings.Replace(line, "<its context>", "c1", 1))
+	echo, join, piped := strings.Cut(strings.Replace(line, "<its context>", "c1", 1), " | ")
+	require.True(t, piped, line)
+	token, echoed := strings.CutPrefix(echo, "echo ")
+	require.True(t, echoed, line)
+	words := strings.Fields(join)
 	require.Equal(t, []string{"kubectl", "ocm", "join", "c1", "--context", "c1"}, words[:6])
 	require.Contains(t, words, "--hub-ca-hash")
-	said := r.ocm(t, words[2:]...)
-	require.Contains(t, said, "c1 asked "+r.hub.Server+" to be accepted")
+	require.NotContains(t, words, token, "lists of processes show arguments")
+	said := r.runWith(t, token+"\n", words[2:]...)
+	require.Zero(t, said.code, said.stderr)
+	require.Contains(t, said.stdout, "c1 asked "+r.hub.Server+" to be accepted")
 	require.Equal(t, []string{"Pending"}, r.requests(t, "c1"))
 	require.NotEqual(t, "True", condition(t, r.hub, "managedcluster", "c1")("HubAcceptedManagedCluster"))
 }
