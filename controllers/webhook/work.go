@@ -70,15 +70,21 @@ func (s *Server) validateWork(ctx context.Context, r *admissionv1.AdmissionReque
 	if err := s.checkDenied(ctx, work, old); err != nil {
 		return nil, err
 	}
+	return nil, checkWork(work, old, s.o.ManifestLimit)
+}
+
+// checkWork refuses a name that is new, or manifests that are, which no agent can handle.
+func checkWork(work, old *workv1.ManifestWork, limit int) error {
 	if old == nil && len(work.Name) > maxWorkName {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name: has %d characters, more than the %d that an agent can handle", len(work.Name), maxWorkName))
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name: has %d characters, more than the %d that an agent can handle", len(work.Name), maxWorkName))
 	}
-	if old == nil || !reflect.DeepEqual(work.Spec.Workload, old.Spec.Workload) {
-		if err := checkManifests(work.Spec.Workload.Manifests, s.o.ManifestLimit); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
+	if old != nil && reflect.DeepEqual(work.Spec.Workload, old.Spec.Workload) {
+		return nil
 	}
-	return nil, nil
+	if err := checkManifests(work.Spec.Workload.Manifests, limit); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
 }
 
 // checkWorkAgent holds an agent to the works of its own cluster, and of those to

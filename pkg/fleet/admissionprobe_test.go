@@ -60,8 +60,9 @@ func TestSilenceOfAWebhookIsToldFromItsAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var err error
 			if tc.err != "" {
-				err = apierrors.NewInternalError(errors.New("x"))
-				err.(*apierrors.StatusError).ErrStatus.Message = tc.err
+				internal := apierrors.NewInternalError(errors.New("x"))
+				internal.ErrStatus.Message = tc.err
+				err = internal
 			}
 			got := tc.probe.judge(tc.answer, err)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(admissionFault{})); diff != "" {

@@ -257,15 +257,7 @@ func (s *fleetState) status(mc *clusterv1.ManagedCluster) (string, string) {
 	case !mc.Spec.HubAcceptsClient:
 		return ClusterPendingAccept, requestDenied(mc)
 	case !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) && (available == nil || available.Status != metav1.ConditionUnknown):
-		for _, u := range s.csr[mc.Name] {
-			if stateOf(&u) == StatePending {
-				return ClusterPendingCSR, "certificatesigningrequest/" + u.GetName() + " waits for approval"
-			}
-		}
-		if why := requestDenied(mc); why != "" {
-			return ClusterPendingCSR, why
-		}
-		return ClusterJoining, conditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
+		return s.joining(mc)
 	case available == nil:
 		return ClusterJoining, ""
 	case available.Status != metav1.ConditionUnknown && s.silent(mc) != "":
@@ -276,6 +268,19 @@ func (s *fleetState) status(mc *clusterv1.ManagedCluster) (string, string) {
 		return ClusterNotAvailable, oneLine(available.Message)
 	}
 	return ClusterUnknown, oneLine(available.Message)
+}
+
+// joining is the status of a cluster that is accepted and has not joined.
+func (s *fleetState) joining(mc *clusterv1.ManagedCluster) (string, string) {
+	for _, u := range s.csr[mc.Name] {
+		if stateOf(&u) == StatePending {
+			return ClusterPendingCSR, "certificatesigningrequest/" + u.GetName() + " waits for approval"
+		}
+	}
+	if why := requestDenied(mc); why != "" {
+		return ClusterPendingCSR, why
+	}
+	return ClusterJoining, conditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
 }
 
 // requestDenied tells why the last certificate request of a cluster failed.

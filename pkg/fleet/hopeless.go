@@ -50,25 +50,36 @@ func hopeless(p *corev1.Pod, now time.Time) string {
 // hopelessPod looks for a pod of a Deployment's newest form that cannot come to run.
 // What cannot be read tells nothing.
 func (r *run) hopelessPod(ctx context.Context, c *Cluster, namespace, name string) *Error {
-	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, deployments, namespace, name)
-	if err != nil || d.Spec.Selector == nil {
+	newest := newestPod(ctx, c, namespace, name)
+	if newest == nil {
 		return nil
 	}
-	if ok, _ := rolledOut(d); ok {
-		return nil
-	}
-	list, err := typed.List[corev1.Pod](ctx, c.Client, pods, namespace, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
-	if err != nil || len(list) == 0 {
-		return nil
-	}
-	newest := slices.MaxFunc(list, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	if cause := hopeless(&newest, r.now()); cause != "" {
+	if cause := hopeless(newest, r.now()); cause != "" {
 		return &Error{
 			Message: fmt.Sprintf("deployment/%s cannot come to run, however long it is waited for", name),
 			Cause:   fmt.Sprintf("pod %s/%s: %s", namespace, newest.Name, cause), Fix: fmt.Sprintf("kubectl describe pod -n %s %s%s", namespace, newest.Name, c.flag()),
 		}
 	}
 	return nil
+}
+
+// newestPod is that of a Deployment which has not rolled out; nil where none can be read.
+func newestPod(ctx context.Context, c *Cluster, namespace, name string) *corev1.Pod {
+	var newest *corev1.Pod
+	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, deployments, namespace, name)
+	if err == nil && d.Spec.Selector != nil {
+		if ok, _ := rolledOut(d); ok {
+			return nil
+		}
+		// The error of a list is an empty list here.
+		list, _ := typed.List[corev1.Pod](ctx, c.Client, pods, namespace, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+		for i := range list {
+			if newest == nil || newest.CreationTimestamp.Before(&list[i].CreationTimestamp) {
+				newest = &list[i]
+			}
+		}
+	}
+	return newest
 }
 
 // unlessHopeless waits for something that the pods of a Deployment bring about, and
@@ -79,13 +90,10 @@ func (r *run) unlessHopeless(ctx context.Context, c *Cluster, namespace, name st
 	var looks sync.WaitGroup
 	looks.Go(func() {
 		_ = await.True(waiting, r.common.Clock, hopelessPause, func(ctx context.Context) (bool, error) {
-			e := r.hopelessPod(ctx, c, namespace, name)
-			if e == nil || waiting.Err() != nil {
-				return false, nil
+			if found = r.hopelessPod(ctx, c, namespace, name); found != nil {
+				stop()
 			}
-			found = e
-			stop()
-			return true, nil
+			return found != nil, nil
 		})
 	})
 	err := wait(waiting)

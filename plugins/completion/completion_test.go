@@ -48,7 +48,7 @@ func TestTheLinkStaysOutOfKrewsFolder(t *testing.T) {
 
 	// Where there is one the link is there, and the one in krew's folder goes.
 	path := []string{"/nonexistent", bin, own}
-	out, errs = run(path, "install", "--dry-run")
+	out, _ = run(path, "install", "--dry-run")
 	require.Equal(t, link(own)+" created (dry run)\n"+link(bin)+" deleted (dry run)\n", out)
 	require.NoFileExists(t, link(own))
 	out, errs = run(path, "install")

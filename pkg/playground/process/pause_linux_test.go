@@ -41,7 +41,7 @@ func TestBusy(t *testing.T) {
 	}
 	for range 16 {
 		go func() {
-			for t.Context().Err() == nil { //nolint:revive // nothing is to be done
+			for t.Context().Err() == nil {
 			}
 		}()
 	}

@@ -149,7 +149,9 @@ func TestMetadataThatLostItsContentIsNotOurs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := object("c1", "a", "1")
-			o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "owner", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(tc.fields)}}}
+			fields := &metav1.FieldsV1{}
+			fields.SetRawBytes([]byte(tc.fields))
+			o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "owner", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: fields}}
 			_, err := TrimMetadata("owner")(o)
 			require.NoError(t, err)
 			require.Equal(t, tc.shared, o.Annotations[SharedAnnotation] == "true")

@@ -78,7 +78,7 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 func lacks(fields []metav1.ManagedFieldsEntry) bool {
 	has := func(field string) bool {
 		return slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
-			return f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.Raw, []byte(field))
+			return f.FieldsV1 != nil && bytes.Contains(f.FieldsV1.GetRawBytes(), []byte(field))
 		})
 	}
 	return !has(`"f:rules":`) && (!has(`"f:roleRef":`) || !has(`"f:subjects":`))

@@ -244,14 +244,9 @@ func (s *Server) write(w http.ResponseWriter, method string, r request, fields m
 		refuse(w, http.StatusConflict, "Conflict", r.name+" is another one now", r.name)
 		return
 	}
-	switch {
-	case method == http.MethodPost && strings.Contains(r.collection, "/subjectaccessreviews"):
-		verb, _, _ := unstructured.NestedString(fields, "spec", "resourceAttributes", "verb")
-		fields["status"] = map[string]any{"allowed": verb == "get"}
-		answer(w, http.StatusCreated, fields)
-		return
-	case method == http.MethodPost && (strings.Contains(r.collection, "selfsubject") || r.subresource == "token"):
-		fields["status"] = map[string]any{"allowed": true, "userInfo": map[string]any{"username": "admin"}, "token": "e30.eyJqdGkiOiIxIn0.e30"}
+	switch status := review(method, r, fields); {
+	case status != nil:
+		fields["status"] = status
 		answer(w, http.StatusCreated, fields)
 		return
 	case method == http.MethodPost:
@@ -275,6 +270,20 @@ func (s *Server) write(w http.ResponseWriter, method string, r request, fields m
 	}
 	s.put(r.key(), u)
 	answer(w, http.StatusOK, u.Object)
+}
+
+// review answers what is asked by creating an object that is not kept; nil for others.
+func review(method string, r request, fields map[string]any) map[string]any {
+	switch {
+	case method != http.MethodPost:
+		return nil
+	case strings.Contains(r.collection, "/subjectaccessreviews"):
+		verb, _, _ := unstructured.NestedString(fields, "spec", "resourceAttributes", "verb")
+		return map[string]any{"allowed": verb == "get"}
+	case strings.Contains(r.collection, "selfsubject") || r.subresource == "token":
+		return map[string]any{"allowed": true, "userInfo": map[string]any{"username": "admin"}, "token": "e30.eyJqdGkiOiIxIn0.e30"}
+	}
+	return nil
 }
 
 // webhook is the configuration that judges what is written, "" where there is none. A

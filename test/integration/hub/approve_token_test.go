@@ -123,7 +123,9 @@ func TestATokenOfOneUseLetsOneClusterIn(t *testing.T) {
 
 	// Only the note tells of the use once the request is gone; the cluster that has
 	// it asks again, and waits for a person.
-	s.await(t, "use-1", "has the note", func(mc *clusterv1.ManagedCluster) bool { return mc.Annotations[clusterv1.AnnotationJoinedBy] == token.id })
+	s.await(t, "use-1", "has the note", func(mc *clusterv1.ManagedCluster) bool {
+		return mc.Annotations[clusterv1.AnnotationJoinedBy] == token.id
+	})
 	require.NoError(t, s.kube.CertificatesV1().CertificateSigningRequests().Delete(t.Context(), first.Name, metav1.DeleteOptions{}))
 	again, key := agentRequest(t, token.kube, "use-1", "a")
 	third, _ := agentRequest(t, token.kube, "use-10", "b")

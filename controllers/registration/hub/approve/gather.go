@@ -36,13 +36,7 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		return s, fmt.Errorf("reading managedcluster %s: %w", name, err)
 	}
 	if err == nil {
-		s.Cluster = mc
-		s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
-			c.config.Arrivals.Fresh(name, lease.Grace(mc))
-		s.Period = lease.Grace(mc) / clusterv1.LeaseGraceFactor
-		if beat, ok := c.config.Arrivals.Get(name); ok && !beat.First {
-			s.Heard = beat.Arrived
-		}
+		c.gatherCluster(&s, mc)
 	}
 	looks, admits := 0, c.admitting(name)
 	// The newest come first: those that agents wait for.
@@ -68,6 +62,17 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		}
 	}
 	return s, nil
+}
+
+// gatherCluster reads of a cluster that is there when its agent was last heard.
+func (c *Controller) gatherCluster(s *State, mc *clusterv1.ManagedCluster) {
+	s.Cluster = mc
+	s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
+		c.config.Arrivals.Fresh(mc.Name, lease.Grace(mc))
+	s.Period = lease.Grace(mc) / clusterv1.LeaseGraceFactor
+	if beat, ok := c.config.Arrivals.Get(mc.Name); ok && !beat.First {
+		s.Heard = beat.Arrived
+	}
 }
 
 // look asks the API server about one request.

@@ -179,24 +179,7 @@ func (d *delivery) rollOut(i int) {
 	if !p.usable() {
 		return
 	}
-	var clusters []rollout.Cluster
-	groups := make([]rollout.Group, 0, len(p.Groups))
-	for _, g := range p.Groups {
-		own := rollout.Group{Name: g.Name, Index: g.Index}
-		for _, cluster := range g.Clusters {
-			if d.claims[cluster] != i {
-				continue
-			}
-			own.Clusters = append(own.Clusters, cluster)
-			// One that is on its way out is made again when it is gone.
-			if child, ok := d.children[cluster]; ok && child.Deleting {
-				clusters = append(clusters, rollout.Cluster{Name: cluster, Status: rollout.Progressing, Since: child.Changed})
-			} else if ok {
-				clusters = append(clusters, child.state())
-			}
-		}
-		groups = append(groups, own)
-	}
+	groups, clusters := d.claimed(i)
 	plan := p.Strategy.Plan(groups, clusters, d.Now)
 	d.plans[i] = plan
 	for _, cluster := range plan.Start {
@@ -212,6 +195,30 @@ func (d *delivery) rollOut(i int) {
 	if plan.Recheck > 0 && (d.recheck == 0 || plan.Recheck < d.recheck) {
 		d.recheck = plan.Recheck
 	}
+}
+
+// claimed are the groups of one placement without the clusters that another one has,
+// and how far those are that have a child.
+func (d *delivery) claimed(i int) ([]rollout.Group, []rollout.Cluster) {
+	var clusters []rollout.Cluster
+	groups := make([]rollout.Group, 0, len(d.Placements[i].Groups))
+	for _, g := range d.Placements[i].Groups {
+		own := rollout.Group{Name: g.Name, Index: g.Index}
+		for _, cluster := range g.Clusters {
+			if d.claims[cluster] != i {
+				continue
+			}
+			own.Clusters = append(own.Clusters, cluster)
+			// One that is on its way out is made again when it is gone.
+			if child, ok := d.children[cluster]; ok && child.Deleting {
+				clusters = append(clusters, rollout.Cluster{Name: cluster, Status: rollout.Progressing, Since: child.Changed})
+			} else if ok {
+				clusters = append(clusters, child.state())
+			}
+		}
+		groups = append(groups, own)
+	}
+	return groups, clusters
 }
 
 // labelled tells whether the child has the labels that it should have, and none
