@@ -53,8 +53,11 @@ var installed = []string{
 // Installed tells whether the object is a namespace that no work takes along when
 // it goes, because it is not the work's alone: it loses our reference and stays.
 func Installed(id ID) bool {
-	return id.Group == "" && id.Resource == "namespaces" && slices.Contains(installed, id.Name)
+	return IsNamespace(id) && slices.Contains(installed, id.Name)
 }
+
+// IsNamespace tells whether an object is a namespace, with which all goes that is in it.
+func IsNamespace(id ID) bool { return id.Group == "" && id.Resource == "namespaces" }
 
 // Remove is the delete routine of work.md section 6.4. Pending means that the
 // object is still there and will go, or could not be judged (then with an

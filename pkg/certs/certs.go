@@ -29,6 +29,13 @@ type Policy struct {
 	// RotateAt is the part of its life after which a certificate is replaced,
 	// between 0 and 1. Lower is safer against outages, higher makes less work.
 	RotateAt float64
+	// Aliases are the further DNS names of a serving certificate, by its name.
+	Aliases map[string][]string
+}
+
+// names are all DNS names of a serving certificate.
+func (p Policy) names(name string) []string {
+	return append([]string{name}, p.Aliases[name]...)
 }
 
 // DefaultPolicy is that of the contract.
@@ -80,7 +87,7 @@ func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, err
 	for _, name := range names {
 		leaf, good := have.Leaves[name], false
 		if parsed, err := parse(leaf); err == nil {
-			good = !p.worn(parsed.cert, now) && slices.Equal(parsed.cert.DNSNames, []string{name}) &&
+			good = !p.worn(parsed.cert, now) && slices.Equal(parsed.cert.DNSNames, p.names(name)) &&
 				parsed.cert.CheckSignatureFrom(signer.cert) == nil
 		}
 		if !good {
@@ -181,7 +188,7 @@ func (p Policy) issue(signer parsedPair, name string, now time.Time) (Pair, erro
 	}
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
-		DNSNames:    []string{name},
+		DNSNames:    p.names(name),
 		NotBefore:   now.Add(-backdate),
 		NotAfter:    end,
 		KeyUsage:    x509.KeyUsageDigitalSignature,

@@ -129,6 +129,19 @@ func TestBrokenPartsAreMadeAnew(t *testing.T) {
 	}
 }
 
+func TestACertificateIsForAllNamesOfItsServer(t *testing.T) {
+	plain, _ := ensure(t, certs.DefaultPolicy(), certs.Set{}, start)
+	p := certs.DefaultPolicy()
+	p.Aliases = map[string][]string{two: {"two.elsewhere.svc", "two.elsewhere.svc.cluster.local"}}
+	got, changed := ensure(t, p, plain, start)
+	require.Equal(t, certs.Names{two}, changed, "the one that lacks its names is replaced, and no other")
+	for _, name := range append([]string{two}, p.Aliases[two]...) {
+		verify(t, got, got.Leaves[two], name, start)
+	}
+	_, changed = ensure(t, p, got, start)
+	require.Empty(t, changed)
+}
+
 func TestABookServesByName(t *testing.T) {
 	s, _ := ensure(t, certs.DefaultPolicy(), certs.Set{}, start)
 	b := certs.NewBook(one, two)

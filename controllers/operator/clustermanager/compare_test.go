@@ -70,6 +70,6 @@ func TestTheStatusNamesAllPartsOfTheHub(t *testing.T) {
 	require.Equal(t, 1, count["mutatingwebhookconfigurations"])
 	require.Equal(t, 4, count["secrets"])
 	require.Equal(t, 1, count["deployments"])
-	require.Equal(t, 4, count["services"])
+	require.Equal(t, 5, count["services"])
 	require.Equal(t, cm.Status.RelatedResources, Decide(s).Object.(*operatorv1.ClusterManager).Status.RelatedResources, "it does not grow")
 }

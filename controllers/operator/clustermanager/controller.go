@@ -102,6 +102,7 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 		exec: reconcile.NewExecutor(config.Client, Name, config.Clock), queue: reconcile.NewQueue(Name),
 		log: logr.FromContextOrDiscard(ctx).WithName(Name), intents: map[string]string{}, conversions: map[string]map[string]any{},
 	}
+	c.config.Policy.Aliases = placementAliases()
 	var err error
 	if c.installed, err = installed(config.Version); err != nil {
 		return err

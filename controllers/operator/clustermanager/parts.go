@@ -68,6 +68,16 @@ func DecideParts(s PartsState) reconcile.Plan {
 	return plan
 }
 
+// place is where parts of one kind are.
+type place struct {
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
+func placeOf(u *unstructured.Unstructured) place {
+	return place{reconcile.ResourceOf(u.GroupVersionKind()), u.GetNamespace()}
+}
+
 // partsOf are the objects of an installation that the process may put back: its
 // Services, then the namespace of its certificates, its rights there, and the account of
 // the add-on manager. What an installer shapes by options is not among them.
@@ -76,22 +86,14 @@ func partsOf(version string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	var services, rest []*unstructured.Unstructured
-	for _, u := range objects {
-		switch kind := u.GetKind(); {
-		case kind == "Service":
-			services = append(services, u)
-		case kind == "Namespace" && u.GetName() == hub.ComponentNamespace,
-			kind == "RoleBinding" && u.GetNamespace() == hub.ComponentNamespace,
-			kind == "ServiceAccount" && u.GetNamespace() == hub.ComponentNamespace:
-			rest = append(rest, u)
-		}
-	}
-	// The right to make the account comes before it.
-	ordered := services
-	for _, kind := range []string{"Namespace", "RoleBinding", "ServiceAccount"} {
-		for _, u := range rest {
-			if u.GetKind() == kind {
+	var ordered []*unstructured.Unstructured
+	// The namespace and the rights in it come before what needs them.
+	for _, p := range []place{
+		{servicesResource, hub.Namespace}, {namespacesResource, ""}, {bindingsResource, hub.ComponentNamespace},
+		{accountsResource, hub.ComponentNamespace}, {servicesResource, hub.ComponentNamespace},
+	} {
+		for _, u := range objects {
+			if placeOf(u) == p && (p.namespace != "" || u.GetName() == hub.ComponentNamespace) {
 				ordered = append(ordered, u)
 			}
 		}
@@ -105,7 +107,7 @@ func partsOf(version string) ([]*unstructured.Unstructured, error) {
 type parts struct {
 	collections *Collections
 	objects     []*unstructured.Unstructured
-	watches     map[schema.GroupVersionResource]*watch.Collection[Part]
+	watches     map[place]*watch.Collection[Part]
 	exec        *reconcile.Executor
 	queue       *reconcile.Queue
 }
@@ -118,9 +120,13 @@ func newParts(config Config, collections *Collections, log logr.Logger) (*parts,
 	p := &parts{
 		collections: collections, objects: objects, exec: reconcile.NewExecutor(config.Client, PartsName, config.Clock), queue: reconcile.NewQueue(PartsName),
 	}
-	wanted := map[reconcile.Key]*unstructured.Unstructured{}
+	wanted := map[place]map[string]*unstructured.Unstructured{}
 	for _, u := range objects {
-		wanted[partKey(u)] = u
+		at := placeOf(u)
+		if wanted[at] == nil {
+			wanted[at] = map[string]*unstructured.Unstructured{}
+		}
+		wanted[at][u.GetName()] = u
 	}
 	p.watches = watchParts(config.Client, log, wanted)
 	return p, nil
@@ -135,25 +141,19 @@ func (p *parts) onChange(f func()) {
 
 func (p *parts) wake() { p.queue.Add(reconcile.Key{Name: hub.Name}) }
 
-// partKey names a part beside those of other kinds.
-func partKey(u *unstructured.Unstructured) reconcile.Key {
-	return reconcile.Key{Namespace: reconcile.ResourceOf(u.GroupVersionKind()).Resource + "/" + u.GetNamespace(), Name: u.GetName()}
-}
-
-func watchParts(client dynamic.Interface, log logr.Logger, wanted map[reconcile.Key]*unstructured.Unstructured) map[schema.GroupVersionResource]*watch.Collection[Part] {
-	out := map[schema.GroupVersionResource]*watch.Collection[Part]{}
-	for resource, o := range map[schema.GroupVersionResource]watch.Options[Part]{
-		servicesResource:   {Namespace: hub.Namespace, LabelSelector: operatorv1.LabelCreatedByClusterManager + "=" + hub.Name},
-		namespacesResource: {FieldSelector: byName(hub.ComponentNamespace)},
-		bindingsResource:   {Namespace: hub.ComponentNamespace, FieldSelector: byName(hub.ComponentsRole)},
-		accountsResource:   {Namespace: hub.ComponentNamespace, FieldSelector: byName(hub.AddOnManager)},
-	} {
-		o.Client, o.Resource, o.Log = client, resource, log
-		o.Keep = func(u *unstructured.Unstructured) (Part, bool) {
-			key := reconcile.Key{Namespace: resource.Resource + "/" + u.GetNamespace(), Name: u.GetName()}
-			return keepPart(u, wanted[key]), true
+// watchParts watches what is wanted: one object by its name, several by their label.
+func watchParts(client dynamic.Interface, log logr.Logger, wanted map[place]map[string]*unstructured.Unstructured) map[place]*watch.Collection[Part] {
+	out := map[place]*watch.Collection[Part]{}
+	for at, objects := range wanted {
+		o := watch.Options[Part]{Client: client, Resource: at.resource, Namespace: at.namespace, Log: log}
+		for name := range objects {
+			o.FieldSelector = byName(name)
 		}
-		out[resource] = watch.New(o)
+		if len(objects) > 1 {
+			o.FieldSelector, o.LabelSelector = "", operatorv1.LabelCreatedByClusterManager+"="+hub.Name
+		}
+		o.Keep = func(u *unstructured.Unstructured) (Part, bool) { return keepPart(u, objects[u.GetName()]), true }
+		out[at] = watch.New(o)
 	}
 	return out
 }
@@ -204,7 +204,7 @@ func (p *parts) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	}
 	s := PartsState{ClusterManager: cm}
 	for _, u := range p.objects {
-		found, _ := p.watches[reconcile.ResourceOf(u.GroupVersionKind())].Get(reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
+		found, _ := p.watches[placeOf(u)].Get(reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 		found.Wanted = u.DeepCopy()
 		s.Parts = append(s.Parts, found)
 	}

@@ -17,7 +17,7 @@ func TestPartsOfTheInstallationArePutBack(t *testing.T) {
 	require.NoError(t, err)
 	all := []string{
 		"Service cluster-manager-registration-webhook", "Service cluster-manager-work-webhook", "Service cluster-manager-addon-webhook", "Service cluster-manager-placement",
-		"Namespace open-cluster-management-hub", "RoleBinding cluster-manager-components", "ServiceAccount addon-manager-controller-sa",
+		"Namespace open-cluster-management-hub", "RoleBinding cluster-manager-components", "ServiceAccount addon-manager-controller-sa", "Service cluster-manager-placement",
 	}
 	const namespace = 4
 	for name, tc := range map[string]struct {

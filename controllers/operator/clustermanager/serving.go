@@ -36,6 +36,12 @@ func ServingNames() []string {
 // by.
 func PlacementName() string { return dnsName(operatorv1.ServicePlacement) }
 
+// placementAliases are the names by which tools of the field reach that endpoint.
+func placementAliases() map[string][]string {
+	name := operatorv1.ServicePlacement + "." + hub.ComponentNamespace + ".svc"
+	return map[string][]string{PlacementName(): {name, name + ".cluster.local"}}
+}
+
 // servingNames are all names that the features need a certificate for.
 func servingNames(f Features) []string {
 	names := ServingNames()

@@ -46,7 +46,7 @@ func (f *field) debugger(t *testing.T) *debugger {
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
 	require.True(t, pool.AppendCertsFromPEM([]byte(bundle.Data[operatorv1.ConfigMapKeyCABundle])))
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: operatorv1.ServicePlacement + "." + hub.Namespace + ".svc"}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: operatorv1.ServicePlacement + "." + hub.ComponentNamespace + ".svc"}}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &debugger{client: &http.Client{Transport: transport}, base: "https://127.0.0.1:" + string(port[1])}
 }

@@ -174,6 +174,50 @@ func TestANamespaceOfTheInstallationStaysWhenItsWorkGoes(t *testing.T) {
 	require.Empty(t, live.GetOwnerReferences(), "nothing of the works is left on it")
 }
 
+func TestANamespaceThatOtherWorksLiveInStaysWhenItsWorkGoes(t *testing.T) {
+	s := newScene(t)
+	s.start()
+	declare := func(name string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+	}
+	lives := func(namespace string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"lives","namespace":%q},"data":{"a":"1"}}`, namespace)
+	}
+	s.create("pruned", []string{declare("block-a"), configMap("one", "a", "1")})
+	s.create("deleted", []string{declare("block-b"), configMap("two", "a", "1")})
+	s.create("last", []string{declare("block-c")})
+	for _, name := range []string{"pruned", "deleted", "last"} {
+		s.ready(name)
+	}
+	s.create("tenant", []string{lives("block-a"), lives("block-b")})
+	s.create("leaver", []string{lives("block-c")})
+	s.ready("tenant")
+	s.ready("leaver")
+
+	s.update("pruned", s.manifests(configMap("one", "a", "2")))
+	s.ready("pruned")
+	s.eventually(func() bool { return len(s.applied("pruned").Status.AppliedResources) == 1 }, "the namespace is still recorded")
+	s.remove("deleted")
+	s.gone("deleted")
+	for _, namespace := range []string{"block-a", "block-b"} {
+		live := s.getIn(namespaces, "", namespace)
+		require.Nil(t, live.GetDeletionTimestamp(), namespace)
+		require.Empty(t, live.GetOwnerReferences(), "nothing of the works is left on it")
+		require.Equal(t, "lives", s.getIn(configMaps, namespace, "lives").GetName())
+	}
+	require.Equal(t, "-", s.data("two", "a"), "what was not in it went")
+	s.eventually(func() bool { return len(s.events(workv1.ReasonNamespaceKept)) == 2 }, "it is not said of both")
+	for _, e := range s.events(workv1.ReasonNamespaceKept) {
+		require.Regexp(t, "namespace block-[ab] stays, because it holds objects of other works: tenant", fmt.Sprint(e.Object["note"]))
+	}
+
+	// Works that leave together take their namespace along.
+	s.remove("last")
+	s.remove("leaver")
+	s.gone("leaver")
+	s.gone("last")
+}
+
 func TestTheOlderOfTwoWorksDecidesAndTheYoungerSaysSo(t *testing.T) {
 	s := newScene(t)
 	s.start()

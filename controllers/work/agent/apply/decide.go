@@ -46,6 +46,8 @@ type State struct {
 	// Removed is when removals were last tried, Read when objects were last read
 	// for rules alone.
 	Removed, Read time.Time
+	// Inhabited says of namespaces that the work declares no more why they stay.
+	Inhabited map[string]string
 	// Owed are objects that an earlier pass may have written and could not
 	// record, because another agent took them off the record at that moment.
 	Owed []workv1.AppliedManifestResourceMeta
@@ -110,6 +112,8 @@ type Plan struct {
 	// Pending those whose removal is put off to the next pass.
 	Remove  []apply.Removal
 	Pending []workv1.AppliedManifestResourceMeta
+	// Inhabited says why namespaces stay that the work declares no more.
+	Inhabited []string
 	// Held are those that a person has to confirm before they are removed, and
 	// HeldFor says why. Mark notes that on the AppliedManifestWork, Unmark takes the
 	// note off when nothing is left to confirm.

@@ -18,6 +18,9 @@ import (
 func (p *pass) announce(ctx context.Context, before workv1.ManifestWorkStatus) {
 	p.announceLeftover(ctx, before)
 	p.announceHeld(ctx, before)
+	for _, why := range p.plan.Inhabited {
+		p.c.Event(ctx, p.work, reconcile.Event{Type: "Warning", Reason: workv1.ReasonNamespaceKept, Action: "Prune", Message: why})
+	}
 	was := apimeta.IsStatusConditionFalse(before.Conditions, workv1.ConditionApplied)
 	failed := apimeta.IsStatusConditionFalse(p.work.Status.Conditions, workv1.ConditionApplied)
 	switch {

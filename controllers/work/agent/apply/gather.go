@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -52,7 +53,33 @@ func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *r
 		}
 		s.Manifests = append(s.Manifests, m)
 	}
+	s.Inhabited = c.inhabited(s)
 	return s
+}
+
+// inhabited says of each namespace that the work declares no more, and that others
+// have objects in, why it stays.
+func (c *Controller) inhabited(s State) map[string]string {
+	if s.Applied == nil {
+		return nil
+	}
+	var out map[string]string
+	for _, recorded := range slices.Concat(s.Owed, s.Applied.Status.AppliedResources) {
+		if !apply.IsNamespace(apply.RecordedID(recorded)) || slices.ContainsFunc(s.Manifests, func(m Manifest) bool {
+			return m.Head.Group == "" && m.Head.Kind == "Namespace" && m.Head.Name == recorded.Name
+		}) {
+			continue
+		}
+		tenants := c.c.Applied.Tenants(recorded.Name, s.Work.Name, c.c.Works.Ending)
+		if len(tenants) == 0 {
+			continue
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[recorded.Name] = ledger.Inhabited(recorded.Name, tenants)
+	}
+	return out
 }
 
 func withoutPlace(m workv1.ManifestResourceMeta) workv1.ManifestResourceMeta {

@@ -51,6 +51,9 @@ func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 			continue
 		}
 		keep := !apply.Owned(s.Work.Spec.DeleteOption, id)
+		if why := s.Inhabited[id.Name]; why != "" && !keep && apply.IsNamespace(id) {
+			keep, p.Inhabited = true, append(p.Inhabited, why)
+		}
 		if p.HeldFor != "" && !keep {
 			p.Held = append(p.Held, recorded)
 			continue

@@ -38,6 +38,9 @@ const (
 	// unseenRetry is when to look again after the hub had a work that its watch did
 	// not show; usually the watch does so before.
 	unseenRetry = 10 * time.Second
+	// tenantsGrace is how long a namespace that other works live in waits for them:
+	// works that leave together do not all begin at once.
+	tenantsGrace = 10 * time.Second
 	// conflictRetry is when to come back after somebody else wrote first.
 	conflictRetry = 50 * time.Millisecond
 )
@@ -53,7 +56,8 @@ type Config struct {
 	Rights *executor.Checker
 	// Track tells which objects shall wake the work when they go.
 	Track func(work string, objects []drift.Object)
-	// Event is called when evictions are held up, with one of the works.
+	// Event is called with a work when evictions are held up, and when a namespace of
+	// its own stays.
 	Event func(ctx context.Context, work string, event reconcile.Event)
 	// Grace is how long the objects of a work that the hub forgot are kept.
 	Grace time.Duration
@@ -230,8 +234,18 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 	c.c.Track(s.Applied.Name, objects)
 	var pending []workv1.AppliedManifestResourceMeta
 	var errs []error
+	cause, waited := "", s.Now.Sub(s.Applied.DeletionTimestamp.Time)
 	for _, r := range recorded {
-		waits, err := c.remove(ctx, s, r)
+		removal := c.removal(s, r)
+		if why := c.inhabited(s, removal); why != "" {
+			if waited < tenantsGrace {
+				pending, cause = append(pending, r), why
+				continue
+			}
+			removal.Keep = true
+			c.c.Event(ctx, s.Applied.Spec.ManifestWorkName, reconcile.Event{Type: "Warning", Reason: workv1.ReasonNamespaceKept, Action: "Delete", Message: why})
+		}
+		waits, err := c.remove(ctx, s, removal)
 		if waits {
 			pending = append(pending, r)
 		}
@@ -249,7 +263,6 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 		}
 	}
 	if s.Work != nil && s.Work.DeletionTimestamp != nil {
-		cause := ""
 		if len(errs) > 0 {
 			cause = errs[0].Error()
 		}
@@ -257,7 +270,19 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 			errs = append(errs, err)
 		}
 	}
-	return pendingAfter(s.Now.Sub(s.Applied.DeletionTimestamp.Time)), errors.Join(errs...)
+	return pendingAfter(waited), errors.Join(errs...)
+}
+
+// inhabited says why a namespace that would go stays: other works have objects in it.
+func (c *Controller) inhabited(s State, r apply.Removal) string {
+	if r.Keep || !apply.IsNamespace(apply.RecordedID(r.Recorded)) {
+		return ""
+	}
+	tenants := c.c.Applied.Tenants(r.Recorded.Name, s.Applied.Spec.ManifestWorkName, c.c.Works.Ending)
+	if len(tenants) == 0 {
+		return ""
+	}
+	return ledger.Inhabited(r.Recorded.Name, tenants)
 }
 
 // letGo takes the references of the work off the objects that its delete option
@@ -265,10 +290,11 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 // as where somebody takes its finalizer off, and its option with it.
 func (c *Controller) letGo(ctx context.Context, s State) error {
 	for _, r := range s.Applied.Status.AppliedResources {
-		if !c.removal(s, r).Keep {
+		removal := c.removal(s, r)
+		if !removal.Keep {
 			continue
 		}
-		if _, err := c.remove(ctx, s, r); err != nil {
+		if _, err := c.remove(ctx, s, removal); err != nil {
 			cause := apply.Message(err, r.Group == "" && r.Resource == "secrets")
 			return errors.Join(err, c.markDeleting(ctx, s.Work, cause, false))
 		}
@@ -278,8 +304,8 @@ func (c *Controller) letGo(ctx context.Context, s State) error {
 
 // remove takes one step to remove an object. Where the agent itself may not, the
 // executor that could delete it when it was applied may.
-func (c *Controller) remove(ctx context.Context, s State, r workv1.AppliedManifestResourceMeta) (pending bool, err error) {
-	removal, applier := c.removal(s, r), c.c.Applier
+func (c *Controller) remove(ctx context.Context, s State, removal apply.Removal) (pending bool, err error) {
+	r, applier := removal.Recorded, c.c.Applier
 	account, err := executorOf(s)
 	switch {
 	case err != nil:

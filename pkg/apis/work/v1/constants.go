@@ -112,6 +112,9 @@ const (
 	// ReasonHubWentBack goes with RemovalHeld True: the hub shows an older state of
 	// the ManifestWork than the one that was carried out.
 	ReasonHubWentBack = "HubWentBack"
+	// ReasonNamespaceKept is that of the Event about a namespace which stays when its
+	// work goes, or declares it no more, because other works have objects in it.
+	ReasonNamespaceKept = "NamespaceKept"
 	// ReasonResourcesAvailable goes with Available True.
 	ReasonResourcesAvailable = "ResourcesAvailable"
 	// ReasonResourcesNotAvailable goes with Available False.
