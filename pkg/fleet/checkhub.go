@@ -191,14 +191,18 @@ func (h *hubCheck) admission(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.faults(append(faults, asked...), len(probes)), nil
+	all := len(probes)
+	if !h.others {
+		all += len(unaskable)
+	}
+	return h.faults(append(faults, asked...), len(probes), all), nil
 }
 
-// faults makes findings. What could not be asked is told of where nothing else is:
+// faults makes findings, of as many webhooks as there are and as can be asked. What could not be asked is told of where nothing else is:
 // one webhook that does not answer keeps others from being asked.
-func (h *hubCheck) faults(all []admissionFault, asked int) []Finding {
+func (h *hubCheck) faults(found []admissionFault, asked, all int) []Finding {
 	var broken, unasked []admissionFault
-	for _, f := range all {
+	for _, f := range found {
 		if f.unasked {
 			unasked = append(unasked, f)
 		} else {
@@ -211,7 +215,7 @@ func (h *hubCheck) faults(all []admissionFault, asked int) []Finding {
 		for _, f := range broken {
 			names = append(names, f.name)
 		}
-		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("%d of %d webhooks do not answer", len(broken), asked),
+		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("%d of %d webhooks do not answer", len(broken), all),
 			Cause: orElse(broken[0].cause, broken[0].title) + "; " + strings.Join(names, ", "), Fix: h.fix()}}
 	case len(broken) > 0:
 		var out []Finding
