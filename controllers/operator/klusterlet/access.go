@@ -29,9 +29,10 @@ type asker struct {
 	last  access.Answer
 }
 
-// forget makes the next question go to the hub unless all was granted.
+// forget makes the next question go to the hub, unless all was granted and a consent
+// lasts.
 func (a *asker) forget() {
-	if !a.last.Granted() {
+	if a.brief || !a.last.Granted() {
 		a.about = ""
 	}
 }

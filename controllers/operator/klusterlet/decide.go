@@ -265,7 +265,7 @@ func (s State) connection(k *operatorv1.Klusterlet) time.Duration {
 		parts = append(parts, s.Hubs)
 	}
 	s.set(k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionTrue, bootstrap+","+hub, sentences(parts))
-	if !s.silent() && (hub == operatorv1.ReasonHubKubeConfigUnauthorized || s.Hub.Problem != "" || !s.Bootstrap.Granted()) {
+	if !s.silent() && (hub == operatorv1.ReasonHubKubeConfigUnauthorized || s.Hub.Problem != "" || s.Registration.Unusable != "" || !s.Bootstrap.Granted()) {
 		return unauthorizedRetry
 	}
 	return 0

@@ -132,7 +132,7 @@ func TestHubConnection(t *testing.T) {
 			"BootstrapSecretFunctional,HubKubeConfigError", "no route", 30 * time.Second},
 		"the certificate expired": {func(s *State) {
 			s.Registration = credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseConnecting, Unusable: "the certificate expired at noon", Message: "asking"}
-		}, "BootstrapSecretFunctional,HubKubeConfigError", "The kept access cannot be used: the certificate expired at noon. asking", 0},
+		}, "BootstrapSecretFunctional,HubKubeConfigError", "The kept access cannot be used: the certificate expired at noon. asking", unauthorizedRetry},
 		"the hub does not answer any more": {func(s *State) {
 			s.Trouble = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-5 * time.Second)}
 			s.Bootstrap.Problem = "it goes to the same hub"

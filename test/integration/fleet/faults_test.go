@@ -118,7 +118,8 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 		found = looked(t, "hub", "--context", "hub")
 		return found["OCM0205"].Code != ""
 	}, 30*time.Second, 500*time.Millisecond, "the definition goes in the background")
-	require.Equal(t, "7 of 8 webhooks do not answer", strings.Replace(found["OCM0206"].Title, "8 of 8", "7 of 8", 1))
+	// A conversion may be answered from a cache of the API server.
+	require.Regexp(t, "^[78] of 13 webhooks do not answer$", found["OCM0206"].Title)
 	require.Equal(t, "somebody else set: replicas: 0", found["OCM0208"].Cause)
 	require.Equal(t, "it is scaled to 0", found["OCM0203"].Cause)
 	for _, code := range []string{"OCM0203", "OCM0205", "OCM0206", "OCM0208"} {
