@@ -272,7 +272,7 @@ func (c *checking) missingScores(all *placed, p *clusterv1beta1.Placement, r *sc
 	var out []Finding
 	add := func(title string) {
 		out = append(out, Finding{Code: codePlacementScores, Severity: SeverityWarning, Title: title, Cause: "what is missing counts 0",
-			Fix: "look at the add-on that writes it: kubectl get addonplacementscores -A" + c.o.Hub.flag()})
+			Fix: "kubectl get addonplacementscores -A" + c.o.Hub.flag() + "      shows what add-ons write scores"})
 	}
 	for _, config := range p.Spec.PrioritizerPolicy.Configurations {
 		at := config.ScoreCoordinate

@@ -219,7 +219,7 @@ func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
 	}
 	block, _ := pem.Decode(s.Data["tls.crt"])
 	if block == nil {
-		return []Finding{{Severity: SeverityError, Title: "the agent's certificate cannot be read", Fix: "the agent asks for another: kubectl -n " + a.namespace() + " delete secret " + s.Name + a.o.Spoke.flag()}}, nil
+		return []Finding{{Severity: SeverityError, Title: "the agent's certificate cannot be read", Fix: "kubectl -n " + a.namespace() + " delete secret " + s.Name + a.o.Spoke.flag() + "      has the agent ask for another"}}, nil
 	}
 	cert, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {

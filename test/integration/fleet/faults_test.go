@@ -35,21 +35,35 @@ func looked(t *testing.T, words ...string) map[string]pluginfleet.Finding {
 	return out
 }
 
-// typeLine types a line that was printed as it stands, up to the remark behind it.
-func typeLine(t *testing.T, line string) {
+// typeLine types a line that was printed as it stands, up to the remark behind it, and
+// returns what it says.
+func typeLine(t *testing.T, line string) string {
 	t.Helper()
 	line, _, _ = strings.Cut(line, "      ")
 	require.NotContains(t, line, "<")
 	words := strings.Fields(strings.ReplaceAll(line, "'", ""))
 	require.Equal(t, "kubectl", words[0], line)
 	if words[1] == "ocm" {
-		require.Zero(t, run(t, words[2:]...).code, line)
-		return
+		got := run(t, words[2:]...)
+		require.Zero(t, got.code, line)
+		return got.out + got.err
 	}
 	binaries, err := harness.Binaries(t.Context())
 	require.NoError(t, err)
 	said, err := exec.CommandContext(t.Context(), binaries.Kubectl, words[1:]...).CombinedOutput()
 	require.NoError(t, err, "%s\n%s", line, said)
+	return string(said)
+}
+
+// told waits for a code whose fix only looks closer, types that, and reads it.
+func told(t *testing.T, code, want string, words ...string) {
+	t.Helper()
+	var f pluginfleet.Finding
+	require.Eventually(t, func() bool {
+		f = looked(t, words...)[code]
+		return f.Code == code
+	}, time.Minute, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
+	require.Contains(t, typeLine(t, f.Fix), want, f.Fix)
 }
 
 // mended types the fix of a code and waits until the check no longer has it.
@@ -87,16 +101,17 @@ func stoppedBy(t *testing.T, c *harness.Cluster, namespace, name string) {
 }
 
 var (
-	hooks = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	hooks      = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	placements = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
 )
 
 // faults plants faults into a hub and its cluster1, and types each fix as it is
 // printed.
-func faults(t *testing.T, hub, spoke *harness.Cluster) {
+func faults(t *testing.T, hub, spoke *harness.Cluster, gate *harness.Gate) {
 	t.Run("the hub is scaled to 0, and admission and a kind are gone", func(t *testing.T) { hubFaults(t, hub) })
 	t.Run("the cluster on its hub", func(t *testing.T) { clusterFaults(t, hub) })
 	t.Run("placements", func(t *testing.T) { placementFaults(t, hub) })
-	t.Run("the agent", func(t *testing.T) { agentFaults(t, spoke) })
+	t.Run("the agent", func(t *testing.T) { agentFaults(t, spoke, gate) })
 }
 
 func hubFaults(t *testing.T, hub *harness.Cluster) {
@@ -157,6 +172,11 @@ func clusterFaults(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, run(t, "check", "--context", "hub").out, "1 of 1 available, agents v", "what its works lack is not its own fault")
 	typeLine(t, f.Fix)
 	require.Zero(t, run(t, "work", "delete", "wrong", "-c", "cluster1", "--context", "hub", "--yes", "--wait").code)
+
+	registers(t, hub.Dynamic(t), "asks", false)
+	ask(t, bearer(hub, newToken(t, "--context", "hub").Token), "asks", "agent")
+	mended(t, "OCM0301", "cluster", "asks", "--context", "hub")
+	require.Zero(t, run(t, "cluster", "remove", "asks", "--context", "hub", "--force", "--yes").code)
 }
 
 func placementFaults(t *testing.T, hub *harness.Cluster) {
@@ -177,9 +197,39 @@ func placementFaults(t *testing.T, hub *harness.Cluster) {
 	require.Zero(t, run(t, "placement", "delete", "default/probe", "--context", "hub", "--yes").code)
 	require.Zero(t, run(t, "clusterset", "unbind", "gold", "-n", "default", "--context", "hub", "--yes").code)
 	require.Zero(t, run(t, "clusterset", "delete", "gold", "--context", "hub", "--yes").code)
+	selectionFaults(t, hub)
 }
 
-func agentFaults(t *testing.T, spoke *harness.Cluster) {
+// selectionFaults are those of placements whose namespace is bound.
+func selectionFaults(t *testing.T, hub *harness.Cluster) {
+	const namespace = "default"
+	client := hub.Dynamic(t)
+	require.Zero(t, run(t, "clusterset", "bind", "other", "-n", namespace, "--context", "hub").code)
+	for _, tc := range []struct{ code, spec, want string }{
+		{"OCM0502", `{"clusterSets":["other","eu"]}`, ""},
+		{"OCM0504", `{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"no":"where"}}}}]}`, "cluster1"},
+		{"OCM0505", `{"numberOfClusters":5}`, "cluster1"},
+		{"OCM0507", `{"prioritizerPolicy":{"mode":"Exact","configurations":[{"weight":1,"scoreCoordinate":{"type":"AddOn","addOn":{"resourceName":"demo","scoreName":"cpu"}}}]}}`, "No resources found"},
+	} {
+		name := strings.ToLower(tc.code)
+		var spec map[string]any
+		require.NoError(t, json.Unmarshal([]byte(tc.spec), &spec))
+		_, err := client.Resource(placements).Namespace(namespace).Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", namespace, name, map[string]any{"spec": spec}), metav1.CreateOptions{})
+		require.NoError(t, err)
+		check := []string{"placement", namespace + "/" + name, "--context", "hub"}
+		if tc.want == "" {
+			mended(t, tc.code, check...)
+		} else {
+			told(t, tc.code, tc.want, check...)
+		}
+		require.Zero(t, run(t, "placement", "delete", namespace+"/"+name, "--context", "hub", "--yes").code)
+	}
+	for _, set := range []string{"eu", "other"} {
+		require.Zero(t, run(t, "clusterset", "unbind", set, "-n", namespace, "--context", "hub", "--yes").code)
+	}
+}
+
+func agentFaults(t *testing.T, spoke *harness.Cluster, gate *harness.Gate) {
 	const namespace, deployment = "open-cluster-management-agent", "klusterlet-agent"
 	check := []string{"spoke", "--context", "spoke", "--hub-context", "hub"}
 	stoppedBy(t, spoke, namespace, deployment)
@@ -191,4 +241,23 @@ func agentFaults(t *testing.T, spoke *harness.Cluster) {
 	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"clusterName":"other"}}`)
 	require.Equal(t, "klusterlet/klusterlet names cluster other, and the agent is cluster1", mended(t, "OCM0406", check...).Title)
 	mended(t, "OCM0402", check...)
+
+	// What it has of a certificate is worth nothing, and it has to ask for another.
+	stoppedBy(t, spoke, namespace, deployment)
+	patched(t, spoke, secrets, namespace, "hub-kubeconfig-secret", `{"data":{"tls.crt":"bm9uZQ=="}}`)
+	f = looked(t, check...)["OCM0404"]
+	require.Equal(t, "the agent's certificate cannot be read", f.Title)
+	typeLine(t, f.Fix)
+	mended(t, "OCM0402", check...)
+	require.Eventually(t, func() bool { return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending") }, time.Minute, 500*time.Millisecond, "the agent does not ask")
+	mended(t, "OCM0404", check...)
+	require.Eventually(t, func() bool { return len(looked(t, check...)) == 0 }, time.Minute, 500*time.Millisecond)
+
+	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"hubApiServerHostAlias":{"ip":"10.0.0.1","hostname":"hub.example.com"}}}`)
+	told(t, "OCM0403", `"msg":"Agent starts"`, check...)
+	patched(t, spoke, klusterlets, "", "klusterlet", `{"spec":{"hubApiServerHostAlias":null}}`)
+
+	// The hub is no longer where the agent looks for it.
+	gate.Cut()
+	require.Contains(t, mended(t, "OCM0405", check...).Title, "the hub at "+gate.Server+" does not answer")
 }

@@ -48,7 +48,8 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	t.Logf("join to Available: %s", time.Since(start))
 	require.Contains(t, run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s").out, "unchanged")
 	edited(t, spoke)
-	elsewhere := hub.Gate(t).Server
+	gate := hub.Gate(t)
+	elsewhere := gate.Server
 	repointed := run(t, "join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--hub-apiserver", elsewhere, "--timeout", "90s")
 	require.Zero(t, repointed.code)
 	require.Contains(t, repointed.err, "it uses "+elsewhere+" with the certificate that it has")
@@ -70,7 +71,7 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	require.Equal(t, 6, run(t, "hub", "clean", "--context", "hub", "--yes").code, "a cluster is attached")
 	listed := run(t, "cluster", "list", "--context", "hub", "-o", "json")
 	require.Contains(t, listed.out, `"agentVersion": "v`, "the agent tells its version with its first renewal")
-	faults(t, hub, spoke)
+	faults(t, hub, spoke, gate)
 
 	applied := runWith(t, configMap, "work", "apply", "web", "-f", "-", "-c", "cluster1", "--context", "hub", "--wait", "--timeout", "60s")
 	require.Zero(t, applied.code)

@@ -131,7 +131,6 @@ func TestAPlacementBecomesASet(t *testing.T) {
 	hub := harness.Shared(t, "hub")
 	kubeconfig(t, hub)
 	client := asHub(t, hub)
-	placements := schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
 	_, err := client.Resource(placements).Namespace("default").Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", "everywhere",
 		map[string]any{"spec": map[string]any{}}), metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -181,7 +180,6 @@ func TestTwoPeopleWriteASetAtOnce(t *testing.T) {
 	kubeconfig(t, hub)
 	client := asHub(t, hub)
 	sets := schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1alpha1", Resource: "manifestworkreplicasets"}
-	placements := schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
 	for _, name := range []string{"first", "second"} {
 		_, err := client.Resource(placements).Namespace("default").Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", name,
 			map[string]any{"spec": map[string]any{}}), metav1.CreateOptions{})
