@@ -3,6 +3,7 @@
 package approve
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -186,18 +187,29 @@ func released(s State, mc *clusterv1.ManagedCluster) time.Duration {
 }
 
 // note keeps in annotations who got the last certificate, by which join token, and
-// until when it lives; requests come oldest first, so the newest has the last word.
+// until when it lives. The last that was approved counts, not the last that was sent:
+// a person may have let another agent in since the holder asked.
 func note(s State, mc *clusterv1.ManagedCluster) {
-	for _, r := range s.Requests {
-		if r.Certificate == nil {
-			continue
-		}
+	issued := slices.DeleteFunc(slices.Clone(s.Requests), func(r Request) bool { return r.Certificate == nil })
+	slices.SortStableFunc(issued, func(a, b Request) int {
+		return cmp.Or(answeredAt(a.CSR).Compare(answeredAt(b.CSR)), byPerson(a.CSR)-byPerson(b.CSR))
+	})
+	for _, r := range issued {
 		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAgentName, r.Agent.Name)
 		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCertificateExpires, r.Certificate.End.UTC().Format(time.RFC3339))
 		if r.Token != "" {
 			metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationJoinedBy, r.Token)
 		}
 	}
+}
+
+// byPerson is 1 for a request that this loop did not approve. It has the last word among
+// those of one second, which is as precise as times of approval are.
+func byPerson(csr *certificatesv1.CertificateSigningRequest) int {
+	if c := find(csr, certificatesv1.CertificateApproved); c != nil && c.Reason == clusterv1.ReasonAutoApproved {
+		return 0
+	}
+	return 1
 }
 
 // answer is the request with an approval or a denial added.

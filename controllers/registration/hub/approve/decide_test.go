@@ -37,6 +37,10 @@ func TestDecide(t *testing.T) {
 		r.Certificate = &Certificate{User: r.Agent.User(), End: now.Add(24 * time.Hour)}
 		return r
 	}
+	answered := func(r Request, reason string, after time.Duration) Request {
+		r.CSR.Status.Conditions[0].Reason, r.CSR.Status.Conditions[0].LastUpdateTime = reason, metav1.NewTime(now.Add(after))
+		return r
+	}
 	faulty := open("b", true)
 	faulty.Fault = identity.ErrNoAgentRequest
 	refusedFor := open("a", true)
@@ -64,6 +68,10 @@ func TestDecide(t *testing.T) {
 		"a denied request is left alone":                 {requests: []Request{answeredWith("a", certificatesv1.CertificateDenied, "x")}},
 		"who got the certificate holds the name":         {requests: []Request{issued("a")}, wantAgent: "a"},
 		"the newest certificate counts":                  {holder: "a", requests: []Request{issued("a"), issued("b")}, wantAgent: "b"},
+		"the last that was let in counts, and not the last that asked": {
+			holder: "a", requests: []Request{answered(issued("b"), "Test", 2*time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)}, wantAgent: "b"},
+		"within a second a person has the last word": {
+			holder: "a", requests: []Request{answered(issued("b"), "Test", time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)}, wantAgent: "b"},
 		"what has not the form is never answered":        {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{faulty}, wantAgent: "a"},
 		"a token that is not good denies, listed or not": {auto: []string{"bootstrap"}, requests: []Request{refusedFor}, verdicts: map[string]string{"csr-a": "Denied"}},
 		"what was not looked at waits":                   {auto: []string{"bootstrap"}, requests: []Request{unseen}},
