@@ -60,14 +60,14 @@ func TestDecide(t *testing.T) {
 		duplicate metav1.ConditionStatus
 		wantAgent string
 	}{
-		"no request":                                     {},
-		"a first request is left to a person":            {requests: []Request{open("a", false)}},
-		"a first request of a listed user is approved":   {auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, verdicts: map[string]string{"csr-a": "Approved"}},
-		"a renewal is approved":                          {holder: "a", alive: true, requests: []Request{open("a", true)}, verdicts: map[string]string{"csr-a": "Approved"}, wantAgent: "a"},
-		"an approved request is left alone":              {requests: []Request{answeredWith("a", certificatesv1.CertificateApproved, "x")}},
-		"a denied request is left alone":                 {requests: []Request{answeredWith("a", certificatesv1.CertificateDenied, "x")}},
-		"who got the certificate holds the name":         {requests: []Request{issued("a")}, wantAgent: "a"},
-		"the newest certificate counts":                  {holder: "a", requests: []Request{issued("a"), issued("b")}, wantAgent: "b"},
+		"no request":                                   {},
+		"a first request is left to a person":          {requests: []Request{open("a", false)}},
+		"a first request of a listed user is approved": {auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, verdicts: map[string]string{"csr-a": "Approved"}},
+		"a renewal is approved":                        {holder: "a", alive: true, requests: []Request{open("a", true)}, verdicts: map[string]string{"csr-a": "Approved"}, wantAgent: "a"},
+		"an approved request is left alone":            {requests: []Request{answeredWith("a", certificatesv1.CertificateApproved, "x")}},
+		"a denied request is left alone":               {requests: []Request{answeredWith("a", certificatesv1.CertificateDenied, "x")}},
+		"who got the certificate holds the name":       {requests: []Request{issued("a")}, wantAgent: "a"},
+		"the newest certificate counts":                {holder: "a", requests: []Request{issued("a"), issued("b")}, wantAgent: "b"},
 		"the last that was let in counts, and not the last that asked": {
 			holder: "a", requests: []Request{answered(issued("b"), "Test", 2*time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)}, wantAgent: "b"},
 		"within a second a person has the last word": {
