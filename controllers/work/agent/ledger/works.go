@@ -115,6 +115,7 @@ func (w *Works) keep(u *unstructured.Unstructured) (Work, bool) {
 		return slim(&workv1.ManifestWork{ObjectMeta: metaOf(u)}), true
 	}
 	body.ManagedFields = nil
+	w.wentBack(body)
 	w.bodies.put(body)
 	if body.DeletionTimestamp != nil {
 		w.Claims.Release(body.Name)
@@ -122,6 +123,20 @@ func (w *Works) keep(u *unstructured.Unstructured) (Work, bool) {
 		w.Claims.Set(body)
 	}
 	return slim(body), true
+}
+
+// wentBack forgets our own write to a work that the watch shows in an older state than it
+// did before: a hub that was restored from a back-up does not know of that write, and a
+// long time may pass until its versions are higher again.
+func (w *Works) wentBack(body *workv1.ManifestWork) {
+	shown, there := w.collection.Get(reconcile.Key{Namespace: w.namespace, Name: body.Name})
+	if !there || !older(body.ResourceVersion, shown.Version) {
+		return
+	}
+	w.bodies.drop(body.Name)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.written, body.Name)
 }
 
 func metaOf(u *unstructured.Unstructured) metav1.ObjectMeta {
