@@ -93,8 +93,7 @@ func life(t *testing.T, config *rest.Config, dead <-chan struct{}, done func() b
 		case <-dead:
 			return
 		case <-deadline:
-			t.Error("the operator neither ended nor completed its work")
-			return
+			t.Fatal("the operator neither ended nor completed its work")
 		case <-time.After(tick):
 		}
 	}

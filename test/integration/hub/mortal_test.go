@@ -58,8 +58,7 @@ func (l loops) run(t *testing.T, config *rest.Config, dead <-chan struct{}, done
 		case <-dead:
 			return
 		case <-deadline:
-			t.Error("the loops neither died nor completed their work")
-			return
+			t.Fatal("the loops neither died nor completed their work")
 		case <-time.After(tick):
 		}
 	}

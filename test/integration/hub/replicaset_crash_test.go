@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/replicaset"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
@@ -21,7 +22,7 @@ import (
 
 // replicaSetLoop is the one of replica sets.
 var replicaSetLoop = loops{
-	kinds: []func(*runtime.Scheme) error{workv1alpha1.AddToScheme, clusterv1beta1.AddToScheme},
+	kinds: []func(*runtime.Scheme) error{workv1alpha1.AddToScheme, clusterv1.AddToScheme, clusterv1beta1.AddToScheme},
 	register: func(m *manager.Manager, dyn dynamic.Interface) {
 		replicaset.Register(m, replicaset.Config{Client: dyn, Clock: clock.RealClock{}})
 	},
