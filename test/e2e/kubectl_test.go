@@ -359,11 +359,11 @@ func (b *byKubectl) deleteKlusterlet(t *testing.T) {
 }
 
 // deleteClusterManager takes everything away that the hub process made, and the
-// files take away what was applied from them.
+// namespace of its certificates; the files take away what was applied from them.
 func (b *byKubectl) deleteClusterManager(t *testing.T) {
 	kubectl(t, b.hub, "delete", "clustermanager", "cluster-manager", "--timeout=180s")
 	definitions := kubectl(t, b.hub, "get", "crd", "-o", "name")
 	require.Equal(t, "customresourcedefinition.apiextensions.k8s.io/"+hub.CRD, definitions, "the only definition that was applied from a file")
-	kubectl(t, b.hub, "delete", "-f", b.static, "--timeout=180s")
+	kubectl(t, b.hub, "delete", "-f", b.static, "--ignore-not-found", "--timeout=180s")
 	b.requireAsBefore(t, b.hub, namespaceOf("c1")...)
 }
