@@ -175,6 +175,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [addontemplatevalidators.admission.addon.open-cluster-management.io clusternamespacevalidators.admission.cluster.open-cluster-management.io managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io managedclustersetvalidators.admission.cluster.open-cluster-management.io managedclusterstatusvalidators.admission.cluster.open-cluster-management.io managedclustervalidators.admission.cluster.open-cluster-management.io manifestworkreplicasetvalidators.admission.work.open-cluster-management.io manifestworkstatusvalidators.admission.work.open-cluster-management.io manifestworkvalidators.admission.work.open-cluster-management.io placementvalidators.admission.cluster.open-cluster-management.io]",
 			"get,patch,delete apiextensions.k8s.io/customresourcedefinitions " + definitions,
 			"get,update,patch coordination.k8s.io/leases [managed-cluster-lease]",
+			"list,watch /services [cluster-manager-placement]",
 			"list,watch addon.open-cluster-management.io/addondeploymentconfigs",
 			"list,watch addon.open-cluster-management.io/addontemplates",
 			"list,watch addon.open-cluster-management.io/clustermanagementaddons",
@@ -217,7 +218,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
 			"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
 			"list,watch apps/deployments",
-			"list,watch,patch /services [cluster-manager-placement]",
+			"patch /services [cluster-manager-placement]",
 			"patch,impersonate /serviceaccounts [addon-manager-controller-sa]",
 		}},
 		"of the hub process to make that namespace again": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.RestoreBinding).Rules, []string{
