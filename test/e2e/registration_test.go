@@ -340,8 +340,17 @@ func (r *registration) oneName(t *testing.T) {
 	c := r.on("c2")
 	said := r.refused(t, 6, "join", "c1", "--context", "c2", "--hub-context", "hub", "--accept")
 	require.Contains(t, said, "c2")
-	// A clone of a machine, or a manifest that was copied, goes past the plugin.
+	// Who edits the spec changes nothing while the agent has its certificate.
 	kubectl(t, c, "patch", "klusterlet", "klusterlet", "--type=merge", "-p", `{"spec":{"clusterName":"c1"}}`)
+	eventually(t, func() error {
+		if condition(t, c, "klusterlet", "klusterlet")("SpecSupported") != "False" {
+			return errAbsent
+		}
+		return nil
+	})
+	require.Empty(t, trouble(t, c))
+	// A clone of a machine, or a manifest that was copied, goes past the plugin.
+	r.forgetIdentity(t, c)
 	of := condition(t, r.hub, "managedcluster", "c1")
 	eventually(t, func() error {
 		if of("DuplicateClusterName") != "True" {
@@ -354,8 +363,35 @@ func (r *registration) oneName(t *testing.T) {
 	require.Empty(t, trouble(t, r.on("c1")))
 	r.requireUntouched(t)
 	kubectl(t, c, "patch", "klusterlet", "klusterlet", "--type=merge", "-p", `{"spec":{"clusterName":"c2"}}`)
+	r.awaitPending(t, "c2")
+	r.ocm(t, "accept", "c2", "--wait", "--context", "hub")
 	awaitTrouble(t, c, "")
 	r.awaitAvailability(t, "c2", "True")
+	// A cluster whose agent starts anew gets its name back from a person.
+	r.forgetIdentity(t, r.on("c1"))
+	r.awaitPending(t, "c1")
+	r.ocm(t, "accept", "c1", "--replace", "--context", "hub")
+	awaitTrouble(t, r.on("c1"), "")
+	r.awaitAvailability(t, "c1", "True")
+	r.requireUntouched(t)
+}
+
+// forgetIdentity takes an agent's certificate and its name away.
+func (r *registration) forgetIdentity(t *testing.T, c *nodes.Cluster) {
+	t.Helper()
+	kubectl(t, c, "-n", agentNamespace, "delete", "secret", "hub-kubeconfig-secret")
+	r.killAgentOf(t, c)
+}
+
+// awaitPending waits until the newest request of a cluster waits for a person.
+func (r *registration) awaitPending(t *testing.T, cluster string) {
+	t.Helper()
+	eventually(t, func() error {
+		if all := r.requests(t, cluster); len(all) == 0 || all[len(all)-1] != "Pending" {
+			return errAbsent
+		}
+		return nil
+	})
 }
 
 func (r *registration) removedOffline(t *testing.T) {

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path"
 	"sort"
 	"strings"
 )
@@ -25,13 +26,26 @@ type results struct {
 	// Packages are the closing lines of the packages, as "go test" prints
 	// them; packages without tests are left out.
 	Packages []string
+	// Slow are the tests that took slowFrom or more, those with subtests by their
+	// subtests.
+	Slow []slow
 }
+
+// slow is a test and how long it took.
+type slow struct {
+	Test    string
+	Seconds float64
+}
+
+// slowFrom is the number of seconds from which on a test is slow.
+const slowFrom = 10
 
 func (r *results) add(other results) {
 	r.Passed += other.Passed
 	r.Failed += other.Failed
 	r.Skipped += other.Skipped
 	r.Packages = append(r.Packages, other.Packages...)
+	r.Slow = append(r.Slow, other.Slow...)
 }
 
 // test names one test of one package; name is empty for the package itself.
@@ -46,6 +60,7 @@ type counter struct {
 	parent  map[test]bool
 	output  map[test][]string
 	closing map[string]string
+	seconds map[test]float64
 	sum     results
 }
 
@@ -56,12 +71,16 @@ func newCounter(out io.Writer) *counter {
 		parent:  map[test]bool{},
 		output:  map[test][]string{},
 		closing: map[string]string{},
+		seconds: map[test]float64{},
 	}
 }
 
 // see takes one event.
 func (c *counter) see(e event) {
 	key := test{e.Package, e.Test}
+	if e.Elapsed >= slowFrom {
+		c.seconds[key] = e.Elapsed
+	}
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(c.out, e.Output)
@@ -149,6 +168,11 @@ func (c *counter) finish() results {
 			if !c.failingBelow(key) {
 				c.sum.Failed++
 			}
+		}
+	}
+	for key, seconds := range c.seconds {
+		if key.name != "" && !c.parent[key] {
+			c.sum.Slow = append(c.sum.Slow, slow{Test: path.Base(key.pkg) + "." + key.name, Seconds: seconds})
 		}
 	}
 	return c.sum

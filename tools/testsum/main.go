@@ -4,12 +4,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 const (
@@ -94,8 +96,21 @@ func appendRecord(name string, r results) error {
 	return nil
 }
 
-// readRecord prints the package lines of every recorded run and sums the
-// counts up.
+// maxSlow is how many slow tests are printed.
+const maxSlow = 40
+
+// showSlow prints the slowest tests first.
+func showSlow(out io.Writer, all []slow) {
+	slices.SortStableFunc(all, func(a, b slow) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Test, b.Test))
+	})
+	for _, one := range all[:min(maxSlow, len(all))] {
+		fmt.Fprintf(out, "%7.1f s  %s\n", one.Seconds, one.Test)
+	}
+}
+
+// readRecord prints the package lines of every recorded run and their slowest tests,
+// and sums the counts up.
 func readRecord(name string, out io.Writer) (results, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -106,6 +121,7 @@ func readRecord(name string, out io.Writer) (results, error) {
 	for d := json.NewDecoder(file); ; {
 		var r results
 		if err := d.Decode(&r); errors.Is(err, io.EOF) {
+			showSlow(out, sum.Slow)
 			return sum, nil
 		} else if err != nil {
 			return results{}, fmt.Errorf("reading recorded results: %w", err)

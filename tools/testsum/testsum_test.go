@@ -146,6 +146,24 @@ func TestRecordedRunsAreSummed(t *testing.T) {
 	require.Equal(t, "8 passed, 0 failed, 2 skipped", printed[2])
 }
 
+func TestTheSlowestTestsAreNamedFirst(t *testing.T) {
+	record := filepath.Join(t.TempDir(), "record")
+	events := `{"Action":"run","Package":"example.test/m/good","Test":"TestOne"}
+{"Action":"pass","Package":"example.test/m/good","Test":"TestOne","Elapsed":10}
+{"Action":"run","Package":"example.test/m/good","Test":"TestQuick"}
+{"Action":"pass","Package":"example.test/m/good","Test":"TestQuick","Elapsed":9.9}
+{"Action":"run","Package":"example.test/m/good","Test":"TestTable"}
+{"Action":"run","Package":"example.test/m/good","Test":"TestTable/a"}
+{"Action":"pass","Package":"example.test/m/good","Test":"TestTable/a","Elapsed":12.34}
+{"Action":"pass","Package":"example.test/m/good","Test":"TestTable","Elapsed":12.35}
+`
+	var out bytes.Buffer
+	require.Equal(t, 0, run([]string{"-record", record}, strings.NewReader(events), &out, &out), out.String())
+	out.Reset()
+	require.Equal(t, 0, run([]string{"-total", record}, strings.NewReader(""), &out, &out))
+	require.Equal(t, "   12.3 s  good.TestTable/a\n   10.0 s  good.TestOne\n3 passed, 0 failed, 0 skipped\n", out.String())
+}
+
 func TestUnreadableRecordIsAnError(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "record")
 	require.NoError(t, os.WriteFile(record, []byte("{\n"), 0o600))
