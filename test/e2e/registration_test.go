@@ -337,6 +337,13 @@ func (r *registration) expire(t *testing.T) {
 }
 
 func (r *registration) oneName(t *testing.T) {
+	// A cluster whose agent starts anew gets its name back from a person.
+	r.forgetIdentity(t, r.on("c1"))
+	r.awaitPending(t, "c1")
+	r.ocm(t, "accept", "c1", "--replace", "--context", "hub")
+	awaitTrouble(t, r.on("c1"), "")
+	r.awaitAvailability(t, "c1", "True")
+	r.requireUntouched(t)
 	c := r.on("c2")
 	said := r.refused(t, 6, "join", "c1", "--context", "c2", "--hub-context", "hub", "--accept")
 	require.Contains(t, said, "c2")
@@ -367,13 +374,6 @@ func (r *registration) oneName(t *testing.T) {
 	r.ocm(t, "accept", "c2", "--wait", "--context", "hub")
 	awaitTrouble(t, c, "")
 	r.awaitAvailability(t, "c2", "True")
-	// A cluster whose agent starts anew gets its name back from a person.
-	r.forgetIdentity(t, r.on("c1"))
-	r.awaitPending(t, "c1")
-	r.ocm(t, "accept", "c1", "--replace", "--context", "hub")
-	awaitTrouble(t, r.on("c1"), "")
-	r.awaitAvailability(t, "c1", "True")
-	r.requireUntouched(t)
 }
 
 // forgetIdentity takes an agent's certificate and its name away.
