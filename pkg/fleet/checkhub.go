@@ -225,7 +225,7 @@ func (h *hubCheck) faults(found []admissionFault, asked, all int) []Finding {
 		return out
 	case len(unasked) > 0:
 		return []Finding{{Severity: SeverityWarning, Title: fmt.Sprintf("%d of %d webhooks could not be asked", len(unasked), asked), Cause: unasked[0].cause,
-			Fix: "look again as a user with the rights of cluster-admin on " + h.o.Hub.where()}}
+			Fix: "kubectl ocm check hub" + h.o.Hub.flag() + "      as a user with the rights of cluster-admin"}}
 	}
 	return good("%d webhooks answer", asked)
 }
@@ -275,7 +275,7 @@ func (c *checking) signer(ctx context.Context) ([]Finding, error) {
 	// Who may not read the lease, or runs a control plane without one, is not told.
 	if away, err := signerAway(ctx, c.run, c.o.Hub); err == nil && away > 0 {
 		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("kube-controller-manager has not been alive for %s", away), Cause: "it signs the agents' certificates",
-			Fix: "start it on the hub's control plane; then: kubectl get lease " + controllerLease + " -n " + metav1.NamespaceSystem + c.o.Hub.flag()}}, nil
+			Fix: "kubectl get lease " + controllerLease + " -n " + metav1.NamespaceSystem + c.o.Hub.flag() + "      shows whether it renews again; start it on the hub's control plane"}}, nil
 	}
 	return nil, nil
 }

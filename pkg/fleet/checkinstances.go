@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
@@ -88,17 +89,17 @@ func (c *checking) instanceRegistration(_ *addOnFleet, a *addonv1alpha1.ClusterM
 	switch {
 	case registered == nil && len(one.Status.Conditions) == 0 && a != nil && c.run.now().Sub(one.CreationTimestamp.Time) >= patient:
 		f := &Finding{Code: codeAddOnRegistration, Severity: SeverityError, Title: "nobody has taken it up", Cause: "the add-on's own controller does not run on the hub, or may not read it",
-			Fix: "look at the pods of the add-on's controller on the hub"}
+			Fix: "kubectl get pods -A" + hub + "      shows whether the add-on's controller runs"}
 		if templated(a) {
 			f.Cause, f.Fix = "the hub renders its templates, and has not", "kubectl ocm check hub"+hub
 		}
 		return f
 	case registered != nil && registered.Status == metav1.ConditionFalse && registered.Reason != addonv1alpha1.ReasonPermissionConfigPending:
 		return &Finding{Code: codeAddOnRegistration, Severity: SeverityError, Title: "its agent did not get its rights on the hub", Cause: because(one, registered.Type),
-			Fix: "type the commands that the cause names, as somebody who has these rights; kubectl ocm addon status " + one.Name + " -c " + one.Namespace + hub}
+			Fix: "kubectl ocm addon status " + one.Name + " -c " + one.Namespace + hub + "      names the commands to type, as somebody who has these rights"}
 	case apimeta.IsStatusConditionFalse(one.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady):
 		return &Finding{Code: codeAddOnToken, Severity: SeverityError, Title: "it cannot have a token", Cause: because(one, addonv1alpha1.ConditionTokenInfrastructureReady),
-			Fix: "type the command that the cause names; a hub with narrow rights for add-ons makes tokens only where a person binds ClusterRole cluster-manager-token-driver"}
+			Fix: "kubectl create clusterrolebinding " + confighub.TokenDriverRole + " --clusterrole=" + confighub.TokenDriverRole + " --serviceaccount=" + confighub.ComponentNamespace + ":" + confighub.AddOnManager + hub}
 	}
 	return nil
 }
@@ -114,7 +115,7 @@ func (c *checking) instanceWorks(_ *addOnFleet, a *addonv1alpha1.ClusterManageme
 			return &Finding{Code: codeAddOnTemplate, Severity: SeverityError, Title: "its template cannot be rendered", Cause: because(one, kind),
 				Fix: "kubectl ocm addon create " + one.Name + " -f FOLDER --render " + one.Namespace + hub + "      tries a correction"}
 		case found.Reason == addonv1alpha1.ReasonManifestWorkApplyFailed:
-			return &Finding{Code: codeAddOnWorks, Severity: SeverityError, Title: "its controller could not make its works", Cause: because(one, kind), Fix: "look at the log of the add-on's controller on the hub"}
+			return &Finding{Code: codeAddOnWorks, Severity: SeverityError, Title: "its controller could not make its works", Cause: because(one, kind), Fix: "kubectl get pods -A" + hub + "      shows the add-on's controller; its log says more"}
 		default:
 			return &Finding{Code: codeAddOnWorks, Severity: SeverityError, Title: "its manifests are not applied", Cause: because(one, kind), Fix: "kubectl ocm work list -c " + one.Namespace + hub}
 		}

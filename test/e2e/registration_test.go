@@ -379,6 +379,13 @@ func (r *registration) oneName(t *testing.T) {
 // forgetIdentity takes an agent's certificate and its name away.
 func (r *registration) forgetIdentity(t *testing.T, c *nodes.Cluster) {
 	t.Helper()
+	// As long as it has the key, it writes a certificate that is lost again by itself.
+	eventually(t, func() error {
+		if uidIn(t, c, agentNamespace, "secret", "hub-kubeconfig-pending") != "" {
+			return errAbsent
+		}
+		return nil
+	})
 	kubectl(t, c, "-n", agentNamespace, "delete", "secret", "hub-kubeconfig-secret")
 	r.killAgentOf(t, c)
 }

@@ -4,13 +4,18 @@ package fleet
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -44,6 +49,9 @@ func typeLine(t *testing.T, line string) string {
 	words := strings.Fields(strings.ReplaceAll(line, "'", ""))
 	require.Equal(t, "kubectl", words[0], line)
 	if words[1] == "ocm" {
+		if slices.Contains(words, "--force") {
+			words = append(words, "--yes") // what a person answers to the question
+		}
 		got := run(t, words[2:]...)
 		require.Zero(t, got.code, line)
 		return got.out + got.err
@@ -55,26 +63,28 @@ func typeLine(t *testing.T, line string) string {
 	return string(said)
 }
 
-// told waits for a code whose fix only looks closer, types that, and reads it.
-func told(t *testing.T, code, want string, words ...string) {
+// found waits for a code.
+func found(t *testing.T, code string, words ...string) pluginfleet.Finding {
 	t.Helper()
 	var f pluginfleet.Finding
 	require.Eventually(t, func() bool {
 		f = looked(t, words...)[code]
 		return f.Code == code
 	}, time.Minute, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
+	return f
+}
+
+// told waits for a code whose fix only looks closer, types that, and reads it.
+func told(t *testing.T, code, want string, words ...string) {
+	t.Helper()
+	f := found(t, code, words...)
 	require.Contains(t, typeLine(t, f.Fix), want, f.Fix)
 }
 
 // mended types the fix of a code and waits until the check no longer has it.
 func mended(t *testing.T, code string, words ...string) pluginfleet.Finding {
 	t.Helper()
-	var f pluginfleet.Finding
-	require.Eventually(t, func() bool {
-		found := looked(t, words...)
-		f = found[code]
-		return f.Code == code
-	}, time.Minute, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
+	f := found(t, code, words...)
 	typeLine(t, f.Fix)
 	require.Eventually(t, func() bool {
 		_, still := looked(t, words...)[code]
@@ -102,6 +112,7 @@ func stoppedBy(t *testing.T, c *harness.Cluster, namespace, name string) {
 
 var (
 	hooks      = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
+	managers   = schema.GroupVersionResource{Group: "operator.open-cluster-management.io", Version: "v1", Resource: "clustermanagers"}
 	placements = schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}
 )
 
@@ -110,6 +121,8 @@ var (
 func faults(t *testing.T, hub, spoke *harness.Cluster, gate *harness.Gate) {
 	t.Run("the hub is scaled to 0, and admission and a kind are gone", func(t *testing.T) { hubFaults(t, hub) })
 	t.Run("the cluster on its hub", func(t *testing.T) { clusterFaults(t, hub) })
+	t.Run("a cluster without an agent", func(t *testing.T) { agentlessFaults(t, hub, spoke) })
+	t.Run("add-ons", func(t *testing.T) { addOnFaults(t, hub) })
 	t.Run("placements", func(t *testing.T) { placementFaults(t, hub) })
 	t.Run("the agent", func(t *testing.T) { agentFaults(t, spoke, gate) })
 }
@@ -145,6 +158,10 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 		found = looked(t, "hub", "--context", "hub", "--skip", "OCM0204")
 		return len(found) == 0
 	}, time.Minute, 500*time.Millisecond, "%v", &found)
+	gates := `{"spec":{"registrationConfiguration":{"featureGates":%s}}}`
+	patched(t, hub, managers, "", "cluster-manager", fmt.Sprintf(gates, `[{"feature":"NoSuchGate","mode":"Enable"}]`))
+	told(t, "OCM0202", "NoSuchGate", "hub", "--context", "hub")
+	patched(t, hub, managers, "", "cluster-manager", fmt.Sprintf(gates, "null"))
 	require.Zero(t, run(t, "hub", "status", "--context", "hub", "--wait", "--timeout", "60s").code)
 	require.Contains(t, run(t, "hub", "status", "--context", "hub", "-o", "json").out, `"healthy": true`)
 }
@@ -173,10 +190,100 @@ func clusterFaults(t *testing.T, hub *harness.Cluster) {
 	typeLine(t, f.Fix)
 	require.Zero(t, run(t, "work", "delete", "wrong", "-c", "cluster1", "--context", "hub", "--yes", "--wait").code)
 
-	registers(t, hub.Dynamic(t), "asks", false)
+}
+
+// agentlessFaults are those of a cluster that is on the hub, and whose agent does not
+// run. What is typed looks at the cluster of its address.
+func agentlessFaults(t *testing.T, hub, spoke *harness.Cluster) {
+	client := hub.Dynamic(t)
+	check := []string{"cluster", "asks", "--context", "hub"}
+	registers(t, client, "asks", false)
+	patched(t, hub, clusters, "", "asks", `{"spec":{"managedClusterClientConfigs":[{"url":"`+spoke.Config.Host+`"}]}}`)
 	ask(t, bearer(hub, newToken(t, "--context", "hub").Token), "asks", "agent")
-	mended(t, "OCM0301", "cluster", "asks", "--context", "hub")
-	require.Zero(t, run(t, "cluster", "remove", "asks", "--context", "hub", "--force", "--yes").code)
+	mended(t, "OCM0301", check...)
+	told(t, "OCM0303", "klusterlet/klusterlet", check...)
+
+	mc, err := client.Resource(clusters).Get(t.Context(), "asks", metav1.GetOptions{})
+	require.NoError(t, err)
+	reports(t, client, mc, "False")
+	told(t, "OCM0305", "klusterlet/klusterlet", check...)
+	ask(t, bearer(hub, newToken(t, "--context", "hub").Token), "asks", "other")
+	mended(t, "OCM0309", check...)
+
+	patched(t, hub, clusters, "", "asks", `{"spec":{"leaseDurationSeconds":1}}`)
+	told(t, "OCM0304", "klusterlet/klusterlet", check...)
+
+	require.Zero(t, runWith(t, agent, "work", "apply", "held", "-f", "-", "-c", "asks", "--context", "hub").code)
+	patched(t, hub, works, "asks", "held", `{"metadata":{"finalizers":["cluster.open-cluster-management.io/manifest-work-cleanup"]}}`)
+	require.NoError(t, client.Resource(clusters).Delete(t.Context(), "asks", metav1.DeleteOptions{}))
+	mended(t, "OCM0307", check...)
+
+	registers(t, client, "waits", true)
+	ask(t, bearer(hub, newToken(t, "--context", "hub").Token), "waits", "agent")
+	mended(t, "OCM0302", "cluster", "waits", "--context", "hub")
+	require.Zero(t, run(t, "cluster", "remove", "waits", "--context", "hub", "--force", "--yes").code)
+}
+
+// addOnFaults are those of add-ons on cluster1.
+func addOnFaults(t *testing.T, hub *harness.Cluster) {
+	client := hub.Dynamic(t)
+	create := func(resource schema.GroupVersionResource, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+		t.Helper()
+		made, err := client.Resource(resource).Namespace(namespace).Create(t.Context(), object(resource.GroupVersion().String(), kind, namespace, name, map[string]any{"spec": spec}), metav1.CreateOptions{})
+		require.NoError(t, err)
+		return made
+	}
+	register := func(name string, spec map[string]any) {
+		t.Helper()
+		create(registrations, "ClusterManagementAddOn", "", name, spec)
+	}
+	check := func(name string) []string { return []string{"addon", name, "--context", "hub"} }
+	gone := func(name string) {
+		t.Helper()
+		require.Zero(t, run(t, "addon", "delete", name, "--context", "hub", "--yes", "--ignore-not-found").code)
+	}
+	byPlacement := map[string]any{"installStrategy": map[string]any{"type": "Placements", "placements": []any{map[string]any{"namespace": "default", "name": "nowhere"}}}}
+
+	require.Zero(t, run(t, "clusterset", "bind", "other", "-n", "default", "--context", "hub").code)
+	register("placed", byPlacement)
+	mended(t, "OCM0702", check("placed")...)
+	patched(t, hub, registrations, "", "placed", `{"metadata":{"annotations":{"addon.open-cluster-management.io/lifecycle":"self"}}}`)
+	mended(t, "OCM0701", check("placed")...)
+	gone("placed")
+	require.Zero(t, run(t, "clusterset", "unbind", "other", "-n", "default", "--context", "hub", "--yes").code)
+	require.Zero(t, run(t, "placement", "delete", "nowhere", "-n", "default", "--context", "hub", "--yes").code)
+
+	_, err := client.Resource(namespaces).Create(t.Context(), object("v1", "Namespace", "", "nocluster", nil), metav1.CreateOptions{})
+	require.NoError(t, err)
+	register("lost", map[string]any{})
+	create(instances, "ManagedClusterAddOn", "nocluster", "lost", map[string]any{})
+	mended(t, "OCM0709", check("lost")...)
+	gone("lost")
+	require.NoError(t, client.Resource(namespaces).Delete(t.Context(), "nocluster", metav1.DeleteOptions{}))
+
+	// What no program can know, which is where the manifests are, a person fills in.
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "agent.yaml"), []byte(strings.ReplaceAll(agent, "namespace: agents", "namespace: nosuch")), 0o600))
+	register("untemplated", map[string]any{"supportedConfigs": []any{map[string]any{
+		"group": "addon.open-cluster-management.io", "resource": "addontemplates", "defaultConfig": map[string]any{"name": "untemplated-1.0.0"}}}})
+	typeLine(t, strings.Replace(found(t, "OCM0710", check("untemplated")...).Fix, "FOLDER", folder, 1))
+	require.Empty(t, looked(t, check("untemplated")...))
+	require.Zero(t, run(t, "addon", "enable", "untemplated", "-c", "cluster1", "--context", "hub").code)
+	told(t, "OCM0706", "addon-untemplated-deploy-0", check("untemplated")...)
+	gone("untemplated")
+
+	register("foreign", map[string]any{})
+	create(instances, "ManagedClusterAddOn", "cluster1", "foreign", map[string]any{})
+	for _, tc := range []struct{ code, condition, is, want string }{
+		{"OCM0704", "RegistrationApplied", "False", "as the test says"},
+		{"OCM0707", "Degraded", "True", "as the test says"},
+	} {
+		status := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":"as the test says","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, tc.condition, tc.is)
+		_, err := client.Resource(instances).Namespace("cluster1").Patch(t.Context(), "foreign", types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+		require.NoError(t, err)
+		told(t, tc.code, tc.want, check("foreign")...)
+	}
+	gone("foreign")
 }
 
 func placementFaults(t *testing.T, hub *harness.Cluster) {
