@@ -5,6 +5,7 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -26,11 +27,18 @@ func (o *Options) shadows() (fleet.CheckArea, bool) {
 			continue
 		}
 		for _, e := range entries {
-			if word, found := strings.CutPrefix(e.Name(), ours); found && !e.IsDir() {
+			if word, found := strings.CutPrefix(e.Name(), ours); found && executable(dir, e) {
 				area.Findings = append(area.Findings, fleet.Finding{Code: fleet.Shadowed, Severity: fleet.SeverityWarning,
 					Title: filepath.Join(dir, e.Name()) + " runs in place of \"kubectl ocm " + strings.ReplaceAll(word, "-", " ") + "\"", Fix: "rm " + fleet.ShellWord(filepath.Join(dir, e.Name())) + "      unless it is wanted"})
 			}
 		}
 	}
 	return area, len(area.Findings) > 0
+}
+
+// executable tells that kubectl would run a file, or what a link leads to. Where modes
+// say nothing of it, as on Windows, every file counts.
+func executable(dir string, e os.DirEntry) bool {
+	info, err := os.Stat(filepath.Join(dir, e.Name()))
+	return err == nil && !info.IsDir() && (runtime.GOOS == "windows" || info.Mode().Perm()&0o111 != 0)
 }
