@@ -4,10 +4,13 @@ package work
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -169,4 +172,29 @@ func TestAChangeBetweenTwoLivesIsCarriedOut(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A work that took the place of another one of its name is deleted as soon as it says
+// that it is applied, by whichever write the agent died.
+func TestASuccessorThatSaysItIsAppliedIsDeletedUnasked(t *testing.T) {
+	s := newScene(t)
+	s.config.Log = logr.Discard()
+	st := story{before: two(), start: twoReady, away: true, want: twoReady, during: func(c *crash) { c.forget(c.full("w")); two()(c) }}
+	deleted := 0
+	for n, died := 1, true; died; n++ {
+		c := &crash{scene: s, name: fmt.Sprintf("run-%d", n)}
+		died = c.mortalRun(st, n)
+		ready := slices.Contains(c.picture(), "work w is ready")
+		if ready {
+			c.remove(c.full("w"))
+			deleted++
+		}
+		stop := c.start()
+		if !ready {
+			c.becomes(st.want)
+		}
+		c.end()
+		stop()
+	}
+	require.Greater(t, deleted, 1, "no death left a work that says it is applied")
 }

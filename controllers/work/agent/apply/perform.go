@@ -433,6 +433,9 @@ func (p *pass) report(ctx context.Context) error {
 		if status.Same(next, p.work.Status) {
 			break
 		}
+		if err := p.succeed(ctx); err != nil {
+			return err
+		}
 		written, err := p.c.Works.WriteStatus(ctx, p.work, next)
 		if err == nil {
 			p.work = written
@@ -451,6 +454,23 @@ func (p *pass) report(ctx context.Context) error {
 	p.leave()
 	p.record.status = ledger.SumOf(p.work.Status)
 	p.announce(ctx, before)
+	return nil
+}
+
+// succeed notes a work that took the place of another of its name, before its status says
+// that it is applied: whoever reads that may delete it, and an agent that starts anew
+// holds the deletion of a work that is not the one it noted.
+func (p *pass) succeed(ctx context.Context) error {
+	now := ledger.SightingOf(p.state.Work)
+	last, noted := ledger.LastSeen(p.applied)
+	if !noted || last.UID == now.UID {
+		return nil
+	}
+	applied, err := p.c.Applied.Annotate(ctx, p.applied, map[string]string{workv1.AnnotationLastSeen: now.String()})
+	if err != nil {
+		return err
+	}
+	p.applied = applied
 	return nil
 }
 
