@@ -155,15 +155,9 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 	for _, code := range []string{"OCM0203", "OCM0205", "OCM0206", "OCM0208"} {
 		require.Equal(t, "kubectl ocm hub init --context hub", found[code].Fix)
 	}
-	require.NoError(t, hub.Dynamic(t).Resource(namespaces).Delete(t.Context(), "cluster1", metav1.DeleteOptions{}))
-	told(t, "OCM0310", "OCM0203", "cluster", "cluster1", "--context", "hub")
 	typeLine(t, found["OCM0203"].Fix)
 	require.Eventually(t, func() bool {
 		found = looked(t, "hub", "--context", "hub", "--skip", "OCM0204")
-		return len(found) == 0
-	}, time.Minute, 500*time.Millisecond, "%v", &found)
-	require.Eventually(t, func() bool {
-		found = looked(t, "cluster", "cluster1", "--context", "hub")
 		return len(found) == 0
 	}, time.Minute, 500*time.Millisecond, "%v", &found)
 	gates := `{"spec":{"registrationConfiguration":{"featureGates":%s}}}`
@@ -278,7 +272,7 @@ func addOnFaults(t *testing.T, hub *harness.Cluster) {
 	require.Empty(t, looked(t, check("untemplated")...))
 	require.Zero(t, run(t, "addon", "enable", "untemplated", "-c", "cluster1", "--context", "hub").code)
 	patched(t, hub, instances, "cluster1", "untemplated", `{"spec":{"configs":[{"group":"example.com","resource":"things","name":"x"}]}}`)
-	t.Setenv("KUBE_EDITOR", "sed -i '/^  configs:/,/resource:/d'")
+	t.Setenv("KUBE_EDITOR", "sed -i -e 's/^  configs:$/  configs: []/' -e '/^  - group: example.com/,/resource: things/d'")
 	mended(t, "OCM0703", check("untemplated")...)
 	told(t, "OCM0706", "addon-untemplated-deploy-0", check("untemplated")...)
 	gone("untemplated")
