@@ -34,9 +34,9 @@ func Alive(dir, name string) bool {
 // gone, and removes its pid file. Nothing to end is no error.
 func End(dir, name string) error { return end(filepath.Join(dir, name+".pid")) }
 
-// Signal pauses (SIGSTOP) or resumes (SIGCONT) the program called name in dir. Threads
-// stop one after the other, each when it is next scheduled: a program that was paused
-// stands still when Signal returns.
+// Signal pauses (SIGSTOP) or resumes (SIGCONT) the program called name in dir, and the
+// programs that it started. Threads stop one after the other, each when it is next
+// scheduled: a program that was paused stands still when Signal returns.
 func Signal(dir, name string, paused bool) error {
 	id, err := read(filepath.Join(dir, name+".pid"))
 	if err != nil {
@@ -45,14 +45,20 @@ func Signal(dir, name string, paused bool) error {
 	if !id.alive() {
 		return fmt.Errorf("pausing or resuming %s: it does not run", name)
 	}
-	if err := pause(id.PID, paused); err != nil || !paused {
+	group := -id.PID
+	if !paused {
+		return pause(group, false)
+	}
+	// The program alone at first. While it starts another one it waits for that in the
+	// kernel, where nothing stops it, and a child that is stopped never ends that wait.
+	if err := pause(id.PID, true); err != nil {
 		return err
 	}
 	still := func(context.Context) (bool, error) { return stopped(id.PID) }
 	if err := wait.PollUntilContextTimeout(context.Background(), pollEvery, endPatience, true, still); err != nil {
 		return fmt.Errorf("pausing %s: %w", name, err)
 	}
-	return nil
+	return pause(group, true)
 }
 
 // EndAll kills every program that has a pid file below dir. Programs nearest to

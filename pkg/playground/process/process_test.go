@@ -139,6 +139,16 @@ func TestAPausedProgramStandsStillUntilItIsResumed(t *testing.T) {
 	require.Error(t, process.Signal(dir, "nothing", true))
 }
 
+// Whatever it is doing, also starting a program.
+func TestAProgramThatStartsOthersIsPausedAtAnyMoment(t *testing.T) {
+	dir := t.TempDir()
+	start(t, dir, "x", "while :; do /bin/true; done")
+	for range 200 {
+		require.NoError(t, process.Signal(dir, "x", true))
+		require.NoError(t, process.Signal(dir, "x", false))
+	}
+}
+
 func TestTailIsBoundedInLinesAndBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("first\n", 5000)+"last but one\nlast\n"), 0o600))

@@ -29,12 +29,13 @@ func signalGroup(pid int, hard bool) error {
 	return nil
 }
 
+// pause stops or resumes a process, or the group of one whose number is negative.
 func pause(pid int, paused bool) error {
 	signal := syscall.SIGCONT
 	if paused {
 		signal = syscall.SIGSTOP
 	}
-	return syscall.Kill(-pid, signal)
+	return syscall.Kill(pid, signal)
 }
 
 func exitCode(state *os.ProcessState) int {
