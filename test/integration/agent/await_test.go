@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
 // wait is how long a test waits for what should take a second, or for a pause of
@@ -24,13 +26,8 @@ const wait, tick = 3 * time.Minute, 20 * time.Millisecond
 // the result is shown.
 func await(t *testing.T, f func() bool, message ...any) {
 	t.Helper()
-	end := time.After(wait)
-	for !f() {
-		select {
-		case <-end:
-			require.Fail(t, "what is waited for does not come", explained(message))
-		case <-time.After(tick):
-		}
+	if !harness.Until(wait, f) {
+		require.Fail(t, "what is waited for does not come", explained(message))
 	}
 }
 

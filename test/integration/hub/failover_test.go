@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
 // The times of the leader's lease, and what a busy machine may add.
@@ -191,7 +192,7 @@ func (s *scene) replace(t testing.TB, pod string) {
 // returns who.
 func (s *scene) leads(t testing.TB, former string, limit time.Duration) (next string) {
 	t.Helper()
-	require.True(t, within(limit, func() bool {
+	require.True(t, harness.Until(limit, func() bool {
 		_, next = s.leader(t)
 		return next != "" && next != former
 	}), "%s leads on", former)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
 const (
@@ -18,19 +20,8 @@ const (
 	tick     = 20 * time.Millisecond
 )
 
-// eventually polls for patience. It calls ok in the goroutine of the test, which
-// may therefore end it.
-func eventually(ok func() bool) bool { return within(patience, ok) }
-
-// within polls for a time, and looks once more when it is over.
-func within(limit time.Duration, ok func() bool) bool {
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); <-time.After(tick) {
-		if ok() {
-			return true
-		}
-	}
-	return ok()
-}
+// eventually looks for as long as patience lasts.
+func eventually(ok func() bool) bool { return harness.Until(patience, ok) }
 
 // soon fails the test unless it becomes so. The message and its arguments are as
 // those of require; what only the last look tells is given as a pointer.
@@ -50,7 +41,7 @@ func soon(t testing.TB, ok func() bool, message ...any) {
 // never fails the test when it becomes so within a time.
 func never(t testing.TB, ok func() bool, during time.Duration, message ...any) {
 	t.Helper()
-	require.False(t, within(during, ok), message...)
+	require.False(t, harness.Until(during, ok), message...)
 }
 
 // rests waits until what is looked at stays as it is for a time: the last writes of
@@ -59,7 +50,7 @@ func rests(t testing.TB, look func() string, during time.Duration, message ...an
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		last := look()
-		if !within(during, func() bool { return look() != last }) {
+		if !harness.Until(during, func() bool { return look() != last }) {
 			return last
 		}
 	}

@@ -234,12 +234,17 @@ func (c *crash) mortalRun(st story, n int) (died bool) {
 // rests.
 func (c *crash) livesOn(want []string) {
 	c.t.Helper()
+	const enough, again = 700 * millisecond, 100 * millisecond
 	var quiet time.Duration
-	c.eventually(func() bool {
+	c.steadily(func() bool {
 		if quiet += lookEvery; len(c.sent.Take()) > 0 || c.sent.Busy() {
 			quiet = 0
 		}
-		return c.sent.Dead() || (quiet > 700*millisecond && slices.Equal(want, c.picture()))
+		if c.sent.Dead() || quiet <= enough {
+			return c.sent.Dead()
+		}
+		quiet = enough - again
+		return slices.Equal(want, c.picture())
 	}, "the run %s has no end: %s", c.name, pictured{c})
 }
 

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 	// soon is how long a test waits for what has to happen. It is far more than a
 	// busy machine needs, and costs a test that passes nothing.
 	soon = 5 * time.Minute
-	// lookEvery is the time between two looks at a condition.
+	// lookEvery is the time between two looks at what an agent sends.
 	lookEvery = 10 * millisecond
 	// An agent rests when it sends nothing for that long, which is more than any
 	// pause that it makes before a request; after a change of rights it makes
@@ -31,18 +33,27 @@ const (
 // goroutine, so that it may end the test and share variables with it.
 func wait(t testing.TB, condition func() bool, message string, args ...any) {
 	t.Helper()
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for end := time.Now().Add(soon); !condition(); <-ticker.C {
-		if time.Now().After(end) {
-			require.FailNow(t, fmt.Sprintf("after %s: ", soon)+fmt.Sprintf(message, args...))
-		}
+	if !harness.Until(soon, condition) {
+		require.FailNow(t, fmt.Sprintf("after %s: ", soon)+fmt.Sprintf(message, args...))
 	}
 }
 
 func (s *scene) eventually(condition func() bool, message string, args ...any) {
 	s.t.Helper()
 	wait(s.t, condition, message, args...)
+}
+
+// steadily is wait with looks that can be counted: where this process is not run for a
+// while the agent is not run either.
+func (s *scene) steadily(condition func() bool, message string, args ...any) {
+	s.t.Helper()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for end := time.Now().Add(soon); !condition(); <-ticker.C {
+		if time.Now().After(end) {
+			require.FailNow(s.t, fmt.Sprintf("after %s: ", soon)+fmt.Sprintf(message, args...))
+		}
+	}
 }
 
 // never makes sure that for that long the condition does not hold. A slow machine
@@ -58,14 +69,13 @@ func (s *scene) never(condition func() bool, d time.Duration, message string, ar
 	}
 }
 
-// untilRest waits until the agent rests, and returns what it sent. It counts
-// looks instead of time, because where this process is not run for a while the
-// agent is not run either, and a request that is not answered yet is no rest.
+// untilRest waits until the agent rests, and returns what it sent. It counts looks
+// instead of time, and a request that is not answered yet is no rest.
 func (s *scene) untilRest(d time.Duration) []string {
 	s.t.Helper()
 	var sent []string
 	var quiet time.Duration
-	s.eventually(func() bool {
+	s.steadily(func() bool {
 		more := s.sent.Take()
 		sent = append(sent, more...)
 		if quiet += lookEvery; len(more) > 0 || s.sent.Busy() {

@@ -70,3 +70,20 @@ func (p *pass) announceHeld(ctx context.Context, before workv1.ManifestWorkStatu
 	}
 	p.c.Event(ctx, p.work, reconcile.Event{Type: "Warning", Reason: workv1.ConditionRemovalHeld, Action: "Prune", Message: held.Message})
 }
+
+// succeed notes a work that took the place of another of its name, before its status says
+// that it is applied: whoever reads that may delete it, and an agent that starts anew
+// holds the deletion of a work that is not the one it noted.
+func (p *pass) succeed(ctx context.Context) error {
+	now := ledger.SightingOf(p.state.Work)
+	last, noted := ledger.LastSeen(p.applied)
+	if !noted || last.UID == now.UID {
+		return nil
+	}
+	applied, err := p.c.Applied.Annotate(ctx, p.applied, map[string]string{workv1.AnnotationLastSeen: now.String()})
+	if err != nil {
+		return err
+	}
+	p.applied = applied
+	return nil
+}

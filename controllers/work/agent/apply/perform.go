@@ -457,23 +457,6 @@ func (p *pass) report(ctx context.Context) error {
 	return nil
 }
 
-// succeed notes a work that took the place of another of its name, before its status says
-// that it is applied: whoever reads that may delete it, and an agent that starts anew
-// holds the deletion of a work that is not the one it noted.
-func (p *pass) succeed(ctx context.Context) error {
-	now := ledger.SightingOf(p.state.Work)
-	last, noted := ledger.LastSeen(p.applied)
-	if !noted || last.UID == now.UID {
-		return nil
-	}
-	applied, err := p.c.Applied.Annotate(ctx, p.applied, map[string]string{workv1.AnnotationLastSeen: now.String()})
-	if err != nil {
-		return err
-	}
-	p.applied = applied
-	return nil
-}
-
 // leave notes which values did not fit in the status.
 func (p *pass) leave() {
 	if !status.Crowded(p.work.Status) {
