@@ -27,6 +27,9 @@ const (
 	// TokenDriverRole holds the rights that the process needs for add-ons whose agents
 	// use tokens. Nobody has them unless a person binds the role.
 	TokenDriverRole = "cluster-manager-token-driver"
+	// AllowTokenDriver is the command by which a person binds that role.
+	AllowTokenDriver = "kubectl create clusterrolebinding " + TokenDriverRole + " --clusterrole=" + TokenDriverRole +
+		" --serviceaccount=" + ComponentNamespace + ":" + AddOnManager
 	// AddOnManager is the ServiceAccount in ComponentNamespace that the process is where it
 	// gives rights to agents of add-ons, AddOnManagerUser its user name. Charts of add-ons
 	// bind roles of their own to it.

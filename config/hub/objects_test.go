@@ -107,7 +107,8 @@ func TestOptionsShapeTheDeployment(t *testing.T) {
 
 func TestTheClusterManagerEnablesReplicaSets(t *testing.T) {
 	cm := find[operatorv1.ClusterManager](t, objects(t, hub.Options{Version: "v1"}), "ClusterManager", "", hub.Name)
-	require.Equal(t, []operatorv1.FeatureGate{{Feature: "ManifestWorkReplicaSet", Mode: operatorv1.FeatureGateModeTypeEnable}}, cm.Spec.WorkConfiguration.FeatureGates)
+	gates := []operatorv1.FeatureGate{{Feature: "ManifestWorkReplicaSet", Mode: operatorv1.FeatureGateModeTypeEnable}}
+	require.Equal(t, gates, cm.Spec.WorkConfiguration.FeatureGates)
 }
 
 // lines writes rules one a line: "verbs | group/resource | names".
@@ -134,6 +135,9 @@ const definitions = "[addondeploymentconfigs.addon.open-cluster-management.io ad
 	"managedclustersetbindings.cluster.open-cluster-management.io managedclustersets.cluster.open-cluster-management.io " +
 	"manifestworkreplicasets.work.open-cluster-management.io manifestworks.work.open-cluster-management.io " +
 	"placementdecisions.cluster.open-cluster-management.io placements.cluster.open-cluster-management.io]"
+
+// addOnManagerRole is the name of the add-on manager's role and its binding.
+const addOnManagerRole = "open-cluster-management:cluster-manager-addon-manager:controller"
 
 func TestEveryRightIsPinned(t *testing.T) {
 	list := objects(t, hub.Options{Version: "v1"})
@@ -172,7 +176,18 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"get,list,watch,patch,delete work.open-cluster-management.io/manifestworkreplicasets",
 			"get,list,watch,update,patch,delete cluster.open-cluster-management.io/managedclusters",
 			"get,patch,delete admissionregistration.k8s.io/mutatingwebhookconfigurations [managedclustermutators.admission.cluster.open-cluster-management.io]",
-			"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [addontemplatevalidators.admission.addon.open-cluster-management.io clusternamespacevalidators.admission.cluster.open-cluster-management.io managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io managedclustersetvalidators.admission.cluster.open-cluster-management.io managedclusterstatusvalidators.admission.cluster.open-cluster-management.io managedclustervalidators.admission.cluster.open-cluster-management.io manifestworkreplicasetvalidators.admission.work.open-cluster-management.io manifestworkstatusvalidators.admission.work.open-cluster-management.io manifestworkvalidators.admission.work.open-cluster-management.io placementvalidators.admission.cluster.open-cluster-management.io]",
+			"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [" +
+				"addontemplatevalidators.admission.addon.open-cluster-management.io " +
+				"clusternamespacevalidators.admission.cluster.open-cluster-management.io " +
+				"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io " +
+				"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io " +
+				"managedclustersetvalidators.admission.cluster.open-cluster-management.io " +
+				"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io " +
+				"managedclustervalidators.admission.cluster.open-cluster-management.io " +
+				"manifestworkreplicasetvalidators.admission.work.open-cluster-management.io " +
+				"manifestworkstatusvalidators.admission.work.open-cluster-management.io " +
+				"manifestworkvalidators.admission.work.open-cluster-management.io " +
+				"placementvalidators.admission.cluster.open-cluster-management.io]",
 			"get,patch,delete apiextensions.k8s.io/customresourcedefinitions " + definitions,
 			"get,update,patch coordination.k8s.io/leases [managed-cluster-lease]",
 			"list,watch /services [cluster-manager-placement]",
@@ -216,7 +231,8 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"create /services",
 			"get,list,watch /configmaps [admission-clients]",
 			"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
-			"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
+			"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert " +
+				"registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
 			"list,watch apps/deployments",
 			"patch /services [cluster-manager-placement]",
 			"patch,impersonate /serviceaccounts [addon-manager-controller-sa]",
@@ -225,7 +241,7 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"bind rbac.authorization.k8s.io/clusterroles [cluster-manager-components]",
 			"delete /namespaces [open-cluster-management-hub]",
 		}},
-		"of the add-on manager": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:cluster-manager-addon-manager:controller").Rules, []string{
+		"of the add-on manager": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", addOnManagerRole).Rules, []string{
 			"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
 			"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
 			"get,list,watch addon.open-cluster-management.io/addondeploymentconfigs",
@@ -288,7 +304,7 @@ func TestNarrowRightsOfAddOns(t *testing.T) {
 	for narrow, want := range map[bool][]rbacv1.Subject{false: manager, true: nil} {
 		list := objects(t, hub.Options{Version: "v1", NarrowAddOnRights: narrow})
 		require.NotNil(t, find[corev1.ServiceAccount](t, list, "ServiceAccount", hub.ComponentNamespace, hub.AddOnManager))
-		require.Equal(t, manager, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", "open-cluster-management:cluster-manager-addon-manager:controller").Subjects)
+		require.Equal(t, manager, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", addOnManagerRole).Subjects)
 		require.ElementsMatch(t, want, find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.AddOnAgentsBinding).Subjects)
 		require.Equal(t, narrow, len(find[rbacv1.ClusterRoleBinding](t, list, "ClusterRoleBinding", "", hub.RestoreBinding).Subjects) == 0)
 		for _, u := range list {

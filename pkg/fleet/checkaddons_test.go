@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	confighub "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
@@ -147,6 +149,19 @@ func TestWhatIsWrongWithAnAddOnHasItsFinding(t *testing.T) {
 			require.NotEmpty(t, found[0].Fix)
 			require.NotEqual(t, SeverityOK, found[0].Severity)
 		})
+	}
+}
+
+// The right to make tokens reaches every account: it is proposed where it is what lacks,
+// and not where something else kept the hub from making them.
+func TestTheRightToMakeTokensIsProposedWhereItLacks(t *testing.T) {
+	for why, binds := range map[string]bool{"serviceaccounts is forbidden": true, "the object has been modified": false} {
+		all := wellAddOn()
+		instanceSays(addonv1alpha1.ConditionTokenInfrastructureReady, metav1.ConditionFalse, addonv1alpha1.ReasonTokenInfrastructureApplyFailed,
+			"allow it by \""+confighub.AllowTokenDriver+"\": "+why)(all)
+		found := checkingAt().addOn(all, "metrics")
+		require.Len(t, found, 1)
+		require.Equal(t, binds, strings.HasPrefix(found[0].Fix, confighub.AllowTokenDriver), "%s: %s", why, found[0].Fix)
 	}
 }
 

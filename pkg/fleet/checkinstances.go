@@ -30,16 +30,29 @@ func (c *checking) instance(all *addOnFleet, a *addonv1alpha1.ClusterManagementA
 	return nil
 }
 
+// instanceError is what is wrong with an add-on on a cluster.
+func instanceError(code, title, cause, fix string) *Finding {
+	return &Finding{Code: code, Severity: SeverityError, Title: title, Cause: cause, Fix: fix}
+}
+
+// statusLine shows all that is known of an add-on on a cluster.
+func (c *checking) statusLine(one *addonv1alpha1.ManagedClusterAddOn) string {
+	return "kubectl ocm addon status " + one.Name + " -c " + one.Namespace + c.o.Hub.flag()
+}
+
 // instanceGoes: it is being deleted, and something holds it.
 func (c *checking) instanceGoes(_ *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	if one.DeletionTimestamp == nil || c.run.now().Sub(one.DeletionTimestamp.Time) < patient {
 		return nil
 	}
-	f := &Finding{Code: codeAddOnLeaves, Severity: SeverityError, Title: "it is being deleted for " + duration.HumanDuration(c.run.now().Sub(one.DeletionTimestamp.Time)),
-		Cause: "held by " + orElse(strings.Join(one.Finalizers, ", "), "nothing"), Fix: "kubectl ocm work list -c " + one.Namespace + c.o.Hub.flag()}
-	if hook := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionHookManifestCompleted); hook != nil && hook.Status != metav1.ConditionTrue {
+	hub := c.o.Hub.flag()
+	f := instanceError(codeAddOnLeaves, "it is being deleted for "+duration.HumanDuration(c.run.now().Sub(one.DeletionTimestamp.Time)),
+		"held by "+orElse(strings.Join(one.Finalizers, ", "), "nothing"), "kubectl ocm work list -c "+one.Namespace+hub)
+	hook := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionHookManifestCompleted)
+	if hook != nil && hook.Status != metav1.ConditionTrue {
 		f.Cause = "its hook has not run to its end: " + because(one, hook.Type)
-		f.Fix += fmt.Sprintf("      shows the work of the hook; kubectl annotate managedclusteraddon %s -n %s %s=1m%s gives it up", one.Name, one.Namespace, addonv1alpha1.AnnotationHookDeadline, c.o.Hub.flag())
+		f.Fix += fmt.Sprintf("      shows the work of the hook; kubectl annotate managedclusteraddon %s -n %s %s=1m%s gives it up",
+			one.Name, one.Namespace, addonv1alpha1.AnnotationHookDeadline, hub)
 	}
 	return f
 }
@@ -49,11 +62,11 @@ func (c *checking) instancePlace(all *addOnFleet, _ *addonv1alpha1.ClusterManage
 	hub := c.o.Hub.flag()
 	switch {
 	case all.clusters[one.Namespace] == nil:
-		return &Finding{Code: codeAddOnCluster, Severity: SeverityError, Title: "there is no such managed cluster", Cause: "an add-on lives in the namespace of its cluster",
-			Fix: "kubectl delete managedclusteraddon " + one.Name + " -n " + one.Namespace + hub}
+		return instanceError(codeAddOnCluster, "there is no such managed cluster", "an add-on lives in the namespace of its cluster",
+			"kubectl delete managedclusteraddon "+one.Name+" -n "+one.Namespace+hub)
 	case apimeta.IsStatusConditionFalse(one.Status.Conditions, addonv1alpha1.ConditionHostingClusterValidity):
-		return &Finding{Code: codeAddOnCluster, Severity: SeverityError, Title: "the cluster that is to host it cannot", Cause: because(one, addonv1alpha1.ConditionHostingClusterValidity),
-			Fix: "kubectl ocm cluster list" + hub + "      and correct the annotation " + addonv1alpha1.AnnotationHostingClusterName}
+		return instanceError(codeAddOnCluster, "the cluster that is to host it cannot", because(one, addonv1alpha1.ConditionHostingClusterValidity),
+			"kubectl ocm cluster list"+hub+"      and correct the annotation "+addonv1alpha1.AnnotationHostingClusterName)
 	}
 	return nil
 }
@@ -64,15 +77,16 @@ func (c *checking) instanceConfigs(_ *addOnFleet, a *addonv1alpha1.ClusterManage
 		return nil
 	}
 	hub := c.o.Hub.flag()
-	if p := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionProgressing); p != nil && p.Reason == addonv1alpha1.ReasonConfigurationUnsupported {
-		return &Finding{Code: codeAddOnConfig, Severity: SeverityError, Title: "it cannot use a configuration", Cause: oneLine(p.Message),
-			Fix: fmt.Sprintf("kubectl edit managedclusteraddon %s -n %s%s      and take it out of spec.configs", one.Name, one.Namespace, hub)}
+	progressing := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionProgressing)
+	if progressing != nil && progressing.Reason == addonv1alpha1.ReasonConfigurationUnsupported {
+		return instanceError(codeAddOnConfig, "it cannot use a configuration", oneLine(progressing.Message),
+			fmt.Sprintf("kubectl edit managedclusteraddon %s -n %s%s      and take it out of spec.configs", one.Name, one.Namespace, hub))
 	}
 	for _, r := range one.Status.ConfigReferences {
 		if d := r.DesiredConfig; d != nil && d.SpecHash == "" {
 			kind := strings.TrimSuffix(r.Resource+"."+r.Group, ".")
-			f := &Finding{Code: codeAddOnConfig, Severity: SeverityError, Title: "its configuration " + r.Resource + " " + strings.TrimPrefix(d.Namespace+"/"+d.Name, "/") + " has no content",
-				Cause: "there is none, or the add-on's controller does not read this kind", Fix: "kubectl get " + kind + " " + d.Name + hub}
+			f := instanceError(codeAddOnConfig, "its configuration "+r.Resource+" "+strings.TrimPrefix(d.Namespace+"/"+d.Name, "/")+" has no content",
+				"there is none, or the add-on's controller does not read this kind", "kubectl get "+kind+" "+d.Name+hub)
 			if d.Namespace != "" {
 				f.Fix = "kubectl get " + kind + " " + d.Name + " -n " + d.Namespace + hub
 			}
@@ -88,18 +102,22 @@ func (c *checking) instanceRegistration(_ *addOnFleet, a *addonv1alpha1.ClusterM
 	registered := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionRegistrationApplied)
 	switch {
 	case registered == nil && len(one.Status.Conditions) == 0 && a != nil && c.run.now().Sub(one.CreationTimestamp.Time) >= patient:
-		f := &Finding{Code: codeAddOnRegistration, Severity: SeverityError, Title: "nobody has taken it up", Cause: "the add-on's own controller does not run on the hub, or may not read it",
-			Fix: "kubectl get pods -A" + hub + "      shows whether the add-on's controller runs"}
+		f := instanceError(codeAddOnRegistration, "nobody has taken it up", "the add-on's own controller does not run on the hub, or may not read it",
+			"kubectl get pods -A"+hub+"      shows whether the add-on's controller runs")
 		if templated(a) {
 			f.Cause, f.Fix = "the hub renders its templates, and has not", "kubectl ocm check hub"+hub
 		}
 		return f
 	case registered != nil && registered.Status == metav1.ConditionFalse && registered.Reason != addonv1alpha1.ReasonPermissionConfigPending:
-		return &Finding{Code: codeAddOnRegistration, Severity: SeverityError, Title: "its agent did not get its rights on the hub", Cause: because(one, registered.Type),
-			Fix: "kubectl ocm addon status " + one.Name + " -c " + one.Namespace + hub + "      names the commands to type, as somebody who has these rights"}
+		return instanceError(codeAddOnRegistration, "its agent did not get its rights on the hub", because(one, registered.Type),
+			c.statusLine(one)+"      names the commands to type, as somebody who has these rights")
 	case apimeta.IsStatusConditionFalse(one.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady):
-		return &Finding{Code: codeAddOnToken, Severity: SeverityError, Title: "it cannot have a token", Cause: because(one, addonv1alpha1.ConditionTokenInfrastructureReady),
-			Fix: "kubectl create clusterrolebinding " + confighub.TokenDriverRole + " --clusterrole=" + confighub.TokenDriverRole + " --serviceaccount=" + confighub.ComponentNamespace + ":" + confighub.AddOnManager + hub}
+		f := instanceError(codeAddOnToken, "it cannot have a token", because(one, addonv1alpha1.ConditionTokenInfrastructureReady), c.statusLine(one))
+		// It reaches every account: where something else is wrong, nobody needs that right.
+		if strings.Contains(f.Cause, confighub.AllowTokenDriver) && strings.Contains(f.Cause, "forbidden") {
+			f.Fix = confighub.AllowTokenDriver + hub
+		}
+		return f
 	}
 	return nil
 }
@@ -112,12 +130,13 @@ func (c *checking) instanceWorks(_ *addOnFleet, a *addonv1alpha1.ClusterManageme
 		switch {
 		case found == nil || found.Status != metav1.ConditionFalse:
 		case found.Reason == addonv1alpha1.ReasonManifestWorkApplyFailed && templated(a):
-			return &Finding{Code: codeAddOnTemplate, Severity: SeverityError, Title: "its template cannot be rendered", Cause: because(one, kind),
-				Fix: "kubectl ocm addon create " + one.Name + " -f FOLDER --render " + one.Namespace + hub + "      tries a correction"}
+			return instanceError(codeAddOnTemplate, "its template cannot be rendered", because(one, kind),
+				"kubectl ocm addon create "+one.Name+" -f FOLDER --render "+one.Namespace+hub+"      tries a correction")
 		case found.Reason == addonv1alpha1.ReasonManifestWorkApplyFailed:
-			return &Finding{Code: codeAddOnWorks, Severity: SeverityError, Title: "its controller could not make its works", Cause: because(one, kind), Fix: "kubectl get pods -A" + hub + "      shows the add-on's controller; its log says more"}
+			return instanceError(codeAddOnWorks, "its controller could not make its works", because(one, kind),
+				"kubectl get pods -A"+hub+"      shows the add-on's controller; its log says more")
 		default:
-			return &Finding{Code: codeAddOnWorks, Severity: SeverityError, Title: "its manifests are not applied", Cause: because(one, kind), Fix: "kubectl ocm work list -c " + one.Namespace + hub}
+			return instanceError(codeAddOnWorks, "its manifests are not applied", because(one, kind), "kubectl ocm work list -c "+one.Namespace+hub)
 		}
 	}
 	return nil
@@ -127,8 +146,8 @@ func (c *checking) instanceWorks(_ *addOnFleet, a *addonv1alpha1.ClusterManageme
 func (c *checking) instanceCredential(all *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	for _, kind := range []string{addonv1alpha1.ConditionClusterCertificateRotated, addonv1alpha1.ConditionTokenRefreshed} {
 		if apimeta.IsStatusConditionFalse(one.Status.Conditions, kind) {
-			return &Finding{Code: codeAddOnCredential, Severity: SeverityError, Title: "its agent gets no credential", Cause: because(one, kind),
-				Fix: "kubectl get csr -l " + addonv1alpha1.LabelAddOnName + "=" + one.Name + c.o.Hub.flag()}
+			return instanceError(codeAddOnCredential, "its agent gets no credential", because(one, kind),
+				"kubectl get csr -l "+addonv1alpha1.LabelAddOnName+"="+one.Name+c.o.Hub.flag())
 		}
 	}
 	waiting := func(u *unstructured.Unstructured) bool {
@@ -137,9 +156,10 @@ func (c *checking) instanceCredential(all *addOnFleet, _ *addonv1alpha1.ClusterM
 	}
 	requests := all.requests[pair{one.Name, one.Namespace}]
 	if i := slices.IndexFunc(requests, waiting); i >= 0 {
-		return &Finding{Code: codeAddOnCredential, Severity: SeverityError, Title: "nobody has answered the certificate request of its agent",
-			Cause: requests[i].GetName() + " waits for " + duration.HumanDuration(c.run.now().Sub(requests[i].GetCreationTimestamp().Time)) + "; the add-on's controller approves it",
-			Fix:   "kubectl get csr " + requests[i].GetName() + " -o yaml" + c.o.Hub.flag() + "      and, if it is right, kubectl certificate approve " + requests[i].GetName()}
+		name, age := requests[i].GetName(), c.run.now().Sub(requests[i].GetCreationTimestamp().Time)
+		return instanceError(codeAddOnCredential, "nobody has answered the certificate request of its agent",
+			name+" waits for "+duration.HumanDuration(age)+"; the add-on's controller approves it",
+			"kubectl get csr "+name+" -o yaml"+c.o.Hub.flag()+"      and, if it is right, kubectl certificate approve "+name+c.o.Hub.flag())
 	}
 	return nil
 }
@@ -148,7 +168,9 @@ func (c *checking) instanceCredential(all *addOnFleet, _ *addonv1alpha1.ClusterM
 // the check of the cluster tells.
 func (c *checking) instanceHealth(all *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	hub := c.o.Hub.flag()
-	f := &Finding{Code: codeAddOnHealth, Severity: SeverityError, Fix: "kubectl ocm addon status " + one.Name + " -c " + one.Namespace + hub}
+	f := instanceError(codeAddOnHealth, "", "", c.statusLine(one))
+	onCluster := "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) +
+		" --context " + c.onCluster(all, one.Namespace)
 	available := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionAvailable)
 	late := available != nil && c.run.now().Sub(available.LastTransitionTime.Time) >= patient
 	switch {
@@ -160,10 +182,10 @@ func (c *checking) instanceHealth(all *addOnFleet, _ *addonv1alpha1.ClusterManag
 		f.Severity, f.Title, f.Fix = SeverityWarning, "its cluster is not available", "kubectl ocm check cluster "+one.Namespace+hub
 	case available.Reason == addonv1alpha1.ReasonLeaseUpdateStopped:
 		f.Title, f.Cause = "its agent has stopped to renew its lease", "the agent does not run on the cluster, or one of its own checks fails"
-		f.Fix = "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) + " --context " + c.onCluster(all, one.Namespace)
+		f.Fix = onCluster
 	case available.Reason == addonv1alpha1.ReasonLeaseNotFound && late:
-		f.Title, f.Cause = "its agent has never renewed its lease", "it does not run there, renews one in another namespace, or has no agent and another kind of health is meant"
-		f.Fix = "kubectl get pods,leases -n " + orElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace) + " --context " + c.onCluster(all, one.Namespace)
+		f.Title, f.Fix = "its agent has never renewed its lease", onCluster
+		f.Cause = "it does not run there, renews one in another namespace, or has no agent and another kind of health is meant"
 	case available.Status == metav1.ConditionFalse || late:
 		f.Title, f.Cause = "it is not available", because(one, available.Type)
 	default:

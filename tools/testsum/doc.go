@@ -8,8 +8,8 @@
 // every other line through, and ends with a line "N passed, N failed, N
 // skipped". A test that has subtests is counted by those. With -record it also
 // appends what it saw to a file, and with -total it prints the recorded
-// package lines of several runs again, the tests that took ten seconds or more,
-// and the sum of their counts.
+// package lines of several runs again, the slowest of the tests that took ten
+// seconds or more, and the sum of their counts.
 //
 // Usage, as .ci/run does it:
 //

@@ -29,10 +29,6 @@ const Name = "addon.token"
 
 const workers = 2
 
-// allow gives the add-on manager the rights of the token driver, where it has narrow ones.
-const allow = "kubectl create clusterrolebinding " + hubconfig.TokenDriverRole + " --clusterrole=" + hubconfig.TokenDriverRole +
-	" --serviceaccount=" + hubconfig.ComponentNamespace + ":" + hubconfig.AddOnManager
-
 // Config of the loop.
 type Config struct {
 	// Client reads accounts, roles and bindings, Manager makes them.
@@ -129,7 +125,7 @@ func (c *Controller) gather(ctx context.Context, o *addonv1alpha1.ManagedCluster
 	account, role := registration.TokenNames(o.Name)
 	s := registration.TokenState{
 		Account: c.accounts.known(o.Namespace, account), Role: c.roles.known(o.Namespace, role), Binding: c.bindings.known(o.Namespace, role),
-		Allow: allow, Now: c.clock.Now(),
+		Allow: hubconfig.AllowTokenDriver, Now: c.clock.Now(),
 	}
 	if !there {
 		return s, nil

@@ -36,7 +36,7 @@ func End(dir, name string) error { return end(filepath.Join(dir, name+".pid")) }
 
 // Signal pauses (SIGSTOP) or resumes (SIGCONT) the program called name in dir, and the
 // programs that it started. Threads stop one after the other, each when it is next
-// scheduled: a program that was paused stands still when Signal returns.
+// scheduled: the program itself stands still when Signal returns.
 func Signal(dir, name string, paused bool) error {
 	id, err := read(filepath.Join(dir, name+".pid"))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // wait is how long a test waits for what should take a second, or for a pause of
 // the agent of up to a minute; the machines that run tests are slow and shared.
-// tick is the time between two looks.
+// tick is the pause of loops that look by themselves.
 const wait, tick = 3 * time.Minute, 20 * time.Millisecond
 
 // await fails the test when f does not say true in time. It asks in the test's

@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -191,7 +190,6 @@ func clusterFaults(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, run(t, "check", "--context", "hub").out, "1 of 1 available, agents v", "what its works lack is not its own fault")
 	typeLine(t, f.Fix)
 	require.Zero(t, run(t, "work", "delete", "wrong", "-c", "cluster1", "--context", "hub", "--yes", "--wait").code)
-
 }
 
 // agentlessFaults are those of a cluster that is on the hub, and whose agent does not
@@ -229,11 +227,11 @@ func agentlessFaults(t *testing.T, hub, spoke *harness.Cluster) {
 // addOnFaults are those of add-ons on cluster1.
 func addOnFaults(t *testing.T, hub *harness.Cluster) {
 	client := hub.Dynamic(t)
-	create := func(resource schema.GroupVersionResource, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	create := func(resource schema.GroupVersionResource, kind, namespace, name string, spec map[string]any) {
 		t.Helper()
-		made, err := client.Resource(resource).Namespace(namespace).Create(t.Context(), object(resource.GroupVersion().String(), kind, namespace, name, map[string]any{"spec": spec}), metav1.CreateOptions{})
+		made := object(resource.GroupVersion().String(), kind, namespace, name, map[string]any{"spec": spec})
+		_, err := client.Resource(resource).Namespace(namespace).Create(t.Context(), made, metav1.CreateOptions{})
 		require.NoError(t, err)
-		return made
 	}
 	register := func(name string, spec map[string]any) {
 		t.Helper()
@@ -244,7 +242,9 @@ func addOnFaults(t *testing.T, hub *harness.Cluster) {
 		t.Helper()
 		require.Zero(t, run(t, "addon", "delete", name, "--context", "hub", "--yes", "--ignore-not-found").code)
 	}
-	byPlacement := map[string]any{"installStrategy": map[string]any{"type": "Placements", "placements": []any{map[string]any{"namespace": "default", "name": "nowhere"}}}}
+	byPlacement := map[string]any{"installStrategy": map[string]any{
+		"type": "Placements", "placements": []any{map[string]any{"namespace": "default", "name": "nowhere"}},
+	}}
 
 	require.Zero(t, run(t, "clusterset", "bind", "other", "-n", "default", "--context", "hub").code)
 	register("placed", byPlacement)
@@ -283,8 +283,10 @@ func addOnFaults(t *testing.T, hub *harness.Cluster) {
 		{"OCM0704", "RegistrationApplied", "False", "as the test says"},
 		{"OCM0707", "Degraded", "True", "as the test says"},
 	} {
-		status := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":"as the test says","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, tc.condition, tc.is)
-		_, err := client.Resource(instances).Namespace("cluster1").Patch(t.Context(), "foreign", types.MergePatchType, []byte(status), metav1.PatchOptions{}, "status")
+		status := fmt.Appendf(nil, `{"status":{"conditions":[{"type":%q,"status":%q,"reason":"Test","message":"as the test says",`+
+			`"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, tc.condition, tc.is)
+		api := client.Resource(instances).Namespace("cluster1")
+		_, err := api.Patch(t.Context(), "foreign", types.MergePatchType, status, metav1.PatchOptions{}, "status")
 		require.NoError(t, err)
 		told(t, tc.code, tc.want, check("foreign")...)
 	}
@@ -321,12 +323,14 @@ func selectionFaults(t *testing.T, hub *harness.Cluster) {
 		{"OCM0502", `{"clusterSets":["other","eu"]}`, ""},
 		{"OCM0504", `{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"no":"where"}}}}]}`, "cluster1"},
 		{"OCM0505", `{"numberOfClusters":5}`, "cluster1"},
-		{"OCM0507", `{"prioritizerPolicy":{"mode":"Exact","configurations":[{"weight":1,"scoreCoordinate":{"type":"AddOn","addOn":{"resourceName":"demo","scoreName":"cpu"}}}]}}`, "No resources found"},
+		{"OCM0507", `{"prioritizerPolicy":{"mode":"Exact","configurations":[{"weight":1,"scoreCoordinate":` +
+			`{"type":"AddOn","addOn":{"resourceName":"demo","scoreName":"cpu"}}}]}}`, "No resources found"},
 	} {
 		name := strings.ToLower(tc.code)
 		var spec map[string]any
 		require.NoError(t, json.Unmarshal([]byte(tc.spec), &spec))
-		_, err := client.Resource(placements).Namespace(namespace).Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", namespace, name, map[string]any{"spec": spec}), metav1.CreateOptions{})
+		placement := object(placements.GroupVersion().String(), "Placement", namespace, name, map[string]any{"spec": spec})
+		_, err := client.Resource(placements).Namespace(namespace).Create(t.Context(), placement, metav1.CreateOptions{})
 		require.NoError(t, err)
 		check := []string{"placement", namespace + "/" + name, "--context", "hub"}
 		if tc.want == "" {
@@ -361,7 +365,9 @@ func agentFaults(t *testing.T, spoke *harness.Cluster, gate *harness.Gate) {
 	require.Equal(t, "the agent's certificate cannot be read", f.Title)
 	typeLine(t, f.Fix)
 	mended(t, "OCM0402", check...)
-	require.Eventually(t, func() bool { return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending") }, time.Minute, 500*time.Millisecond, "the agent does not ask")
+	require.Eventually(t, func() bool {
+		return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending")
+	}, time.Minute, 500*time.Millisecond, "the agent does not ask")
 	mended(t, "OCM0404", check...)
 	require.Eventually(t, func() bool { return len(looked(t, check...)) == 0 }, time.Minute, 500*time.Millisecond)
 
