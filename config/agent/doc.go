@@ -11,6 +11,4 @@
 // to go at the end: pkg/fleet/teardown finds that by the label
 // open-cluster-management.io/created-by-klusterlet, which every object here
 // carries.
-//
-// Names, rules and the pod's form: contract/operator.md 2.2 to 2.5 and 7.
 package agent

@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Names of the compact layout (operator.md 2.4 and 2.5).
+// Names of the compact layout.
 const (
 	// Deployment is the name of the one agent Deployment and of its container.
 	Deployment = "klusterlet-agent"
@@ -238,7 +238,7 @@ func current(former string) string {
 	return "kubectl-ocm:" + strings.TrimPrefix(former, "open-cluster-management:")
 }
 
-// label marks the object as ours (operator.md 7).
+// label marks the object as ours.
 func label(u *unstructured.Unstructured) {
 	labels := u.GetLabels()
 	if labels == nil {

@@ -9,6 +9,4 @@
 // which are part of the program, and writes nothing: callers apply what they
 // get. The definition of ClusterProfiles is a third party's in the form that the hub
 // needs; the hub creates it where it is missing and never changes one.
-//
-// Contract: operator.md, section 1.3 (stage crd).
 package crd

@@ -21,8 +21,8 @@ const (
 	ClusterManagers = "clustermanagers.operator.open-cluster-management.io"
 	// Klusterlets is applied by who installs the agent, before anything else.
 	Klusterlets = "klusterlets.operator.open-cluster-management.io"
-	// ClusterManagementAddOns is served in two versions that differ.
-	ClusterManagementAddOns = "clustermanagementaddons.addon.open-cluster-management.io"
+	// clusterManagementAddOns is served in two versions that differ.
+	clusterManagementAddOns = "clustermanagementaddons.addon.open-cluster-management.io"
 	// ManagedClusterAddOns is served in two versions that differ.
 	ManagedClusterAddOns = "managedclusteraddons.addon.open-cluster-management.io"
 	// ClusterProfiles is a third party's, in the form that the hub needs. It is in
@@ -30,10 +30,10 @@ const (
 	ClusterProfiles = "clusterprofiles.multicluster.x-k8s.io"
 )
 
-// hubNames are the definitions of the hub in the order of operator.md, section
-// 1.3.
+// hubNames are the definitions of the hub in the order in
+// which they are applied.
 var hubNames = []string{
-	ClusterManagementAddOns,
+	clusterManagementAddOns,
 	"managedclusters.cluster.open-cluster-management.io",
 	"managedclustersets.cluster.open-cluster-management.io",
 	"manifestworks.work.open-cluster-management.io",
@@ -92,7 +92,7 @@ func Get(name string) (*unstructured.Unstructured, error) {
 // NeedsConversion tells whether the versions of a definition differ, so that it
 // must be given WithConversion before it is applied.
 func NeedsConversion(name string) bool {
-	return name == ClusterManagementAddOns || name == ManagedClusterAddOns
+	return name == clusterManagementAddOns || name == ManagedClusterAddOns
 }
 
 // Conversion says where the API server finds the conversion webhook.
@@ -108,7 +108,7 @@ type Conversion struct {
 }
 
 // WithConversion returns a copy of a definition that converts its versions by a
-// webhook. Contract: operator.md, section 1.3.
+// webhook.
 func WithConversion(definition *unstructured.Unstructured, c Conversion) *unstructured.Unstructured {
 	converted := definition.DeepCopy()
 	spec, ok := converted.Object["spec"].(map[string]any)

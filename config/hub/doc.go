@@ -10,6 +10,4 @@
 // installations and returns them in the order to apply. The hub process itself
 // makes the rest: certificates, the other APIs, admission. It reads and writes
 // nothing.
-//
-// Contract: registration.md 1 (bootstrap identity), operator.md 1.4, 1.5, 7.
 package hub

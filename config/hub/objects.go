@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 )
 
-// Names of what is installed (operator.md 7, registration.md 1).
+// Names of what is installed.
 const (
 	// Namespace holds the hub process, its Services and the bootstrap identity.
 	Namespace = "open-cluster-management"
@@ -62,18 +62,18 @@ const (
 	// under the key ca-bundle.crt, who vouches for the API servers that may ask
 	// admission. It is no part of the installation.
 	AdmissionClients = "admission-clients"
-	// Repository is where the image of the hub process is found.
-	Repository = "ghcr.io/kubectl-ocm/ocm-hub"
-	// InventoryLabel is on every object here; its value is Name. Removal goes by
+	// repository is where the image of the hub process is found.
+	repository = "ghcr.io/kubectl-ocm/ocm-hub"
+	// inventoryLabel is on every object here; its value is Name. Removal goes by
 	// it.
-	InventoryLabel = "open-cluster-management.io/created-by-clustermanager"
+	inventoryLabel = "open-cluster-management.io/created-by-clustermanager"
 	// CRD names the one API that the installer applies itself.
 	CRD = "clustermanagers.operator.open-cluster-management.io"
 )
 
-// VersionAnnotation tells on a CustomResourceDefinition and on the Deployment
-// which release wrote it (operator.md 1.3).
-const VersionAnnotation = "operator.open-cluster-management.io/version"
+// versionAnnotation tells on a CustomResourceDefinition and on the Deployment which
+// release wrote it.
+const versionAnnotation = "operator.open-cluster-management.io/version"
 
 // Options say what differs between installations.
 type Options struct {
@@ -102,7 +102,7 @@ var order = []string{"namespaces", "rbac", "bootstrap", "services", "deployment"
 
 // Objects returns all objects, in the order to apply. The API of the last, the
 // ClusterManager, must be established before it can be applied. Every object
-// carries InventoryLabel.
+// carries inventoryLabel.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 func Bootstrap() ([]*unstructured.Unstructured, error) {
 	out, err := read("manifests/bootstrap.yaml")
 	for _, u := range out {
-		setLabel(u, InventoryLabel, Name)
+		setLabel(u, inventoryLabel, Name)
 	}
 	return out, err
 }
@@ -145,7 +145,7 @@ func (o *Options) complete() error {
 		return errors.New("preparing the hub: neither image nor version is given")
 	}
 	if o.Image == "" {
-		o.Image = Repository + ":" + o.Version
+		o.Image = repository + ":" + o.Version
 	}
 	if o.Replicas < 0 {
 		return fmt.Errorf("preparing the hub: %d replicas: at least 1 is needed", o.Replicas)
@@ -156,7 +156,7 @@ func (o *Options) complete() error {
 
 // adapt changes one object by the options.
 func (o *Options) adapt(u *unstructured.Unstructured) error {
-	setLabel(u, InventoryLabel, Name)
+	setLabel(u, inventoryLabel, Name)
 	switch u.GetKind() {
 	case "ClusterRoleBinding":
 		if o.NarrowAddOnRights && (u.GetName() == AddOnAgentsBinding || u.GetName() == RestoreBinding) {
@@ -179,7 +179,7 @@ func (o *Options) stamp(u *unstructured.Unstructured) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[VersionAnnotation] = strings.TrimPrefix(o.Version, "v")
+	annotations[versionAnnotation] = strings.TrimPrefix(o.Version, "v")
 	u.SetAnnotations(annotations)
 }
 
@@ -187,7 +187,7 @@ func (o *Options) adaptDeployment(u *unstructured.Unstructured) error {
 	if err := unstructured.SetNestedField(u.Object, int64(o.Replicas), "spec", "replicas"); err != nil {
 		return err
 	}
-	if err := unstructured.SetNestedField(u.Object, Name, "spec", "template", "metadata", "labels", InventoryLabel); err != nil {
+	if err := unstructured.SetNestedField(u.Object, Name, "spec", "template", "metadata", "labels", inventoryLabel); err != nil {
 		return err
 	}
 	containers, _, err := unstructured.NestedSlice(u.Object, "spec", "template", "spec", "containers")

@@ -145,102 +145,117 @@ func TestEveryRightIsPinned(t *testing.T) {
 		rules []rbacv1.PolicyRule
 		want  []string
 	}{
-		"of the hub process in the cluster": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.Name).Rules, []string{
-			"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
-			"create authentication.k8s.io/tokenreviews",
-			"create authorization.k8s.io/subjectaccessreviews",
-			"create cluster.open-cluster-management.io/managedclustersets/join",
-			"create,get,list,watch,delete certificates.k8s.io/certificatesigningrequests",
-			"create,list,watch admissionregistration.k8s.io/mutatingwebhookconfigurations",
-			"create,list,watch admissionregistration.k8s.io/validatingwebhookconfigurations",
-			"create,list,watch apiextensions.k8s.io/customresourcedefinitions",
-			"create,list,watch coordination.k8s.io/leases",
-			"create,patch,update /events",
-			"create,patch,update events.k8s.io/events",
-			"execute-as work.open-cluster-management.io/manifestworks",
-			"get,list,watch /serviceaccounts",
-			"get,list,watch cluster.open-cluster-management.io/addonplacementscores",
-			"get,list,watch cluster.open-cluster-management.io/managedclustersetbindings",
-			"get,list,watch cluster.open-cluster-management.io/placements",
-			"get,list,watch rbac.authorization.k8s.io/roles",
-			"get,list,watch,create,patch /namespaces",
-			"get,list,watch,create,patch cluster.open-cluster-management.io/managedclustersets",
-			"get,list,watch,create,patch,delete addon.open-cluster-management.io/managedclusteraddons",
-			"get,list,watch,create,patch,delete cluster.open-cluster-management.io/placementdecisions",
-			"get,list,watch,create,patch,delete multicluster.x-k8s.io/clusterprofiles",
-			"get,list,watch,create,patch,delete rbac.authorization.k8s.io/clusterrolebindings",
-			"get,list,watch,create,patch,delete rbac.authorization.k8s.io/clusterroles",
-			"get,list,watch,create,patch,delete rbac.authorization.k8s.io/rolebindings",
-			"get,list,watch,create,update,patch,delete work.open-cluster-management.io/manifestworks",
-			"get,list,watch,patch operator.open-cluster-management.io/clustermanagers",
-			"get,list,watch,patch,delete work.open-cluster-management.io/manifestworkreplicasets",
-			"get,list,watch,update,patch,delete cluster.open-cluster-management.io/managedclusters",
-			"get,patch,delete admissionregistration.k8s.io/mutatingwebhookconfigurations [managedclustermutators.admission.cluster.open-cluster-management.io]",
-			"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [" +
-				"addontemplatevalidators.admission.addon.open-cluster-management.io " +
-				"clusternamespacevalidators.admission.cluster.open-cluster-management.io " +
-				"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io " +
-				"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io " +
-				"managedclustersetvalidators.admission.cluster.open-cluster-management.io " +
-				"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io " +
-				"managedclustervalidators.admission.cluster.open-cluster-management.io " +
-				"manifestworkreplicasetvalidators.admission.work.open-cluster-management.io " +
-				"manifestworkstatusvalidators.admission.work.open-cluster-management.io " +
-				"manifestworkvalidators.admission.work.open-cluster-management.io " +
-				"placementvalidators.admission.cluster.open-cluster-management.io]",
-			"get,patch,delete apiextensions.k8s.io/customresourcedefinitions " + definitions,
-			"get,update,patch coordination.k8s.io/leases [managed-cluster-lease]",
-			"list,watch /services [cluster-manager-placement]",
-			"list,watch addon.open-cluster-management.io/addondeploymentconfigs",
-			"list,watch addon.open-cluster-management.io/addontemplates",
-			"list,watch addon.open-cluster-management.io/clustermanagementaddons",
-			"patch addon.open-cluster-management.io/clustermanagementaddons/status",
-			"patch cluster.open-cluster-management.io/managedclustersetbindings/status",
-			"patch cluster.open-cluster-management.io/managedclustersets/status",
-			"patch cluster.open-cluster-management.io/placementdecisions/status",
-			"patch cluster.open-cluster-management.io/placements/status",
-			"patch multicluster.x-k8s.io/clusterprofiles/status",
-			"patch operator.open-cluster-management.io/clustermanagers/status",
-			"patch work.open-cluster-management.io/manifestworkreplicasets/status",
-			"renew register.open-cluster-management.io/managedclusters/clientcertificates",
-			"update addon.open-cluster-management.io/clustermanagementaddons/finalizers",
-			"update addon.open-cluster-management.io/managedclusteraddons/finalizers",
-			"update certificates.k8s.io/certificatesigningrequests/approval",
-			"update cluster.open-cluster-management.io/placements/finalizers",
-			"update register.open-cluster-management.io/managedclusters/accept",
-			"update,patch addon.open-cluster-management.io/managedclusteraddons/status",
-			"update,patch cluster.open-cluster-management.io/managedclusters/status",
-			"update,patch work.open-cluster-management.io/manifestworks/status",
-		}},
-		"of the hub process where a person allows the token driver": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.TokenDriverRole).Rules, []string{
-			"create,delete rbac.authorization.k8s.io/roles",
-			"create,patch,delete /serviceaccounts",
-			"create,subscribe /serviceaccounts/token",
-		}},
-		"of the hub process in its namespace": {find[rbacv1.Role](t, list, "Role", hub.Namespace, hub.Name).Rules, []string{
-			"create,list,watch /services",
-			"get,list,watch apps/deployments [cluster-manager]",
-			"get,update coordination.k8s.io/leases [clustermanager-lock]",
-			"list,watch /secrets",
-			"patch /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-registration-webhook cluster-manager-work-webhook]",
-		}},
-		"of the hub process beside its certificates": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.ComponentsRole).Rules, []string{
-			"create /configmaps",
-			"create /secrets",
-			"create /serviceaccounts",
-			"create /services",
-			"get,list,watch /configmaps [admission-clients]",
-			"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
-			"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert " +
-				"registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
-			"list,watch apps/deployments",
-			"patch /services [cluster-manager-placement]",
-			"patch,impersonate /serviceaccounts [addon-manager-controller-sa]",
-		}},
-		"of the hub process to make that namespace again": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.RestoreBinding).Rules, []string{
-			"bind rbac.authorization.k8s.io/clusterroles [cluster-manager-components]",
-			"delete /namespaces [open-cluster-management-hub]",
-		}},
+		"of the hub process in the cluster": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.Name).Rules,
+			[]string{
+				"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
+				"create authentication.k8s.io/tokenreviews",
+				"create authorization.k8s.io/subjectaccessreviews",
+				"create cluster.open-cluster-management.io/managedclustersets/join",
+				"create,get,list,watch,delete certificates.k8s.io/certificatesigningrequests",
+				"create,list,watch admissionregistration.k8s.io/mutatingwebhookconfigurations",
+				"create,list,watch admissionregistration.k8s.io/validatingwebhookconfigurations",
+				"create,list,watch apiextensions.k8s.io/customresourcedefinitions",
+				"create,list,watch coordination.k8s.io/leases",
+				"create,patch,update /events",
+				"create,patch,update events.k8s.io/events",
+				"execute-as work.open-cluster-management.io/manifestworks",
+				"get,list,watch /serviceaccounts",
+				"get,list,watch cluster.open-cluster-management.io/addonplacementscores",
+				"get,list,watch cluster.open-cluster-management.io/managedclustersetbindings",
+				"get,list,watch cluster.open-cluster-management.io/placements",
+				"get,list,watch rbac.authorization.k8s.io/roles",
+				"get,list,watch,create,patch /namespaces",
+				"get,list,watch,create,patch cluster.open-cluster-management.io/managedclustersets",
+				"get,list,watch,create,patch,delete addon.open-cluster-management.io/managedclusteraddons",
+				"get,list,watch,create,patch,delete cluster.open-cluster-management.io/placementdecisions",
+				"get,list,watch,create,patch,delete multicluster.x-k8s.io/clusterprofiles",
+				"get,list,watch,create,patch,delete rbac.authorization.k8s.io/clusterrolebindings",
+				"get,list,watch,create,patch,delete rbac.authorization.k8s.io/clusterroles",
+				"get,list,watch,create,patch,delete rbac.authorization.k8s.io/rolebindings",
+				"get,list,watch,create,update,patch,delete work.open-cluster-management.io/manifestworks",
+				"get,list,watch,patch operator.open-cluster-management.io/clustermanagers",
+				"get,list,watch,patch,delete work.open-cluster-management.io/manifestworkreplicasets",
+				"get,list,watch,update,patch,delete cluster.open-cluster-management.io/managedclusters",
+				"get,patch,delete admissionregistration.k8s.io/mutatingwebhookconfigurations [managedclustermutators.admission.cluster.open-cluster-management.io]",
+				"get,patch,delete admissionregistration.k8s.io/validatingwebhookconfigurations [" +
+					"addontemplatevalidators.admission.addon.open-cluster-management.io " +
+					"clusternamespacevalidators.admission.cluster.open-cluster-management.io " +
+					"managedclusteraddonstatusvalidators.admission.addon.open-cluster-management.io " +
+					"managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io " +
+					"managedclustersetvalidators.admission.cluster.open-cluster-management.io " +
+					"managedclusterstatusvalidators.admission.cluster.open-cluster-management.io " +
+					"managedclustervalidators.admission.cluster.open-cluster-management.io " +
+					"manifestworkreplicasetvalidators.admission.work.open-cluster-management.io " +
+					"manifestworkstatusvalidators.admission.work.open-cluster-management.io " +
+					"manifestworkvalidators.admission.work.open-cluster-management.io " +
+					"placementvalidators.admission.cluster.open-cluster-management.io]",
+				"get,patch,delete apiextensions.k8s.io/customresourcedefinitions " + definitions,
+				"get,update,patch coordination.k8s.io/leases [managed-cluster-lease]",
+				"list,watch /services [cluster-manager-placement]",
+				"list,watch addon.open-cluster-management.io/addondeploymentconfigs",
+				"list,watch addon.open-cluster-management.io/addontemplates",
+				"list,watch addon.open-cluster-management.io/clustermanagementaddons",
+				"patch addon.open-cluster-management.io/clustermanagementaddons/status",
+				"patch cluster.open-cluster-management.io/managedclustersetbindings/status",
+				"patch cluster.open-cluster-management.io/managedclustersets/status",
+				"patch cluster.open-cluster-management.io/placementdecisions/status",
+				"patch cluster.open-cluster-management.io/placements/status",
+				"patch multicluster.x-k8s.io/clusterprofiles/status",
+				"patch operator.open-cluster-management.io/clustermanagers/status",
+				"patch work.open-cluster-management.io/manifestworkreplicasets/status",
+				"renew register.open-cluster-management.io/managedclusters/clientcertificates",
+				"update addon.open-cluster-management.io/clustermanagementaddons/finalizers",
+				"update addon.open-cluster-management.io/managedclusteraddons/finalizers",
+				"update certificates.k8s.io/certificatesigningrequests/approval",
+				"update cluster.open-cluster-management.io/placements/finalizers",
+				"update register.open-cluster-management.io/managedclusters/accept",
+				"update,patch addon.open-cluster-management.io/managedclusteraddons/status",
+				"update,patch cluster.open-cluster-management.io/managedclusters/status",
+				"update,patch work.open-cluster-management.io/manifestworks/status",
+			},
+		},
+		"of the hub process where a person allows the token driver": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.TokenDriverRole).Rules,
+			[]string{
+				"create,delete rbac.authorization.k8s.io/roles",
+				"create,patch,delete /serviceaccounts",
+				"create,subscribe /serviceaccounts/token",
+			},
+		},
+		"of the hub process in its namespace": {
+			find[rbacv1.Role](t, list, "Role", hub.Namespace, hub.Name).Rules,
+			[]string{
+				"create,list,watch /services",
+				"get,list,watch apps/deployments [cluster-manager]",
+				"get,update coordination.k8s.io/leases [clustermanager-lock]",
+				"list,watch /secrets",
+				"patch /services [cluster-manager-addon-webhook cluster-manager-placement cluster-manager-registration-webhook cluster-manager-work-webhook]",
+			},
+		},
+		"of the hub process beside its certificates": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.ComponentsRole).Rules,
+			[]string{
+				"create /configmaps",
+				"create /secrets",
+				"create /serviceaccounts",
+				"create /services",
+				"get,list,watch /configmaps [admission-clients]",
+				"get,list,watch,patch,delete /configmaps [ca-bundle-configmap]",
+				"get,list,watch,patch,delete /secrets [addon-webhook-serving-cert placement-debug-serving-cert " +
+					"registration-webhook-serving-cert signer-secret work-webhook-serving-cert]",
+				"list,watch apps/deployments",
+				"patch /services [cluster-manager-placement]",
+				"patch,impersonate /serviceaccounts [addon-manager-controller-sa]",
+			},
+		},
+		"of the hub process to make that namespace again": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.RestoreBinding).Rules,
+			[]string{
+				"bind rbac.authorization.k8s.io/clusterroles [cluster-manager-components]",
+				"delete /namespaces [open-cluster-management-hub]",
+			},
+		},
 		"of the add-on manager": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", addOnManagerRole).Rules, []string{
 			"approve certificates.k8s.io/signers [kubernetes.io/kube-apiserver-client]",
 			"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
@@ -262,20 +277,26 @@ func TestEveryRightIsPinned(t *testing.T) {
 			"update,patch certificates.k8s.io/certificatesigningrequests/approval",
 			"update,patch certificates.k8s.io/certificatesigningrequests/status",
 		}},
-		"of the add-on manager where it is not narrow": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.AddOnAgentsBinding).Rules, []string{
-			"approve,sign certificates.k8s.io/signers",
-			"create,subscribe /serviceaccounts/token",
-			"get,list,watch,create,update,patch,delete /serviceaccounts",
-			"get,list,watch,create,update,patch,delete rbac.authorization.k8s.io/roles",
-			"get,list,watch,create,update,patch,delete,deletecollection /configmaps",
-			"get,list,watch,create,update,patch,delete,deletecollection coordination.k8s.io/leases",
-		}},
-		"of clusters that are not known yet": {find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:bootstrap").Rules, []string{
-			"create cluster.open-cluster-management.io/managedclustersets/join [default]",
-			"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
-			"get /configmaps",
-			"get,create,list,watch cluster.open-cluster-management.io/managedclusters",
-		}},
+		"of the add-on manager where it is not narrow": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", hub.AddOnAgentsBinding).Rules,
+			[]string{
+				"approve,sign certificates.k8s.io/signers",
+				"create,subscribe /serviceaccounts/token",
+				"get,list,watch,create,update,patch,delete /serviceaccounts",
+				"get,list,watch,create,update,patch,delete rbac.authorization.k8s.io/roles",
+				"get,list,watch,create,update,patch,delete,deletecollection /configmaps",
+				"get,list,watch,create,update,patch,delete,deletecollection coordination.k8s.io/leases",
+			},
+		},
+		"of clusters that are not known yet": {
+			find[rbacv1.ClusterRole](t, list, "ClusterRole", "", "open-cluster-management:bootstrap").Rules,
+			[]string{
+				"create cluster.open-cluster-management.io/managedclustersets/join [default]",
+				"create,get,list,watch certificates.k8s.io/certificatesigningrequests",
+				"get /configmaps",
+				"get,create,list,watch cluster.open-cluster-management.io/managedclusters",
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Empty(t, cmp.Diff(tc.want, lines(tc.rules)))

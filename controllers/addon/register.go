@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/templated"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/token"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 )
 
 // Config of the loops.
@@ -28,7 +28,7 @@ type Config struct {
 }
 
 // Register adds the loops to m.
-func Register(m *hub.Manager, c Config) {
+func Register(m *manager.Manager, c Config) {
 	if c.Manager == nil {
 		c.Manager = c.Client
 	}

@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 func TestEachLoopIsListed(t *testing.T) {
@@ -21,7 +21,7 @@ func TestEachLoopIsListed(t *testing.T) {
 	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1beta1.AddToScheme, selection.AddToScheme} {
 		require.NoError(t, add(scheme))
 	}
-	m, err := hub.New(hub.Options{Config: &rest.Config{Host: "http://127.0.0.1"}, Scheme: scheme, Clock: clock.RealClock{}})
+	m, err := manager.New(manager.Options{Config: &rest.Config{Host: "http://127.0.0.1"}, Scheme: scheme, Clock: clock.RealClock{}})
 	require.NoError(t, err)
 	Register(m, Config{Clock: clock.RealClock{}})
 	require.ElementsMatch(t, []string{

@@ -28,7 +28,7 @@ func (s *session) newAddOns(in agent.Session, log logr.Logger) (*addOns, error) 
 		place:      &addoncredential.Place{Client: p.client, Secrets: addoncredential.NewSecrets(p.client, p.o.namespace, log)},
 	}
 	var err error
-	a.registration, err = addoncredential.New(addoncredential.Options{
+	a.registration, err = addoncredential.New(addoncredential.Config{
 		Hub: hub, Cluster: cluster, Endpoint: in.Endpoint, HubID: in.HubID, AddOns: a.collection, Spoke: a.place, Management: a.place,
 		Namespace: p.o.namespace, Driver: in.Settings.AddOnDriver, CertificateSeconds: in.Settings.CertificateSeconds,
 		TokenSeconds: in.Settings.AddOnTokenSeconds, Clock: p.clock,
@@ -36,7 +36,7 @@ func (s *session) newAddOns(in agent.Session, log logr.Logger) (*addOns, error) 
 	if err != nil {
 		return nil, err
 	}
-	a.health = addonhealth.New(addonhealth.Options{
+	a.health = addonhealth.New(addonhealth.Config{
 		Hub: hub, Cluster: cluster, Clusters: s.clusters, AddOns: a.collection, Spoke: p.client, Management: p.client, Clock: p.clock,
 	})
 	return a, nil
@@ -49,7 +49,7 @@ func (a *addOns) loops() []loop {
 	return []loop{
 		{"managedclusteraddons", a.collection.Run},
 		{"addon secrets", a.place.Secrets.Run},
-		{addoncredential.LoopName, a.registration.Run},
-		{addonhealth.LoopName, a.health.Run},
+		{addoncredential.Name, a.registration.Run},
+		{addonhealth.Name, a.health.Run},
 	}
 }

@@ -24,8 +24,8 @@ type loop struct {
 func (p *process) processLoops() []loop {
 	loops := []loop{
 		{"secrets", p.secrets.Run},
-		{credential.LoopName, p.credential.Run},
-		{selection.LoopName, p.selection.Run},
+		{credential.Name, p.credential.Run},
+		{selection.Name, p.selection.Run},
 	}
 	if p.operator == nil {
 		return loops
@@ -33,7 +33,7 @@ func (p *process) processLoops() []loop {
 	for _, c := range p.operator.Collections() {
 		loops = append(loops, loop{"collection", c.Run})
 	}
-	return append(loops, loop{klusterlet.LoopName, p.operator.Run})
+	return append(loops, loop{klusterlet.Name, p.operator.Run})
 }
 
 // sessionLoops is THE list of loops that run while there is access to a hub.
@@ -42,10 +42,10 @@ func (s *session) sessionLoops() []loop {
 		{"managedcluster", s.clusters.Run},
 		{"nodes", s.nodes.Run},
 		{"health", s.prober.Run},
-		{heartbeat.LoopName, s.heartbeat.Run},
-		{status.LoopName, s.status.Run},
+		{heartbeat.Name, s.heartbeat.Run},
+		{status.Name, s.status.Run},
 		{"managednamespaces", s.namespaces.Present.Run},
-		{namespaces.LoopName, s.namespaces.Run},
+		{namespaces.Name, s.namespaces.Run},
 		{"work", s.works},
 	}
 	if s.claims != nil {

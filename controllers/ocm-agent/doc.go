@@ -7,8 +7,6 @@
 //
 // One process works at a time (package lock). Its loops, and the loops that run
 // while it has access to a hub, are listed in controllers.go. It is built from
-// the dynamic client and reflectors: a typed clientset or controller-runtime
-// would more than double its memory, and a test of dependencies keeps them out.
-//
-// Contract: registration.md 1 and 9, operator.md 2.5 and 3.
+// the dynamic client and reflectors: a typed clientset would more than double its
+// memory, and a test of dependencies keeps it out.
 package main

@@ -13,12 +13,12 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	work "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/feedback"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 )
 
-// Ways to register (registration.md 9).
+// Ways to register.
 const (
 	authCSR  = "csr"
 	authAWS  = "awsirsa"
@@ -36,38 +36,56 @@ type raw struct {
 	grpcBootstrap, grpcFile string
 }
 
-// settingsFlags adds the flags of registration.md 9; the returned function
-// checks and keeps what they say. Those that nothing serves here are known, so
-// that the answer names what to do instead.
+// settingsFlags adds the flags of registration; the returned function checks
+// and keeps what they say. Those that nothing serves here are known, so that the
+// answer names what to do instead.
 func (o *options) settingsFlags() func() error {
 	s, f, r := &o.settings, o.flags, &raw{}
 	f.StringVar(&s.ClusterName, "spoke-cluster-name", "", "name of the cluster on the hub; empty: the kept one, else a UUID")
 	f.StringVar(&r.legacyName, "cluster-name", "", "the old name of --spoke-cluster-name")
 	f.StringVar(&s.AgentName, "agent-id", "", "name of the agent; empty: the kept one, else random")
 	f.StringVar(&s.BootstrapSecret, "bootstrap-kubeconfig-secret", clusterv1.SecretBootstrapHubKubeconfig, "secret with the bootstrap kubeconfig")
-	f.StringArrayVar(&r.hubs, "bootstrap-kubeconfigs", nil, "secret with a bootstrap kubeconfig, or its mounted file .../<secret>/kubeconfig; twice or more, in order of preference; needs the gate MultipleHubs")
-	f.IntVar(&r.timeoutSeconds, "hub-connection-timeout-seconds", int(agent.DefaultHubTimeout.Seconds()), "how long the hub in use may give no sign of life before the next is tried")
+	f.StringArrayVar(
+		&r.hubs, "bootstrap-kubeconfigs", nil,
+		"secret with a bootstrap kubeconfig, or its mounted file .../<secret>/kubeconfig; twice or more, in order of preference; needs the gate MultipleHubs",
+	)
+	f.IntVar(
+		&r.timeoutSeconds, "hub-connection-timeout-seconds", int(agent.DefaultHubTimeout.Seconds()),
+		"how long the hub in use may give no sign of life before the next is tried",
+	)
 	f.StringVar(&r.hubSecret, "hub-kubeconfig-secret", clusterv1.SecretHubKubeconfig, "secret that keeps the access to the hub; no other name is served")
 	f.DurationVar(&s.HealthPeriod, "cluster-healthcheck-period", agent.DefaultHealthPeriod, "time between looks at the own API server's health")
 	f.IntVar(&s.MaxClaims, "max-custom-cluster-claims", agent.DefaultMaxClaims, "custom claims that are reported at most")
 	f.StringSliceVar(&s.ReservedSuffixes, "reserved-cluster-claim-suffixes", nil, "suffixes of claims that are always reported")
 	f.Int32Var(&s.CertificateSeconds, "client-cert-expiration-seconds", 0, "life of the client certificate to ask for; 0: the hub decides")
 	f.StringSliceVar(&r.urls, "spoke-external-server-urls", nil, "addresses of this cluster that the hub shows")
-	f.StringToStringVar(&r.annotations, "cluster-annotations", nil, "annotations of the ManagedCluster, key=value; keys start with agent.open-cluster-management.io")
-	f.StringSliceVar(&r.gates, "feature-gates", nil, "feature gates, Name=true|false: ClusterClaim, ClusterProperty, AddonManagement, MultipleHubs, RawFeedbackJsonString, ExecutorValidatingCaches (accepted, changes nothing)")
+	f.StringToStringVar(
+		&r.annotations, "cluster-annotations", nil,
+		"annotations of the ManagedCluster, key=value; keys start with agent.open-cluster-management.io",
+	)
+	f.StringSliceVar(
+		&r.gates, "feature-gates", nil,
+		"feature gates, Name=true|false: ClusterClaim, ClusterProperty, AddonManagement, MultipleHubs, RawFeedbackJsonString, ExecutorValidatingCaches (accepted, changes nothing)",
+	)
 	f.StringVar(&r.auth, "registration-auth", authCSR, "how to register; only csr is served")
-	f.StringVar((*string)(&s.AddOnDriver), "addon-kubeclient-registration-auth", string(addonv1alpha1.DriverTypeCSR), "how add-ons get access to the hub: csr or token")
+	f.StringVar(
+		(*string)(&s.AddOnDriver), "addon-kubeclient-registration-auth", string(addonv1alpha1.DriverTypeCSR),
+		"how add-ons get access to the hub: csr or token",
+	)
 	f.Int64Var(&s.AddOnTokenSeconds, "addon-token-expiration-seconds", addonv1alpha1.DefaultTokenSeconds, "life of the tokens of add-ons to ask for, at least 600")
 	o.workFlags()
 	unserved(f, r)
 	return func() error { return o.keep(r) }
 }
 
-// workFlags adds the flags of the work agent (work.md section 17).
+// workFlags adds the flags of the work agent.
 func (o *options) workFlags() {
 	s, f := &o.settings, o.flags
 	f.IntVar(&s.Workers, "workload-agent-workers", work.DefaultWorkers, "works that are worked on at once, at least 1")
-	f.IntVar(&s.MaxRawFeedback, "max-json-raw-length", feedback.MaxRawLength, "longest feedback value that is a structure, in bytes, 1 to 1024; needs the gate RawFeedbackJsonString")
+	f.IntVar(
+		&s.MaxRawFeedback, "max-json-raw-length", feedback.MaxRawLength,
+		"longest feedback value that is a structure, in bytes, 1 to 1024; needs the gate RawFeedbackJsonString",
+	)
 	f.DurationVar(&s.EvictionGrace, "appliedmanifestwork-eviction-grace-period", work.DefaultGrace, "how long objects of a work that the hub forgot are kept")
 	// Values are pushed when objects change, and every object is watched: there is
 	// no interval and no number of watches to choose.

@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
 
 // Exit codes.

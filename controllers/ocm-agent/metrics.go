@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/observe"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 )
 
 // metrics are those of every process and what an agent adds. They are read when

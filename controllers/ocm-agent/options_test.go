@@ -79,24 +79,57 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		"a short token":           {[]string{"agent", "--addon-token-expiration-seconds=599"}, "at least 600"},
 		"an unknown driver":       {[]string{"agent", "--addon-kubeclient-registration-auth=spiffe"}, "csr or token"},
 		"half a gate":             {[]string{"agent", "--feature-gates=ClusterClaim"}, "Name=true"},
-		"an unknown gate":         {[]string{"agent", "--feature-gates=Walk=true"}, "there are AddonManagement, ClusterClaim, ClusterProperty, ExecutorValidatingCaches, MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility"},
-		"no worker":               {[]string{"agent", "--workload-agent-workers=0"}, "--workload-agent-workers=0: must be 1 or more"},
-		"no grace":                {[]string{"agent", "--appliedmanifestwork-eviction-grace-period=0s"}, "must be longer than nothing"},
-		"a raw value too long":    {[]string{"agent", "--max-json-raw-length=1025"}, "--max-json-raw-length=1025: must be 1 to 1024, which is what the API allows"},
-		"a gate nobody serves":    {[]string{"agent", "--feature-gates=V1beta1CSRAPICompatibility=true"}, "is not served"},
-		"several hubs, no gate":   {[]string{"agent", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=b"}, "MultipleHubs=true"},
-		"the gate and one hub":    {[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a"}, "1 given, the gate MultipleHubs needs two or more"},
-		"the gate and no hub":     {[]string{"agent", "--feature-gates=MultipleHubs=true"}, "0 given"},
-		"a file of no secret":     {[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=/etc/x"}, "must be the name of a secret"},
-		"one hub twice":           {[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=a"}, "listed twice"},
-		"no time for a hub":       {[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=b", "--hub-connection-timeout-seconds=0"}, "greater than 0"},
-		"AWS without an ARN":      {[]string{"agent", "--registration-auth=awsirsa"}, "needs --hub-cluster-arn and --managed-cluster-arn"},
-		"AWS with ARNs":           {[]string{"agent", "--registration-auth=awsirsa", "--hub-cluster-arn=x", "--managed-cluster-arn=y"}, "not served by this agent: register by csr"},
-		"ARNs without AWS":        {[]string{"agent", "--hub-cluster-arn=x"}, "belong to --registration-auth=awsirsa"},
-		"gRPC":                    {[]string{"agent", "--registration-auth=grpc"}, "not served by this agent: register by csr"},
-		"a file for gRPC":         {[]string{"agent", "--grpc-config=x"}, "belong to --registration-auth=grpc"},
-		"no way to register":      {[]string{"agent", "--registration-auth=walk"}, "does not exist"},
-		"another hub secret":      {[]string{"agent", "--hub-kubeconfig-secret=x"}, "is not served"},
+		"an unknown gate": {
+			[]string{"agent", "--feature-gates=Walk=true"},
+			"there are AddonManagement, ClusterClaim, ClusterProperty, ExecutorValidatingCaches, MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility",
+		},
+		"no worker": {
+			[]string{"agent", "--workload-agent-workers=0"},
+			"--workload-agent-workers=0: must be 1 or more",
+		},
+		"no grace": {
+			[]string{"agent", "--appliedmanifestwork-eviction-grace-period=0s"},
+			"must be longer than nothing",
+		},
+		"a raw value too long": {
+			[]string{"agent", "--max-json-raw-length=1025"},
+			"--max-json-raw-length=1025: must be 1 to 1024, which is what the API allows",
+		},
+		"a gate nobody serves": {[]string{"agent", "--feature-gates=V1beta1CSRAPICompatibility=true"}, "is not served"},
+		"several hubs, no gate": {
+			[]string{"agent", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=b"},
+			"MultipleHubs=true",
+		},
+		"the gate and one hub": {
+			[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a"},
+			"1 given, the gate MultipleHubs needs two or more",
+		},
+		"the gate and no hub": {[]string{"agent", "--feature-gates=MultipleHubs=true"}, "0 given"},
+		"a file of no secret": {
+			[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=/etc/x"},
+			"must be the name of a secret",
+		},
+		"one hub twice": {
+			[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=a"},
+			"listed twice",
+		},
+		"no time for a hub": {
+			[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=b", "--hub-connection-timeout-seconds=0"},
+			"greater than 0",
+		},
+		"AWS without an ARN": {
+			[]string{"agent", "--registration-auth=awsirsa"},
+			"needs --hub-cluster-arn and --managed-cluster-arn",
+		},
+		"AWS with ARNs": {
+			[]string{"agent", "--registration-auth=awsirsa", "--hub-cluster-arn=x", "--managed-cluster-arn=y"},
+			"not served by this agent: register by csr",
+		},
+		"ARNs without AWS":   {[]string{"agent", "--hub-cluster-arn=x"}, "belong to --registration-auth=awsirsa"},
+		"gRPC":               {[]string{"agent", "--registration-auth=grpc"}, "not served by this agent: register by csr"},
+		"a file for gRPC":    {[]string{"agent", "--grpc-config=x"}, "belong to --registration-auth=grpc"},
+		"no way to register": {[]string{"agent", "--registration-auth=walk"}, "does not exist"},
+		"another hub secret": {[]string{"agent", "--hub-kubeconfig-secret=x"}, "is not served"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

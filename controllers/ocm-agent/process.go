@@ -11,6 +11,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -19,19 +20,24 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/ocm-agent/lock"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/klusterlet"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/selection"
 	work "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/lock"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/observe"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/pages"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
+
+// lockName is the lease by which one agent of a cluster works.
+const lockName = "klusterlet-agent-lock"
+
+// lockTimes replace a dead agent within a minute, at three writes a minute.
+var lockTimes = lock.Times{Duration: time.Minute, Period: 20 * time.Second, Retry: 2 * time.Second, Patience: 40 * time.Second}
 
 // process is everything that one start of ocm-agent holds.
 type process struct {
@@ -101,13 +107,12 @@ func (p *process) run(ctx context.Context) error {
 		return err
 	}
 	l := &lock.Lock{
-		Client: p.client, Namespace: p.o.namespace, Pod: inpod.Name(), Process: string(uuid.NewUUID()),
+		Client: p.client, Namespace: p.o.namespace, Name: lockName, Times: lockTimes, Pod: inpod.Name(), Process: string(uuid.NewUUID()),
 		Labels: p.labels(), Clock: p.clock, Log: p.log,
 	}
 	return runAll(ctx, []loop{
 		{"health", func(ctx context.Context) error { return server.Run(ctx, listener) }},
 		{"lock", func(ctx context.Context) error { return l.Run(ctx, p.work) }},
-		{"pages", func(ctx context.Context) error { return pages.Keep(ctx, p.clock, p.log) }},
 	})
 }
 
@@ -123,12 +128,12 @@ func (p *process) labels() map[string]string {
 func (p *process) work(ctx context.Context) error {
 	defer p.held.Store(false)
 	p.secrets = credential.NewSecrets(p.client, p.o.namespace, p.log)
-	p.credential = credential.New(credential.Options{
+	p.credential = credential.New(credential.Config{
 		Spoke: p.client, Namespace: p.o.namespace, Secrets: p.secrets, SpokeCA: p.ca, Labels: p.labels(),
 		UserAgent: userAgent(), Clock: p.clock, Serve: p.serve, OnReport: p.reported,
 		Choose: func() (string, string) { return p.selection.Chosen() },
 	})
-	p.selection = selection.New(selection.Options{
+	p.selection = selection.New(selection.Config{
 		Namespace: p.o.namespace, Secrets: p.secrets, Registration: p.credential, Signs: p.signs,
 		OnChange: p.chosen, UserAgent: userAgent(), Clock: p.clock, Random: rand.Float64,
 	})
@@ -143,7 +148,7 @@ func (p *process) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.operator = klusterlet.New(klusterlet.Options{
+	p.operator = klusterlet.New(klusterlet.Config{
 		Spoke: p.client, Name: p.o.klusterlet, Namespace: p.o.namespace, Definitions: definitions, Version: version.Get(),
 		UserAgent: userAgent(), Secrets: p.secrets, Registration: p.credential, WorkProblem: p.problemOfWorks,
 		Hubs: p.selection.Message, Accepted: p.accepted.Load, Trouble: p.trouble, Clock: p.clock, Log: p.log,

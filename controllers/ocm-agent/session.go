@@ -20,13 +20,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/namespaces"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/status"
 	work "github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/feedback"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
 
 // Times between looks whether the hub has accepted the cluster. Before it has,
@@ -131,16 +131,16 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 		one.properties = status.NewProperties(p.client, log)
 	}
 	one.prober = &status.Prober{Client: p.http, Host: p.spoke.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
-	one.heartbeat = heartbeat.New(heartbeat.Options{
+	one.heartbeat = heartbeat.New(heartbeat.Config{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Clock: p.clock, Random: rand.Float64,
 		Version: version.Get(), Outcome: one.renewed,
 	})
-	one.status = status.New(status.Options{
+	one.status = status.New(status.Config{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Nodes: one.nodes, Claims: one.claims,
 		Properties: one.properties, Prober: one.prober, Credential: p.credential.Report, Clock: p.clock,
 		MaxClaims: s.Settings.MaxClaims, ReservedSuffixes: s.Settings.ReservedSuffixes,
 	})
-	one.namespaces = namespaces.New(namespaces.Options{
+	one.namespaces = namespaces.New(namespaces.Config{
 		Hub: s.Link.Client, Spoke: p.client, Cluster: s.Identity.Cluster, HubHash: s.HubHash, Clusters: one.clusters, Clock: p.clock, Log: log,
 	})
 	one.clusters.OnOutcome(func(err error) { one.contact.Note(watching, err) })

@@ -12,8 +12,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
@@ -32,7 +30,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/taint"
 	workgc "github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/gc"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/hub/replicaset"
-	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
@@ -40,7 +38,6 @@ import (
 	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // registration is what the loops are made of.
@@ -100,36 +97,25 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// packed are the kinds, besides those of which metadata is enough, of which a hub
-// holds thousands.
-func packed() []client.Object {
-	return []client.Object{&clusterv1.ManagedCluster{}, &addonhealth.AddOn{}}
-}
-
 // kinds limits what is kept of each kind: of RBAC objects and certificate
 // requests those of clusters, and not those of add-ons; of Secrets the join
 // tokens, which hold no secret; of objects that are only counted or compared,
-// metadata.
-func kinds() map[client.Object]cache.ByObject {
+// metadata. Of those that are packed a hub holds thousands.
+func kinds() []manager.Kind {
 	selector, err := labels.Parse(clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName)
 	utilruntime.Must(err)
 	tokens, err := labels.Parse(clusterv1.LabelJoinToken)
 	utilruntime.Must(err)
-	rights := cache.ByObject{Label: selector, Transform: manager.TrimMetadata(accept.Manager, clusterv1.AnnotationIntent)}
-	return map[client.Object]cache.ByObject{
-		&clusterv1.ManagedCluster{}:                     {Transform: trimCluster},
-		&certificatesv1.CertificateSigningRequest{}:     {Label: selector, Transform: approve.TrimRequest},
-		&corev1.Secret{}:                                {Namespaces: map[string]cache.Config{operatorv1.NamespaceOperator: {LabelSelector: tokens}}, Transform: approve.TrimToken},
-		manager.Metadata(accept.ClusterRoleKind):        rights,
-		manager.Metadata(accept.ClusterRoleBindingKind): rights,
-		manager.Metadata(accept.RoleBindingKind):        rights,
-		manager.Metadata(accept.NamespaceKind):          {Transform: manager.TrimMetadata("", clusterv1.AnnotationIntent)},
-		manager.Metadata(gc.ManifestWorkKind):           {Transform: manager.TrimMetadata("", clusterv1.AnnotationCleanupPriority)},
-		&addonhealth.AddOn{}:                            {Transform: addonhealth.Trim},
-		&addonv1alpha1.ClusterManagementAddOn{}:         {Transform: manager.Trim},
-		&workv1alpha1.ManifestWorkReplicaSet{}:          {Transform: manager.Trim},
-		&clusterv1beta1.PlacementDecision{}:             {Transform: manager.Trim},
-		&clusterv1beta1.Placement{}:                     {Transform: manager.Trim},
-		&clusterv1alpha1.AddOnPlacementScore{}:          {Transform: manager.Trim},
+	out := []manager.Kind{
+		{Example: &clusterv1.ManagedCluster{}, Transform: trimCluster, Packed: true},
+		{Example: &addonhealth.AddOn{}, Transform: addonhealth.Trim, Packed: true},
+		{Example: &certificatesv1.CertificateSigningRequest{}, Label: selector, Transform: approve.TrimRequest},
+		{Example: &corev1.Secret{}, Namespace: operatorv1.NamespaceOperator, Label: tokens, Transform: approve.TrimToken},
+		{Example: manager.Metadata(accept.NamespaceKind), Transform: manager.TrimMetadata("", clusterv1.AnnotationIntent)},
+		{Example: manager.Metadata(gc.ManifestWorkKind), Transform: manager.TrimMetadata("", clusterv1.AnnotationCleanupPriority)},
 	}
+	for _, kind := range []schema.GroupVersionKind{accept.ClusterRoleKind, accept.ClusterRoleBindingKind, accept.RoleBindingKind} {
+		out = append(out, manager.Kind{Example: manager.Metadata(kind), Label: selector, Transform: manager.TrimMetadata(accept.Manager, clusterv1.AnnotationIntent)})
+	}
+	return out
 }

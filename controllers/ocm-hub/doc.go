@@ -10,7 +10,4 @@
 // controllers.go is the list of all loops. Losing the lead, a changed feature
 // gate or an API that is not there restarts parts in process; only a signal, or
 // a port that cannot be opened, ends it.
-//
-// Contract: operator.md 0.1, 1 and 8; registration.md 1 and 12; work.md 11, 13 and
-// 15; placement.md 10.
 package main

@@ -15,14 +15,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -52,7 +51,7 @@ type loops struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	err      error
-	reader   client.Reader
+	reader   manager.Reader
 	arrivals *lease.Arrivals
 	away     time.Duration
 }
@@ -161,7 +160,7 @@ func (l *loops) once(ctx context.Context, f clustermanager.Features) error {
 	if err != nil {
 		return fmt.Errorf("making the client of the add-on manager: %w", err)
 	}
-	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(), Packed: packed(), Clock: l.Clock, Steady: l.Steady, Log: l.Log})
+	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(), Clock: l.Clock, Steady: l.Steady, Log: l.Log})
 	if err != nil {
 		return err
 	}
@@ -188,14 +187,14 @@ func (l *loops) asked() clustermanager.Features {
 }
 
 // observed returns what metrics are made of; nil while the loops do not work.
-func (l *loops) observed() (client.Reader, *lease.Arrivals) {
+func (l *loops) observed() (manager.Reader, *lease.Arrivals) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reader, l.arrivals
 }
 
 // caches returns what the loops read; nil while they do not work.
-func (l *loops) caches() client.Reader {
+func (l *loops) caches() manager.Reader {
 	reader, _ := l.observed()
 	return reader
 }
@@ -205,7 +204,7 @@ func (l *loops) caches() client.Reader {
 func (l *loops) bound(ctx context.Context, namespace string, live bool) ([]string, error) {
 	var list clusterv1beta2.ManagedClusterSetBindingList
 	if reader := l.caches(); reader != nil && !live {
-		if err := reader.List(ctx, &list, client.InNamespace(namespace), manager.NotCopied); err != nil {
+		if err := reader.List(ctx, &list, manager.InNamespace(namespace), manager.NotCopied); err != nil {
 			return nil, fmt.Errorf("listing bindings: %w", err)
 		}
 	} else {

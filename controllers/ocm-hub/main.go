@@ -18,14 +18,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/operator/clustermanager"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
 
 // How much the heap grows, in percent, before it is collected. The hub holds much
@@ -136,6 +135,5 @@ func connection(kubeconfig string) (*rest.Config, error) {
 func logger(w io.Writer, verbosity int) logr.Logger {
 	log := logr.FromSlogHandler(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.Level(-verbosity)}))
 	klog.SetLogger(log.WithName("client"))
-	ctrllog.SetLogger(log.WithName("cache"))
 	return log
 }

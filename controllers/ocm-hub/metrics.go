@@ -9,19 +9,23 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // leaseAges are the bounds of the ages of leases, in seconds.
 var leaseAges = []float64{30, 60, 120, 300, 900, 3600, 86400}
 
 var (
-	clustersDesc = prometheus.NewDesc("ocm_clusters", "ManagedClusters by state: pending, accepted, joined, available, unavailable, unknown, deleting.", []string{"state"}, nil)
-	leaseDesc    = prometheus.NewDesc("ocm_cluster_lease_age_seconds", "Time since clusters renewed their leases, as the hub saw it.", nil, nil)
-	servingDesc  = prometheus.NewDesc("ocm_serving_certificate_expiry_timestamp_seconds", "When the serving certificates of admission end.", []string{"name"}, nil)
-	clientDesc   = prometheus.NewDesc("ocm_cluster_certificate_expiry_timestamp_seconds", "When the first of the agents' certificates ends.", nil, nil)
+	clustersDesc = prometheus.NewDesc(
+		"ocm_clusters",
+		"ManagedClusters by state: pending, accepted, joined, available, unavailable, unknown, deleting.",
+		[]string{"state"}, nil,
+	)
+	leaseDesc   = prometheus.NewDesc("ocm_cluster_lease_age_seconds", "Time since clusters renewed their leases, as the hub saw it.", nil, nil)
+	servingDesc = prometheus.NewDesc("ocm_serving_certificate_expiry_timestamp_seconds", "When the serving certificates of admission end.", []string{"name"}, nil)
+	clientDesc  = prometheus.NewDesc("ocm_cluster_certificate_expiry_timestamp_seconds", "When the first of the agents' certificates ends.", nil, nil)
 )
 
 // collector reads the state of the fleet from the caches at each scrape. Only

@@ -12,14 +12,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
@@ -27,21 +23,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/debug"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/lock"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/observe"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/observe"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/pages"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
 
-// The lease by which one replica leads: short enough that a dead leader is
-// replaced within a quarter of a minute.
-const (
-	lockName      = "clustermanager-lock"
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
-)
+// lockName is the lease by which one replica leads.
+const lockName = "clustermanager-lock"
+
+// lockTimes replace a dead leader within a quarter of a minute.
+var lockTimes = lock.Times{Duration: 15 * time.Second, Period: 4 * time.Second, Retry: 2 * time.Second, Patience: 10 * time.Second}
 
 // processConfig is what a process is made of.
 type processConfig struct {
@@ -84,7 +77,12 @@ func (p *process) run(ctx context.Context) error {
 	decided := placement.NewMetrics()
 	loops := newLoops(loopsConfig{REST: p.REST, Client: client, Clock: p.Clock, Cleanup: p.Cleanup, Placements: decided, Steady: p.Steady, Log: p.Log})
 	admission := webhook.NewServer(webhook.Options{
-		Certificate: book.Certificate, Hub: webhook.NewHub(client, tokens), Clock: p.Clock, Linger: webhook.Linger, OnListening: p.serving, Log: p.Log.WithName("webhook"),
+		Certificate:   book.Certificate,
+		Hub:           webhook.NewHub(client, tokens),
+		Clock:         p.Clock,
+		Linger:        webhook.Linger,
+		OnListening:   p.serving,
+		Log:           p.Log.WithName("webhook"),
 		ManifestLimit: p.ManifestLimit, Bound: loops.bound,
 		Clients: func() *x509.CertPool { return webhook.Clients(collections.Clients()) },
 		Self:    "system:serviceaccount:" + hub.Namespace + ":" + hub.Name,
@@ -105,14 +103,13 @@ func (p *process) run(ctx context.Context) error {
 	health.AddReady("webhook", admission.Listening)
 
 	var wg sync.WaitGroup
-	errs := make([]error, 7)
+	errs := make([]error, 6)
 	for i, part := range []func(context.Context) error{
 		func(ctx context.Context) error { return p.serveHealth(ctx, health) },
 		func(ctx context.Context) error { return p.serveAdmission(ctx, admission, book) },
 		func(ctx context.Context) error { return p.serveDebug(ctx, explains, collections, book) },
 		collections.Run,
 		tokens.Run,
-		func(ctx context.Context) error { return pages.Keep(ctx, p.Clock, p.Log) },
 		func(ctx context.Context) error {
 			return p.lead(ctx, loops.setAway, clustermanager.Config{
 				Client: client, Clock: p.Clock, Version: version.Get(), Policy: p.Policy,
@@ -222,75 +219,37 @@ func (p *process) serving() {
 }
 
 // lead contends for the lease again and again until ctx ends; while it is held
-// the operator runs. The lease is given back only after everything has ended.
-// away is told how long nobody led before.
+// the operator runs. away is told how long nobody led before.
 func (p *process) lead(ctx context.Context, away func(time.Duration), config clustermanager.Config, collections *clustermanager.Collections) error {
-	leases, err := coordinationclient.NewForConfig(p.REST)
-	if err != nil {
-		return fmt.Errorf("making the client of leases: %w", err)
+	l := &lock.Lock{
+		Client: config.Client, Namespace: inpod.Namespace(hub.Namespace), Name: lockName, Times: lockTimes,
+		Pod: replica(), Process: rand.String(8), Clock: p.Clock, Log: p.Log,
 	}
-	lock := &witness{Interface: &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: inpod.Namespace(hub.Namespace), Name: lockName},
-		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity()},
-	}}
-	for ctx.Err() == nil {
-		ended := make(chan struct{})
-		started := make(chan struct{})
-		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-			Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
-			ReleaseOnCancel: false, Name: lockName,
-			Callbacks: leaderelection.LeaderCallbacks{
-				OnStartedLeading: func(ctx context.Context) {
-					close(started)
-					defer close(ended)
-					gap := lock.gap(p.Clock.Now())
-					p.Log.Info("This replica leads", "nobodyLedFor", gap.Round(time.Second).String())
-					away(gap)
-					if err := clustermanager.Lead(ctx, config, collections); err != nil {
-						p.Log.Error(err, "Operator ended")
-					}
-				},
-				OnStoppedLeading: func() {},
-			},
+	for {
+		err := l.Run(ctx, func(ctx context.Context) error {
+			gap := l.Gap()
+			p.Log.Info("This replica leads", "nobodyLedFor", gap.Round(time.Second).String())
+			away(gap)
+			return clustermanager.Lead(ctx, config, collections)
 		})
-		if err != nil {
-			return fmt.Errorf("contending for the lead: %w", err)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // whatever ended it, it was told to stop
 		}
-		elector.Run(ctx)
+		p.Log.Error(err, "Operator ended and is started again")
 		select {
-		case <-started:
-			<-ended
-			p.Log.Info("This replica no longer leads")
-			release(context.WithoutCancel(ctx), lock, elector)
-		default:
+		case <-ctx.Done():
+			return nil
+		case <-p.Clock.After(restartDelay):
 		}
 	}
-	return nil
 }
 
-// identity is who this replica is in the contest for the lead. In a pod it is the
-// pod's name alone: a container that starts again is its former's successor, which
-// has ended by then, and need not wait until that one's lease ends.
-func identity() string {
+// replica tells this one apart from others. In a pod it is the pod's name alone: a
+// container that starts again is its former's successor, which has ended by then,
+// and need not wait until that one's lease ends.
+func replica() string {
 	if inpod.Known() {
 		return inpod.Name()
 	}
-	return inpod.Name() + "_" + rand.String(8)
-}
-
-// release gives the lease back, so that another replica need not wait for its
-// end. It is done after the loops have ended: two leaders at once never write.
-func release(ctx context.Context, lock resourcelock.Interface, elector *leaderelection.LeaderElector) {
-	if !elector.IsLeader() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, retryPeriod)
-	defer cancel()
-	record, _, err := lock.Get(ctx)
-	if err != nil || record.HolderIdentity != lock.Identity() {
-		return
-	}
-	record.HolderIdentity, record.LeaseDurationSeconds = "", 1
-	_ = lock.Update(ctx, *record) // the lease ends by itself otherwise
+	return inpod.Name() + "-" + rand.String(8)
 }

@@ -5,8 +5,8 @@ package main
 import (
 	"fmt"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // trimCluster keeps of a ManagedCluster what loops of the hub read. Placements

@@ -11,14 +11,21 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 var (
 	worksDesc    = prometheus.NewDesc("ocm_manifestworks", "ManifestWorks by state: present, deleting.", []string{"state"}, nil)
-	deletionDesc = prometheus.NewDesc("ocm_manifestwork_deletion_age_seconds", "Time since the deletion of the ManifestWork that waits longest for its agent; 0 when none does.", nil, nil)
-	setsDesc     = prometheus.NewDesc("ocm_manifestworkreplicaset_clusters", "Clusters of all ManifestWorkReplicaSets by state: selected, applied, available, progressing, degraded, updated.", []string{"state"}, nil)
+	deletionDesc = prometheus.NewDesc(
+		"ocm_manifestwork_deletion_age_seconds",
+		"Time since the deletion of the ManifestWork that waits longest for its agent; 0 when none does.", nil, nil,
+	)
+	setsDesc = prometheus.NewDesc(
+		"ocm_manifestworkreplicaset_clusters",
+		"Clusters of all ManifestWorkReplicaSets by state: selected, applied, available, progressing, degraded, updated.",
+		[]string{"state"}, nil,
+	)
 )
 
 // workCollector reads at each scrape what the caches hold of works: metadata, and

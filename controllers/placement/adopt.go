@@ -49,7 +49,9 @@ type adoptingOne struct {
 }
 
 // Create implements dynamic.ResourceInterface.
-func (a adoptingOne) Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error) {
+func (a adoptingOne) Create(
+	ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string,
+) (*unstructured.Unstructured, error) {
 	made, err := a.ResourceInterface.Create(ctx, o, options, subresources...)
 	if !apierrors.IsAlreadyExists(err) {
 		return made, err

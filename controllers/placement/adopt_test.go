@@ -31,7 +31,7 @@ func TestADecisionThatIsThereAlreadyIsTakenOver(t *testing.T) {
 	require.NoError(t, p.start())
 	c := &Controller{clock: clocktesting.NewFakePassiveClock(now), queue: p.queue, fleet: p.fleet, metrics: NewMetrics()}
 	c.exec = reconcile.NewExecutor(adopting{client, p.found}, Name, c.clock)
-	c.exec.OnStep(p.wrote)
+	c.exec.OnWrite(p.wrote)
 
 	result, err := c.Reconcile(t.Context(), key)
 	require.NoError(t, err)

@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 )
 
 // Name is the loop's id; the field manager of what it creates follows from it.
@@ -55,7 +55,7 @@ type Controller struct {
 }
 
 // Register adds the loop to m.
-func Register(m *hub.Manager, c Config) {
+func Register(m *manager.Manager, c Config) {
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics()
 	}
@@ -65,13 +65,13 @@ func Register(m *hub.Manager, c Config) {
 	})
 	controller.fleet.scheduler.Measure(schedule.Stopwatch{Now: c.Clock.Now, Took: c.Metrics.took})
 	controller.exec = reconcile.NewExecutor(adopting{c.Client, controller.fleet.found}, Name, c.Clock)
-	controller.exec.OnStep(controller.fleet.wrote)
-	hub.Watch(m, &clusterv1.ManagedCluster{}, controller.fleet.clusterChanged)
-	hub.Watch(m, &clusterv1beta2.ManagedClusterSet{}, controller.fleet.setChanged)
-	hub.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, controller.fleet.bindingChanged)
-	hub.Watch(m, &clusterv1alpha1.AddOnPlacementScore{}, controller.fleet.scoreChanged)
-	hub.Watch(m, &clusterv1beta1.Placement{}, controller.fleet.placementChanged)
-	hub.Watch(m, &clusterv1beta1.PlacementDecision{}, controller.fleet.decisionChanged)
+	controller.exec.OnWrite(controller.fleet.wrote)
+	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.fleet.clusterChanged)
+	manager.Watch(m, &clusterv1beta2.ManagedClusterSet{}, controller.fleet.setChanged)
+	manager.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, controller.fleet.bindingChanged)
+	manager.Watch(m, &clusterv1alpha1.AddOnPlacementScore{}, controller.fleet.scoreChanged)
+	manager.Watch(m, &clusterv1beta1.Placement{}, controller.fleet.placementChanged)
+	manager.Watch(m, &clusterv1beta1.PlacementDecision{}, controller.fleet.decisionChanged)
 	m.AddTask(controller.start)
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, controller.queue)
 }
@@ -109,7 +109,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	c.log(ctx, key, state, plan)
 	writing := c.clock.Now()
 	result, err := c.exec.Execute(ctx, state.Placement, plan)
-	if len(plan.Steps) > 0 {
+	if len(plan.Writes) > 0 {
 		c.metrics.written(c.clock.Since(writing))
 	}
 	return result, err
@@ -117,12 +117,12 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 
 // log tells of decisions that change.
 func (c *Controller) log(ctx context.Context, key reconcile.Key, s State, p reconcile.Plan) {
-	if len(p.Steps) == 0 {
+	if len(p.Writes) == 0 {
 		return
 	}
 	log := logr.FromContextOrDiscard(ctx)
 	log.V(1).Info("Decisions change", "placement", key.String(), "selected", s.Result.Selected, "unscheduled", s.Result.Unscheduled,
-		"candidates", s.Result.Candidates, "groups", len(s.Result.Groups), "writes", len(p.Steps))
+		"candidates", s.Result.Candidates, "groups", len(s.Result.Groups), "writes", len(p.Writes))
 }
 
 // asDecision reads a decision as the API server answers it, without what the

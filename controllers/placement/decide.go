@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 )
 
 const (
@@ -40,13 +40,13 @@ type State struct {
 // Decide says what has to be written for the result: decisions, then the status.
 func Decide(s State) reconcile.Plan {
 	object := s.Placement.DeepCopy()
-	plan := reconcile.Plan{Object: object, OnFailure: failure(s.Result.Generation)}
+	plan := reconcile.Plan{Object: object, Order: reconcile.Strict, OnFailure: failure(s.Result.Generation)}
 	var objects [][]string
 	if len(s.Result.Groups) > 0 { // else its name can mark no decision
 		p := decisions.Make(wanted(s), existing(s.Decisions))
 		objects = p.Objects
 		for _, w := range p.Writes {
-			plan.Steps = append(plan.Steps, step(s.Placement, w))
+			plan.Writes = append(plan.Writes, write(s.Placement, w))
 		}
 		plan.Events = events(s, p.Writes)
 	}
@@ -88,22 +88,20 @@ func existing(list []*clusterv1beta1.PlacementDecision) []decisions.Object {
 	return out
 }
 
-// step is a write as a step of a plan.
-func step(p *clusterv1beta1.Placement, w decisions.Write) reconcile.Step {
-	s := reconcile.Step{Target: reconcile.Target{
-		Resource: decisionsResource, Namespace: p.Namespace, Name: w.Name, UID: w.UID, Version: w.Version,
-	}}
+// write is a write of decisions as one of a plan.
+func write(p *clusterv1beta1.Placement, w decisions.Write) reconcile.Write {
+	at := reconcile.Target{Resource: decisionsResource, Namespace: p.Namespace, Name: w.Name, UID: w.UID, Version: w.Version}
 	switch w.Kind {
 	case decisions.Create:
 		d := decision(p.Namespace, w.Name)
 		d.Labels, d.OwnerReferences = w.Labels, w.Owners
-		s.Create = d
+		return reconcile.Create{Object: d}
 	case decisions.Status:
 		list := w.Decisions
 		if list == nil {
 			list = []clusterv1beta1.ClusterDecision{}
 		}
-		s.Patch, s.Subresource = map[string]any{"status": map[string]any{"decisions": list}}, "status"
+		return reconcile.Patch{Target: at, Body: map[string]any{"status": map[string]any{"decisions": list}}, Subresource: "status"}
 	case decisions.Metadata:
 		meta := map[string]any{}
 		if w.Labels != nil {
@@ -112,10 +110,10 @@ func step(p *clusterv1beta1.Placement, w decisions.Write) reconcile.Step {
 		if w.Owners != nil {
 			meta["ownerReferences"] = w.Owners
 		}
-		s.Patch = map[string]any{"metadata": meta}
+		return reconcile.Patch{Target: at, Body: map[string]any{"metadata": meta}}
 	case decisions.Delete:
 	}
-	return s
+	return reconcile.Remove{Target: at}
 }
 
 func decision(namespace, name string) *clusterv1beta1.PlacementDecision {
@@ -133,7 +131,7 @@ func failure(generation int64) *metav1.Condition {
 	}
 }
 
-// report writes the status (placement.md 7).
+// report writes the status.
 func report(p *clusterv1beta1.Placement, s State, objects [][]string) {
 	p.Status.NumberOfSelectedClusters = int32(s.Result.Selected) //nolint:gosec // as many as there are clusters
 	p.Status.DecisionGroups = nil

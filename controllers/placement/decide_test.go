@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
@@ -21,9 +21,21 @@ var now = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 // result selects clusters, in groups of the names given as "name: clusters".
 func result(groups ...string) schedule.Result {
 	r := schedule.Result{
-		Generation:    3,
-		Satisfied:     metav1.Condition{Type: clusterv1beta1.ConditionSatisfied, Status: metav1.ConditionTrue, Reason: clusterv1beta1.ReasonAllDecisionsScheduled, Message: "All cluster decisions scheduled", ObservedGeneration: 3},
-		Misconfigured: metav1.Condition{Type: clusterv1beta1.ConditionMisconfigured, Status: metav1.ConditionFalse, Reason: clusterv1beta1.ReasonSucceedconfigured, Message: "Placement configurations check pass", ObservedGeneration: 3},
+		Generation: 3,
+		Satisfied: metav1.Condition{
+			Type:               clusterv1beta1.ConditionSatisfied,
+			Status:             metav1.ConditionTrue,
+			Reason:             clusterv1beta1.ReasonAllDecisionsScheduled,
+			Message:            "All cluster decisions scheduled",
+			ObservedGeneration: 3,
+		},
+		Misconfigured: metav1.Condition{
+			Type:               clusterv1beta1.ConditionMisconfigured,
+			Status:             metav1.ConditionFalse,
+			Reason:             clusterv1beta1.ReasonSucceedconfigured,
+			Message:            "Placement configurations check pass",
+			ObservedGeneration: 3,
+		},
 	}
 	for _, text := range groups {
 		name, members, _ := strings.Cut(text, ":")
@@ -43,18 +55,18 @@ func somePlacement() *clusterv1beta1.Placement {
 	return p
 }
 
-// stepsOf are the steps of a plan as "what name".
-func stepsOf(p reconcile.Plan) []string {
+// writesOf are the writes of a plan as "what name".
+func writesOf(p reconcile.Plan) []string {
 	var out []string
-	for _, s := range p.Steps {
+	for _, w := range p.Writes {
 		what := "delete"
-		switch {
-		case s.Create != nil:
+		switch w := w.(type) {
+		case reconcile.Create:
 			what = "create"
-		case len(s.Patch) > 0:
-			what = strings.TrimSpace("patch " + s.Subresource)
+		case reconcile.Patch:
+			what = strings.TrimSpace("patch " + w.Subresource)
 		}
-		out = append(out, what+" "+s.Target.Name)
+		out = append(out, what+" "+reconcile.TargetOf(w).Name)
 	}
 	return out
 }
@@ -67,16 +79,18 @@ func carried(s State, p reconcile.Plan) State {
 	for _, d := range s.Decisions {
 		byName[d.Name] = d.DeepCopy()
 	}
-	for _, step := range p.Steps {
-		switch {
-		case step.Create != nil:
-			d := step.Create.(*clusterv1beta1.PlacementDecision).DeepCopy()
+	for _, w := range p.Writes {
+		switch w := w.(type) {
+		case reconcile.Create:
+			d := w.Object.(*clusterv1beta1.PlacementDecision).DeepCopy()
 			d.UID, d.ResourceVersion = "d", "1"
 			byName[d.Name] = d
-		case step.Subresource == "status":
-			byName[step.Target.Name].Status.Decisions = step.Patch["status"].(map[string]any)["decisions"].([]clusterv1beta1.ClusterDecision)
-		case len(step.Patch) == 0:
-			delete(byName, step.Target.Name)
+		case reconcile.Patch:
+			if w.Subresource == "status" {
+				byName[w.Name].Status.Decisions = w.Body["status"].(map[string]any)["decisions"].([]clusterv1beta1.ClusterDecision)
+			}
+		case reconcile.Remove:
+			delete(byName, w.Name)
 		}
 	}
 	for _, d := range byName {
@@ -88,12 +102,13 @@ func carried(s State, p reconcile.Plan) State {
 func TestAResultIsWritten(t *testing.T) {
 	s := State{Placement: somePlacement(), Result: result("canary: c1", ": c2 c3"), Now: now}
 	plan := Decide(s)
-	require.Equal(t, []string{"create p-decision-1", "patch status p-decision-1", "create p-decision-2", "patch status p-decision-2"}, stepsOf(plan))
-	for _, step := range plan.Steps {
-		require.Equal(t, "apps", step.Target.Namespace)
-		require.Equal(t, "placementdecisions", step.Target.Resource.Resource)
+	require.Equal(t, []string{"create p-decision-1", "patch status p-decision-1", "create p-decision-2", "patch status p-decision-2"}, writesOf(plan))
+	require.Equal(t, reconcile.Strict, plan.Order)
+	for _, w := range plan.Writes {
+		require.Equal(t, "apps", reconcile.TargetOf(w).Namespace)
+		require.Equal(t, "placementdecisions", reconcile.TargetOf(w).Resource.Resource)
 	}
-	d := plan.Steps[0].Create.(*clusterv1beta1.PlacementDecision)
+	d := plan.Writes[0].(reconcile.Create).Object.(*clusterv1beta1.PlacementDecision)
 	require.Equal(t, "apps", d.Namespace)
 	require.Len(t, d.OwnerReferences, 1)
 	owner := d.OwnerReferences[0]
@@ -106,14 +121,17 @@ func TestAResultIsWritten(t *testing.T) {
 		{DecisionGroupIndex: 0, DecisionGroupName: "canary", Decisions: []string{"p-decision-1"}, ClusterCount: 1},
 		{DecisionGroupIndex: 1, Decisions: []string{"p-decision-2"}, ClusterCount: 2},
 	}, status.DecisionGroups)
-	require.Equal(t, []string{clusterv1beta1.ConditionMisconfigured, clusterv1beta1.ConditionSatisfied}, []string{status.Conditions[0].Type, status.Conditions[1].Type})
+	require.Equal(
+		t, []string{clusterv1beta1.ConditionMisconfigured, clusterv1beta1.ConditionSatisfied},
+		[]string{status.Conditions[0].Type, status.Conditions[1].Type},
+	)
 	for _, c := range status.Conditions {
 		require.EqualValues(t, 3, c.ObservedGeneration)
 		require.Equal(t, now.Truncate(time.Second), c.LastTransitionTime.Time)
 	}
 
 	again := Decide(carried(s, plan))
-	require.Empty(t, again.Steps, "nothing is written twice")
+	require.Empty(t, again.Writes, "nothing is written twice")
 	require.Equal(t, status, again.Object.(*clusterv1beta1.Placement).Status, "nor is the status, an hour later")
 	require.Empty(t, again.Events)
 }
@@ -121,22 +139,22 @@ func TestAResultIsWritten(t *testing.T) {
 func TestNothingSelectedIsOneEmptyDecision(t *testing.T) {
 	s := State{Placement: somePlacement(), Result: result(":"), Now: now}
 	plan := Decide(s)
-	require.Equal(t, []string{"create p-decision-1"}, stepsOf(plan))
+	require.Equal(t, []string{"create p-decision-1"}, writesOf(plan))
 	require.Equal(t, []clusterv1beta1.DecisionGroupStatus{{Decisions: []string{"p-decision-1"}}}, plan.Object.(*clusterv1beta1.Placement).Status.DecisionGroups)
 	s = carried(s, plan)
 	s.Result = result(": c1")
 	s = carried(s, Decide(s))
 	s.Result = result(":")
 	emptied := Decide(s)
-	require.Equal(t, []string{"patch status p-decision-1"}, stepsOf(emptied))
-	require.Equal(t, map[string]any{"status": map[string]any{"decisions": []clusterv1beta1.ClusterDecision{}}}, emptied.Steps[0].Patch, "an empty list, not null")
+	require.Equal(t, []string{"patch status p-decision-1"}, writesOf(emptied))
+	require.Equal(t, map[string]any{"status": map[string]any{"decisions": []clusterv1beta1.ClusterDecision{}}}, emptied.Writes[0].(reconcile.Patch).Body, "an empty list, not null")
 }
 
 func TestANameThatMarksNothingGetsAStatusOnly(t *testing.T) {
 	r := result()
 	r.Misconfigured.Status, r.Misconfigured.Reason = metav1.ConditionTrue, clusterv1beta1.ReasonMisconfigured
 	plan := Decide(State{Placement: somePlacement(), Result: r, Now: now})
-	require.Empty(t, plan.Steps)
+	require.Empty(t, plan.Writes)
 	require.Len(t, plan.Object.(*clusterv1beta1.Placement).Status.Conditions, 2)
 }
 
@@ -153,7 +171,10 @@ func TestScoresThatChangeDecisionsLeaveTheirTime(t *testing.T) {
 	r := result(": c1")
 	require.Nil(t, Decide(State{Placement: somePlacement(), Result: r, Now: now}).Object.(*clusterv1beta1.Placement).Status.LastScoreUpdateTime)
 	r.ScoreUpdate = true
-	require.Equal(t, now.Truncate(time.Second), Decide(State{Placement: somePlacement(), Result: r, Now: now}).Object.(*clusterv1beta1.Placement).Status.LastScoreUpdateTime.Time)
+	require.Equal(
+		t, now.Truncate(time.Second),
+		Decide(State{Placement: somePlacement(), Result: r, Now: now}).Object.(*clusterv1beta1.Placement).Status.LastScoreUpdateTime.Time,
+	)
 }
 
 // A placement that can no longer be followed keeps its decisions as they are, and so
@@ -173,16 +194,16 @@ func TestDecisionsThatAreKeptAreNotWritten(t *testing.T) {
 			kept := s
 			kept.Placement = s.Placement.DeepCopy()
 			change(&kept)
-			require.Empty(t, stepsOf(Decide(kept)))
+			require.Empty(t, writesOf(Decide(kept)))
 		})
 	}
 	s.Placement.Spec.SortBy = clusterv1beta1.SortByClusterName
-	require.Equal(t, []string{"patch status p-decision-1"}, stepsOf(Decide(s)), "else the order of names is written")
+	require.Equal(t, []string{"patch status p-decision-1"}, writesOf(Decide(s)), "else the order of names is written")
 	s.Result = result(": c3 c2")
 	s.Result.Kept = true
 	plan := Decide(s)
-	require.Equal(t, []string{"patch status p-decision-1"}, stepsOf(plan), "who is gone goes")
-	list := plan.Steps[0].Patch["status"].(map[string]any)["decisions"].([]clusterv1beta1.ClusterDecision)
+	require.Equal(t, []string{"patch status p-decision-1"}, writesOf(plan), "who is gone goes")
+	list := plan.Writes[0].(reconcile.Patch).Body["status"].(map[string]any)["decisions"].([]clusterv1beta1.ClusterDecision)
 	require.Equal(t, []string{"c3", "c2"}, []string{list[0].ClusterName, list[1].ClusterName}, "and the others stay in their order")
 }
 
@@ -198,7 +219,11 @@ func eventsOf(p reconcile.Plan) []string {
 func TestEventsTellOfDecisions(t *testing.T) {
 	s := State{Placement: somePlacement(), Result: result(": c1 c2"), Now: now}
 	first := Decide(s)
-	require.Equal(t, []string{"Normal DecisionCreate DecisionCreated p-decision-1: Decision p-decision-1 is created with placement p in namespace apps"}, eventsOf(first))
+	require.Equal(
+		t,
+		[]string{"Normal DecisionCreate DecisionCreated p-decision-1: Decision p-decision-1 is created with placement p in namespace apps"},
+		eventsOf(first),
+	)
 	s = carried(s, first)
 	s.Result = result("a: c1", "b: c3")
 	s.Scores = func() []schedule.Scored {
@@ -224,7 +249,7 @@ func TestEventsTellOfDecisions(t *testing.T) {
 	s = carried(State{Placement: somePlacement(), Result: result("a: c1"), Now: now}, Decide(State{Placement: somePlacement(), Result: result("a: c1"), Now: now}))
 	s.Result = result("b: c1")
 	relabelled := Decide(s)
-	require.Equal(t, []string{"patch p-decision-1"}, stepsOf(relabelled))
+	require.Equal(t, []string{"patch p-decision-1"}, writesOf(relabelled))
 	require.Empty(t, relabelled.Events)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package placement is the loop that carries placements out: it decides, with
-// pkg/schedule, which clusters each Placement selects, and writes its
+// internal/schedule, which clusters each Placement selects, and writes its
 // PlacementDecisions and its status.
 //
 // The loop holds one fleet in memory, a schedule.Scheduler, that the events of
@@ -20,9 +20,9 @@
 // placement, and without what only a CEL expression could read while there is no
 // such expression.
 //
-// It writes placementdecisions, their status, the status of placements, and
-// Events on placements. Contract: placement.md 6 to 10. Done otherwise than
-// there: as in packages schedule and decisions; a Misconfigured Placement, or a
-// score that has expired, is no error that is retried; errors of writes are told
-// by the condition PlacementSatisfied and retried.
+// It writes placementdecisions, their status, the status of placements, and Events
+// on placements. Other than in the API's own implementation: as in packages
+// schedule and decisions; a Misconfigured Placement, or a score that has expired,
+// is no error that is retried; errors of writes are told by the condition
+// PlacementSatisfied and retried.
 package placement

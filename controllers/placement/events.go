@@ -9,11 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 )
 
-// reporter of the Events (placement.md 10).
+// reporter of the Events.
 const reporter = "placement-controller"
 
 const (

@@ -3,19 +3,18 @@
 package placement
 
 import (
-	"crypto/sha256"
-	"encoding/json"
 	"maps"
 	"reflect"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 )
 
 // The functions here are told by the caches, with the old and the new form of an
@@ -108,7 +107,7 @@ func (f *fleet) placementChanged(old, current *clusterv1beta1.Placement) {
 	if err := f.look(); err != nil {
 		f.queue.Add(key) // the next pass has the same view; there is always a cache of clusters
 	}
-	if old != nil && onlyStatus(old, current) && f.reported[key] == digestOf(&current.Status) {
+	if old != nil && onlyStatus(old, current) && f.reported[key] == digest.Of(current.Status) {
 		f.scheduler.Take() // what this loop has written
 		return
 	}
@@ -191,7 +190,7 @@ func (f *fleet) begin(key reconcile.Key, status *clusterv1beta1.PlacementStatus)
 	defer f.mu.Unlock()
 	f.writing[key] = nil
 	if f.placements[key] != nil {
-		f.reported[key] = digestOf(status)
+		f.reported[key] = digest.Of(status)
 	}
 }
 
@@ -209,17 +208,4 @@ func (f *fleet) end(key reconcile.Key) {
 func sameDecision(a, b *clusterv1beta1.PlacementDecision) bool {
 	return a != nil && b != nil && a.UID == b.UID && a.ResourceVersion != "" && maps.Equal(a.Labels, b.Labels) &&
 		apiequality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences) && apiequality.Semantic.DeepEqual(a.Status, b.Status)
-}
-
-type digest [16]byte
-
-// digestOf is the same for statuses that say the same.
-func digestOf(s *clusterv1beta1.PlacementStatus) (out digest) {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return out // a status is always encoded
-	}
-	sum := sha256.Sum256(raw)
-	copy(out[:], sum[:])
-	return out
 }

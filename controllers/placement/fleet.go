@@ -13,14 +13,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/decisions"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -45,7 +45,7 @@ type fleet struct {
 	objects    map[reconcile.Key]*clusterv1beta1.PlacementDecision
 	of         map[reconcile.Key]map[string]struct{}
 	// reported is the status that a placement was given last.
-	reported map[reconcile.Key]digest
+	reported map[reconcile.Key]digest.Sum
 	// writing are the placements that are written now, with what the caches told of
 	// their decisions meanwhile.
 	writing map[reconcile.Key][]func()
@@ -70,7 +70,7 @@ func newFleet(queue *reconcile.Queue, each func(func(*clusterv1.ManagedCluster))
 		placements: map[reconcile.Key]*clusterv1beta1.Placement{},
 		objects:    map[reconcile.Key]*clusterv1beta1.PlacementDecision{},
 		of:         map[reconcile.Key]map[string]struct{}{},
-		reported:   map[reconcile.Key]digest{},
+		reported:   map[reconcile.Key]digest.Sum{},
 		writing:    map[reconcile.Key][]func(){},
 		own:        map[reconcile.Key]left{},
 		foreign:    map[reconcile.Key]struct{}{},
@@ -78,8 +78,8 @@ func newFleet(queue *reconcile.Queue, each func(func(*clusterv1.ManagedCluster))
 }
 
 // each goes through all clusters, packed or not.
-func each(r client.Reader, f func(*clusterv1.ManagedCluster)) error {
-	return hub.Each(r, &clusterv1.ManagedCluster{}, f)
+func each(r manager.Reader, f func(*clusterv1.ManagedCluster)) error {
+	return manager.Each(r, &clusterv1.ManagedCluster{}, f)
 }
 
 // start tells the scheduler of the clusters and brings up all placements.
@@ -138,7 +138,7 @@ func (f *fleet) right(s State, p reconcile.Plan) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range s.Decisions {
-		if !slices.ContainsFunc(p.Steps, func(step reconcile.Step) bool { return step.Target.Name == d.Name }) {
+		if !slices.ContainsFunc(p.Writes, func(w reconcile.Write) bool { return reconcile.TargetOf(w).Name == d.Name }) {
 			delete(f.foreign, reconcile.Key{Namespace: d.Namespace, Name: d.Name})
 		}
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -44,7 +44,10 @@ func newPool(t *testing.T, names ...string) *pool {
 			Name: name, Labels: map[string]string{clusterv1.LabelClusterSet: "s"}, Annotations: map[string]string{"big": "text"}}})
 	}
 	p.setChanged(nil, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "s"}})
-	p.bindingChanged(nil, &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "s"}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "s"}})
+	p.bindingChanged(nil, &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "s"},
+		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "s"},
+	})
 	return p
 }
 
@@ -81,7 +84,9 @@ func TestClustersAreOnlyReadWherePlacementsAskForThem(t *testing.T) {
 	require.Equal(t, needs{clusters: true}, p.known)
 	require.Nil(t, p.known.of(p.clusters[0]).Annotations)
 	p.placementChanged(nil, named("q", func(s *clusterv1beta1.PlacementSpec) {
-		s.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{CELSelector: clusterv1beta1.ClusterCELSelector{CELExpressions: []string{"true"}}}}}
+		s.Predicates = []clusterv1beta1.ClusterPredicate{
+			{RequiredClusterSelector: clusterv1beta1.ClusterSelector{CELSelector: clusterv1beta1.ClusterCELSelector{CELExpressions: []string{"true"}}}},
+		}
 	}))
 	require.Equal(t, 2, p.looked, "an expression may read everything")
 	require.NotNil(t, p.known.of(p.clusters[0]).Annotations)
@@ -103,17 +108,28 @@ func TestNeeds(t *testing.T) {
 		want   needs
 	}{
 		"labels and taints": {func(*clusterv1beta1.PlacementSpec) {}, needs{clusters: true}},
-		"claims of a predicate": {func(s *clusterv1beta1.PlacementSpec) {
-			s.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{ClaimSelector: claims}}}
-		}, needs{clusters: true, claims: true}},
+		"claims of a predicate": {
+			func(s *clusterv1beta1.PlacementSpec) {
+				s.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{ClaimSelector: claims}}}
+			},
+			needs{clusters: true, claims: true},
+		},
 		"claims of a group": {func(s *clusterv1beta1.PlacementSpec) {
-			s.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{{GroupClusterSelector: clusterv1beta1.GroupClusterSelector{ClaimSelector: claims}}}
+			s.DecisionStrategy.GroupStrategy.DecisionGroups = []clusterv1beta1.DecisionGroup{
+				{GroupClusterSelector: clusterv1beta1.GroupClusterSelector{ClaimSelector: claims}},
+			}
 		}, needs{clusters: true, claims: true}},
-		"claims of a spread": {func(s *clusterv1beta1.PlacementSpec) {
-			s.SpreadPolicy.SpreadConstraints = []clusterv1beta1.SpreadConstraintsTerm{{TopologyKeyType: clusterv1beta1.TopologyKeyTypeClaim}}
-		}, needs{clusters: true, claims: true}},
+		"claims of a spread": {
+			func(s *clusterv1beta1.PlacementSpec) {
+				s.SpreadPolicy.SpreadConstraints = []clusterv1beta1.SpreadConstraintsTerm{{TopologyKeyType: clusterv1beta1.TopologyKeyTypeClaim}}
+			},
+			needs{clusters: true, claims: true},
+		},
 		"resources": {func(s *clusterv1beta1.PlacementSpec) {
-			s.PrioritizerPolicy.Configurations = []clusterv1beta1.PrioritizerConfig{{}, {ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{BuiltIn: "ResourceAllocatableCPU"}}}
+			s.PrioritizerPolicy.Configurations = []clusterv1beta1.PrioritizerConfig{
+				{},
+				{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{BuiltIn: "ResourceAllocatableCPU"}},
+			}
 		}, needs{clusters: true, resources: true}},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -162,18 +178,18 @@ func TestWhatTheLoopHasWrittenWakesNobody(t *testing.T) {
 	p.decisionChanged(older, written[0])
 	require.Zero(t, p.woken())
 	state, _ := p.decide(key, now)
-	require.Empty(t, Decide(state).Steps)
+	require.Empty(t, Decide(state).Writes)
 
 	foreign := written[0].DeepCopy()
 	foreign.ResourceVersion, foreign.Status.Decisions = "11", nil
 	p.decisionChanged(written[0], foreign)
 	require.Equal(t, 1, p.woken(), "somebody emptied it")
 	state, _ = p.decide(key, now)
-	require.Equal(t, []string{"patch status p-decision-1"}, stepsOf(Decide(state)))
+	require.Equal(t, []string{"patch status p-decision-1"}, writesOf(Decide(state)))
 	p.decisionChanged(foreign, nil)
 	require.Equal(t, 1, p.woken(), "somebody deleted it")
 	state, _ = p.decide(key, now)
-	require.Equal(t, []string{"create p-decision-1", "patch status p-decision-1"}, stepsOf(Decide(state)))
+	require.Equal(t, []string{"create p-decision-1", "patch status p-decision-1"}, writesOf(Decide(state)))
 }
 
 func TestAnAnswerThatComesAfterTheEventIsKnownAgain(t *testing.T) {
@@ -247,7 +263,10 @@ func TestDecisionsOfOthersAreNotProtected(t *testing.T) {
 	limited := p.placements[key].DeepCopy()
 	limited.Status.LastScoreUpdateTime = &metav1.Time{Time: now}
 	p.placementChanged(p.placements[key], limited)
-	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: "c2", Name: "r"}, Status: clusterv1alpha1.AddOnPlacementScoreStatus{Scores: []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "s", Value: 5}}}}
+	score := &clusterv1alpha1.AddOnPlacementScore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "c2", Name: "r"},
+		Status:     clusterv1alpha1.AddOnPlacementScoreStatus{Scores: []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "s", Value: 5}}},
+	}
 	p.scoreChanged(nil, score)
 	state, _ := p.decide(key, now)
 	require.True(t, state.Result.Delayed, "scores alone wait")

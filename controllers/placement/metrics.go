@@ -7,12 +7,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 )
 
 // Metrics are how long decisions, their steps and their writes take, under the names
-// of the contract (placement.md 10). It has some ten series, however many placements
-// there are: prioritizers of add-ons share one.
+// of the contract. It has some ten series, however many placements there are:
+// prioritizers of add-ons share one.
 type Metrics struct {
 	scheduling, bind, cel prometheus.Histogram
 	plugin                *prometheus.HistogramVec

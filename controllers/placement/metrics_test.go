@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 )
 
 func TestMetricsHaveTheNamesOfTheContract(t *testing.T) {

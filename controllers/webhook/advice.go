@@ -13,10 +13,11 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply/ignore"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/feedback"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply/ignore"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 )
 
 // adviser names what in an object that is admitted will not work. It is shown as
@@ -45,9 +46,7 @@ func advise(ctx context.Context, request *admissionv1.AdmissionRequest, advisers
 		out = append(out[:maxAdvice-1], fmt.Sprintf("and %d more like these", len(out)-maxAdvice+1))
 	}
 	for i, text := range out {
-		if len(text) > maxAdviceBytes {
-			out[i] = strings.ToValidUTF8(text[:maxAdviceBytes-3], "") + "..."
-		}
+		out[i] = excerpt.Within(text, maxAdviceBytes)
 	}
 	return out
 }
@@ -149,7 +148,13 @@ func adviseJobs(prefix string, spec *workv1.ManifestWorkSpec) []string {
 		}
 		id := apply.ID{Group: "batch", Resource: "jobs", Namespace: job.Metadata.Namespace, Name: job.Metadata.Name}
 		if !slices.ContainsFunc(apply.RulesFor(spec, id).Conditions, func(r workv1.ConditionRule) bool { return r.Condition == workv1.ConditionComplete }) {
-			out = append(out, fmt.Sprintf("%sworkload.manifests[%d]: the Job is made again, and runs again, each time that its ttlSecondsAfterFinished removed it; add a condition rule for Complete", prefix, i))
+			out = append(
+				out,
+				fmt.Sprintf(
+					"%sworkload.manifests[%d]: the Job is made again, and runs again, each time that its ttlSecondsAfterFinished removed it; add a condition rule for Complete",
+					prefix, i,
+				),
+			)
 		}
 	}
 	return out

@@ -35,15 +35,38 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 	}{
 		"everything that works": {
 			resource: "pods", rules: []workv1.ConditionRule{good, known("Complete")},
-			ignore: []workv1.IgnoreField{{JSONPaths: []string{".spec.replicas"}, JSONPointers: []string{"/spec/a"}, JQPathExpressions: []string{`.spec.env[] | select(.name == "A")`}}},
+			ignore: []workv1.IgnoreField{
+				{JSONPaths: []string{".spec.replicas"}, JSONPointers: []string{"/spec/a"}, JQPathExpressions: []string{`.spec.env[] | select(.name == "A")`}},
+			},
 		},
-		"an expression that is none":        {rules: []workv1.ConditionRule{cel("Ready", "true", "object.")}, want: []string{rule + ".celExpressions[1]: the condition can never be told: 1:8: Syntax error"}},
-		"a number in place of a truth":      {rules: []workv1.ConditionRule{cel("Ready", "1 + 1")}, want: []string{rule + ".celExpressions[0]: the condition can never be told: the expression gives int, and must give bool"}},
-		"a variable that is not there":      {rules: []workv1.ConditionRule{cel("Ready", "result")}, want: []string{"undeclared reference to 'result'"}},
-		"a regular expression that is none": {rules: []workv1.ConditionRule{cel("Ready", "object.a.matches('(')")}, want: []string{"preparing the expression"}},
-		"an expression that is too long":    {rules: []workv1.ConditionRule{cel("Ready", "'"+strings.Repeat("x", 16<<10)+"' == ''")}, want: []string{"16384 are allowed"}},
-		"a message that is no text":         {rules: []workv1.ConditionRule{{Condition: "Ready", Type: "CEL", CELExpressions: []string{"true"}, MessageExpression: "1"}}, want: []string{rule + ".messageExpression: the condition can never be told: the expression gives int, and must give string"}},
-		"a rule without expressions":        {rules: []workv1.ConditionRule{cel("Ready")}, want: []string{rule + ".celExpressions: a rule of type CEL needs one expression at least"}},
+		"an expression that is none": {
+			rules: []workv1.ConditionRule{cel("Ready", "true", "object.")},
+			want:  []string{rule + ".celExpressions[1]: the condition can never be told: 1:8: Syntax error"},
+		},
+		"a number in place of a truth": {
+			rules: []workv1.ConditionRule{cel("Ready", "1 + 1")},
+			want:  []string{rule + ".celExpressions[0]: the condition can never be told: the expression gives int, and must give bool"},
+		},
+		"a variable that is not there": {
+			rules: []workv1.ConditionRule{cel("Ready", "result")},
+			want:  []string{"undeclared reference to 'result'"},
+		},
+		"a regular expression that is none": {
+			rules: []workv1.ConditionRule{cel("Ready", "object.a.matches('(')")},
+			want:  []string{"preparing the expression"},
+		},
+		"an expression that is too long": {
+			rules: []workv1.ConditionRule{cel("Ready", "'"+strings.Repeat("x", 16<<10)+"' == ''")},
+			want:  []string{"16384 are allowed"},
+		},
+		"a message that is no text": {
+			rules: []workv1.ConditionRule{{Condition: "Ready", Type: "CEL", CELExpressions: []string{"true"}, MessageExpression: "1"}},
+			want:  []string{rule + ".messageExpression: the condition can never be told: the expression gives int, and must give string"},
+		},
+		"a rule without expressions": {
+			rules: []workv1.ConditionRule{cel("Ready")},
+			want:  []string{rule + ".celExpressions: a rule of type CEL needs one expression at least"},
+		},
 		"conditions of the agent": {
 			rules: []workv1.ConditionRule{cel("Applied", "true"), cel("Available", "true"), cel("StatusFeedbackSynced", "true"), known("Deleting")},
 			want: []string{
@@ -51,9 +74,18 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 				`conditionRules[2].condition: "StatusFeedbackSynced"`, `conditionRules[3].condition: "Deleting"`,
 			},
 		},
-		"a name that is none":            {rules: []workv1.ConditionRule{cel("not valid!", "true")}, want: []string{rule + `.condition: "not valid!" is not the name of a condition`}},
-		"nothing is built in for that":   {rules: []workv1.ConditionRule{known("Progressing")}, want: []string{rule + ": nothing is built in for Progressing of configmaps"}},
-		"nothing is built in for others": {rules: []workv1.ConditionRule{known("Complete")}, want: []string{rule + ": nothing is built in for Complete of configmaps"}},
+		"a name that is none": {
+			rules: []workv1.ConditionRule{cel("not valid!", "true")},
+			want:  []string{rule + `.condition: "not valid!" is not the name of a condition`},
+		},
+		"nothing is built in for that": {
+			rules: []workv1.ConditionRule{known("Progressing")},
+			want:  []string{rule + ": nothing is built in for Progressing of configmaps"},
+		},
+		"nothing is built in for others": {
+			rules: []workv1.ConditionRule{known("Complete")},
+			want:  []string{rule + ": nothing is built in for Complete of configmaps"},
+		},
 		"too many rules": {
 			rules: func() (out []workv1.ConditionRule) {
 				for i := range 17 {
@@ -66,8 +98,16 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 			ignore: []workv1.IgnoreField{{JSONPaths: []string{".a", ".a["}, JSONPointers: []string{"a"}, JQPathExpressions: []string{".a |"}}},
 			want:   []string{fields + `jsonPaths[1]: ".a[" `, fields + `jsonPointers[0]: "a" must begin with "/"`, fields + `jqPathExpressions[0]: ".a |" `},
 		},
-		"too many fields":                {ignore: []workv1.IgnoreField{{JSONPaths: strings.Split(strings.Repeat(".a ", 101)[:302], " ")}}, want: []string{"updateStrategy.serverSideApply.ignoreFields: a strategy may have 100 expressions"}},
-		"a job that would run for ever":  {manifest: job, want: []string{"spec.workload.manifests[0]: the Job is made again, and runs again, each time that its ttlSecondsAfterFinished removed it; add a condition rule for Complete"}},
+		"too many fields": {
+			ignore: []workv1.IgnoreField{{JSONPaths: strings.Split(strings.Repeat(".a ", 101)[:302], " ")}},
+			want:   []string{"updateStrategy.serverSideApply.ignoreFields: a strategy may have 100 expressions"},
+		},
+		"a job that would run for ever": {
+			manifest: job,
+			want: []string{
+				"spec.workload.manifests[0]: the Job is made again, and runs again, each time that its ttlSecondsAfterFinished removed it; add a condition rule for Complete",
+			},
+		},
 		"a job with a rule for Complete": {manifest: job, resource: "jobs", rules: []workv1.ConditionRule{known("Complete")}},
 		"a job without a time to live":   {manifest: strings.Replace(job, `"ttlSecondsAfterFinished":60`, "", 1)},
 	} {
@@ -84,7 +124,10 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 				c.ResourceIdentifier.Group = "batch"
 			}
 			if tc.ignore != nil {
-				c.UpdateStrategy = &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeServerSideApply, ServerSideApply: &workv1.ServerSideApplyConfig{IgnoreFields: tc.ignore}}
+				c.UpdateStrategy = &workv1.UpdateStrategy{
+					Type:            workv1.UpdateStrategyTypeServerSideApply,
+					ServerSideApply: &workv1.ServerSideApplyConfig{IgnoreFields: tc.ignore},
+				}
 			}
 			w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{c}
 			h := server(&stated{}, all)

@@ -13,8 +13,7 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
-// validateBinding wants the name of the set, and at creation the right to bind
-// it (registration.md 4.3).
+// validateBinding wants the name of the set, and at creation the right to bind it.
 func (s *Server) validateBinding(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	binding, old, err := objects[clusterv1beta2.ManagedClusterSetBinding](r)
 	if err != nil {

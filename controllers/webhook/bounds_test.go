@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/pki"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
 func (p *pool) holds() int64 {
@@ -201,7 +201,10 @@ func TestWhereTheHubKnowsItsAPIServersNobodyElseIsAnswered(t *testing.T) {
 	t.Cleanup(server.Close)
 	ask := func(path string, shown ...tls.Certificate) int {
 		t.Helper()
-		transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: shown}} //nolint:gosec // a test of the server
+		transport := &http.Transport{
+			DisableKeepAlives: true,
+			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, Certificates: shown},
+		} //nolint:gosec // a test of the server
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, strings.NewReader("{}"))
 		require.NoError(t, err)
 		request.Header.Set("Content-Type", "application/json")

@@ -17,14 +17,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
-// mutateCluster fills in what the hub itself decides of a ManagedCluster
-// (registration.md 4.1), and what its loops would otherwise have to write in
-// requests of their own: finalizers, the first taint.
+// mutateCluster fills in what the hub itself decides of a ManagedCluster, and what
+// its loops would otherwise have to write in requests of their own: finalizers, the
+// first taint.
 func (s *Server) mutateCluster(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	mc, old, err := objects[clusterv1.ManagedCluster](r)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Server) defaultSet(ctx context.Context, mc, old *clusterv1.ManagedClust
 	return nil
 }
 
-// timeTaints stamps taints that are new or changed (registration.md 4.1).
+// timeTaints stamps taints that are new or changed.
 func (s *Server) timeTaints(mc, old *clusterv1.ManagedCluster) error {
 	now := metav1.NewTime(s.o.Clock.Now())
 	// Several taints may have one key: each is compared with its own like.
@@ -165,7 +165,10 @@ func (s *Server) timeTaints(mc, old *clusterv1.ManagedCluster) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return apierrors.NewBadRequest(fmt.Sprintf("spec.taints: timeAdded of %s is set by the hub; leave it as it is, and out of new or changed taints", strings.Join(wrong, ", ")))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"spec.taints: timeAdded of %s is set by the hub; leave it as it is, and out of new or changed taints",
+			strings.Join(wrong, ", "),
+		))
 	}
 	return nil
 }

@@ -19,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
-// validateCluster refuses what a ManagedCluster must not be, and what the
-// requester may not make of it (registration.md 4.2).
+// validateCluster refuses what a ManagedCluster must not be, and what the requester
+// may not make of it.
 func (s *Server) validateCluster(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	mc, old, err := objects[clusterv1.ManagedCluster](r)
 	if err != nil {
@@ -88,7 +88,10 @@ func checkClients(mc, old *clusterv1.ManagedCluster) error {
 		size += len(c.URL) + len(c.CABundle)
 	}
 	if n := len(mc.Spec.ManagedClusterClientConfigs); n > maxClients || size > maxClientBytes {
-		return apierrors.NewBadRequest(fmt.Sprintf("spec.managedClusterClientConfigs: %d entries of %d bytes, more than %d entries or %d bytes", n, size, maxClients, maxClientBytes))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"spec.managedClusterClientConfigs: %d entries of %d bytes, more than %d entries or %d bytes",
+			n, size, maxClients, maxClientBytes,
+		))
 	}
 	return nil
 }
@@ -110,7 +113,10 @@ func (s *Server) checkMetadata(mc, old *clusterv1.ManagedCluster, user authentic
 	if size <= maxMetadata || s.self(user) || (old != nil && size <= metadataSize(old)) {
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("metadata.labels, metadata.annotations, metadata.finalizers and spec.taints: %d bytes together, more than %d", size, maxMetadata))
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"metadata.labels, metadata.annotations, metadata.finalizers and spec.taints: %d bytes together, more than %d",
+		size, maxMetadata,
+	))
 }
 
 func metadataSize(mc *clusterv1.ManagedCluster) int {
@@ -138,7 +144,10 @@ func checkLease(mc, old *clusterv1.ManagedCluster) error {
 	if (old != nil && seconds == old.Spec.LeaseDurationSeconds) || (seconds >= 0 && seconds <= maxLeaseSeconds) {
 		return nil
 	}
-	return apierrors.NewBadRequest(fmt.Sprintf("spec.leaseDurationSeconds: %d is not between 1 and %d; leave it out for %d", seconds, maxLeaseSeconds, clusterv1.DefaultLeaseDurationSeconds))
+	return apierrors.NewBadRequest(fmt.Sprintf(
+		"spec.leaseDurationSeconds: %d is not between 1 and %d; leave it out for %d",
+		seconds, maxLeaseSeconds, clusterv1.DefaultLeaseDurationSeconds,
+	))
 }
 
 // checkTaints wants keys in the form of label keys and values that can be shown;

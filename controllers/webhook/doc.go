@@ -16,9 +16,8 @@
 // nobody answers is said beside the webhook configurations, in
 // controllers/operator/clustermanager.
 //
-// Contract: registration.md 4, work.md 11, addon.md 2.7. Beyond them: names
-// that clusters must not have, taking acceptance back needs the same permission
-// as giving it, namespaces that were there before, what agents may not change of
-// their own ManagedCluster, and who may hand what an executor applied over to a
-// set of works, to other clusters or to the garbage collector.
+// Beyond them: names that clusters must not have, taking acceptance back needs the
+// same permission as giving it, namespaces that were there before, what agents may
+// not change of their own ManagedCluster, and who may hand what an executor applied
+// over to a set of works, to other clusters or to the garbage collector.
 package webhook

@@ -35,20 +35,38 @@ func TestInvalidClustersAreRefusedByField(t *testing.T) {
 		change  func(*clusterv1.ManagedCluster)
 		message string
 	}{
-		"a negative lease duration":             {leased(-1), "spec.leaseDurationSeconds: -1"},
-		"a lease duration of years":             {leased(1 << 30), "spec.leaseDurationSeconds: 1073741824 is not between 1 and 86400"},
-		"a taint whose name is too long":        {taint(strings.Repeat("k", 64), ""), "spec.taints[0].key"},
-		"a taint without a key":                 {taint("", ""), "spec.taints[0].key"},
-		"a taint key with two slashes":          {taint("a/b/c", ""), "spec.taints[0].key"},
-		"a taint value with a newline":          {taint("k", "a\nb"), "spec.taints[0].value"},
-		"a taint value with an escape code":     {taint("k", "\x1b[31m"), "spec.taints[0].value"},
-		"annotations of 40 KiB":                 {annotated("a", strings.Repeat("x", 40<<10)), "metadata.labels, metadata.annotations"},
-		"33 addresses":                          {clients(many...), "33 entries"},
-		"an authority of 300 KiB":               {clients(clusterv1.ClientConfig{URL: "https://h", CABundle: make([]byte, 300<<10)}), "262144 bytes"},
-		"an address without scheme":             {clients(clusterv1.ClientConfig{URL: "h:6443"}), `url "h:6443" is invalid in client configs`},
-		"an empty address":                      {clients(clusterv1.ClientConfig{}), `url "" is invalid in client configs`},
-		"an address of a script":                {clients(clusterv1.ClientConfig{URL: "javascript:alert(1)"}), "is invalid in client configs"},
-		"a second address that is wrong":        {clients(clusterv1.ClientConfig{URL: "https://h"}, clusterv1.ClientConfig{URL: "ftp://h"}), `url "ftp://h" is invalid in client configs`},
+		"a negative lease duration": {leased(-1), "spec.leaseDurationSeconds: -1"},
+		"a lease duration of years": {
+			leased(1 << 30),
+			"spec.leaseDurationSeconds: 1073741824 is not between 1 and 86400",
+		},
+		"a taint whose name is too long":    {taint(strings.Repeat("k", 64), ""), "spec.taints[0].key"},
+		"a taint without a key":             {taint("", ""), "spec.taints[0].key"},
+		"a taint key with two slashes":      {taint("a/b/c", ""), "spec.taints[0].key"},
+		"a taint value with a newline":      {taint("k", "a\nb"), "spec.taints[0].value"},
+		"a taint value with an escape code": {taint("k", "\x1b[31m"), "spec.taints[0].value"},
+		"annotations of 40 KiB": {
+			annotated("a", strings.Repeat("x", 40<<10)),
+			"metadata.labels, metadata.annotations",
+		},
+		"33 addresses": {clients(many...), "33 entries"},
+		"an authority of 300 KiB": {
+			clients(clusterv1.ClientConfig{URL: "https://h", CABundle: make([]byte, 300<<10)}),
+			"262144 bytes",
+		},
+		"an address without scheme": {
+			clients(clusterv1.ClientConfig{URL: "h:6443"}),
+			`url "h:6443" is invalid in client configs`,
+		},
+		"an empty address": {clients(clusterv1.ClientConfig{}), `url "" is invalid in client configs`},
+		"an address of a script": {
+			clients(clusterv1.ClientConfig{URL: "javascript:alert(1)"}),
+			"is invalid in client configs",
+		},
+		"a second address that is wrong": {
+			clients(clusterv1.ClientConfig{URL: "https://h"}, clusterv1.ClientConfig{URL: "ftp://h"}),
+			`url "ftp://h" is invalid in client configs`,
+		},
 		"the name of a namespace of Kubernetes": {named("kube-public"), "reserved"},
 		"the name default":                      {named("default"), "reserved"},
 		"a name in capitals":                    {named("PROD"), "metadata.name"},

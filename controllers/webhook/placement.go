@@ -13,8 +13,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 )
 
 // maxProblems is how many mistakes one refusal names.
@@ -97,12 +97,23 @@ func (s *Server) adviseBindings(ctx context.Context, r *admissionv1.AdmissionReq
 // unbound are the warnings on sets that are not bound.
 func unbound(p *clusterv1beta1.Placement, namespace string, bound []string) []string {
 	if len(bound) == 0 {
-		return []string{fmt.Sprintf("namespace %s has no ManagedClusterSetBinding, so that nothing is selected; bind a set: kubectl ocm clusterset bind SET -n %s", namespace, namespace)}
+		return []string{
+			fmt.Sprintf(
+				"namespace %s has no ManagedClusterSetBinding, so that nothing is selected; bind a set: kubectl ocm clusterset bind SET -n %s",
+				namespace, namespace,
+			),
+		}
 	}
 	var out []string
 	for i, set := range p.Spec.ClusterSets {
 		if !slices.Contains(bound, set) {
-			out = append(out, fmt.Sprintf("spec.clusterSets[%d]: namespace %s has no ManagedClusterSetBinding %.63q, so that nothing is selected from that set; kubectl ocm clusterset bind %.63s -n %s", i, namespace, set, set, namespace))
+			out = append(
+				out,
+				fmt.Sprintf(
+					"spec.clusterSets[%d]: namespace %s has no ManagedClusterSetBinding %.63q, so that nothing is selected from that set; kubectl ocm clusterset bind %.63s -n %s",
+					i, namespace, set, set, namespace,
+				),
+			)
 		}
 	}
 	return out

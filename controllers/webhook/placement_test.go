@@ -19,7 +19,11 @@ import (
 // placement is one as it is sent, with a spec in JSON.
 func placement(t *testing.T, name, spec string) json.RawMessage {
 	t.Helper()
-	raw := fmt.Appendf(nil, `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":%q,"namespace":"apps"},"spec":%s}`, name, spec)
+	raw := fmt.Appendf(
+		nil,
+		`{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":%q,"namespace":"apps"},"spec":%s}`,
+		name, spec,
+	)
 	require.True(t, json.Valid(raw), spec)
 	return raw
 }
@@ -27,16 +31,40 @@ func placement(t *testing.T, name, spec string) json.RawMessage {
 func TestPlacementsThatCannotBeFollowedAreRefused(t *testing.T) {
 	h := server(&stated{}, all)
 	for what, tc := range map[string]struct{ name, spec, field string }{
-		"a negative number":                   {"p", `{"numberOfClusters":-1}`, "spec.numberOfClusters"},
-		"an empty key without Exists":         {"p", `{"tolerations":[{"operator":"Equal"}]}`, "spec.tolerations[0]"},
-		"Exists with a value":                 {"p", `{"tolerations":[{"key":"k","operator":"Exists","value":"v"}]}`, "spec.tolerations[0]"},
-		"an unknown mode":                     {"p", `{"prioritizerPolicy":{"mode":"additive"}}`, "spec.prioritizerPolicy.mode"},
-		"an unknown prioritizer":              {"p", `{"prioritizerPolicy":{"configurations":[{"scoreCoordinate":{"type":"BuiltIn","builtIn":"Spread"},"weight":1}]}}`, "spec.prioritizerPolicy.configurations[0]"},
-		"scores of no add-on":                 {"p", `{"prioritizerPolicy":{"configurations":[{"scoreCoordinate":{"type":"AddOn"},"weight":1}]}}`, "spec.prioritizerPolicy.configurations[0]"},
-		"a size in digits as text":            {"p", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":"20"}}}`, "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"},
-		"an expression that does not compile": {"p", `{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["nonsense("]}}}]}`, "spec.predicates[0].requiredClusterSelector.celSelector"},
-		"an operator that no selector has":    {"p", `{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchExpressions":[{"key":"a","operator":"Foo"}]}}}]}`, "spec.predicates[0].requiredClusterSelector.labelSelector"},
-		"a name that no label can be":         {strings.Repeat("n", 64), `{}`, "metadata.name"},
+		"a negative number":           {"p", `{"numberOfClusters":-1}`, "spec.numberOfClusters"},
+		"an empty key without Exists": {"p", `{"tolerations":[{"operator":"Equal"}]}`, "spec.tolerations[0]"},
+		"Exists with a value": {
+			"p",
+			`{"tolerations":[{"key":"k","operator":"Exists","value":"v"}]}`,
+			"spec.tolerations[0]",
+		},
+		"an unknown mode": {"p", `{"prioritizerPolicy":{"mode":"additive"}}`, "spec.prioritizerPolicy.mode"},
+		"an unknown prioritizer": {
+			"p",
+			`{"prioritizerPolicy":{"configurations":[{"scoreCoordinate":{"type":"BuiltIn","builtIn":"Spread"},"weight":1}]}}`,
+			"spec.prioritizerPolicy.configurations[0]",
+		},
+		"scores of no add-on": {
+			"p",
+			`{"prioritizerPolicy":{"configurations":[{"scoreCoordinate":{"type":"AddOn"},"weight":1}]}}`,
+			"spec.prioritizerPolicy.configurations[0]",
+		},
+		"a size in digits as text": {
+			"p",
+			`{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":"20"}}}`,
+			"spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup",
+		},
+		"an expression that does not compile": {
+			"p",
+			`{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["nonsense("]}}}]}`,
+			"spec.predicates[0].requiredClusterSelector.celSelector",
+		},
+		"an operator that no selector has": {
+			"p",
+			`{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchExpressions":[{"key":"a","operator":"Foo"}]}}}]}`,
+			"spec.predicates[0].requiredClusterSelector.labelSelector",
+		},
+		"a name that no label can be": {strings.Repeat("n", 64), `{}`, "metadata.name"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			made := send(t, h, webhook.PathValidatePlacement, nil, placement(t, tc.name, tc.spec), authenticationv1.UserInfo{})
@@ -48,7 +76,13 @@ func TestPlacementsThatCannotBeFollowedAreRefused(t *testing.T) {
 			require.True(t, kept.Allowed, "%+v", kept.Result)
 			require.Empty(t, kept.Warnings)
 			// And put right.
-			require.True(t, send(t, h, webhook.PathValidatePlacement, placement(t, tc.name, tc.spec), placement(t, tc.name, `{"numberOfClusters":1}`), authenticationv1.UserInfo{}).Allowed)
+			require.True(
+				t,
+				send(
+					t, h, webhook.PathValidatePlacement, placement(t, tc.name, tc.spec),
+					placement(t, tc.name, `{"numberOfClusters":1}`), authenticationv1.UserInfo{},
+				).Allowed,
+			)
 			if tc.spec != `{}` {
 				worse := send(t, h, webhook.PathValidatePlacement, placement(t, tc.name, `{}`), placement(t, tc.name, tc.spec), authenticationv1.UserInfo{})
 				require.False(t, worse.Allowed, "a change for the worse is refused")
@@ -78,7 +112,10 @@ func TestManyMistakesAreToldInFew(t *testing.T) {
 	for range 30 {
 		list = append(list, `{"operator":"Equal"}`)
 	}
-	got := send(t, server(&stated{}, all), webhook.PathValidatePlacement, nil, placement(t, "p", `{"tolerations":[`+strings.Join(list, ",")+`]}`), authenticationv1.UserInfo{})
+	got := send(
+		t, server(&stated{}, all), webhook.PathValidatePlacement, nil,
+		placement(t, "p", `{"tolerations":[`+strings.Join(list, ",")+`]}`), authenticationv1.UserInfo{},
+	)
 	require.False(t, got.Allowed)
 	require.Contains(t, got.Result.Message, "and 25 more")
 }

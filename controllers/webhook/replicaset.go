@@ -13,18 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
 )
 
 // validateReplicaSet refuses sets of works that the hub could not deliver, and
-// templates with an executor that the requester may not use in the namespace of
-// the set. The hub makes the works by its own rights in whatever cluster is
-// selected, so that this is the one place where somebody can be asked: whoever
-// may act as an account in the namespace of a set may so on all its clusters.
-// What is stored and does not change is left alone (work.md 11).
+// templates with an executor that the requester may not use in the namespace of the
+// set. The hub makes the works by its own rights in whatever cluster is selected,
+// so that this is the one place where somebody can be asked: whoever may act as an
+// account in the namespace of a set may so on all its clusters. What is stored and
+// does not change is left alone.
 func (s *Server) validateReplicaSet(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	set, old, err := objects[workv1alpha1.ManifestWorkReplicaSet](r)
 	if err != nil {

@@ -20,7 +20,14 @@ import (
 )
 
 // paths are all that answer admission reviews.
-var paths = []string{webhook.PathMutateCluster, webhook.PathValidateCluster, webhook.PathValidateBinding, webhook.PathValidateSet, webhook.PathValidateWork, webhook.PathValidateWorkSet}
+var paths = []string{
+	webhook.PathMutateCluster,
+	webhook.PathValidateCluster,
+	webhook.PathValidateBinding,
+	webhook.PathValidateSet,
+	webhook.PathValidateWork,
+	webhook.PathValidateWorkSet,
+}
 
 func TestWhatIsNoReviewIsRefused(t *testing.T) {
 	h := server(&stated{}, all)
@@ -73,24 +80,37 @@ func TestKeysAreTakenAsTheyAreWritten(t *testing.T) {
 	user, err := json.Marshal(agentOf("prod1"))
 	require.NoError(t, err)
 	ask := func(object, old string) string {
-		return post(h, webhook.PathValidateCluster, `{"request":{"uid":"u","operation":"UPDATE","userInfo":`+string(user)+`,"object":`+object+`,"oldObject":`+old+`}}`).Body.String()
+		return post(
+			h, webhook.PathValidateCluster,
+			`{"request":{"uid":"u","operation":"UPDATE","userInfo":`+string(user)+`,"object":`+object+`,"oldObject":`+old+`}}`,
+		).Body.String()
 	}
 	const other = `{"metadata":{"name":"prod10"}}`
 	require.Contains(t, ask(`{"metadata":{"name":"prod10","Name":"prod1"}}`, other), "another cluster")
 	require.Contains(t, ask(`{"metadata":{"name":"prod10"},"Metadata":{"name":"prod1"}}`, other), "another cluster")
 	// What will be written to counts, whatever the object says.
-	named := post(h, webhook.PathValidateCluster, `{"request":{"uid":"u","name":"prod10","operation":"UPDATE","userInfo":`+string(user)+`,"object":{"metadata":{"name":"prod1"}},"oldObject":{"metadata":{"name":"prod1"}}}}`)
+	named := post(
+		h, webhook.PathValidateCluster,
+		`{"request":{"uid":"u","name":"prod10","operation":"UPDATE","userInfo":`+string(
+			user,
+		)+`,"object":{"metadata":{"name":"prod1"}},"oldObject":{"metadata":{"name":"prod1"}}}}`,
+	)
 	require.Contains(t, named.Body.String(), "another cluster")
 }
 
 func TestConversion(t *testing.T) {
 	h := server(&stated{}, all)
 	convert := func(object string) string {
-		w := post(h, webhook.PathConvert, `{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"addon.open-cluster-management.io/v1beta1","objects":[`+object+`]}}`)
+		w := post(
+			h, webhook.PathConvert,
+			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"addon.open-cluster-management.io/v1beta1","objects":[`+object+`]}}`,
+		)
 		require.Equal(t, http.StatusOK, w.Code)
 		return w.Body.String()
 	}
-	answer := convert(`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{"name":"a","namespace":"c1"},"spec":{"installNamespace":"x"}}`)
+	answer := convert(
+		`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{"name":"a","namespace":"c1"},"spec":{"installNamespace":"x"}}`,
+	)
 	require.Contains(t, answer, `"apiVersion":"addon.open-cluster-management.io/v1beta1"`)
 	require.Contains(t, answer, `"status":"Success"`)
 	answer = convert(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`)
@@ -109,15 +129,36 @@ func FuzzAdmission(f *testing.F) {
 	for i := range paths {
 		f.Add(i, plain, mutated, true, true)
 		f.Add(i, mutated, plain, false, true)
-		f.Add(i, []byte(`{"metadata":{"name":"s1"},"spec":{"clusterSet":"s1","clusterSelector":{"labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}},"managedNamespaces":[{"name":"x"}]}}`), []byte(`null`), true, false)
-		f.Add(i, []byte(`{"metadata":{"name":"s"},"spec":{"placementRefs":[{"name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":"-1%","progressDeadline":"1h30m"}}}],"manifestWorkTemplate":{"executor":{"subject":{}},"manifestConfigs":[{"feedbackRules":[{"jsonPaths":[{"path":".a[?("}]}]}],"workload":{"manifests":[{"apiVersion":"v1","kind":"a","metadata":{"name":"x"}}]}}}}`), []byte(`{"spec":{"manifestWorkTemplate":null}}`), i%2 == 0, false)
-		f.Add(i, []byte(`{"metadata":{"name":"prod10","Name":"prod1"},"spec":{"workload":{"manifests":[{"kind":"a","metadata":{"name":"x"}},null]}}}`), []byte(`{}`), true, true)
+		f.Add(
+			i,
+			[]byte(
+				`{"metadata":{"name":"s1"},"spec":{"clusterSet":"s1","clusterSelector":{"labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}},"managedNamespaces":[{"name":"x"}]}}`,
+			),
+			[]byte(`null`), true, false,
+		)
+		f.Add(
+			i,
+			[]byte(
+				`{"metadata":{"name":"s"},"spec":{"placementRefs":[{"name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":"-1%","progressDeadline":"1h30m"}}}],"manifestWorkTemplate":{"executor":{"subject":{}},"manifestConfigs":[{"feedbackRules":[{"jsonPaths":[{"path":".a[?("}]}]}],"workload":{"manifests":[{"apiVersion":"v1","kind":"a","metadata":{"name":"x"}}]}}}}`,
+			),
+			[]byte(`{"spec":{"manifestWorkTemplate":null}}`), i%2 == 0, false,
+		)
+		f.Add(
+			i,
+			[]byte(`{"metadata":{"name":"prod10","Name":"prod1"},"spec":{"workload":{"manifests":[{"kind":"a","metadata":{"name":"x"}},null]}}}`),
+			[]byte(`{}`), true, true,
+		)
 	}
 	f.Fuzz(func(t *testing.T, path int, object, old []byte, update, agent bool) {
 		if !json.Valid(object) || !json.Valid(old) || path < 0 {
 			return
 		}
-		request := admissionv1.AdmissionRequest{UID: "the-uid", Operation: admissionv1.Create, Namespace: "other", UserInfo: authenticationv1.UserInfo{Username: "eve"}}
+		request := admissionv1.AdmissionRequest{
+			UID:       "the-uid",
+			Operation: admissionv1.Create,
+			Namespace: "other",
+			UserInfo:  authenticationv1.UserInfo{Username: "eve"},
+		}
 		if update {
 			request.Operation, request.OldObject.Raw = admissionv1.Update, old
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
 )
 
-// Port of the server in a pod (registration.md 4).
+// Port of the server in a pod.
 const Port = 9443
 
 // Paths of the webhooks.

@@ -20,7 +20,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 )
 
 // start serves on a loopback port until the returned function is called, which
@@ -108,11 +108,14 @@ func TestRequestsThatStillComeKeepAServerThatStops(t *testing.T) {
 		came []bool
 		want time.Duration
 	}{
-		"nobody comes":                    {came: []bool{false, false}, want: 4 * time.Second},
-		"those of the first half count":   {came: []bool{true, false}, want: 4 * time.Second},
-		"until they cease":                {came: []bool{true, true, true, false}, want: 8 * time.Second},
-		"the news arrives late":           {came: []bool{false, true, false}, want: 6 * time.Second},
-		"but not for as long as they can": {came: []bool{true, true, true, true, true, true, true, true, true}, want: 12 * time.Second},
+		"nobody comes":                  {came: []bool{false, false}, want: 4 * time.Second},
+		"those of the first half count": {came: []bool{true, false}, want: 4 * time.Second},
+		"until they cease":              {came: []bool{true, true, true, false}, want: 8 * time.Second},
+		"the news arrives late":         {came: []bool{false, true, false}, want: 6 * time.Second},
+		"but not for as long as they can": {
+			came: []bool{true, true, true, true, true, true, true, true, true},
+			want: 12 * time.Second,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var waited time.Duration

@@ -45,7 +45,10 @@ func helloOn() *addonv1alpha1.ManagedClusterAddOn {
 		Status: addonv1alpha1.ManagedClusterAddOnStatus{
 			Conditions: said("RegistrationApplied", "Available"), Namespace: "ns", KubeClientDriver: addonv1alpha1.DriverTypeCSR,
 			Registrations: []addonv1alpha1.RegistrationConfig{
-				{SignerName: addonv1alpha1.KubeAPIServerSigner, Subject: addonv1alpha1.Subject{User: "system:open-cluster-management:cluster:c1:addon:hello:agent:hello"}},
+				{
+					SignerName: addonv1alpha1.KubeAPIServerSigner,
+					Subject:    addonv1alpha1.Subject{User: "system:open-cluster-management:cluster:c1:addon:hello:agent:hello"},
+				},
 				{SignerName: "example.com/own", Subject: addonv1alpha1.Subject{User: "me"}},
 			},
 			ConfigReferences: []addonv1alpha1.ConfigReference{{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: "own"}}},
@@ -54,7 +57,9 @@ func helloOn() *addonv1alpha1.ManagedClusterAddOn {
 }
 
 func TestWhatAnAgentMaySayOfAnAddOn(t *testing.T) {
-	foreign := addonv1alpha1.ConfigReference{DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "tenant-b", Name: "private"}, SpecHash: "made-up"}}
+	foreign := addonv1alpha1.ConfigReference{
+		DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "tenant-b", Name: "private"}, SpecHash: "made-up"},
+	}
 	subject := func(user string, groups ...string) func(*addonv1alpha1.ManagedClusterAddOnStatus) {
 		return func(s *addonv1alpha1.ManagedClusterAddOnStatus) {
 			s.Registrations[0].Subject = addonv1alpha1.Subject{User: user, Groups: groups}
@@ -66,9 +71,13 @@ func TestWhatAnAgentMaySayOfAnAddOn(t *testing.T) {
 		// refused is what the agent of the cluster is told, addOn what that of the add-on is.
 		refused, addOn string
 	}{
-		"that it works": {func(s *addonv1alpha1.ManagedClusterAddOnStatus) {
-			s.Conditions[1].Status, s.Conditions = metav1.ConditionFalse, append(s.Conditions, said("Degraded", "ClusterCertificateRotated", "Own")...)
-		}, "", ""},
+		"that it works": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) {
+				s.Conditions[1].Status, s.Conditions = metav1.ConditionFalse, append(s.Conditions, said("Degraded", "ClusterCertificateRotated", "Own")...)
+			},
+			"",
+			"",
+		},
 		"another configuration": {func(s *addonv1alpha1.ManagedClusterAddOnStatus) {
 			s.ConfigReferences = append(s.ConfigReferences, foreign)
 		}, no, no},
@@ -80,24 +89,64 @@ func TestWhatAnAgentMaySayOfAnAddOn(t *testing.T) {
 		"a mode": {func(s *addonv1alpha1.ManagedClusterAddOnStatus) {
 			s.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
 		}, no, no},
-		"a condition of the hub": {func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions[0].Status = metav1.ConditionFalse }, no, no},
+		"a condition of the hub": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions[0].Status = metav1.ConditionFalse },
+			no,
+			no,
+		},
 		"that it is rolled out": {func(s *addonv1alpha1.ManagedClusterAddOnStatus) {
 			s.Conditions = append(s.Conditions, said("Progressing")...)
 		}, no, no},
-		"no condition of the hub":   {func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions = s.Conditions[1:] }, no, no},
-		"conditions without end":    {func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions = append(many(65), s.Conditions...) }, "64 are the most", "64 are the most"},
-		"a driver":                  {func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.KubeClientDriver = addonv1alpha1.DriverTypeToken }, "", "kubeClientDriver"},
-		"its account":               {subject(token), "", no},
-		"nobody":                    {subject(""), "", no},
-		"a user of the add-on":      {subject("system:open-cluster-management:cluster:c1:addon:hello:agent:other", "system:open-cluster-management:addon:hello"), "", no},
-		"an administrator":          {subject("admin", "system:masters"), no, no},
-		"the user with a group":     {subject(token, "system:masters"), no, no},
-		"another cluster's":         {subject("system:open-cluster-management:cluster:c2:addon:hello:agent:hello"), no, no},
-		"another cluster's, hidden": {subject("system:open-cluster-management:cluster:c1:addon:hello:agent:x:cluster:c2"), no, no},
-		"another signer":            {func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Registrations[1].SignerName = "example.com/other" }, no, no},
-		"who another signer is for": {func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Registrations[1].Subject.User = "you" }, no, no},
-		"one registration less":     {func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Registrations = s.Registrations[:1] }, no, no},
-		"a megabyte":                {func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions[1].Message = strings.Repeat("x", 1<<20) }, "let the status grow", "let the status grow"},
+		"no condition of the hub": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions = s.Conditions[1:] },
+			no,
+			no,
+		},
+		"conditions without end": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions = append(many(65), s.Conditions...) },
+			"64 are the most",
+			"64 are the most",
+		},
+		"a driver": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.KubeClientDriver = addonv1alpha1.DriverTypeToken },
+			"",
+			"kubeClientDriver",
+		},
+		"its account": {subject(token), "", no},
+		"nobody":      {subject(""), "", no},
+		"a user of the add-on": {
+			subject("system:open-cluster-management:cluster:c1:addon:hello:agent:other", "system:open-cluster-management:addon:hello"),
+			"",
+			no,
+		},
+		"an administrator":      {subject("admin", "system:masters"), no, no},
+		"the user with a group": {subject(token, "system:masters"), no, no},
+		"another cluster's":     {subject("system:open-cluster-management:cluster:c2:addon:hello:agent:hello"), no, no},
+		"another cluster's, hidden": {
+			subject("system:open-cluster-management:cluster:c1:addon:hello:agent:x:cluster:c2"),
+			no,
+			no,
+		},
+		"another signer": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Registrations[1].SignerName = "example.com/other" },
+			no,
+			no,
+		},
+		"who another signer is for": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Registrations[1].Subject.User = "you" },
+			no,
+			no,
+		},
+		"one registration less": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Registrations = s.Registrations[:1] },
+			no,
+			no,
+		},
+		"a megabyte": {
+			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions[1].Message = strings.Repeat("x", 1<<20) },
+			"let the status grow",
+			"let the status grow",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := helloOn()
@@ -137,14 +186,29 @@ func TestWhatAnAgentMaySayOfItsCluster(t *testing.T) {
 			o.Status.Version.Kubernetes, o.Status.ClusterClaims = "v1", []clusterv1.ManagedClusterClaim{{Name: "a", Value: "b"}}
 			o.Status.ManagedNamespaces[0].Conditions = said(clusterv1.ConditionNamespaceAvailable)
 		}, ""},
-		"that it is accepted": {func(o *clusterv1.ManagedCluster) { o.Status.Conditions[0].Message = "by me" }, clusterv1.ConditionHubAccepted},
+		"that it is accepted": {
+			func(o *clusterv1.ManagedCluster) { o.Status.Conditions[0].Message = "by me" },
+			clusterv1.ConditionHubAccepted,
+		},
 		"that nothing is wrong": {func(o *clusterv1.ManagedCluster) {
 			o.Status.Conditions = append(o.Status.Conditions, said(clusterv1.ConditionDuplicateClusterName)...)
 		}, clusterv1.ConditionDuplicateClusterName},
-		"a namespace":            {func(o *clusterv1.ManagedCluster) { o.Status.ManagedNamespaces[0].Name = "kube-system" }, "status.managedNamespaces"},
-		"conditions without end": {func(o *clusterv1.ManagedCluster) { o.Status.Conditions = append(o.Status.Conditions, many(63)...) }, "64 are the most"},
-		"claims without end":     {func(o *clusterv1.ManagedCluster) { o.Status.ClusterClaims = make([]clusterv1.ManagedClusterClaim, 513) }, "512 are the most"},
-		"a megabyte":             {func(o *clusterv1.ManagedCluster) { o.Status.Version.Kubernetes = strings.Repeat("x", 1<<20) }, "let the status grow"},
+		"a namespace": {
+			func(o *clusterv1.ManagedCluster) { o.Status.ManagedNamespaces[0].Name = "kube-system" },
+			"status.managedNamespaces",
+		},
+		"conditions without end": {
+			func(o *clusterv1.ManagedCluster) { o.Status.Conditions = append(o.Status.Conditions, many(63)...) },
+			"64 are the most",
+		},
+		"claims without end": {
+			func(o *clusterv1.ManagedCluster) { o.Status.ClusterClaims = make([]clusterv1.ManagedClusterClaim, 513) },
+			"512 are the most",
+		},
+		"a megabyte": {
+			func(o *clusterv1.ManagedCluster) { o.Status.Version.Kubernetes = strings.Repeat("x", 1<<20) },
+			"let the status grow",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := cluster()
@@ -172,12 +236,18 @@ func TestWhatAnAgentMaySayOfItsWorks(t *testing.T) {
 			s.Conditions = said(workv1.ConditionApplied, "Own")
 			s.ResourceStatus.Manifests = []workv1.ManifestCondition{{Conditions: said(workv1.ConditionApplied)}}
 		}, ""},
-		"of more than it has":    {func(s *workv1.ManifestWorkStatus) { s.ResourceStatus.Manifests = make([]workv1.ManifestCondition, 2) }, "1 are the most"},
+		"of more than it has": {
+			func(s *workv1.ManifestWorkStatus) { s.ResourceStatus.Manifests = make([]workv1.ManifestCondition, 2) },
+			"1 are the most",
+		},
 		"conditions without end": {func(s *workv1.ManifestWorkStatus) { s.Conditions = many(65) }, "64 are the most"},
 		"of a manifest": {func(s *workv1.ManifestWorkStatus) {
 			s.ResourceStatus.Manifests = []workv1.ManifestCondition{{Conditions: many(65)}}
 		}, "64 are the most"},
-		"megabytes": {func(s *workv1.ManifestWorkStatus) { s.Conditions = said(strings.Repeat("x", 2<<20)) }, "let the status grow"},
+		"megabytes": {
+			func(s *workv1.ManifestWorkStatus) { s.Conditions = said(strings.Repeat("x", 2<<20)) },
+			"let the status grow",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := work(nil, manifest)
@@ -208,16 +278,35 @@ func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 	}{
 		"none":                    {`{"type":"KubeClient"}`, nil, ""},
 		"a role for all clusters": {current, []string{"bind clusterroles/ cluster-manager"}, ""},
-		"that the author may not bind": {current, []string{"bind clusterroles/ other", "bind roles/ cluster-manager"},
+		"that the author may not bind": {
+			current,
+			[]string{"bind clusterroles/ other", "bind roles/ cluster-manager"},
 			`user "ann" cannot have the hub bind ClusterRole cluster-manager in the namespace of every cluster; who may do so writes the template, or allows it by: ` +
 				"kubectl create clusterrole addon-bind-clusterroles-cluster-manager --verb=bind --resource=clusterroles.rbac.authorization.k8s.io --resource-name=cluster-manager && " +
-				"kubectl create clusterrolebinding addon-bind-clusterroles-cluster-manager --clusterrole=addon-bind-clusterroles-cluster-manager --user=ann"},
+				"kubectl create clusterrolebinding addon-bind-clusterroles-cluster-manager --clusterrole=addon-bind-clusterroles-cluster-manager --user=ann",
+		},
 		"a role of one namespace":      {single, []string{"bind roles/ r"}, ""},
 		"of which the author has none": {single, nil, "kubectl -n ns create role addon-bind-roles-r --verb=bind"},
-		"a signer":                     {signed, []string{"approve signers/ example.com/s", "sign signers/ example.com/s", "get secrets/ ca"}, ""},
-		"one to approve only":          {signed, []string{"approve signers/ example.com/s", "get secrets/ ca"}, "sign certificates of signer example.com/s"},
-		"one to sign only":             {signed, []string{"sign signers/ example.com/s", "get secrets/ ca"}, "approve certificates of signer example.com/s"},
-		"an authority of others":       {signed, []string{"approve signers/ example.com/s", "sign signers/ example.com/s"}, "sign with Secret open-cluster-management-hub/ca"},
+		"a signer": {
+			signed,
+			[]string{"approve signers/ example.com/s", "sign signers/ example.com/s", "get secrets/ ca"},
+			"",
+		},
+		"one to approve only": {
+			signed,
+			[]string{"approve signers/ example.com/s", "get secrets/ ca"},
+			"sign certificates of signer example.com/s",
+		},
+		"one to sign only": {
+			signed,
+			[]string{"sign signers/ example.com/s", "get secrets/ ca"},
+			"approve certificates of signer example.com/s",
+		},
+		"an authority of others": {
+			signed,
+			[]string{"approve signers/ example.com/s", "sign signers/ example.com/s"},
+			"sign with Secret open-cluster-management-hub/ca",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code := int32(403)

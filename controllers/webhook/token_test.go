@@ -10,8 +10,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // JoinToken knows three tokens.

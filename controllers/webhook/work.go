@@ -16,23 +16,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
-// MaxManifests is how many bytes the manifests of one work may have together
-// unless Options say otherwise (work.md 11), LimitOfManifests how many they may
-// be told to have: a work with its status is one object, of which etcd takes
-// 1.5 MiB.
+// MaxManifests is how many bytes the manifests of one work may have together unless
+// Options say otherwise, LimitOfManifests how many they may be told to have: a work
+// with its status is one object, of which etcd takes 1.5 MiB.
 const (
 	MaxManifests     = 500 << 10
 	LimitOfManifests = 1 << 20
 )
 
 // maxWorkName is how long the name of a work may be: its AppliedManifestWork is
-// named by 64 characters, "-" and the name (work.md 3).
+// named by 64 characters, "-" and the name.
 const maxWorkName = 253 - 65
 
 // nilExecutor is the account that works without an executor are applied by.
@@ -42,7 +41,7 @@ const nilExecutor = "klusterlet-work-sa"
 const garbageCollector = "system:serviceaccount:kube-system:generic-garbage-collector"
 
 // validateWork refuses works that no agent could apply, and executors that the
-// requester may not use (work.md 11).
+// requester may not use.
 func (s *Server) validateWork(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	work, old, err := objects[workv1.ManifestWork](r)
 	if err != nil {
@@ -117,7 +116,7 @@ func checkWorkAgent(work, old *workv1.ManifestWork, r *admissionv1.AdmissionRequ
 }
 
 // checkManifests tells why the manifests of a work are refused, of which limit
-// bytes are allowed, or nil (work.md 11). It is pure.
+// bytes are allowed, or nil. It is pure.
 func checkManifests(manifests []workv1.Manifest, limit int) error {
 	if len(manifests) == 0 {
 		return fmt.Errorf("manifests should not be empty")
@@ -192,7 +191,7 @@ func fateChanges(now, old metav1.Object) bool {
 }
 
 // checkExecutor wants the right to act as the executor in the namespace of the
-// request (work.md 11).
+// request.
 func (s *Server) checkExecutor(ctx context.Context, executor *workv1.ManifestWorkExecutor, r *admissionv1.AdmissionRequest) error {
 	account := workv1.ManifestWorkSubjectServiceAccount{Name: nilExecutor}
 	switch {

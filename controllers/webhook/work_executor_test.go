@@ -46,24 +46,58 @@ func TestWhatAnExecutorDoesIsChangedByWhoMayActAsIt(t *testing.T) {
 		needs   []string
 		refused string
 	}{
-		"manifests": {change: func(w *workv1.ManifestWork) { w.Spec.Workload = work(nil, otherMap).Spec.Workload }, needs: []string{asRobot}, refused: "executor n/robot"},
-		"configs": {change: func(w *workv1.ManifestWork) {
-			w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Name: "a"}}}
-		}, needs: []string{asRobot}, refused: "executor n/robot"},
+		"manifests": {
+			change:  func(w *workv1.ManifestWork) { w.Spec.Workload = work(nil, otherMap).Spec.Workload },
+			needs:   []string{asRobot},
+			refused: "executor n/robot",
+		},
+		"configs": {
+			change: func(w *workv1.ManifestWork) {
+				w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Name: "a"}}}
+			},
+			needs:   []string{asRobot},
+			refused: "executor n/robot",
+		},
 		"the delete option": {change: func(w *workv1.ManifestWork) {
 			w.Spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}
 		}, needs: []string{asRobot}, refused: "executor n/robot"},
-		"the delete option of one that goes": {change: func(w *workv1.ManifestWork) {
-			w.DeletionTimestamp, w.Spec.DeleteOption = at(now), &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}
-		}, needs: []string{asRobot}, refused: "executor n/robot"},
-		"the executor":                 {change: func(w *workv1.ManifestWork) { w.Spec.Executor = executor("n", "other") }, needs: []string{asRobot, asOther}, refused: "executor n/"},
-		"no executor any more":         {change: func(w *workv1.ManifestWork) { w.Spec.Executor = nil }, needs: []string{asRobot}, refused: "executor n/robot"},
-		"no executor, which counts":    {change: func(w *workv1.ManifestWork) { w.Spec.Executor = nil }, features: checked, needs: []string{asRobot, asAgent}, refused: "executor "},
-		"labels":                       {change: func(w *workv1.ManifestWork) { w.Labels = map[string]string{"a": "b"} }},
-		"finalizers":                   {change: func(w *workv1.ManifestWork) { w.Finalizers = []string{"example.com/a"} }},
-		"finalizers, by the agent":     {change: func(w *workv1.ManifestWork) { w.Finalizers = []string{"example.com/a"} }, user: agentOf("c1")},
-		"finalizers of one that goes":  {change: func(w *workv1.ManifestWork) { w.DeletionTimestamp, w.Finalizers = at(now), nil }, user: agentOf("c1")},
-		"manifests, by the hub itself": {change: func(w *workv1.ManifestWork) { w.Spec.Workload = work(nil, otherMap).Spec.Workload }, user: hubItself},
+		"the delete option of one that goes": {
+			change: func(w *workv1.ManifestWork) {
+				w.DeletionTimestamp, w.Spec.DeleteOption = at(now), &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}
+			},
+			needs:   []string{asRobot},
+			refused: "executor n/robot",
+		},
+		"the executor": {
+			change:  func(w *workv1.ManifestWork) { w.Spec.Executor = executor("n", "other") },
+			needs:   []string{asRobot, asOther},
+			refused: "executor n/",
+		},
+		"no executor any more": {
+			change:  func(w *workv1.ManifestWork) { w.Spec.Executor = nil },
+			needs:   []string{asRobot},
+			refused: "executor n/robot",
+		},
+		"no executor, which counts": {
+			change:   func(w *workv1.ManifestWork) { w.Spec.Executor = nil },
+			features: checked,
+			needs:    []string{asRobot, asAgent},
+			refused:  "executor ",
+		},
+		"labels":     {change: func(w *workv1.ManifestWork) { w.Labels = map[string]string{"a": "b"} }},
+		"finalizers": {change: func(w *workv1.ManifestWork) { w.Finalizers = []string{"example.com/a"} }},
+		"finalizers, by the agent": {
+			change: func(w *workv1.ManifestWork) { w.Finalizers = []string{"example.com/a"} },
+			user:   agentOf("c1"),
+		},
+		"finalizers of one that goes": {
+			change: func(w *workv1.ManifestWork) { w.DeletionTimestamp, w.Finalizers = at(now), nil },
+			user:   agentOf("c1"),
+		},
+		"manifests, by the hub itself": {
+			change: func(w *workv1.ManifestWork) { w.Spec.Workload = work(nil, otherMap).Spec.Workload },
+			user:   hubItself,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.user.Username == "" {
@@ -136,34 +170,122 @@ func TestValidateSetsOfWorks(t *testing.T) {
 		code         int32
 		message      string
 	}{
-		"a set":                             {current: set()},
-		"a strategy":                        {current: set(progressive("10m", text("10%"), number(3)))},
-		"no manifests":                      {current: set(template(nil)), code: 400, message: "manifests should not be empty"},
-		"the same twice":                    {current: set(template(nil, oneMap, oneMap)), code: 400, message: "duplicate manifest for resource n/a with resource type v1.ConfigMap"},
-		"no name":                           {current: set(template(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{}}`)), code: 400, message: "name must be set in manifest"},
-		"too large":                         {current: set(template(nil, strings.Replace(oneMap, `"n"`, `"n","annotations":{"a":"`+strings.Repeat("x", 500<<10)+`"}`, 1))), code: 400, message: "which exceeds the 512000 limit"},
-		"a deadline that is none":           {current: set(progressive("soon", number(0), number(1))), code: 400, message: rollout + `progressive.progressDeadline: "soon" is neither None nor a duration`},
-		"a deadline that is negative":       {current: set(progressive("-5m", number(0), number(1))), code: 400, message: rollout + "progressive.progressDeadline"},
-		"a share of more than all":          {current: set(progressive("", text("101%"), number(1))), code: 400, message: rollout + `progressive.maxFailures: "101%"`},
-		"a share that is none":              {current: set(progressive("", number(0), text("some"))), code: 400, message: rollout + `progressive.maxConcurrency: "some"`},
-		"a number as a text":                {current: set(progressive("", text("3"), number(1))), code: 400, message: rollout + `progressive.maxFailures: "3"`},
-		"fewer than none":                   {current: set(progressive("", number(-1), number(1))), code: 400, message: rollout + "progressive.maxFailures: -1 must not be negative"},
-		"fewer than none at a time":         {current: set(progressive("", number(0), number(-1))), code: 400, message: rollout + "progressive.maxConcurrency: -1 must not be negative"},
-		"another strategy":                  {current: set(strategy(clusterv1alpha1.RolloutStrategy{Type: "Canary"})), code: 400, message: rollout + "type: "},
-		"an executor":                       {current: set(template(executor("n", "robot"), oneMap)), rights: []string{asRobot}},
-		"an executor without the right":     {current: set(template(executor("n", "robot"), oneMap)), code: 400, message: "user ann cannot manipulate the Manifestwork with executor n/robot in namespace c1"},
-		"an executor of no account":         {current: set(template(&workv1.ManifestWorkExecutor{}, oneMap)), code: 400, message: "executor service account can not be nil"},
-		"what an executor does":             {old: set(template(executor("n", "robot"), oneMap)), current: set(template(executor("n", "robot"), otherMap)), code: 400, message: "executor n/robot"},
-		"no executor, checked":              {current: set(), features: webhook.Features{ManifestWorkReplicaSet: true, NilExecutorValidating: true}, code: 400, message: "executor /klusterlet-work-sa"},
-		"the gate is off":                   {current: set(), features: off, code: 400, message: "ManifestWorkReplicaSet feature is disabled"},
-		"the gate is off, and labels":       {old: set(), current: set(func(s *workv1alpha1.ManifestWorkReplicaSet) { s.Labels = map[string]string{"a": "b"} }), features: off},
-		"the gate is off, and it goes":      {old: set(), current: set(func(s *workv1alpha1.ManifestWorkReplicaSet) { s.DeletionTimestamp = at(now) }, template(nil)), features: off},
-		"what stood before, and a label":    {old: set(template(nil)), current: set(template(nil), func(s *workv1alpha1.ManifestWorkReplicaSet) { s.Labels = map[string]string{"a": "b"} })},
-		"a bad strategy that stood before":  {old: set(progressive("soon", number(0), number(1))), current: set(progressive("soon", number(0), number(1)), template(nil, otherMap))},
-		"bad manifests that stood before":   {old: set(template(nil)), current: set(template(nil), progressive("10m", number(0), number(1)))},
-		"the hub itself":                    {old: set(template(executor("n", "robot"), oneMap)), current: set(template(executor("n", "robot"), otherMap)), user: hubItself},
-		"an agent":                          {current: set(), user: agentOf("c1"), code: 403, message: "cannot change sets of works"},
-		"an executor of a set that is gone": {old: set(), current: set(template(executor("n", "robot"), oneMap), func(s *workv1alpha1.ManifestWorkReplicaSet) { s.DeletionTimestamp = at(now) }), code: 400, message: "executor n/robot"},
+		"a set":        {current: set()},
+		"a strategy":   {current: set(progressive("10m", text("10%"), number(3)))},
+		"no manifests": {current: set(template(nil)), code: 400, message: "manifests should not be empty"},
+		"the same twice": {
+			current: set(template(nil, oneMap, oneMap)),
+			code:    400,
+			message: "duplicate manifest for resource n/a with resource type v1.ConfigMap",
+		},
+		"no name": {
+			current: set(template(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{}}`)),
+			code:    400,
+			message: "name must be set in manifest",
+		},
+		"too large": {
+			current: set(template(nil, strings.Replace(oneMap, `"n"`, `"n","annotations":{"a":"`+strings.Repeat("x", 500<<10)+`"}`, 1))),
+			code:    400,
+			message: "which exceeds the 512000 limit",
+		},
+		"a deadline that is none": {
+			current: set(progressive("soon", number(0), number(1))),
+			code:    400,
+			message: rollout + `progressive.progressDeadline: "soon" is neither None nor a duration`,
+		},
+		"a deadline that is negative": {
+			current: set(progressive("-5m", number(0), number(1))),
+			code:    400,
+			message: rollout + "progressive.progressDeadline",
+		},
+		"a share of more than all": {
+			current: set(progressive("", text("101%"), number(1))),
+			code:    400,
+			message: rollout + `progressive.maxFailures: "101%"`,
+		},
+		"a share that is none": {
+			current: set(progressive("", number(0), text("some"))),
+			code:    400,
+			message: rollout + `progressive.maxConcurrency: "some"`,
+		},
+		"a number as a text": {
+			current: set(progressive("", text("3"), number(1))),
+			code:    400,
+			message: rollout + `progressive.maxFailures: "3"`,
+		},
+		"fewer than none": {
+			current: set(progressive("", number(-1), number(1))),
+			code:    400,
+			message: rollout + "progressive.maxFailures: -1 must not be negative",
+		},
+		"fewer than none at a time": {
+			current: set(progressive("", number(0), number(-1))),
+			code:    400,
+			message: rollout + "progressive.maxConcurrency: -1 must not be negative",
+		},
+		"another strategy": {
+			current: set(strategy(clusterv1alpha1.RolloutStrategy{Type: "Canary"})),
+			code:    400,
+			message: rollout + "type: ",
+		},
+		"an executor": {current: set(template(executor("n", "robot"), oneMap)), rights: []string{asRobot}},
+		"an executor without the right": {
+			current: set(template(executor("n", "robot"), oneMap)),
+			code:    400,
+			message: "user ann cannot manipulate the Manifestwork with executor n/robot in namespace c1",
+		},
+		"an executor of no account": {
+			current: set(template(&workv1.ManifestWorkExecutor{}, oneMap)),
+			code:    400,
+			message: "executor service account can not be nil",
+		},
+		"what an executor does": {
+			old:     set(template(executor("n", "robot"), oneMap)),
+			current: set(template(executor("n", "robot"), otherMap)),
+			code:    400,
+			message: "executor n/robot",
+		},
+		"no executor, checked": {
+			current:  set(),
+			features: webhook.Features{ManifestWorkReplicaSet: true, NilExecutorValidating: true},
+			code:     400,
+			message:  "executor /klusterlet-work-sa",
+		},
+		"the gate is off": {current: set(), features: off, code: 400, message: "ManifestWorkReplicaSet feature is disabled"},
+		"the gate is off, and labels": {
+			old:      set(),
+			current:  set(func(s *workv1alpha1.ManifestWorkReplicaSet) { s.Labels = map[string]string{"a": "b"} }),
+			features: off,
+		},
+		"the gate is off, and it goes": {
+			old:      set(),
+			current:  set(func(s *workv1alpha1.ManifestWorkReplicaSet) { s.DeletionTimestamp = at(now) }, template(nil)),
+			features: off,
+		},
+		"what stood before, and a label": {
+			old:     set(template(nil)),
+			current: set(template(nil), func(s *workv1alpha1.ManifestWorkReplicaSet) { s.Labels = map[string]string{"a": "b"} }),
+		},
+		"a bad strategy that stood before": {
+			old:     set(progressive("soon", number(0), number(1))),
+			current: set(progressive("soon", number(0), number(1)), template(nil, otherMap)),
+		},
+		"bad manifests that stood before": {
+			old:     set(template(nil)),
+			current: set(template(nil), progressive("10m", number(0), number(1))),
+		},
+		"the hub itself": {
+			old:     set(template(executor("n", "robot"), oneMap)),
+			current: set(template(executor("n", "robot"), otherMap)),
+			user:    hubItself,
+		},
+		"an agent": {current: set(), user: agentOf("c1"), code: 403, message: "cannot change sets of works"},
+		"an executor of a set that is gone": {
+			old:     set(),
+			current: set(template(executor("n", "robot"), oneMap), func(s *workv1alpha1.ManifestWorkReplicaSet) { s.DeletionTimestamp = at(now) }),
+			code:    400,
+			message: "executor n/robot",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.user.Username == "" {
@@ -200,10 +322,16 @@ func TestWhereAnExecutorActsIsChangedByWhoMayActAsIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := func(old, current *workv1alpha1.ManifestWorkReplicaSet, user authenticationv1.UserInfo, features webhook.Features, rights ...string) *admissionv1.AdmissionResponse {
+			answer := func(
+				old, current *workv1alpha1.ManifestWorkReplicaSet, user authenticationv1.UserInfo,
+				features webhook.Features, rights ...string,
+			) *admissionv1.AdmissionResponse {
 				return send(t, server(&stated{rights: rights}, features), webhook.PathValidateWorkSet, old, current, user)
 			}
-			check(t, answer(set(robot), set(robot, change), person, all, asOther), 400, "user ann cannot manipulate the Manifestwork with executor n/robot in namespace c1")
+			check(
+				t, answer(set(robot), set(robot, change), person, all, asOther), 400,
+				"user ann cannot manipulate the Manifestwork with executor n/robot in namespace c1",
+			)
 			check(t, answer(set(robot), set(robot, change), person, all, asRobot), 0, "")
 			check(t, answer(set(robot), set(robot, change), hubItself, all), 0, "")
 			check(t, answer(set(robot), set(robot, change, going), person, all), 0, "")

@@ -30,7 +30,12 @@ func ofSet(name string) func(*workv1.ManifestWork) {
 // not have a set of works or the garbage collector do so.
 func TestAWorkIsHandedOverByWhoMayActAsItsExecutor(t *testing.T) {
 	yes := true
-	there, missing := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "there", UID: "1"}, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "none", UID: "2"}
+	there, missing := metav1.OwnerReference{
+		APIVersion: "v1",
+		Kind:       "ConfigMap",
+		Name:       "there",
+		UID:        "1",
+	}, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "none", UID: "2"}
 	blocking := there
 	blocking.BlockOwnerDeletion = &yes
 	checked := all
@@ -40,20 +45,39 @@ func TestAWorkIsHandedOverByWhoMayActAsItsExecutor(t *testing.T) {
 		// free changes need no right.
 		free bool
 	}{
-		"into a set":                  {change: ofSet("c1.mine")},
-		"into another set":            {old: ofSet("c1.theirs"), change: ofSet("c1.mine")},
-		"out of a set":                {old: ofSet("c1.theirs"), change: func(w *workv1.ManifestWork) { w.Labels = map[string]string{"team": "a"} }},
-		"an owner":                    {change: ownedBy(missing)},
-		"one owner more":              {old: ownedBy(there), change: ownedBy(there, missing)},
-		"another owner":               {old: ownedBy(there), change: ownedBy(missing)},
-		"an owner that is changed":    {old: ownedBy(blocking), change: ownedBy(there)},
-		"one owner less":              {old: ownedBy(there, missing), change: ownedBy(there), free: true},
-		"owners in another order":     {old: ownedBy(there, missing), change: ownedBy(missing, there), free: true},
-		"other labels":                {old: ofSet("c1.theirs"), change: func(w *workv1.ManifestWork) { ofSet("c1.theirs")(w); w.Labels["team"] = "b" }, free: true},
-		"finalizers":                  {change: func(w *workv1.ManifestWork) { w.Finalizers = []string{"example.com/a"} }, free: true},
-		"annotations":                 {change: func(w *workv1.ManifestWork) { w.Annotations = map[string]string{"a": "b"} }, free: true},
-		"of one that is deleted":      {change: func(w *workv1.ManifestWork) { ofSet("c1.mine")(w); w.DeletionTimestamp = at(now) }, free: true},
-		"of one that is deleted, too": {change: func(w *workv1.ManifestWork) { ownedBy(missing)(w); w.DeletionTimestamp = at(now) }, free: true},
+		"into a set":       {change: ofSet("c1.mine")},
+		"into another set": {old: ofSet("c1.theirs"), change: ofSet("c1.mine")},
+		"out of a set": {
+			old:    ofSet("c1.theirs"),
+			change: func(w *workv1.ManifestWork) { w.Labels = map[string]string{"team": "a"} },
+		},
+		"an owner":                 {change: ownedBy(missing)},
+		"one owner more":           {old: ownedBy(there), change: ownedBy(there, missing)},
+		"another owner":            {old: ownedBy(there), change: ownedBy(missing)},
+		"an owner that is changed": {old: ownedBy(blocking), change: ownedBy(there)},
+		"one owner less":           {old: ownedBy(there, missing), change: ownedBy(there), free: true},
+		"owners in another order":  {old: ownedBy(there, missing), change: ownedBy(missing, there), free: true},
+		"other labels": {
+			old:    ofSet("c1.theirs"),
+			change: func(w *workv1.ManifestWork) { ofSet("c1.theirs")(w); w.Labels["team"] = "b" },
+			free:   true,
+		},
+		"finalizers": {
+			change: func(w *workv1.ManifestWork) { w.Finalizers = []string{"example.com/a"} },
+			free:   true,
+		},
+		"annotations": {
+			change: func(w *workv1.ManifestWork) { w.Annotations = map[string]string{"a": "b"} },
+			free:   true,
+		},
+		"of one that is deleted": {
+			change: func(w *workv1.ManifestWork) { ofSet("c1.mine")(w); w.DeletionTimestamp = at(now) },
+			free:   true,
+		},
+		"of one that is deleted, too": {
+			change: func(w *workv1.ManifestWork) { ownedBy(missing)(w); w.DeletionTimestamp = at(now) },
+			free:   true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := func(e *workv1.ManifestWorkExecutor, user authenticationv1.UserInfo, features webhook.Features, code int32, rights ...string) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
 // The clusters of the demo; the names are also those of their contexts.

@@ -10,7 +10,7 @@
 // Everything it starts and writes lies below one folder, kubectl-ocm/demo in
 // the user's cache folder. As root on Linux with containerd the clusters have
 // real nodes (test/harness/nodes), kept alive by a process that holds them.
-// Elsewhere they are those of pkg/playground: real control planes, and a node
+// Elsewhere they are those of test/playground: real control planes, and a node
 // that runs the pods of our own images as processes of this machine;
 // OCM_DEMO_NODES=process chooses them where both can be had.
 //

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/keeper"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/keeper"
 )
 
 const usage = "usage: demo up | demo down"

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 	"github.com/kubectl-ocm/kubectl-ocm/tools/image/oci"
 )
 

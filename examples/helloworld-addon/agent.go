@@ -18,7 +18,6 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/lease"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/pages"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
@@ -101,7 +100,6 @@ func (a *agent) run(ctx context.Context) error {
 			logr.FromContextOrDiscard(ctx).Error(err, "Lease is not renewed")
 		}
 	})
-	running.Go(func() { _ = pages.Keep(ctx, clock.RealClock{}, logr.FromContextOrDiscard(ctx)) })
 	return reconcile.Loop{Name: loopName, Reconcile: a.reconcile}.Run(ctx, a.queue)
 }
 

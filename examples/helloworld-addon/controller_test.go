@@ -46,7 +46,9 @@ func rendered(t *testing.T, addOn *addonv1alpha1.ManagedClusterAddOn, config *ad
 		})
 		require.NoError(t, err)
 		objects = append(objects, u)
-		addOn.Spec.Configs = []addonv1alpha1.AddOnConfig{{ConfigGroupResource: values.Kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "config"}}}
+		addOn.Spec.Configs = []addonv1alpha1.AddOnConfig{
+			{ConfigGroupResource: values.Kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "config"}},
+		}
 		addOn.Status.ConfigReferences = []addonv1alpha1.ConfigReference{{ConfigGroupResource: values.Kind, DesiredConfig: &addonv1alpha1.ConfigSpecHash{
 			ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "config"}, SpecHash: "1",
 		}}}
@@ -95,9 +97,12 @@ func TestConfigurationsChangeWhatAClusterGets(t *testing.T) {
 		Spec:       addonv1alpha1.ManagedClusterAddOnSpec{InstallNamespace: "default"},
 	}, &addonv1alpha1.AddOnDeploymentConfigSpec{
 		AgentInstallNamespace: &namespace,
-		NodePlacement:         &addonv1alpha1.NodePlacement{NodeSelector: map[string]string{"os": "linux"}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}},
-		Registries:            []addonv1alpha1.ImageMirror{{Source: "ghcr.io/kubectl-ocm", Mirror: "registry.local"}},
-		ProxyConfig:           addonv1alpha1.ProxyConfig{HTTPSProxy: "http://proxy:3128", NoProxy: "10.0.0.0/8,local"},
+		NodePlacement: &addonv1alpha1.NodePlacement{
+			NodeSelector: map[string]string{"os": "linux"},
+			Tolerations:  []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		},
+		Registries:  []addonv1alpha1.ImageMirror{{Source: "ghcr.io/kubectl-ocm", Mirror: "registry.local"}},
+		ProxyConfig: addonv1alpha1.ProxyConfig{HTTPSProxy: "http://proxy:3128", NoProxy: "10.0.0.0/8,local"},
 		ResourceRequirements: []addonv1alpha1.ContainerResourceRequirements{{
 			ContainerID: "*:helloworld-.*:.*", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("32Mi")}},
 		}},

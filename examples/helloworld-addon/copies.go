@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// labelSynced marks copies; its value is the name of the add-on. Contract: addon.md 9.
+// labelSynced marks copies; its value is the name of the add-on.
 const labelSynced = "synced-from-hub"
 
 // everywhere are ConfigMaps that clusters put into each namespace themselves.

@@ -44,7 +44,10 @@ func TestWhatBecomesOfACopy(t *testing.T) {
 		goes         bool
 		want         plan
 	}{
-		"it is new":                           {source: source, want: plan{write: configMap("default", "greeting", mark, source.Data)}},
+		"it is new": {
+			source: source,
+			want:   plan{write: configMap("default", "greeting", mark, source.Data)},
+		},
 		"it is the same":                      {source: source, copy: same},
 		"somebody changed it":                 {source: source, copy: other, want: plan{write: changed}},
 		"binary data are data":                {source: binary, copy: same, want: plan{write: withBinary}},
@@ -72,7 +75,10 @@ func cluster(t *testing.T, objects ...*corev1.ConfigMap) *fake.FakeDynamicClient
 		require.NoError(t, err)
 		list = append(list, u)
 	}
-	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{configMaps: "ConfigMapList", leases: "LeaseList"}, list...)
+	return fake.NewSimpleDynamicClientWithCustomListKinds(
+		runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{configMaps: "ConfigMapList", leases: "LeaseList"}, list...,
+	)
 }
 
 // data returns those of each ConfigMap there is.
@@ -105,7 +111,13 @@ func TestWritesOfTheAgent(t *testing.T) {
 	} {
 		require.NoError(t, a.execute(t.Context(), p))
 	}
-	require.Equal(t, map[string]map[string]string{"new": {"a": "3"}, "old": {"a": "2"}, "theirs": {"a": "theirs"}}, data(t, client))
+	require.Equal(t, map[string]map[string]string{"new": {
+		"a": "3",
+	}, "old": {
+		"a": "2",
+	}, "theirs": {
+		"a": "theirs",
+	}}, data(t, client))
 }
 
 func TestCleanupRemovesCopiesAndNothingElse(t *testing.T) {

@@ -26,6 +26,4 @@
 // {"Verbosity":1}.
 //
 // What lies in the namespace of the agent and is not its copy, it leaves alone.
-//
-// Contract: addon.md 9.
 package main

@@ -19,7 +19,14 @@ func TestTheGuideShowsThisProgram(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/guides/addon.md")
 	require.NoError(t, err)
 	var sources []string
-	for _, pattern := range []string{"*.go", "*.yaml", "manifests/*.yaml", "../../pkg/addonkit/runner/example_test.go", "../../test/integration/addonkit/look_test.go", "../../test/integration/addonkit/tenant/*.yaml"} {
+	for _, pattern := range []string{
+		"*.go",
+		"*.yaml",
+		"manifests/*.yaml",
+		"../../pkg/addonkit/runner/example_test.go",
+		"../../test/integration/addonkit/look_test.go",
+		"../../test/integration/addonkit/tenant/*.yaml",
+	} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		require.NotEmpty(t, files)

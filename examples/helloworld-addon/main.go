@@ -22,7 +22,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
 
 // name is that of the add-on, of the program and of its image.
@@ -82,7 +81,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	log := logr.FromSlogHandler(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: slog.Level(-o.verbosity)}))
 	klog.SetLogger(log.WithName("client"))
-	log.Info("Helloworld starts", "command", flags.Arg(0), "version", version.Get())
+	log.Info("Helloworld starts", "command", flags.Arg(0))
 	if err := command(logr.NewContext(ctx, log), o); err != nil {
 		log.Error(err, "Helloworld ended", "command", flags.Arg(0))
 		return exitError
@@ -90,7 +89,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// declare declares the flags, and returns what they are for. Contract: addon.md 9.
+// declare declares the flags, and returns what they are for.
 func (o *options) declare(f *pflag.FlagSet) string {
 	f.Usage = func() {}
 	f.StringVar(&o.hubKubeconfig, "hub-kubeconfig", "", "kubeconfig of the hub; empty: the pod's own cluster")

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
 )
 
 // port is the container port; grace is how long open requests may take to end.

@@ -80,8 +80,7 @@ type Options struct {
 	HookDeadline time.Duration
 }
 
-// Owner is the reference by which what belongs to an instance goes with it. Contract:
-// addon.md 5.2.
+// Owner is the reference by which what belongs to an instance goes with it.
 func Owner(addOn *addonv1alpha1.ManagedClusterAddOn) metav1.OwnerReference {
 	yes := true
 	return metav1.OwnerReference{
@@ -185,7 +184,7 @@ type Hosted interface {
 }
 
 // HostedByAnnotation is Hosted by the annotation that users set, for add-ons to
-// embed. Contract: addon.md 5.6.
+// embed.
 type HostedByAnnotation struct{}
 
 // HostingCluster is what the annotation names.

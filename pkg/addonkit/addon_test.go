@@ -28,11 +28,24 @@ func TestOptions(t *testing.T) {
 		"name: must be set": {},
 		`name "Web"`:        {Name: "Web"},
 		"use at most 63":    {Name: strings.Repeat("a", 64)},
-		"configs[1].resource: must be set; use the plural of the kind":                                {Name: "web", Configs: []addonv1alpha1.ConfigGroupResource{{Resource: "x"}, {Group: "y"}}},
-		"hashed[0]: configmaps is not one of configs; name it there, too":                             hashing(nil, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}),
-		"hashed[0].version: must be set; use the version that configmaps is read at":                  hashing(maps, schema.GroupVersionResource{Resource: "configmaps"}),
-		"hashed[0]: addontemplates.addon.open-cluster-management.io is read by the hub; leave it out": hashing(templates, addonv1alpha1.GroupVersion.WithResource("addontemplates")),
-		"hashed[1]: configmaps is named before; leave it out":                                         hashing(maps, corev1.SchemeGroupVersion.WithResource("configmaps"), corev1.SchemeGroupVersion.WithResource("configmaps")),
+		"configs[1].resource: must be set; use the plural of the kind": {
+			Name:    "web",
+			Configs: []addonv1alpha1.ConfigGroupResource{{Resource: "x"}, {Group: "y"}},
+		},
+		"hashed[0]: configmaps is not one of configs; name it there, too": hashing(nil, schema.GroupVersionResource{
+			Version:  "v1",
+			Resource: "configmaps",
+		}),
+		"hashed[0].version: must be set; use the version that configmaps is read at": hashing(
+			maps, schema.GroupVersionResource{Resource: "configmaps"},
+		),
+		"hashed[0]: addontemplates.addon.open-cluster-management.io is read by the hub; leave it out": hashing(
+			templates, addonv1alpha1.GroupVersion.WithResource("addontemplates"),
+		),
+		"hashed[1]: configmaps is named before; leave it out": hashing(
+			maps, corev1.SchemeGroupVersion.WithResource("configmaps"),
+			corev1.SchemeGroupVersion.WithResource("configmaps"),
+		),
 	} {
 		if want == "" {
 			require.NoError(t, o.Check())

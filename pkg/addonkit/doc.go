@@ -20,7 +20,10 @@
 //
 // An instance is seen at the version that hubs store, v1alpha1.
 //
-// Contract: addon.md 5, 6 and 8.1. Done otherwise than there: Manifests is asked
-// once a pass; rights are declared and carried out by the hub, so that they are
-// those of one cluster and go with it; hooks have a deadline.
+// Other than in the API's own implementation: Manifests is asked once a pass;
+// rights are declared and carried out by the hub, so that they are those of one
+// cluster and go with it; hooks have a deadline.
+//
+// Public, with the packages below: what is exported keeps its meaning within a minor
+// version.
 package addonkit

@@ -13,7 +13,6 @@ import (
 // server holds it, without apiVersion, kind, metadata and status, as compact JSON
 // with sorted keys, in lower-case hexadecimal digits. Add-ons compare it, so that
 // object must never have gone through a Go type, which may add or drop fields.
-// Contract: addon.md 4.6.
 func SpecHash(object map[string]any) (string, error) {
 	said := make(map[string]any, len(object))
 	for key, value := range object {

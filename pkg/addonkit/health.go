@@ -6,7 +6,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// HealthMode is where the health of an add-on is read. Contract: addon.md 5.9.
+// HealthMode is where the health of an add-on is read.
 type HealthMode string
 
 // Ways to tell health.

@@ -17,9 +17,9 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 )
 
 // ID is what tells one manifest from another.
@@ -155,7 +155,7 @@ func (m Manifest) Marked(key string) (string, bool) {
 }
 
 // Hook tells whether a manifest runs before the add-on goes: a Job or Pod with the
-// mark. Contract: addon.md 5.5.
+// mark.
 func (m Manifest) Hook() bool {
 	_, marked := m.Marked(addonv1alpha1.AnnotationPreDelete)
 	return marked && (m.isJob() || m.isPod())

@@ -10,7 +10,6 @@ import (
 
 // Mark is the value of the annotation config-spec-hash of ManifestWorks that are
 // made with these references; empty for none. It is false while a hash is missing.
-// Contract: addon.md 4.8.
 func Mark(refs []addonv1alpha1.ConfigReference) (string, bool) {
 	if len(refs) == 0 {
 		return "", true

@@ -9,7 +9,7 @@ import (
 )
 
 // Matches tells whether a pattern takes an object: a * in its name or namespace stands
-// for any text. Contract: addon.md 5.9.
+// for any text.
 func Matches(pattern, at workv1.ResourceIdentifier) bool {
 	return pattern.Group == at.Group && pattern.Resource == at.Resource && like(pattern.Namespace, at.Namespace) && like(pattern.Name, at.Name)
 }

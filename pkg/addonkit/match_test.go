@@ -15,7 +15,31 @@ func TestPatterns(t *testing.T) {
 		pattern, text string
 		want          bool
 	}{
-		{"web", "web", true}, {"web", "webs", false}, {"*", "", true}, {"*", "x", true}, {"w*", "web", true}, {"w*", "aw", false},
+		{
+			"web",
+			"web",
+			true,
+		}, {
+			"web",
+			"webs",
+			false,
+		}, {
+			"*",
+			"",
+			true,
+		}, {
+			"*",
+			"x",
+			true,
+		}, {
+			"w*",
+			"web",
+			true,
+		}, {
+			"w*",
+			"aw",
+			false,
+		},
 		{"*b", "web", true}, {"a*b*c", "axbxc", true}, {"a*b*c", "axxc", false}, {"aa*aa", "aaa", false}, {"", "x", false},
 	} {
 		require.Equal(t, tc.want, like(tc.pattern, tc.text), "%s %s", tc.pattern, tc.text)

@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // Action says what happened to an object, or would happen in a dry run.
@@ -42,22 +45,23 @@ type Change struct {
 // out: with its values it would tell them, without them it could be applied and break
 // what reads it.
 func (c Change) Withheld() bool {
-	return c.Object.GetKind() == "Secret" && len(c.Object.Object) > len(reference(c.Object).Object)
+	return c.Object.GetKind() == "Secret" && len(c.Object.Object) > len(Reference(c.Object).Object)
 }
 
 // MarshalJSON writes object and action.
 func (c Change) MarshalJSON() ([]byte, error) {
 	object := c.Object
 	if c.Withheld() {
-		object = reference(object)
+		object = Reference(object)
 	}
 	return json.Marshal(map[string]any{"object": object.Object, "action": c.Action})
 }
 
 // Name returns the object as kubectl names it: resource.group/name.
-func (c Change) Name() string { return objectName(c.Object) }
+func (c Change) Name() string { return ObjectName(c.Object) }
 
-func objectName(u *unstructured.Unstructured) string {
+// ObjectName names an object as kubectl does: resource.group/name.
+func ObjectName(u *unstructured.Unstructured) string {
 	gvk := u.GroupVersionKind()
 	kind := strings.ToLower(gvk.Kind)
 	if gvk.Group != "" {
@@ -66,12 +70,13 @@ func objectName(u *unstructured.Unstructured) string {
 	return kind + "/" + u.GetName()
 }
 
-// reference returns an object of kind and name alone.
-func reference(u *unstructured.Unstructured) *unstructured.Unstructured {
-	return named(u.GroupVersionKind(), u.GetNamespace(), u.GetName())
+// Reference returns an object of kind and name alone.
+func Reference(u *unstructured.Unstructured) *unstructured.Unstructured {
+	return Named(u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 }
 
-func named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+// Named makes an object of kind, namespace and name alone, for a Change.
+func Named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(gvk)
 	out.SetNamespace(namespace)
@@ -94,7 +99,7 @@ func Worst(changes []Change) Action {
 	return out
 }
 
-// Names returns the names of the objects, for -o name.
+// Names returns the names of the objects.
 func Names(changes []Change) []string {
 	out := make([]string, 0, len(changes))
 	for _, c := range changes {
@@ -129,9 +134,9 @@ func rank(u *unstructured.Unstructured) int {
 	return 3
 }
 
-// redact takes the values out of a secret, in a copy. A kubeconfig keeps all but
+// Redact takes the values out of a secret, in a copy. A kubeconfig keeps all but
 // its credentials, so that a person can check the rest.
-func redact(u *unstructured.Unstructured) *unstructured.Unstructured {
+func Redact(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if u == nil || u.GetKind() != "Secret" {
 		return u
 	}
@@ -149,10 +154,39 @@ func redact(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// describe names an object for progress lines.
-func describe(u *unstructured.Unstructured) string {
+// Describe names an object for progress lines.
+func Describe(u *unstructured.Unstructured) string {
 	if ns := u.GetNamespace(); ns != "" {
 		return fmt.Sprintf("%s %s/%s", u.GetKind(), ns, u.GetName())
 	}
 	return fmt.Sprintf("%s %s", u.GetKind(), u.GetName())
+}
+
+// RedactedToken stands where a token would be.
+const RedactedToken = "REDACTED"
+
+// redactedValue returns what a dry run shows of a secret's value.
+func redactedValue(key, text string, encoded bool) string {
+	if key == "kubeconfig" {
+		raw := []byte(text)
+		if encoded {
+			raw, _ = base64.StdEncoding.DecodeString(text)
+		}
+		if kc, err := clientcmd.Load(raw); err == nil {
+			for _, user := range kc.AuthInfos {
+				*user = clientcmdapi.AuthInfo{Token: RedactedToken}
+			}
+			if out, err := clientcmd.Write(*kc); err == nil {
+				text = string(out)
+				if encoded {
+					text = base64.StdEncoding.EncodeToString(out)
+				}
+				return text
+			}
+		}
+	}
+	if encoded {
+		return base64.StdEncoding.EncodeToString([]byte(RedactedToken))
+	}
+	return RedactedToken
 }

@@ -5,7 +5,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,49 +65,27 @@ func (c *Cluster) String() string {
 	return fmt.Sprintf("context %s (%s)", c.Context, c.Config.Host)
 }
 
-// where names the cluster shortly, for hints.
-func (c *Cluster) where() string {
+// Where names the cluster shortly, for hints.
+func (c *Cluster) Where() string {
 	if c.Context == "" {
 		return c.Config.Host
 	}
 	return "context " + c.Context
 }
 
-// called is the context, or the address of a cluster without one.
-func (c *Cluster) called() string {
+// Called is the context, or the address of a cluster without one.
+func (c *Cluster) Called() string {
 	if c.Context == "" {
 		return c.Config.Host
 	}
 	return c.Context
 }
 
-// flag returns " --context NAME" for a command that shall run on this cluster.
-func (c *Cluster) flag() string {
-	if c.Context == "" {
-		return ""
-	}
-	return " --context " + ShellWord(c.Context)
-}
-
-func (c *Cluster) notHubFix() string {
-	return "kubectl ocm hub init" + c.flag() + "      or choose the hub's context by --context"
-}
-
-// get sends one GET and returns the body.
-func (c *Cluster) get(ctx context.Context, path string) ([]byte, error) {
+// Get sends one GET and returns the body.
+func (c *Cluster) Get(ctx context.Context, path string) ([]byte, error) {
 	return c.raw.Get().AbsPath(path).Do(ctx).Raw()
 }
 
-// reachTimeout bounds the first request to a cluster, so that a wrong address
+// ReachTimeout bounds the first request to a cluster, so that a wrong address
 // is reported soon and not after the whole deadline.
-const reachTimeout = 10 * time.Second
-
-// ShellWord quotes s for a shell where it needs quoting.
-func ShellWord(s string) string {
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,", r)
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+const ReachTimeout = 10 * time.Second

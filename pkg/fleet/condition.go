@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 )
 
-// conditionsOf reads status.conditions. Kinds of Kubernetes that keep fewer
+// ConditionsOf reads status.conditions. Kinds of Kubernetes that keep fewer
 // fields (Deployments, definitions) can be read too.
-func conditionsOf(u *unstructured.Unstructured) []metav1.Condition {
+func ConditionsOf(u *unstructured.Unstructured) []metav1.Condition {
 	items, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	var out []metav1.Condition
 	for _, item := range items {
@@ -34,66 +34,67 @@ func conditionsOf(u *unstructured.Unstructured) []metav1.Condition {
 	return out
 }
 
-func conditionTrue(u *unstructured.Unstructured, kind string) bool {
-	return apimeta.IsStatusConditionTrue(conditionsOf(u), kind)
+// ConditionTrue tells whether a condition is there and True.
+func ConditionTrue(u *unstructured.Unstructured, kind string) bool {
+	return apimeta.IsStatusConditionTrue(ConditionsOf(u), kind)
 }
 
-// blocker is what a wait hangs on, as far as it can be told.
-type blocker struct {
-	// cause is one line.
-	cause string
-	// since is when it began; zero when unknown.
-	since time.Time
-	// fix is a command that helps.
-	fix string
+// Blocker is what a wait hangs on, as far as it can be told.
+type Blocker struct {
+	// Cause is one line.
+	Cause string
+	// Since is when it began; zero when unknown.
+	Since time.Time
+	// Fix is what helps; nil where nothing is known to.
+	Fix Fix
 }
 
-// blockedBy describes a condition as the cause of a time-out.
-func blockedBy(c *metav1.Condition, fix string) *blocker {
-	return &blocker{cause: fmt.Sprintf("%s=%s (%s): %s", c.Type, c.Status, c.Reason, oneLine(c.Message)), since: c.LastTransitionTime.Time, fix: fix}
+// BlockedBy describes a condition as the cause of a time-out.
+func BlockedBy(c *metav1.Condition, fix Fix) *Blocker {
+	return &Blocker{Cause: fmt.Sprintf("%s=%s (%s): %s", c.Type, c.Status, c.Reason, OneLine(c.Message)), Since: c.LastTransitionTime.Time, Fix: fix}
 }
 
-// diagnosisTimeout bounds the reads that look for the cause of a time-out.
-const diagnosisTimeout = 8 * time.Second
+// DiagnosisTimeout bounds the reads that look for the cause of a time-out.
+const DiagnosisTimeout = 8 * time.Second
 
-// timedOut turns the end of a wait for subject into the error that a person
+// TimedOut turns the end of a wait for subject into the error that a person
 // reads. find looks for the cause, with a deadline of its own.
-func (r *run) timedOut(ctx context.Context, err error, subject string, find func(context.Context) *blocker) error {
+func (r *Run) TimedOut(ctx context.Context, err error, subject string, find func(context.Context) *Blocker) error {
 	var expired *await.Expired
 	if !errors.As(err, &expired) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), diagnosisTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), DiagnosisTimeout)
 	defer cancel()
 	b := find(ctx)
 	if b == nil {
-		b = &blocker{cause: "nothing was reported"}
+		b = &Blocker{Cause: "nothing was reported"}
 	}
-	if expired.Err != nil && b.cause == "nothing was reported" {
-		b.cause = oneLine(expired.Err.Error())
+	if expired.Err != nil && b.Cause == "nothing was reported" {
+		b.Cause = OneLine(expired.Err.Error())
 	}
-	e := r.expired(err, subject, b.cause, b.fix)
+	e := r.Expired(err, subject, b.Cause, b.Fix)
 	var out *Error
-	if errors.As(e, &out) && !b.since.IsZero() {
-		out.Since = r.common.Clock.Since(b.since)
+	if errors.As(e, &out) && !b.Since.IsZero() {
+		out.Since = r.Given.Clock.Since(b.Since)
 	}
 	return e
 }
 
-// expired turns the end of a wait into an Error of kind Timeout; other errors
+// Expired turns the end of a wait into an Error of kind Timeout; other errors
 // are returned as they are.
-func (r *run) expired(err error, subject, cause, fix string) error {
+func (r *Run) Expired(err error, subject, cause string, fix Fix) error {
 	var expired *await.Expired
 	if !errors.As(err, &expired) {
 		return err
 	}
-	e := &Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s waiting for %s", r.common.Timeout, subject), Cause: cause, Fix: fix, Err: err}
-	if e.Fix == "" {
-		e.Fix = "run the same command again; it continues where it stopped"
+	e := &Error{Kind: Timeout, Message: fmt.Sprintf("timed out after %s waiting for %s", r.Given.Timeout, subject), Cause: cause, Fix: fix, Err: err}
+	if e.Fix == nil {
+		e.Fix = Advice("run the same command again; it continues where it stopped")
 	}
 	if !expired.LastEvent.IsZero() {
-		e.LastEvent = r.common.Clock.Since(expired.LastEvent)
-		e.Since = r.common.Clock.Since(r.start)
+		e.LastEvent = r.Given.Clock.Since(expired.LastEvent)
+		e.Since = r.Given.Clock.Since(r.Start)
 	}
 	return e
 }

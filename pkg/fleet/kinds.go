@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// getOptions of plain reads.
-var getOptions = metav1.GetOptions{}
+// GetOptions of plain reads.
+var GetOptions = metav1.GetOptions{}
 
 // aggregated asks for all of an API server's kinds in one document.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
-// namespaced lists every resource that lies in namespaces and can be listed, each
+// Namespaced lists every resource that lies in namespaces and can be listed, each
 // at its preferred version. A group whose server does not answer is an error:
 // there might be anything of it.
-func (c *Cluster) namespaced(ctx context.Context) ([]schema.GroupVersionResource, error) {
+func (c *Cluster) Namespaced(ctx context.Context) ([]schema.GroupVersionResource, error) {
 	var out []schema.GroupVersionResource
 	for _, path := range []string{"/api", "/apis"} {
 		raw, err := c.raw.Get().AbsPath(path).SetHeader("Accept", aggregated).Do(ctx).Raw()

@@ -19,7 +19,18 @@ func TestParseKinds(t *testing.T) {
 			{"version":"v1","resources":[{"resource":"things","scope":"Namespaced","verbs":["list"]},{"resource":"olds","scope":"Namespaced","verbs":["list"]}]}]}]}`))
 	require.NoError(t, err)
 	require.Equal(t, []schema.GroupVersionResource{
-		{Version: "v1", Resource: "pods"}, {Group: "example.com", Version: "v2", Resource: "things"}, {Group: "example.com", Version: "v1", Resource: "olds"},
+		{
+			Version:  "v1",
+			Resource: "pods",
+		}, {
+			Group:    "example.com",
+			Version:  "v2",
+			Resource: "things",
+		}, {
+			Group:    "example.com",
+			Version:  "v1",
+			Resource: "olds",
+		},
 	}, got)
 	_, err = parseKinds([]byte(`{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","freshness":"Stale"}]}]}`))
 	require.ErrorContains(t, err, "example.com does not answer", "there might be anything of it")

@@ -9,25 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// inventoryKinds are the kinds that an installation consists of.
-var inventoryKinds = []schema.GroupVersionResource{
-	namespaces, definitions, clusterRoles, clusterBindings, validatingHooks, mutatingHooks,
-	roles, roleBindings, serviceAccounts, secrets, configMaps, coreServices, deployments,
+// InventoryKinds are the kinds that an installation consists of.
+var InventoryKinds = []schema.GroupVersionResource{
+	Namespaces, Definitions, ClusterRoles, ClusterBindings, ValidatingHooks, MutatingHooks,
+	Roles, RoleBindings, ServiceAccounts, Secrets, ConfigMaps, coreServices, Deployments,
 }
 
-// leftovers names the objects that still carry an inventory label.
-func leftovers(ctx context.Context, c *Cluster, label string) ([]string, error) {
+// Leftovers names the objects that still carry an inventory label.
+func Leftovers(ctx context.Context, c *Cluster, label string) ([]string, error) {
 	var out []string
-	for _, resource := range inventoryKinds {
-		items, err := listAll(ctx, c, query{resource: resource, labels: label})
+	for _, resource := range InventoryKinds {
+		items, err := ListAll(ctx, c, Query{Resource: resource, Labels: label})
 		if apierrors.IsForbidden(err) {
 			continue
 		}
 		if err != nil {
-			return nil, explain("looking for leftovers", c, err)
+			return nil, Explain("looking for leftovers", c, err)
 		}
 		for i := range items {
-			name := objectName(&items[i])
+			name := ObjectName(&items[i])
 			if ns := items[i].GetNamespace(); ns != "" {
 				name += " in " + ns
 			}

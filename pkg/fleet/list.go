@@ -12,27 +12,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// query names objects to list.
-type query struct {
-	resource  schema.GroupVersionResource
-	namespace string
-	labels    string
-	fields    string
+// Query names objects to list.
+type Query struct {
+	// Resource is their kind.
+	Resource schema.GroupVersionResource
+	// Namespace is where they are; empty means everywhere.
+	Namespace string
+	// Labels and Fields are selectors; empty means all.
+	Labels, Fields string
 }
 
-// wanted is one of several lists that are read at a time.
-type wanted struct {
+// Wanted is one of several lists that are read at a time.
+type Wanted struct {
 	into *[]unstructured.Unstructured
-	query
+	Query
 }
 
-// listTogether reads several lists at a time.
-func listTogether(ctx context.Context, c *Cluster, all ...wanted) error {
+// Into is the list that q names, read into items.
+func Into(items *[]unstructured.Unstructured, q Query) Wanted { return Wanted{items, q} }
+
+// ListTogether reads several lists at a time.
+func ListTogether(ctx context.Context, c *Cluster, all ...Wanted) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, one := range all {
 		group.Go(func() (err error) {
-			*one.into, err = listAll(ctx, c, one.query)
-			return explain("listing "+one.resource.Resource, c, err)
+			*one.into, err = ListAll(ctx, c, one.Query)
+			return Explain("listing "+one.Resource.Resource, c, err)
 		})
 	}
 	return group.Wait()
@@ -41,12 +46,12 @@ func listTogether(ctx context.Context, c *Cluster, all ...wanted) error {
 // listLimit bounds one answer. Fleets of some thousand clusters come in one.
 const listLimit = 10000
 
-// listAll lists what q names. A kind that is not served has no objects.
-func listAll(ctx context.Context, c *Cluster, q query) ([]unstructured.Unstructured, error) {
-	o := metav1.ListOptions{LabelSelector: q.labels, FieldSelector: q.fields, Limit: listLimit}
+// ListAll lists what q names. A kind that is not served has no objects.
+func ListAll(ctx context.Context, c *Cluster, q Query) ([]unstructured.Unstructured, error) {
+	o := metav1.ListOptions{LabelSelector: q.Labels, FieldSelector: q.Fields, Limit: listLimit}
 	var out []unstructured.Unstructured
 	for {
-		page, err := c.Client.Resource(q.resource).Namespace(q.namespace).List(ctx, o)
+		page, err := c.Client.Resource(q.Resource).Namespace(q.Namespace).List(ctx, o)
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
@@ -58,19 +63,4 @@ func listAll(ctx context.Context, c *Cluster, q query) ([]unstructured.Unstructu
 			return out, nil
 		}
 	}
-}
-
-// remove deletes exactly the object that was read; one that is gone is fine.
-func remove(ctx context.Context, c *Cluster, u *unstructured.Unstructured) error {
-	uid := u.GetUID()
-	policy := metav1.DeletePropagationBackground
-	o := metav1.DeleteOptions{PropagationPolicy: &policy}
-	if uid != "" {
-		o.Preconditions = &metav1.Preconditions{UID: &uid}
-	}
-	err := c.Client.Resource(resourceOf(u)).Namespace(u.GetNamespace()).Delete(ctx, u.GetName(), o)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }

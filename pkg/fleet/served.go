@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,25 +15,27 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// served are the kinds that a cluster serves, group by group as it names them.
-type served struct {
+// Served are the kinds that a cluster serves, group by group as it names them.
+type Served struct {
 	cluster *Cluster
 	groups  []*restmapper.APIGroupResources
 }
 
-// servedKind is one of them.
-type servedKind struct {
-	resource   schema.GroupVersionResource
-	kind       string
-	namespaced bool
+// ServedKind is one of them.
+type ServedKind struct {
+	// Resource is how its objects are asked for, Kind what they say of themselves.
+	Resource schema.GroupVersionResource
+	Kind     string
+	// Namespaced tells that its objects live in a namespace.
+	Namespaced bool
 }
 
-// kinds asks what the cluster serves, in two requests where it can tell all at
+// Kinds asks what the cluster serves, in two requests where it can tell all at
 // once. A group whose own API server does not answer is left out.
-func (c *Cluster) kinds() (*served, error) {
+func (c *Cluster) Kinds() (*Served, error) {
 	config := rest.CopyConfig(c.Config)
 	if config.Timeout == 0 {
-		config.Timeout = reachTimeout
+		config.Timeout = ReachTimeout
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -40,15 +43,15 @@ func (c *Cluster) kinds() (*served, error) {
 	}
 	groups, err := restmapper.GetAPIGroupResources(client)
 	if err != nil {
-		return nil, explain("reading what kinds "+c.String()+" serves", c, err)
+		return nil, Explain("reading what kinds "+c.String()+" serves", c, err)
 	}
-	return &served{c, groups}, nil
+	return &Served{c, groups}, nil
 }
 
-// named finds what a person names as for kubectl get: by plural, singular, kind
+// Named finds what a person names as for kubectl get: by plural, singular, kind
 // or short name, and where that is needed with group, or version and group,
 // behind a dot. Of several groups the first that the cluster names wins.
-func (s *served) named(word string) (servedKind, error) {
+func (s *Served) Named(word string) (ServedKind, error) {
 	name, rest, _ := strings.Cut(strings.ToLower(word), ".")
 	for _, g := range s.groups {
 		for _, version := range versionsOf(g) {
@@ -62,11 +65,11 @@ func (s *served) named(word string) (servedKind, error) {
 			}
 		}
 	}
-	return servedKind{}, &Error{Message: fmt.Sprintf("%s has no resource type %q", s.cluster, word), Fix: "kubectl api-resources" + s.cluster.flag()}
+	return ServedKind{}, &Error{Message: fmt.Sprintf("%s has no resource type %q", s.cluster, word), Fix: ListKinds.On(s.cluster)}
 }
 
-// of finds the resource of a kind; false when the cluster does not serve it.
-func (s *served) of(gvk schema.GroupVersionKind) (servedKind, bool) {
+// Of finds the resource of a kind; false when the cluster does not serve it.
+func (s *Served) Of(gvk schema.GroupVersionKind) (ServedKind, bool) {
 	for _, g := range s.groups {
 		if g.Group.Name != gvk.Group {
 			continue
@@ -77,7 +80,7 @@ func (s *served) of(gvk schema.GroupVersionKind) (servedKind, bool) {
 			}
 		}
 	}
-	return servedKind{}, false
+	return ServedKind{}, false
 }
 
 // versionsOf are the versions of a group, the preferred one first.
@@ -96,6 +99,12 @@ func isObject(r metav1.APIResource) bool {
 	return !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "get")
 }
 
-func mapped(group, version string, r metav1.APIResource) servedKind {
-	return servedKind{schema.GroupVersionResource{Group: group, Version: version, Resource: r.Name}, r.Kind, r.Namespaced}
+func mapped(group, version string, r metav1.APIResource) ServedKind {
+	return ServedKind{schema.GroupVersionResource{Group: group, Version: version, Resource: r.Name}, r.Kind, r.Namespaced}
+}
+
+// Served finds the version under which a resource can be read; see apply.Served.
+func (s *Served) Served(_ context.Context, gvr schema.GroupVersionResource) (schema.GroupVersionResource, bool, error) {
+	kind, err := s.Named(gvr.GroupResource().String())
+	return kind.Resource, err == nil, nil
 }

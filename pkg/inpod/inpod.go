@@ -4,10 +4,13 @@
 // listeners and the API server beside it.
 //
 // In a real pod the paths and ports are what the manifest says. Below the
-// process node of pkg/playground the same binary runs as a plain process:
+// process node of test/playground the same binary runs as a plain process:
 // every path lies below $OCM_ROOT and every port is mapped to a loopback port
 // by $OCM_PORTS. Code that asks this package instead of the operating system
 // runs unchanged in both.
+//
+// Public, for the agents of add-ons: what is exported keeps its meaning within a minor
+// version.
 package inpod
 
 import (
@@ -92,7 +95,8 @@ func listenAddress(portMap string, port int) (string, error) {
 func Config() (*rest.Config, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
-		return nil, fmt.Errorf("finding the API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is no pod; use --kubeconfig")
+		return nil, fmt.Errorf("finding the API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: " +
+			"this is no pod, and no kubeconfig is named")
 	}
 	tokenFile := Path(filepath.Join(serviceAccountDir, "token"))
 	token, err := os.ReadFile(tokenFile)

@@ -3,10 +3,9 @@
 package reconcile
 
 import (
-	"crypto/sha256"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 )
 
 // appliedCache remembers the last apply of each object: what was intended and
@@ -14,52 +13,33 @@ import (
 // nothing free of requests, and costs about 50 bytes an object.
 type appliedCache struct {
 	mu   sync.Mutex
-	last map[digest]digest
+	last map[digest.Sum]digest.Sum
 }
 
-// digest stands for what was hashed: 16 bytes of a SHA-256.
-type digest [16]byte
-
-func digestOf(parts ...string) digest {
-	h := sha256.New()
-	for _, part := range parts {
-		_, _ = h.Write([]byte(part))
-		_, _ = h.Write([]byte{0})
-	}
-	var out digest
-	copy(out[:], h.Sum(nil))
-	return out
+func (t Target) digest() digest.Sum {
+	return digest.OfParts(t.Resource.Group, t.Resource.Version, t.Resource.Resource, t.Namespace, t.Name)
 }
 
-type appliedKey struct {
-	resource schema.GroupVersionResource
-	key      Key
-}
-
-func (k appliedKey) digest() digest {
-	return digestOf(k.resource.Group, k.resource.Version, k.resource.Resource, k.key.Namespace, k.key.Name)
-}
-
-func (c *appliedCache) unchanged(k appliedKey, intent []byte, liveVersion string) bool {
+func (c *appliedCache) unchanged(t Target, intent []byte, liveVersion string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last, ok := c.last[k.digest()]
-	return ok && liveVersion != "" && last == digestOf(liveVersion, string(intent))
+	last, ok := c.last[t.digest()]
+	return ok && liveVersion != "" && last == digest.OfParts(liveVersion, string(intent))
 }
 
-func (c *appliedCache) remember(k appliedKey, intent []byte, version string) {
+func (c *appliedCache) remember(t Target, intent []byte, version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil {
-		c.last = map[digest]digest{}
+		c.last = map[digest.Sum]digest.Sum{}
 	}
-	c.last[k.digest()] = digestOf(version, string(intent))
+	c.last[t.digest()] = digest.OfParts(version, string(intent))
 }
 
 // forget drops an object that was deleted, or the cache would grow with every
 // object that ever was.
-func (c *appliedCache) forget(k appliedKey) {
+func (c *appliedCache) forget(t Target) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.last, k.digest())
+	delete(c.last, t.digest())
 }

@@ -24,11 +24,11 @@ func TestWhatWasDeletedIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	e := NewExecutor(client, "test", clocktesting.NewFakePassiveClock(metav1.Now().Time))
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	key := appliedKey{configMaps, Key{Namespace: "n", Name: "a"}}
-	e.applied.remember(key, []byte("intent"), "7")
-	require.True(t, e.applied.unchanged(key, []byte("intent"), "7"))
+	at := Target{Resource: configMaps, Namespace: "n", Name: "a"}
+	e.applied.remember(at, []byte("intent"), "7")
+	require.True(t, e.applied.unchanged(at, []byte("intent"), "7"))
 	object := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
-	_, err = e.Execute(t.Context(), object, Plan{Delete: []Target{{Resource: configMaps, Namespace: "n", Name: "a"}}})
+	_, err = e.Execute(t.Context(), object, Plan{Writes: []Write{Remove{Target: at}}})
 	require.NoError(t, err)
 	require.Empty(t, e.applied.last)
 }

@@ -7,19 +7,18 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// maxMessage is how much of a message an API object holds (registration.md
-// 2.2 and the CRD facts: 32768).
+// maxMessage is how much of a message an API object holds.
 const maxMessage = 32768
 
 // SetCondition puts c into conditions and tells whether anything changed. The
 // transition time is now when the status changed, else what it was; a message
 // over the API's limit is cut.
 func SetCondition(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool {
-	if len(c.Message) > maxMessage {
-		c.Message = c.Message[:maxMessage-3] + "..."
-	}
+	c.Message = excerpt.Within(c.Message, maxMessage)
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
 	return apimeta.SetStatusCondition(conditions, c)
 }

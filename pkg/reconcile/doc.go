@@ -10,13 +10,15 @@
 //     status write, finalizers to drop, events.
 //
 // A Queue holds the keys of one Loop with a back-off per key. Two drivers feed
-// it: pkg/reconcile/manager (controller-runtime, in ocm-hub) and
-// pkg/reconcile/watch (plain reflectors, in ocm-agent). This package imports
-// neither controller-runtime nor a typed clientset, so that the agent stays
-// small; the dependency budget holds it to that.
+// it: internal/manager in ocm-hub, which keeps what it watches in one place for
+// all loops, and pkg/reconcile/watch in ocm-agent. Both are built on reflectors;
+// no typed clientset is linked, and the import budget holds them to that.
 //
 // Writes are fenced: what the caches showed may be old, so the patch of the
 // reconciled object carries its uid and resourceVersion, and a delete follows a
 // live read and carries that object's uid and resourceVersion. A conflict is no
 // error: the loop comes again with a newer view.
+//
+// Public, because add-ons built with pkg/addonkit see it: what is exported keeps its
+// meaning within a minor version.
 package reconcile

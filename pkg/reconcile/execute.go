@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -22,7 +21,8 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
 // conflictDelay is how soon a loop comes again after somebody else wrote the
@@ -36,7 +36,6 @@ type Executor struct {
 	clock   clock.PassiveClock
 	applied appliedCache
 	told    func(Target, *unstructured.Unstructured)
-	wrote   func(Target, *unstructured.Unstructured)
 }
 
 // NewExecutor makes the executor of the loop with that dotted name. Objects are
@@ -45,11 +44,6 @@ type Executor struct {
 func NewExecutor(client dynamic.Interface, name string, clk clock.PassiveClock) *Executor {
 	return &Executor{client: client, name: name, clock: clk}
 }
-
-// OnObject sets what is told of each object of Apply and Delete that was written: the
-// object as it is now, or nil once it is deleted. Several goroutines may call it at a
-// time.
-func (e *Executor) OnObject(wrote func(at Target, live *unstructured.Unstructured)) { e.wrote = wrote }
 
 // Manager is the field manager of this executor's server-side applies.
 func (e *Executor) Manager() string { return "ocm." + e.name }
@@ -68,11 +62,8 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 	if err := e.patch(ctx, patch, patch.main(), ""); err != nil {
 		return e.outcome(result, err)
 	}
-	failure := e.steps(ctx, p.Steps)
-	switch {
-	case failure == nil:
-		failure = e.objects(ctx, p)
-	case onlyConflicts(failure):
+	failure := e.write(ctx, p)
+	if p.Order == Strict && onlyConflicts(failure) {
 		return e.outcome(result, failure)
 	}
 	if failure != nil && p.OnFailure != nil && !onlyConflicts(failure) {
@@ -94,22 +85,6 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 	return result, nil
 }
 
-// objects applies, patches and deletes the objects of a plan.
-func (e *Executor) objects(ctx context.Context, p Plan) error {
-	limit := 1
-	if p.Unordered {
-		limit = parallel
-	}
-	return errors.Join(
-		each(p.Apply, limit, func(a Apply) error { return e.apply(ctx, a) }),
-		each(p.Patches, parallel, func(s Step) error {
-			_, err := e.patchStep(ctx, s)
-			return stale(s, err)
-		}),
-		each(p.Delete, limit, func(t Target) error { return e.delete(ctx, t) }),
-	)
-}
-
 // outcome turns an error into what the queue shall do.
 func (e *Executor) outcome(r Result, err error) (Result, error) {
 	if onlyConflicts(err) {
@@ -126,46 +101,10 @@ func onlyConflicts(err error) bool {
 	return apierrors.IsConflict(err)
 }
 
-func (e *Executor) apply(ctx context.Context, a Apply) error {
-	u, err := typed.ToUnstructured(a.Object)
-	if err != nil {
-		return err
-	}
-	resource := ResourceOf(u.GroupVersionKind())
-	if a.Create {
-		_, err := e.client.Resource(resource).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: e.Manager()})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("creating %s %s: %w", u.GetKind(), name(u), err)
-		}
-		return nil
-	}
-	intent, err := json.Marshal(u)
-	if err != nil {
-		return fmt.Errorf("encoding %s %s: %w", u.GetKind(), name(u), err)
-	}
-	key := appliedKey{resource, Key{Namespace: u.GetNamespace(), Name: u.GetName()}}
-	if e.applied.unchanged(key, intent, a.LiveVersion) {
-		return nil
-	}
-	live, err := e.client.Resource(resource).Namespace(u.GetNamespace()).Apply(ctx, u.GetName(), u,
-		metav1.ApplyOptions{FieldManager: e.Manager(), Force: true})
-	if err != nil {
-		return fmt.Errorf("applying %s %s: %w", u.GetKind(), name(u), err)
-	}
-	if a.Exact && !reflect.DeepEqual(u.Object["spec"], live.Object["spec"]) {
-		if live, err = e.replaceSpec(ctx, resource, live, u.Object["spec"]); err != nil {
-			return err
-		}
-	}
-	e.applied.remember(key, intent, live.GetResourceVersion())
-	if e.wrote != nil {
-		e.wrote(Target{Resource: resource, Namespace: u.GetNamespace(), Name: u.GetName()}, live)
-	}
-	return nil
-}
-
 // replaceSpec writes the whole spec of an object as it was just seen.
-func (e *Executor) replaceSpec(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, spec any) (*unstructured.Unstructured, error) {
+func (e *Executor) replaceSpec(
+	ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, spec any,
+) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal([]map[string]any{
 		{"op": "test", "path": "/metadata/uid", "value": live.GetUID()},
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
@@ -180,17 +119,6 @@ func (e *Executor) replaceSpec(ctx context.Context, resource schema.GroupVersion
 		return nil, fmt.Errorf("replacing the spec of %s %s: %w", live.GetKind(), name(live), err)
 	}
 	return out, nil
-}
-
-func (e *Executor) delete(ctx context.Context, t Target) error {
-	err := Delete(ctx, e.client, t)
-	if err == nil {
-		e.applied.forget(appliedKey{t.Resource, Key{Namespace: t.Namespace, Name: t.Name}})
-		if e.wrote != nil {
-			e.wrote(t, nil)
-		}
-	}
-	return err
 }
 
 // Delete removes one object: a live read, then a delete that holds only for the
@@ -299,7 +227,7 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 		"type":                ev.Type,
 		"reason":              ev.Reason,
 		"action":              ev.Action,
-		"note":                cut(ev.Message, maxNote),
+		"note":                excerpt.Within(ev.Message, maxNote),
 		"reportingController": ev.Reporter,
 		"reportingInstance":   e.Manager(),
 		"regarding": map[string]any{
@@ -331,18 +259,11 @@ func eventName(regarding Object, ev Event, now time.Time) string {
 	return fmt.Sprintf("%s.%x", regarding.GetName(), now.UnixNano())
 }
 
-func onceOf(regarding Object, ev Event) digest {
+func onceOf(regarding Object, ev Event) digest.Sum {
 	if ev.Of == "" {
-		return digestOf(string(regarding.GetUID()), ev.Reason)
+		return digest.OfParts(string(regarding.GetUID()), ev.Reason)
 	}
-	return digestOf(string(regarding.GetUID()), ev.Reason, ev.Of)
-}
-
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return s[:limit-3] + "..."
+	return digest.OfParts(string(regarding.GetUID()), ev.Reason, ev.Of)
 }
 
 // ResourceOf returns the resource of one of the kinds that this project itself

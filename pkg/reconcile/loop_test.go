@@ -106,7 +106,7 @@ func TestALoopWithoutNameIsRefused(t *testing.T) {
 
 func TestAppliedCache(t *testing.T) {
 	var c appliedCache
-	k := appliedKey{key: Key{Name: "a"}}
+	k := Target{Name: "a"}
 	require.False(t, c.unchanged(k, []byte("i"), "1"), "nothing is known")
 	c.remember(k, []byte("i"), "1")
 	require.True(t, c.unchanged(k, []byte("i"), "1"))

@@ -59,7 +59,11 @@ func TestPatchesHoldOnlyWhatDiffers(t *testing.T) {
 				s.Labels = map[string]string{"l": "1"}
 				s.Annotations = map[string]string{"a": "2"}
 			},
-			wantMain: map[string]any{"metadata": map[string]any{"labels": map[string]any{"l": "1"}, "annotations": map[string]any{"a": "2"}}},
+			wantMain: map[string]any{"metadata": map[string]any{"labels": map[string]any{
+				"l": "1",
+			}, "annotations": map[string]any{
+				"a": "2",
+			}}},
 		},
 		"the status goes alone": {
 			change: func(s *corev1.Service) {

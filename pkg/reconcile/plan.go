@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -21,6 +21,17 @@ type Object interface {
 
 // Key names one object of a loop's kind; Namespace is empty for cluster scope.
 type Key = types.NamespacedName
+
+// KeyOf names an object.
+func KeyOf(o metav1.Object) Key { return Key{Namespace: o.GetNamespace(), Name: o.GetName()} }
+
+// IgnoreNotFound returns err unless it says that an object does not exist.
+func IgnoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
 
 // Result is what a pass asks of its queue.
 type Result struct {
@@ -35,44 +46,6 @@ func (r Result) Sooner(o Result) Result {
 		return o
 	}
 	return r
-}
-
-// Apply is an object to write by server-side apply.
-type Apply struct {
-	// Object holds exactly the fields that the loop owns.
-	Object Object
-	// LiveVersion is the resourceVersion that the loop's cache shows for the
-	// object, empty when it is absent or not watched. When both it and the
-	// intent are what the last apply left behind, nothing is sent.
-	LiveVersion string
-	// Create only creates the object: one that is there already, whoever made
-	// it, is left as it is, and that is no error.
-	Create bool
-	// Exact also takes out of the object's spec what others have put beside the
-	// intent, which server-side apply leaves to them.
-	Exact bool
-}
-
-// Target names an object to delete.
-type Target struct {
-	Resource  schema.GroupVersionResource
-	Namespace string
-	Name      string
-	// UID makes sure that only this very object is deleted; empty means
-	// whatever has the name now.
-	UID types.UID
-	// Version, with UID, is the resourceVersion that the decision was made on: an
-	// object that changed since is a conflict and stays. Empty means the version
-	// that a live read finds.
-	Version string
-}
-
-// String names the target for messages: "roles c1/x".
-func (t Target) String() string {
-	if t.Namespace == "" {
-		return t.Resource.Resource + " " + t.Name
-	}
-	return t.Resource.Resource + " " + t.Namespace + "/" + t.Name
 }
 
 // Event is a Kubernetes Event about the reconciled object, sent once the writes
@@ -110,27 +83,17 @@ type Plan struct {
 	// what was gathered, or nil to leave it alone. Metadata and spec are sent
 	// in one merge patch, the status in another, each only if it differs.
 	Object Object
-	// Steps are writes that need each other's order. They are made before Apply;
-	// the first that fails ends the plan, but for OnFailure. If that is a conflict,
-	// nothing more is written, and the loop comes again.
-	Steps []Step
-	// Apply lists objects to write, in order.
-	Apply []Apply
-	// Patches are patches of objects that exist, several at a time: each is tried
-	// though another fails. They are sent with Apply. OnStep is not told of them.
-	Patches []Step
-	// Unordered says that no object of Apply needs another, nor one of Delete:
-	// several are on their way at a time.
-	Unordered bool
-	// Delete lists objects that must not exist. It is carried out after Apply.
-	Delete []Target
+	// Writes are made in this order once the reconciled object has its new finalizers
+	// and spec, as Order says.
+	Writes []Write
+	Order  Order
 	// Events are sent last, but for those with the status; a failure to send one is
 	// not an error.
 	Events []Event
 	// RequeueAfter brings the object back; zero waits for the next event.
 	RequeueAfter time.Duration
 	// OnFailure is set as a condition of Object, with the errors as its
-	// message, when an apply or a delete failed. Object must be non-nil then.
+	// message, when a write failed. Object must be non-nil then.
 	OnFailure *metav1.Condition
 }
 

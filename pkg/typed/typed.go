@@ -4,8 +4,9 @@
 // A binary that uses it links the types it names and nothing else, where a
 // typed clientset would link every API group of Kubernetes.
 //
-// It reads live, without a cache; controllers read from pkg/reconcile/watch or
-// controller-runtime's cache instead.
+// It reads live, without a cache; controllers read what they watch instead.
+//
+// Public: what is exported keeps its meaning within a minor version.
 package typed
 
 import (

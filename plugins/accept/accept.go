@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/accept"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -91,7 +94,7 @@ func (o *Options) Validate() error {
 		return options.Usage("--replace goes with names, and not with --deny", "kubectl ocm accept NAME --replace")
 	}
 	for _, name := range o.Clusters {
-		if err := fleet.CheckName(name); err != nil {
+		if err := naming.Check(name); err != nil {
 			return err
 		}
 	}
@@ -105,8 +108,8 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := fleet.AcceptOptions{Hub: c, Clusters: o.Clusters, AllPending: o.AllPending, Requesters: o.Requesters, Deny: o.Deny, Replace: o.Replace}
-	wanted.Notice = func(l fleet.SelfLabels) { u.Note("%s", l) }
+	wanted := accept.Options{Hub: c, Clusters: o.Clusters, AllPending: o.AllPending, Requesters: o.Requesters, Deny: o.Deny, Replace: o.Replace}
+	wanted.Notice = func(l accept.SelfLabels) { u.Note("%s", l) }
 	wanted.Common = o.Common(u, nil)
 	if o.Show {
 		return o.show(ctx, wanted)
@@ -115,12 +118,12 @@ func (o *Options) Run(ctx context.Context) error {
 	p := u.Progress()
 	defer p.Close()
 	wanted.Progress = p.Step
-	result, failure := fleet.Accept(ctx, wanted)
+	result, failure := accept.Run(ctx, wanted)
 	if failure != nil && len(result.Clusters) == 0 {
 		return failure
 	}
 	if failure == nil && o.Wait && !o.Reads() && !o.Deny {
-		failure = fleet.AwaitAvailable(ctx, wanted, o.names(result))
+		failure = accept.AwaitAvailable(ctx, wanted, o.names(result))
 	}
 	p.Close()
 	if err := o.print(u, result, failure); err != nil {
@@ -129,7 +132,7 @@ func (o *Options) Run(ctx context.Context) error {
 	return failure
 }
 
-func (o *Options) names(result fleet.AcceptResult) []string {
+func (o *Options) names(result accept.Result) []string {
 	var out []string
 	for _, a := range result.Clusters {
 		out = append(out, a.Cluster)
@@ -137,7 +140,7 @@ func (o *Options) names(result fleet.AcceptResult) []string {
 	return out
 }
 
-func (o *Options) print(u *ui.UI, result fleet.AcceptResult, failure error) error {
+func (o *Options) print(u *ui.UI, result accept.Result, failure error) error {
 	if failure == nil || o.Format.Machine() {
 		if done, err := o.Preview(u, "AcceptResult", result, result.Items); done || err != nil {
 			return err
@@ -169,7 +172,7 @@ func (o *Options) print(u *ui.UI, result fleet.AcceptResult, failure error) erro
 }
 
 // word says in one word what happened to a cluster.
-func word(a fleet.Accepted) string {
+func word(a accept.Cluster) string {
 	if a.Action == fleet.Unchanged {
 		return string(fleet.Unchanged)
 	}
@@ -188,12 +191,22 @@ func short(f ui.Format, reason string) string {
 	return reason
 }
 
+// rivals says what gives a name to a request whose name another agent holds.
+func rivals(requests []request.Request) {
+	for i := range requests {
+		if requests[i].Holder != "" {
+			requests[i].Reason += "; --replace gives it the name"
+		}
+	}
+}
+
 // show lists the requests.
-func (o *Options) show(ctx context.Context, wanted fleet.AcceptOptions) error {
-	requests, err := fleet.Requests(ctx, wanted)
+func (o *Options) show(ctx context.Context, wanted accept.Options) error {
+	requests, err := accept.Requests(ctx, wanted)
 	if err != nil {
 		return err
 	}
+	rivals(requests)
 	u := o.f.UI
 	list := options.Listed{Kind: "RequestList", Items: requests, Empty: "no cluster has asked to be joined",
 		Table: ui.Table{Heads: []string{"CLUSTER", "CSR", "REQUESTER", "IDENTITY", "GROUPS", "AGE", "STATE", "REASON", "KEY"}, Wide: 1}}
@@ -210,7 +223,7 @@ func (o *Options) show(ctx context.Context, wanted fleet.AcceptOptions) error {
 	for _, q := range requests {
 		if len(q.Labels) > 0 && !told[q.Cluster] && !o.Format.Machine() {
 			told[q.Cluster] = true
-			u.Note("%s", fleet.SelfLabels{Cluster: q.Cluster, Labels: q.Labels})
+			u.Note("%s", accept.SelfLabels{Cluster: q.Cluster, Labels: q.Labels})
 		}
 	}
 	l := &options.Listing{Output: o.Output}

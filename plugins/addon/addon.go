@@ -14,6 +14,8 @@ import (
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -80,20 +82,20 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		found, err := fleet.ListAddOns(ctx, fleet.AddOnListOptions{Hub: hub, Names: o.Names, Selector: o.Selector})
+		found, err := addon.List(ctx, addon.ListOptions{Hub: hub, Names: o.Names, Selector: o.Selector})
 		if err != nil {
 			return options.Listed{}, err
 		}
 		for _, name := range o.Names {
-			if !slices.ContainsFunc(found, func(a fleet.AddOnInfo) bool { return a.Name == name }) {
-				return options.Listed{}, fleet.NoAddOn(name, hub)
+			if !slices.ContainsFunc(found, func(a addon.Info) bool { return a.Name == name }) {
+				return options.Listed{}, naming.NoAddOn(name, hub)
 			}
 		}
 		return o.listed(found), nil
 	})
 }
 
-func (o *ListOptions) listed(found []fleet.AddOnInfo) options.Listed {
+func (o *ListOptions) listed(found []addon.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
 	out := options.Listed{Kind: "AddOnList", Items: found, Empty: "no add-ons", Table: ui.Table{Wide: 4, Heads: []string{"NAME", "DISPLAY", "INSTALL", "ENABLED",
 		"AVAILABLE", "UNAVAILABLE", "VERSION", "AGE", "DEGRADED", "CONFIG", "LIFECYCLE", "REGISTRATION"}}}
@@ -105,7 +107,9 @@ func (o *ListOptions) listed(found []fleet.AddOnInfo) options.Listed {
 		for _, n := range []int{a.Enabled, a.Available, a.Unavailable} {
 			row = append(row, strconv.Itoa(n))
 		}
-		out.Table.Rows = append(out.Table.Rows, append(row, ui.Dash(a.Version), ui.Age(a.Created, now), strconv.Itoa(a.Degraded), ui.Dash(strings.Join(a.Configs, ",")),
+		out.Table.Rows = append(out.Table.Rows, append(row, ui.Dash(a.Version), ui.Age(a.Created, now), strconv.Itoa(a.Degraded), ui.Dash(
+			strings.Join(a.Configs, ","),
+		),
 			ui.Dash(a.Lifecycle), ui.Dash(strings.Join(a.Registrations, ","))))
 	}
 	return out
@@ -161,7 +165,7 @@ func (o *StatusOptions) Run(ctx context.Context) error {
 	}
 	u := o.f.UI
 	return o.Show(ctx, u, func(ctx context.Context) (options.Listed, error) {
-		states, err := fleet.AddOnStates(ctx, fleet.AddOnStatusOptions{Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Selector: o.Listing.Selector})
+		states, err := addon.States(ctx, addon.StatusOptions{Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Selector: o.Listing.Selector})
 		if err != nil {
 			return options.Listed{}, err
 		}
@@ -178,6 +182,6 @@ func (o *StatusOptions) Run(ctx context.Context) error {
 }
 
 // line words what was done with an add-on on one cluster.
-func line(d fleet.WorkDone) string {
+func line(d fleet.ClusterChange) string {
 	return fmt.Sprintf("managedclusteraddon/%s %s on %s", d.Object.GetName(), d.Action, d.Cluster)
 }

@@ -16,8 +16,10 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // sample is the cluster that a template is judged for, where none is named.
@@ -85,7 +87,10 @@ func (o *CreateOptions) addFlags(cmd *cobra.Command) {
 	o.Files.AddFlags(flags)
 	flags.StringVar(&o.Version, "version", "0.0.1", "version of the template")
 	flags.StringVar(&o.Registration, "registration", "", "give the agent access to the hub: csr or token")
-	flags.StringSliceVar(&o.Permissions, "hub-permission", nil, "right of the agent on the hub: clusterrole/NAME in the namespace of its cluster, or NAMESPACE/role/NAME, NAMESPACE/clusterrole/NAME; may be given again")
+	flags.StringSliceVar(
+		&o.Permissions, "hub-permission", nil,
+		"right of the agent on the hub: clusterrole/NAME in the namespace of its cluster, or NAMESPACE/role/NAME, NAMESPACE/clusterrole/NAME; may be given again",
+	)
 	flags.StringVar(&o.DisplayName, "display-name", "", "name of the add-on as people read it")
 	flags.StringVar(&o.Description, "description", "", "what the add-on does")
 	flags.StringToStringVar(&o.Labels, "labels", nil, "labels of the add-on")
@@ -102,7 +107,7 @@ func (o *CreateOptions) addFlags(cmd *cobra.Command) {
 
 // Validate checks the flags.
 func (o *CreateOptions) Validate() error {
-	if err := fleet.CheckAddOnName(o.Name); err != nil {
+	if err := addon.CheckName(o.Name); err != nil {
 		return err
 	}
 	switch given, err := o.Given(); {
@@ -114,7 +119,9 @@ func (o *CreateOptions) Validate() error {
 	switch o.Registration {
 	case "", "csr":
 	case "token":
-		o.f.UI.Warn("whether an agent gets a certificate or a token is said by its Klusterlet: spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType")
+		o.f.UI.Warn(
+			"whether an agent gets a certificate or a token is said by its Klusterlet: spec.registrationConfiguration.addOnKubeClientRegistrationDriver.authType",
+		)
 	default:
 		return options.Usage("wrong value "+strconv.Quote(o.Registration)+" for --registration", "use csr or token")
 	}
@@ -131,7 +138,8 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := fleet.AddOnCreate{Common: o.Common(u, nil), Name: o.Name, Version: o.Version, Sources: sources, Namespace: o.f.GivenNamespace(), Registered: o.Registered || o.Registration != "",
+	wanted := addon.CreateOptions{Common: o.Common(u, nil), Name: o.Name, Version: o.Version, Sources: sources, Namespace: o.f.GivenNamespace(),
+		Registered:  o.Registered || o.Registration != "",
 		Permissions: o.Permissions, DisplayName: o.DisplayName, Description: o.Description, Labels: o.Labels, Placement: o.Placement, Overwrite: o.Overwrite}
 	made, err := wanted.Template()
 	if err != nil {
@@ -142,7 +150,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	}
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: sample}}
 	if o.Render != "" {
-		if cluster, err = fleet.ReadCluster(ctx, wanted.Hub, o.Render); err != nil {
+		if cluster, err = addon.ReadCluster(ctx, wanted.Hub, o.Render); err != nil {
 			return err
 		}
 	}
@@ -153,7 +161,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 	if o.Render != "" {
 		return o.printed(rendered)
 	}
-	result, err := fleet.CreateAddOn(ctx, wanted)
+	result, err := addon.Create(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -161,7 +169,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if o.Placement == "" {
-		u.Next("kubectl ocm addon enable " + o.Name + " -c CLUSTER" + options.ContextFlag(wanted.Hub))
+		u.Next("kubectl ocm addon enable " + o.Name + " -c CLUSTER" + ui.ContextFlag(wanted.Hub))
 	}
 	return nil
 }
@@ -174,7 +182,8 @@ func (o *CreateOptions) render(made *addonv1alpha1.AddOnTemplate, cluster *clust
 	var fault *template.Error
 	if errors.As(err, &fault) {
 		at := strings.Join(strings.Fields(fault.Source+" "+fault.Manifest+" "+fault.Field), " ")
-		return out, &fleet.Error{Kind: fleet.Usage, Message: "the template cannot be rendered: " + at, Cause: fault.Problem, Fix: fault.Fix, Err: err}
+		return out, &fleet.Error{Kind: fleet.Usage, Message: "the template cannot be rendered: " + at, Cause: fault.Problem,
+			Fix: fleet.Advice(fault.Fix), Err: err}
 	}
 	for _, text := range out.Warnings {
 		o.f.UI.Warn("%s", text)

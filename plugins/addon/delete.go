@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
@@ -34,7 +36,7 @@ func newDelete(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.AddOns(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Name = args[0]
-			if err := fleet.CheckAddOnName(o.Name); err != nil {
+			if err := addon.CheckName(o.Name); err != nil {
 				return err
 			}
 			if err := o.Check(f.UI); err != nil {
@@ -56,27 +58,27 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	defer p.Close()
-	wanted := fleet.AddOnOptions{Common: o.Common(u, p.Step), Hub: hub, Names: []string{o.Name}, Warn: func(text string) { u.Warn("%s", text) }}
+	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: []string{o.Name}, Warn: func(text string) { u.Warn("%s", text) }}
 	if !o.Reads() {
 		if err := o.confirm(ctx, wanted); err != nil {
 			return err
 		}
 	}
-	result, failure := fleet.DeleteAddOn(ctx, wanted)
+	result, failure := addon.Delete(ctx, wanted)
 	p.Close()
 	if failure != nil && len(result.Items) == 0 {
 		return failure
 	}
-	if err := o.Deleted(u, "AddOnResult", result.Items, func(fleet.Change) *fleet.Error { return fleet.NoAddOn(o.Name, hub) }); err != nil {
+	if err := o.Deleted(u, "AddOnResult", result.Items, func(fleet.Change) *fleet.Error { return naming.NoAddOn(o.Name, hub) }); err != nil {
 		return err
 	}
 	return failure
 }
 
 // confirm shows what goes, and asks when there is anything.
-func (o *DeleteOptions) confirm(ctx context.Context, wanted fleet.AddOnOptions) error {
+func (o *DeleteOptions) confirm(ctx context.Context, wanted addon.Options) error {
 	wanted.DryRun = fleet.DryRunClient
-	result, err := fleet.DeleteAddOn(ctx, wanted)
+	result, err := addon.Delete(ctx, wanted)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // EnableOptions are the flags of addon enable.
@@ -63,7 +65,10 @@ func newEnable(f *options.Factory) *cobra.Command {
 	o.Change.AddFlags(flags, options.Parts{Diff: true, Wait: true, Yes: true})
 	o.Targets.AddFlags(cmd, words(f))
 	flags.Lookup("placement").Usage = "add this Placement, NAMESPACE/NAME, to the install strategy of the add-ons"
-	flags.StringVar(&o.InstallNamespace, "install-namespace", "", "namespace on the clusters that the agents run in; add-ons made of templates take theirs from their configuration")
+	flags.StringVar(
+		&o.InstallNamespace, "install-namespace", "",
+		"namespace on the clusters that the agents run in; add-ons made of templates take theirs from their configuration",
+	)
 	flags.StringArrayVar(&o.Configs, "config", nil, "configuration for these clusters: a file to apply, or GROUP/RESOURCE/NAMESPACE/NAME; may be given again")
 	flags.StringToStringVar(&o.Set, "set", nil, "variables of the add-ons, put into an AddOnDeploymentConfig of each cluster")
 	flags.StringToStringVar(&o.Labels, "labels", nil, "labels to add to the add-ons on these clusters")
@@ -96,7 +101,10 @@ func (o *EnableOptions) Validate() error {
 		case len(o.Targets.Clusters) > 0 || o.Selector != "" || o.Targets.Set != "":
 			return options.Usage("--placement goes with no other choice of clusters", "it changes the install strategy; leave one of them out")
 		case o.InstallNamespace != "" || len(o.Set) > 0 || len(o.Labels) > 0 || len(o.Annotations) > 0:
-			return options.Usage("with --placement only --config can be said of the clusters", "put variables and the namespace into an AddOnDeploymentConfig, and name it by --config")
+			return options.Usage(
+				"with --placement only --config can be said of the clusters",
+				"put variables and the namespace into an AddOnDeploymentConfig, and name it by --config",
+			)
 		case o.Wait:
 			return options.Usage("--wait does not go with --placement", "kubectl ocm addon status NAME -w")
 		}
@@ -110,7 +118,7 @@ func checkNames(names []string) error {
 		return options.Usage("the name of an add-on is missing", "kubectl ocm addon list")
 	}
 	for _, name := range names {
-		if err := fleet.CheckAddOnName(name); err != nil {
+		if err := addon.CheckName(name); err != nil {
 			return err
 		}
 	}
@@ -126,7 +134,7 @@ func (o *EnableOptions) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	defer p.Close()
-	wanted := fleet.AddOnOptions{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, InstallNamespace: o.InstallNamespace,
+	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, InstallNamespace: o.InstallNamespace,
 		Variables: o.Set, Labels: o.Labels, Annotations: o.Annotations, Warn: func(text string) { u.Warn("%s", text) }}
 	if err := o.configs(&wanted); err != nil {
 		return err
@@ -134,7 +142,7 @@ func (o *EnableOptions) Run(ctx context.Context) error {
 	if o.byPlacement() {
 		return o.strategy(ctx, wanted)
 	}
-	result, failure := fleet.EnableAddOns(ctx, wanted)
+	result, failure := addon.Enable(ctx, wanted)
 	p.Close()
 	if failure != nil && len(result.Clusters) == 0 {
 		return failure
@@ -143,13 +151,13 @@ func (o *EnableOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if failure == nil && !o.Wait && !o.Reads() {
-		u.Next("kubectl ocm addon status " + o.Names[0] + options.ContextFlag(hub))
+		u.Next("kubectl ocm addon status " + o.Names[0] + ui.ContextFlag(hub))
 	}
 	return failure
 }
 
 // configs reads the values of --config.
-func (o *EnableOptions) configs(wanted *fleet.AddOnOptions) error {
+func (o *EnableOptions) configs(wanted *addon.Options) error {
 	var files options.Files
 	for _, value := range o.Configs {
 		_, err := os.Stat(value)
@@ -157,7 +165,7 @@ func (o *EnableOptions) configs(wanted *fleet.AddOnOptions) error {
 			files.Files = append(files.Files, value)
 			continue
 		}
-		config, err := fleet.ParseAddOnConfig(value)
+		config, err := addon.ParseConfig(value)
 		if err != nil {
 			return err
 		}
@@ -171,13 +179,13 @@ func (o *EnableOptions) configs(wanted *fleet.AddOnOptions) error {
 		return err
 	}
 	namespace := o.f.Namespace()
-	wanted.Objects, err = fleet.ReadConfigs(sources, namespace)
+	wanted.Objects, err = addon.ReadConfigs(sources, namespace)
 	return err
 }
 
 // strategy adds the placement to the install strategies, and asks first where that
 // takes add-ons away.
-func (o *EnableOptions) strategy(ctx context.Context, wanted fleet.AddOnOptions) error {
+func (o *EnableOptions) strategy(ctx context.Context, wanted addon.Options) error {
 	u := o.f.UI
 	if !o.Reads() {
 		lost, err := o.lost(ctx, wanted)
@@ -194,7 +202,7 @@ func (o *EnableOptions) strategy(ctx context.Context, wanted fleet.AddOnOptions)
 			}
 		}
 	}
-	result, err := fleet.EnableByPlacement(ctx, wanted)
+	result, err := addon.EnableByPlacement(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -203,15 +211,15 @@ func (o *EnableOptions) strategy(ctx context.Context, wanted fleet.AddOnOptions)
 
 // lost are the add-ons that go. Before somebody is asked about them every placement has
 // been decided, or all would seem to go.
-func (o *EnableOptions) lost(ctx context.Context, wanted fleet.AddOnOptions) ([]string, error) {
-	lost, err := fleet.LostByPlacement(ctx, wanted)
+func (o *EnableOptions) lost(ctx context.Context, wanted addon.Options) ([]string, error) {
+	lost, err := addon.LostByPlacement(ctx, wanted)
 	if err != nil || len(lost) == 0 || o.Yes {
 		return lost, err
 	}
-	if err := fleet.AwaitDecided(ctx, wanted); err != nil {
+	if err := addon.AwaitDecided(ctx, wanted); err != nil {
 		return nil, err
 	}
-	return fleet.LostByPlacement(ctx, wanted)
+	return addon.LostByPlacement(ctx, wanted)
 }
 
 // DisableOptions are the flags of addon disable.
@@ -265,9 +273,9 @@ func (o *DisableOptions) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	defer p.Close()
-	wanted := fleet.AddOnOptions{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, Warn: func(text string) { u.Warn("%s", text) }}
+	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Targets: o.Targets.Targets, Warn: func(text string) { u.Warn("%s", text) }}
 	if !o.Reads() {
-		found, err := fleet.FindAddOns(ctx, wanted)
+		found, err := addon.Find(ctx, wanted)
 		if err != nil {
 			return err
 		}
@@ -281,7 +289,7 @@ func (o *DisableOptions) Run(ctx context.Context) error {
 			}
 		}
 	}
-	result, failure := fleet.DisableAddOns(ctx, wanted)
+	result, failure := addon.Disable(ctx, wanted)
 	p.Close()
 	if failure != nil && len(result.Clusters) == 0 {
 		return failure
@@ -293,7 +301,7 @@ func (o *DisableOptions) Run(ctx context.Context) error {
 }
 
 // disabled words what was done on one cluster.
-func disabled(d fleet.WorkDone) string {
+func disabled(d fleet.ClusterChange) string {
 	if d.Action == fleet.Configured {
 		return "managedclusteraddon/" + d.Object.GetName() + " left out on " + d.Cluster
 	}

@@ -8,9 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // ResumeOptions are the flags of addon resume.
@@ -59,8 +60,8 @@ func (o *ResumeOptions) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	defer p.Close()
-	wanted := fleet.AddOnOptions{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Warn: func(text string) { u.Warn("%s", text) }}
-	result, failure := fleet.ResumeAddOns(ctx, wanted)
+	wanted := addon.Options{Common: o.Common(u, p.Step), Hub: hub, Names: o.Names, Warn: func(text string) { u.Warn("%s", text) }}
+	result, failure := addon.Resume(ctx, wanted)
 	p.Close()
 	if failure != nil && len(result.Items) == 0 {
 		return failure
@@ -68,6 +69,6 @@ func (o *ResumeOptions) Run(ctx context.Context) error {
 	if err := o.Finish(u, "AddOnResult", result.Items); err != nil || failure != nil || o.Reads() {
 		return errors.Join(err, failure)
 	}
-	u.Next("kubectl ocm addon status " + o.Names[0] + options.ContextFlag(hub))
+	u.Next("kubectl ocm addon status " + o.Names[0] + ui.ContextFlag(hub))
 	return nil
 }

@@ -172,7 +172,10 @@ func TestANamespaceForWhatNamesNone(t *testing.T) {
 {apiVersion: v1, kind: Namespace, metadata: {name: c}}
 `
 	run := func(line string) said {
-		return newAddOnsScene(t).runIn(manifests, strings.Fields("addon create web -f - --render cluster2 -o jsonpath={.items[*].metadata.namespace} --context hub "+line)...)
+		return newAddOnsScene(t).runIn(
+			manifests,
+			strings.Fields("addon create web -f - --render cluster2 -o jsonpath={.items[*].metadata.namespace} --context hub "+line)...,
+		)
 	}
 	got := run("-n shop")
 	require.Zero(t, got.code, got.err)
@@ -189,11 +192,31 @@ func TestANamespaceForWhatNamesNone(t *testing.T) {
 // the template.
 func TestATemplateThatCannotBeRenderedIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ manifests, want, fix string }{
-		"no name":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n", "AddOnTemplate web-0.0.1 spec.agentSpec.workload.manifests[0] (ConfigMap ) metadata.name", "give the object a name"},
-		"no containers":  {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {template: {spec: {}}}\n", "(Deployment b/a) spec.template.spec.containers", "name at least one container"},
-		"nothing":        {"---\n", "AddOnTemplate web-0.0.1 spec.agentSpec.workload.manifests", "put the objects of the agent there"},
-		"two of a name":  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {c: d}\n", "manifests[1] (ConfigMap b/a) metadata.name", "use another name"},
-		"empty variable": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{NAME}}', namespace: b}\n", "manifests[0] (ConfigMap b/{{NAME}}) metadata.name", "give the object a name"},
+		"no name": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n",
+			"AddOnTemplate web-0.0.1 spec.agentSpec.workload.manifests[0] (ConfigMap ) metadata.name",
+			"give the object a name",
+		},
+		"no containers": {
+			"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, namespace: b}\nspec: {template: {spec: {}}}\n",
+			"(Deployment b/a) spec.template.spec.containers",
+			"name at least one container",
+		},
+		"nothing": {
+			"---\n",
+			"AddOnTemplate web-0.0.1 spec.agentSpec.workload.manifests",
+			"put the objects of the agent there",
+		},
+		"two of a name": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: b}\ndata: {c: d}\n",
+			"manifests[1] (ConfigMap b/a) metadata.name",
+			"use another name",
+		},
+		"empty variable": {
+			"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{NAME}}', namespace: b}\n",
+			"manifests[0] (ConfigMap b/{{NAME}}) metadata.name",
+			"give the object a name",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newAddOnsScene(t)
@@ -277,7 +300,9 @@ func TestRightsOfAddOnsAreKept(t *testing.T) {
 		got := s.run("hub", "init", "--context", "spoke", "--dry-run", "--version", "v0.1.0")
 		require.Zero(t, got.code, got.err)
 		for _, document := range strings.Split(got.out, "---\n") {
-			if strings.Contains(document, "kind: ClusterRoleBinding\n") && strings.Contains(document, "  name: open-cluster-management:cluster-manager-addon-manager:agents\nroleRef") {
+			if strings.Contains(document, "kind: ClusterRoleBinding\n") && strings.Contains(
+				document, "  name: open-cluster-management:cluster-manager-addon-manager:agents\nroleRef",
+			) {
 				return strings.Contains(document, "addon-manager-controller-sa")
 			}
 		}

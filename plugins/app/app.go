@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/check"
@@ -51,12 +52,18 @@ func Run(ctx context.Context, s Streams, args []string) int {
 	root := tree(f, note)
 	root.SetArgs(words)
 	err := f.Guard(ctx, root.ExecuteContext(ctx))
-	fleet.Suggest(ctx, err)
+	naming.Suggest(ctx, err)
 	return u.Fail(err)
 }
 
 // Root builds the tree of commands.
 func Root(u *ui.UI) *cobra.Command { return tree(options.NewFactory(u), "") }
+
+// Documented builds the tree of commands as the reference shows it: called through
+// kubectl, and the same on every machine.
+func Documented() *cobra.Command {
+	return Root(&ui.UI{Streams: Streams{Getenv: func(string) string { return "" }}, Program: "kubectl ocm"})
+}
 
 // tree builds the commands; note is what is said before one runs, if anything.
 func tree(f *options.Factory, note string) *cobra.Command {
@@ -109,7 +116,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
 	}
-	e := &fleet.Error{Kind: fleet.Usage, Message: err.Error(), Fix: cmd.CommandPath() + " --help", Err: err}
+	e := &fleet.Error{Kind: fleet.Usage, Message: err.Error(), Fix: fleet.Advice(cmd.CommandPath() + " --help"), Err: err}
 	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -117,7 +124,7 @@ func flagError(cmd *cobra.Command, err error) error {
 				names = append(names, f.Name)
 			}
 		})
-		if near := fleet.Nearest(strings.TrimSpace(name), names); near != "" {
+		if near := naming.Nearest(strings.TrimSpace(name), names); near != "" {
 			e.Cause = "did you mean --" + near + "?"
 		}
 	}
@@ -184,7 +191,11 @@ var formerly = []struct{ old, now string }{
 	{"get hub-info", "hub status"}, {"get klusterlet-info", "check spoke"}, {"get clusters", "cluster list"}, {"get works", "work list"},
 	{"create work", "work apply"}, {"delete work", "work delete"}, {"clusters", "cluster list"},
 	{"get clustersets", "clusterset list"}, {"create clusterset", "clusterset create"}, {"delete clusterset", "clusterset delete"},
-	{"clusterset set", "clusterset add"}, {"get addons", "addon list"}, {"get addon", "addon list"}, {"get placements", "placement list"}, {"create placement", "placement create"},
+	{"clusterset set", "clusterset add"},
+	{"get addons", "addon list"},
+	{"get addon", "addon list"},
+	{"get placements", "placement list"},
+	{"create placement", "placement create"},
 }
 
 // rewrite turns an old spelling of a command into ours, and returns what to say of it.

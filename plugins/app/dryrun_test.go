@@ -99,8 +99,15 @@ func TestNoDryRunWritesAnything(t *testing.T) {
 // TestJSONIsAllThatIsPrinted runs every command with -o json -q: stdout parses,
 // stderr is empty.
 func TestJSONIsAllThatIsPrinted(t *testing.T) {
-	all := map[string][]string{"cluster list": {"--context", "hub"}, "clusterset list": {"--context", "hub"}, "work list": {"--context", "hub"}, "hub status": {"--context", "hub"},
-		"hub token list": {"--context", "hub"}, "accept": {"--show", "--context", "hub"}, "version": {"--context", "hub"}, "hub init": {"--list-images"}, "check": {"--list"}}
+	all := map[string][]string{"cluster list": {
+		"--context",
+		"hub",
+	}, "clusterset list": {"--context", "hub"}, "work list": {"--context", "hub"}, "hub status": {"--context", "hub"},
+		"hub token list": {"--context", "hub"},
+		"accept":         {"--show", "--context", "hub"},
+		"version":        {"--context", "hub"},
+		"hub init":       {"--list-images"},
+		"check":          {"--list"}}
 	for path, flags := range lines {
 		if words(path)[0] != "completion" {
 			all[path+" --dry-run"] = flags

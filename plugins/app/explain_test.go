@@ -89,9 +89,21 @@ func TestGroupsAndOrderOfTheLiveDecisionCount(t *testing.T) {
 		"status: {decisions: [{clusterName: cluster4, reason: \"\"}, {clusterName: cluster2, reason: \"\"}]}\n"
 	const placement = "---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: moved, namespace: default}\nspec: {clusterSets: [prod], numberOfClusters: 2, "
 	for name, tc := range map[string]struct{ spec, live, said string }{
-		"the same":         {"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}", "same", ""},
-		"in other groups":  {"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}, decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 1}}", "~cluster4", "~ cluster4\n"},
-		"in another order": {"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}, sortBy: Score", "in another order", "in another order\n"},
+		"the same": {
+			"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}",
+			"same",
+			"",
+		},
+		"in other groups": {
+			"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}, decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 1}}",
+			"~cluster4",
+			"~ cluster4\n",
+		},
+		"in another order": {
+			"prioritizerPolicy: {mode: Exact, configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Steady}}]}, sortBy: Score",
+			"in another order",
+			"in another order\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newPlacementsScene(t)
@@ -116,18 +128,48 @@ func TestGroupsAndOrderOfTheLiveDecisionCount(t *testing.T) {
 func TestPlacementsThatCannotBeSimulated(t *testing.T) {
 	const cluster = "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: c9}\n"
 	for name, tc := range map[string]struct{ text, with, want, fix string }{
-		"no YAML":           {text: "a: [", want: "is no YAML", fix: "correct the file"},
-		"another kind":      {text: cluster, want: "holds a ManagedCluster", fix: "leave it out"},
-		"an older version":  {text: strings.Replace(newPlacement, "v1beta1", "v1alpha1", 1), want: "v1beta1 is needed", fix: "leave it out"},
-		"nothing":           {text: "# nothing\n", want: "0 placements", fix: "one placement"},
-		"two":               {text: newPlacement + "---\n" + newPlacement, want: "2 placements", fix: "one placement"},
-		"no name":           {text: strings.Replace(newPlacement, "name: fresh, ", "", 1), want: "cannot be the name", fix: "NAMESPACE/NAME"},
-		"an unknown field":  {text: strings.Replace(newPlacement, "numberOfClusters", "numberOfCluster", 1), want: "spec.numberOfCluster", fix: "kubectl explain placement"},
-		"a wrong type":      {text: strings.Replace(newPlacement, "numberOfClusters: 2", "numberOfClusters: two", 1), want: "numberOfClusters", fix: "kubectl explain placement"},
-		"a negative number": {text: strings.Replace(newPlacement, "numberOfClusters: 2", "numberOfClusters: -2", 1), want: "spec.numberOfClusters", fix: "0 or more"},
-		"no cluster":        {text: newPlacement, with: "# nothing\n", want: "no managed cluster", fix: "ManagedCluster"},
-		"a reserved name":   {text: newPlacement, with: strings.Replace(cluster, "c9", "kube-x", 1), want: "kube-x", fix: "choose a name"},
-		"a wrong cluster":   {text: newPlacement, with: cluster + "spec: {taint: []}\n", want: "spec.taint", fix: "kubectl explain managedcluster"},
+		"no YAML":      {text: "a: [", want: "is no YAML", fix: "correct the file"},
+		"another kind": {text: cluster, want: "holds a ManagedCluster", fix: "leave it out"},
+		"an older version": {
+			text: strings.Replace(newPlacement, "v1beta1", "v1alpha1", 1),
+			want: "v1beta1 is needed",
+			fix:  "leave it out",
+		},
+		"nothing": {text: "# nothing\n", want: "0 placements", fix: "one placement"},
+		"two":     {text: newPlacement + "---\n" + newPlacement, want: "2 placements", fix: "one placement"},
+		"no name": {
+			text: strings.Replace(newPlacement, "name: fresh, ", "", 1),
+			want: "cannot be the name",
+			fix:  "NAMESPACE/NAME",
+		},
+		"an unknown field": {
+			text: strings.Replace(newPlacement, "numberOfClusters", "numberOfCluster", 1),
+			want: "spec.numberOfCluster",
+			fix:  "kubectl explain placement",
+		},
+		"a wrong type": {
+			text: strings.Replace(newPlacement, "numberOfClusters: 2", "numberOfClusters: two", 1),
+			want: "numberOfClusters",
+			fix:  "kubectl explain placement",
+		},
+		"a negative number": {
+			text: strings.Replace(newPlacement, "numberOfClusters: 2", "numberOfClusters: -2", 1),
+			want: "spec.numberOfClusters",
+			fix:  "0 or more",
+		},
+		"no cluster": {text: newPlacement, with: "# nothing\n", want: "no managed cluster", fix: "ManagedCluster"},
+		"a reserved name": {
+			text: newPlacement,
+			with: strings.Replace(cluster, "c9", "kube-x", 1),
+			want: "kube-x",
+			fix:  "choose a name",
+		},
+		"a wrong cluster": {
+			text: newPlacement,
+			with: cluster + "spec: {taint: []}\n",
+			want: "spec.taint",
+			fix:  "kubectl explain managedcluster",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			words := []string{"placement", "simulate", "-f", "-", "--context", "nosuch"}

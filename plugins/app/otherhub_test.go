@@ -43,6 +43,9 @@ webhooks: [{name: manifestworkvalidators.admission.work.open-cluster-management.
 	require.Contains(t, got.out, "✓ the hub is run by another operator, quay.io/open-cluster-management/registration-operator:v1.3.1")
 	require.Contains(t, got.out, "✓ 5 webhooks answer", "its four, and the conversion")
 	require.NotContains(t, got.out, "hub init")
-	require.Contains(t, got.out, "kubectl rollout restart -n open-cluster-management deploy/cluster-manager --context hub", "what it lacks its own operator puts back")
+	require.Contains(
+		t, got.out, "kubectl rollout restart -n open-cluster-management deploy/cluster-manager --context hub",
+		"what it lacks its own operator puts back",
+	)
 	require.NotContains(t, s.run("hub", "status", "--context", "hub").out, "\n! ")
 }

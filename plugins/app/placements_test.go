@@ -105,27 +105,54 @@ func TestWhatCheckFindsOfPlacements(t *testing.T) {
 // What the placements of the other tests do not lack.
 func TestCheckNamesWhatKeepsAPlacementShort(t *testing.T) {
 	for name, tc := range map[string]struct{ spec, more, code, title, cause string }{
-		"an empty set": {spec: `{clusterSets: [bare]}`, code: "OCM0503", title: "the cluster sets that it selects from have no clusters", cause: "All ManagedClusterSets [bare] have no member ManagedCluster",
+		"an empty set": {
+			spec:  `{clusterSets: [bare]}`,
+			code:  "OCM0503",
+			title: "the cluster sets that it selects from have no clusters",
+			cause: "All ManagedClusterSets [bare] have no member ManagedCluster",
 			more: "---\napiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSet\nmetadata: {name: bare}\n" +
-				"---\napiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\nmetadata: {name: bare, namespace: default}\nspec: {clusterSet: bare}\n"},
-		"more wanted than fit": {spec: `{clusterSets: [prod], numberOfClusters: 9}`, code: "OCM0505", title: "it selects 5 clusters of 9 that it wants",
-			cause: "6 clusters in its sets, 6 fit its predicates, 5 of them have no taint that keeps them out"},
-		"spread too strictly": {spec: `{clusterSets: [prod], numberOfClusters: 5, spreadPolicy: {spreadConstraints: [{topologyKey: region, topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}]}}`,
-			code: "OCM0505", title: "it selects 3 clusters of 5 that it wants", cause: "6 clusters in its sets, 6 fit its predicates, 5 of them have no taint that keeps them out, 3 fit its spread constraints"},
-		"taints keep all out": {spec: `{clusterSets: [prod], predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {name: cluster3}}}}]}`,
-			more: "---\napiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: far, labels: {name: cluster3, cluster.open-cluster-management.io/clusterset: prod}}\nspec: {taints: [{key: away, effect: NoSelect}]}\n",
-			code: "OCM0505", title: "taints that it does not tolerate keep out 1 cluster, all that fit", cause: "away (1)"},
-		"a score that nobody has": {spec: `{clusterSets: [prod], prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: none, scoreName: x}}}]}}`,
-			code: "OCM0507", title: "no cluster has the score none/x that it ranks by", cause: "counts 0"},
-		"a prioritizer that nobody knows": {spec: `{clusterSets: [prod], prioritizerPolicy: {configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Spread}}]}}`,
-			code: "OCM0506", title: "incorrect builtin prioritizer: Spread", cause: "spec.prioritizerPolicy.configurations[0].scoreCoordinate.builtIn"},
+				"---\napiVersion: cluster.open-cluster-management.io/v1beta2\nkind: ManagedClusterSetBinding\nmetadata: {name: bare, namespace: default}\nspec: {clusterSet: bare}\n",
+		},
+		"more wanted than fit": {
+			spec:  `{clusterSets: [prod], numberOfClusters: 9}`,
+			code:  "OCM0505",
+			title: "it selects 5 clusters of 9 that it wants",
+			cause: "6 clusters in its sets, 6 fit its predicates, 5 of them have no taint that keeps them out",
+		},
+		"spread too strictly": {
+			spec:  `{clusterSets: [prod], numberOfClusters: 5, spreadPolicy: {spreadConstraints: [{topologyKey: region, topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}]}}`,
+			code:  "OCM0505",
+			title: "it selects 3 clusters of 5 that it wants",
+			cause: "6 clusters in its sets, 6 fit its predicates, 5 of them have no taint that keeps them out, 3 fit its spread constraints",
+		},
+		"taints keep all out": {
+			spec:  `{clusterSets: [prod], predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {name: cluster3}}}}]}`,
+			more:  "---\napiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: far, labels: {name: cluster3, cluster.open-cluster-management.io/clusterset: prod}}\nspec: {taints: [{key: away, effect: NoSelect}]}\n",
+			code:  "OCM0505",
+			title: "taints that it does not tolerate keep out 1 cluster, all that fit",
+			cause: "away (1)",
+		},
+		"a score that nobody has": {
+			spec:  `{clusterSets: [prod], prioritizerPolicy: {configurations: [{scoreCoordinate: {type: AddOn, addOn: {resourceName: none, scoreName: x}}}]}}`,
+			code:  "OCM0507",
+			title: "no cluster has the score none/x that it ranks by",
+			cause: "counts 0",
+		},
+		"a prioritizer that nobody knows": {
+			spec:  `{clusterSets: [prod], prioritizerPolicy: {configurations: [{scoreCoordinate: {type: BuiltIn, builtIn: Spread}}]}}`,
+			code:  "OCM0506",
+			title: "incorrect builtin prioritizer: Spread",
+			cause: "spec.prioritizerPolicy.configurations[0].scoreCoordinate.builtIn",
+		},
 		"nothing": {spec: `{clusterSets: [prod], numberOfClusters: 2}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newPlacementsScene(t)
 			text, err := os.ReadFile("testdata/placements.yaml")
 			require.NoError(t, err)
-			s.hub = apitest.New(t, created, string(text)+tc.more+"---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: short, namespace: default}\nspec: "+tc.spec+
+			s.hub = apitest.New(t, created, string(
+				text,
+			)+tc.more+"---\napiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: short, namespace: default}\nspec: "+tc.spec+
 				"\nstatus: {conditions: [{type: PlacementSatisfied, status: \"True\", reason: R, message: m}]}\n")
 			t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub}))
 			var got struct {

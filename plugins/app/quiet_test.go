@@ -14,7 +14,11 @@ import (
 // TestQuietIsQuiet runs every command that changes something, for real and quietly: what
 // works says nothing on stderr.
 func TestQuietIsQuiet(t *testing.T) {
-	more := map[string][]string{"get clusters": {"--context", "hub"}, "work apply --overwrite": lines["work apply"], "cluster list -w=false": {"--context", "hub", "-l", "no=such"}}
+	more := map[string][]string{
+		"get clusters":           {"--context", "hub"},
+		"work apply --overwrite": lines["work apply"],
+		"cluster list -w=false":  {"--context", "hub", "-l", "no=such"},
+	}
 	for path, flags := range lines {
 		more[path] = flags
 	}

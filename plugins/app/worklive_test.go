@@ -51,8 +51,14 @@ func TestWhatIsPrintedOfLiveWorks(t *testing.T) {
 		"prune-asks":       {"work apply app -f - -c cluster1 --prune --context hub", 6},
 		"executor-dry-run": {"work apply robot -f - -c cluster1 --executor robots/robot --context hub --dry-run", 0},
 		"executor-wrong":   {"work apply robot -f - -c cluster1 --executor robot --context hub", 2},
-		"executor-missing": {"work apply robot -f - -c cluster1 --executor robots/nosuch --context hub --spoke-context spoke", 6},
-		"executor-lacks":   {"work apply robot -f - -c cluster1 --executor robots/robot --context hub --spoke-context spoke", 6},
+		"executor-missing": {
+			"work apply robot -f - -c cluster1 --executor robots/nosuch --context hub --spoke-context spoke",
+			6,
+		},
+		"executor-lacks": {
+			"work apply robot -f - -c cluster1 --executor robots/robot --context hub --spoke-context spoke",
+			6,
+		},
 		"executor-several": {"work apply robot -f - --all --executor robots/robot --context hub --spoke-context spoke", 2},
 		"files-both":       {"work apply app -f - -k . -c cluster1 --context hub", 2},
 		"kustomize-none":   {"work apply app -k nosuch -c cluster1 --context hub", 2},

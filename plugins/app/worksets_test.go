@@ -30,15 +30,21 @@ func TestASetOfWorksThatIsThere(t *testing.T) {
 		"wait-placement":          {"work wait stays --placement apps/everywhere --context hub", 0},
 		"wait-not-available":      {"work wait halfway --placement apps/everywhere --context hub --timeout 3s", 5},
 		"wait-one-cluster":        {"work wait halfway -c cluster1 --context hub", 0},
-		"wait-still-there":        {"work wait stays --for deleted --placement apps/everywhere --context hub --timeout 3s", 4},
-		"wait-to-come":            {"work wait taking --placement apps/everywhere --context hub --timeout 3s", 5},
-		"wait-gone":               {"work wait dying --for deleted --placement apps/everywhere --context hub", 0},
-		"delete-shared":           {"work delete multi --placement apps/everywhere --context hub --yes", 6},
-		"delete-other-placement":  {"work delete foreign --placement apps/everywhere --context hub --yes", 6},
-		"delete-force":            {"work delete stays --placement apps/everywhere --context hub --yes --force", 6},
-		"delete-orphan-template":  {"work delete taking --placement apps/everywhere --context hub --yes --orphan", 6},
-		"delete-orphan-work":      {"work delete halfway --placement apps/everywhere --context hub --yes --orphan", 6},
-		"delete-orphan":           {"work delete stays --placement apps/everywhere --context hub --yes --orphan --wait=false", 0},
+		"wait-still-there": {
+			"work wait stays --for deleted --placement apps/everywhere --context hub --timeout 3s",
+			4,
+		},
+		"wait-to-come":           {"work wait taking --placement apps/everywhere --context hub --timeout 3s", 5},
+		"wait-gone":              {"work wait dying --for deleted --placement apps/everywhere --context hub", 0},
+		"delete-shared":          {"work delete multi --placement apps/everywhere --context hub --yes", 6},
+		"delete-other-placement": {"work delete foreign --placement apps/everywhere --context hub --yes", 6},
+		"delete-force":           {"work delete stays --placement apps/everywhere --context hub --yes --force", 6},
+		"delete-orphan-template": {"work delete taking --placement apps/everywhere --context hub --yes --orphan", 6},
+		"delete-orphan-work":     {"work delete halfway --placement apps/everywhere --context hub --yes --orphan", 6},
+		"delete-orphan": {
+			"work delete stays --placement apps/everywhere --context hub --yes --orphan --wait=false",
+			0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newWorksScene(t, "worksets")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/apitest"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/goldentest"
 )
@@ -25,7 +25,10 @@ func newTraceScene(t *testing.T) *scene {
 	require.NoError(t, err)
 	kept := "apiVersion: v1\nkind: Config\ncurrent-context: hub\ncontexts: [{name: hub, context: {cluster: hub, user: agent}}]\n" +
 		"clusters: [{name: hub, cluster: {server: '" + s.hub.URL + "', certificate-authority-data: " +
-		encoding.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.hub.Certificate().Raw})) + "}}]\nusers: [{name: agent, user: {token: secret}}]\n"
+		encoding.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{
+			Type:  "CERTIFICATE",
+			Bytes: s.hub.Certificate().Raw,
+		})) + "}}]\nusers: [{name: agent, user: {token: secret}}]\n"
 	s.spoke = apitest.New(t, created, strings.NewReplacer("HASH", kubeconfig.HubHash(s.hub.URL),
 		"KUBECONFIG", encoding.StdEncoding.EncodeToString([]byte(kept))).Replace(string(text)))
 	t.Setenv("KUBECONFIG", apitest.Kubeconfig(t, map[string]*apitest.Server{"hub": s.hub, "spoke": s.spoke}))
@@ -78,6 +81,8 @@ func TestATraceOfAHubThatIsNoContext(t *testing.T) {
 	require.Zero(t, got.code, got.err)
 	require.Regexp(t, `(?m)^   └─ Hub +https://hub:6443 +- .* this cluster is cluster1 there$`, got.out)
 	require.Contains(t, got.err, "name its context by --hub-context")
+	require.Contains(t, s.run("work", "trace", "deploy/web", "-n", "shop", "--context", "spoke", "-o", "json").out,
+		`"no context has the address of the hub; name its context by --hub-context to see more"`)
 }
 
 // A hub that was named and does not answer is an error, and what the managed

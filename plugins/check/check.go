@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/check"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -59,7 +61,9 @@ type Options struct {
 func New(f *options.Factory) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
-		Use: "check [hub|spoke|cluster NAME...|placement NAME...|addon NAME...]", Aliases: []string{"doctor"}, Short: "Find what keeps the fleet from working, and how to mend it",
+		Use:     "check [hub|spoke|cluster NAME...|placement NAME...|addon NAME...]",
+		Aliases: []string{"doctor"},
+		Short:   "Find what keeps the fleet from working, and how to mend it",
 		Long: options.Long(`
 		Look at the hub, its clusters, placements and add-ons, or the agent of a cluster, whichever
 		--context is, and name what is wrong with cause and fix. With --hub-context, --context is a cluster with an agent,
@@ -95,7 +99,7 @@ func New(f *options.Factory) *cobra.Command {
 	flags := cmd.Flags()
 	o.AddFlags(flags)
 	flags.StringVar(&o.HubContext, "hub-context", "", "context of the hub, where --context is a cluster's")
-	flags.StringVar(&o.FailOn, "fail-on", string(fleet.SeverityError), "exit with 3 from this severity on: warning or error")
+	flags.StringVar(&o.FailOn, "fail-on", string(check.SeverityError), "exit with 3 from this severity on: warning or error")
 	flags.StringSliceVar(&o.Skip, "skip", nil, "codes of checks to leave out")
 	flags.BoolVar(&o.Short, "short", false, "print only what is wrong")
 	flags.BoolVar(&o.List, "list", false, "list all checks")
@@ -108,7 +112,7 @@ func New(f *options.Factory) *cobra.Command {
 
 func codes(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var out []string
-	for _, c := range fleet.CheckCodes() {
+	for _, c := range catalogue() {
 		out = append(out, c.Code+"\t"+c.Title)
 	}
 	return out, cobra.ShellCompDirectiveNoFileComp
@@ -126,7 +130,7 @@ func (o *Options) Complete(args []string) error {
 		return options.Usage("the name of the "+o.Only+" is missing", "kubectl ocm check "+o.Only+" NAME")
 	case !slices.Contains(named, o.Only) && len(o.Names) > 0:
 		return options.Usage(fmt.Sprintf("unexpected argument %q", o.Names[0]), "kubectl ocm check cluster NAME, placement NAME, or addon NAME")
-	case o.FailOn != string(fleet.SeverityWarning) && o.FailOn != string(fleet.SeverityError):
+	case o.FailOn != string(check.SeverityWarning) && o.FailOn != string(check.SeverityError):
 		return options.Usage(fmt.Sprintf("wrong value %q for --fail-on", o.FailOn), "use warning or error")
 	}
 	for i, code := range o.Skip {
@@ -147,7 +151,7 @@ func (o *Options) Complete(args []string) error {
 func (o *Options) keys() error {
 	namespace := o.f.Namespace()
 	for _, text := range o.Names {
-		key, err := fleet.PlacementName(text, namespace)
+		key, err := placement.ParseName(text, namespace)
 		if err != nil {
 			return err
 		}
@@ -156,13 +160,13 @@ func (o *Options) keys() error {
 	return nil
 }
 
-func find(code string) (fleet.CheckCode, error) {
-	for _, c := range fleet.CheckCodes() {
+func find(code string) (entry, error) {
+	for _, c := range catalogue() {
 		if strings.EqualFold(c.Code, code) {
 			return c, nil
 		}
 	}
-	return fleet.CheckCode{}, options.Usage(fmt.Sprintf("there is no check %q", code), "kubectl ocm check --list")
+	return entry{}, options.Usage(fmt.Sprintf("there is no check %q", code), "kubectl ocm check --list")
 }
 
 // Run makes the checks and prints what they found.
@@ -186,40 +190,40 @@ func (o *Options) Run(ctx context.Context) error {
 		return err
 	}
 	wanted.Clock, wanted.Skip, wanted.ContextOf = o.f.UI.Streams.Clock, o.Skip, o.f.ContextOf
-	report, err := fleet.Check(ctx, wanted)
+	report, err := check.Run(ctx, wanted)
 	if err != nil {
 		return err
 	}
 	if area, ok := o.shadows(); ok {
-		report.Areas = append([]fleet.CheckArea{area}, report.Areas...)
+		report.Areas = append([]check.Area{area}, report.Areas...)
 		report.Warnings += len(area.Findings)
 	}
 	if err := o.print(report); err != nil {
 		return err
 	}
-	if report.Errors > 0 || (o.FailOn == string(fleet.SeverityWarning) && report.Warnings > 0) {
+	if report.Errors > 0 || (o.FailOn == string(check.SeverityWarning) && report.Warnings > 0) {
 		return ui.Exit(ui.ExitFindings)
 	}
 	return nil
 }
 
 // sides opens the clusters that are to be looked at.
-func (o *Options) sides(ctx context.Context) (fleet.CheckOptions, error) {
+func (o *Options) sides(ctx context.Context) (check.Options, error) {
 	c, err := o.f.Cluster("")
 	if err != nil {
-		return fleet.CheckOptions{}, err
+		return check.Options{}, err
 	}
-	hub, spoke, err := fleet.CheckSides(ctx, c)
+	hub, spoke, err := check.Sides(ctx, c)
 	if err != nil && o.Only != onlySpoke && o.HubContext == "" {
-		return fleet.CheckOptions{}, err
+		return check.Options{}, err
 	}
 	if o.HubContext != "" {
 		spoke = c
 		if hub, err = o.f.Cluster(o.HubContext); err != nil {
-			return fleet.CheckOptions{}, err
+			return check.Options{}, err
 		}
 	}
-	out := fleet.CheckOptions{Hub: hub, Spoke: spoke, Placements: o.placements}
+	out := check.Options{Hub: hub, Spoke: spoke, Placements: o.placements}
 	switch o.Only {
 	case onlyCluster:
 		out.Clusters = o.Names
@@ -230,7 +234,7 @@ func (o *Options) sides(ctx context.Context) (fleet.CheckOptions, error) {
 }
 
 // limited leaves out what was not asked for; c is the cluster of --context.
-func (o *Options) limited(out fleet.CheckOptions, c *fleet.Cluster) (fleet.CheckOptions, error) {
+func (o *Options) limited(out check.Options, c *fleet.Cluster) (check.Options, error) {
 	out.HubOnly, out.PlacementsOnly, out.AddOnsOnly = o.Only == onlyHub, o.Only == onlyPlacement, o.Only == onlyAddOn
 	out.ClustersOnly = o.Only == onlyCluster || (o.HubContext != "" && !out.HubOnly && !out.PlacementsOnly && !out.AddOnsOnly)
 	onHub := o.Only == onlyHub || slices.Contains(named, o.Only)
@@ -238,7 +242,12 @@ func (o *Options) limited(out fleet.CheckOptions, c *fleet.Cluster) (fleet.Check
 	case o.Only == onlySpoke && o.HubContext == "":
 		out.Hub, out.Spoke = nil, c
 	case onHub && out.Hub == nil:
-		return out, &fleet.Error{Message: c.String() + " is not a hub", Cause: "an agent runs there, and no hub", Fix: "name the hub's context by --context", Err: fleet.ErrNotHub}
+		return out, &fleet.Error{
+			Message: c.String() + " is not a hub",
+			Cause:   "an agent runs there, and no hub",
+			Fix:     fleet.Advice("name the hub's context by --context"),
+			Err:     fleet.ErrNotHub,
+		}
 	case onHub:
 		out.Spoke = nil
 	}
@@ -247,7 +256,7 @@ func (o *Options) limited(out fleet.CheckOptions, c *fleet.Cluster) (fleet.Check
 
 func (o *Options) catalogue() error {
 	u := o.f.UI
-	all := fleet.CheckCodes()
+	all := catalogue()
 	if o.Format.Machine() {
 		var names []string
 		for _, c := range all {
@@ -264,13 +273,16 @@ func (o *Options) catalogue() error {
 
 // print shows the findings of each area: a line each, with cause and fix below
 // what is wrong.
-func (o *Options) print(report fleet.CheckReport) error {
+func (o *Options) print(report check.Report) error {
 	u := o.f.UI
 	if o.Format.Machine() {
 		var names []string
 		for _, area := range report.Areas {
-			for _, f := range area.Findings {
-				if f.Severity != fleet.SeverityOK {
+			for i, f := range area.Findings {
+				if area.Findings[i].Fix = nil; ui.Fix(f.Fix) != "" {
+					area.Findings[i].Fix = fleet.Advice(ui.Fix(f.Fix))
+				}
+				if f.Severity != check.SeverityOK {
 					names = append(names, f.Code)
 				}
 			}
@@ -280,19 +292,22 @@ func (o *Options) print(report fleet.CheckReport) error {
 	for _, area := range report.Areas {
 		o.area(area)
 	}
-	u.Say("%s: %d ok, %s, %s", ui.Many(report.OK+report.Warnings+report.Errors, "check"), report.OK, ui.Many(report.Warnings, "warning"), ui.Many(report.Errors, "error"))
+	u.Say(
+		"%s: %d ok, %s, %s", ui.Many(report.OK+report.Warnings+report.Errors, "check"), report.OK,
+		ui.Many(report.Warnings, "warning"), ui.Many(report.Errors, "error"),
+	)
 	return nil
 }
 
-func (o *Options) area(area fleet.CheckArea) {
+func (o *Options) area(area check.Area) {
 	u := o.f.UI
-	if o.Short && !slices.ContainsFunc(area.Findings, func(f fleet.Finding) bool { return f.Severity != fleet.SeverityOK }) {
+	if o.Short && !slices.ContainsFunc(area.Findings, func(f check.Finding) bool { return f.Severity != check.SeverityOK }) {
 		return
 	}
 	u.Say("%s", area.Name)
 	for _, f := range area.Findings {
 		switch {
-		case f.Severity != fleet.SeverityOK:
+		case f.Severity != check.SeverityOK:
 			u.Say("  %s %s %s", u.Mark(stateOf(f.Severity)), f.Code, f.Title)
 		case !o.Short:
 			u.Say("  %s %s", u.Mark(fleet.Done), f.Title)
@@ -300,14 +315,14 @@ func (o *Options) area(area fleet.CheckArea) {
 		if f.Cause != "" {
 			u.Say("      cause: %s", f.Cause)
 		}
-		if f.Fix != "" {
-			u.Say("      fix:   %s", u.Own(f.Fix))
+		if fix := ui.Fix(f.Fix); fix != "" {
+			u.Say("      fix:   %s", u.Own(fix))
 		}
 	}
 }
 
-func stateOf(s fleet.Severity) fleet.StepState {
-	if s == fleet.SeverityError {
+func stateOf(s check.Severity) fleet.StepState {
+	if s == check.SeverityError {
 		return fleet.Broken
 	}
 	return fleet.Warned

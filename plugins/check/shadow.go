@@ -10,15 +10,17 @@ import (
 	"strings"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/check"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // ours begins the names of programs that kubectl runs in place of our commands.
 const ours = "kubectl-ocm-"
 
 // shadows finds programs on PATH that hide commands of this plugin.
-func (o *Options) shadows() (fleet.CheckArea, bool) {
-	area := fleet.CheckArea{Name: "this machine"}
-	if slices.Contains(o.Skip, fleet.Shadowed) {
+func (o *Options) shadows() (check.Area, bool) {
+	area := check.Area{Name: "this machine"}
+	if slices.Contains(o.Skip, check.CodeShadowed) {
 		return area, false
 	}
 	for _, dir := range filepath.SplitList(o.f.UI.Streams.Getenv("PATH")) {
@@ -28,8 +30,9 @@ func (o *Options) shadows() (fleet.CheckArea, bool) {
 		}
 		for _, e := range entries {
 			if word, found := strings.CutPrefix(e.Name(), ours); found && executable(dir, e) {
-				area.Findings = append(area.Findings, fleet.Finding{Code: fleet.Shadowed, Severity: fleet.SeverityWarning,
-					Title: filepath.Join(dir, e.Name()) + " runs in place of \"kubectl ocm " + strings.ReplaceAll(word, "-", " ") + "\"", Fix: "rm " + fleet.ShellWord(filepath.Join(dir, e.Name())) + "      unless it is wanted"})
+				area.Findings = append(area.Findings, check.Finding{Code: check.CodeShadowed, Severity: check.SeverityWarning,
+					Title: filepath.Join(dir, e.Name()) + " runs in place of \"kubectl ocm " + strings.ReplaceAll(word, "-", " ") + "\"",
+					Fix:   fleet.Advice("rm " + ui.ShellWord(filepath.Join(dir, e.Name())) + "      unless it is wanted")})
 			}
 		}
 	}

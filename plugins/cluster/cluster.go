@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -46,6 +48,9 @@ func newList(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
 	cmd := &cobra.Command{
 		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List the managed clusters of the hub", Args: options.Args(0, -1, "the name of a cluster"),
+		Example: options.Example(`
+		kubectl ocm cluster list --context hub
+		kubectl ocm cluster list --clusterset prod --status unknown -o wide --context hub`),
 		ValidArgsFunction: complete.Clusters(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Names = args
@@ -83,7 +88,8 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		clusters, err := fleet.ListClusters(ctx, fleet.ListOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: c, Selector: o.Selector, Set: o.ClusterSet, Status: o.Status})
+		clusters, err := cluster.List(ctx, cluster.ListOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: c, Selector: o.Selector,
+			Set: o.ClusterSet, Status: o.Status})
 		if err != nil {
 			return options.Listed{}, err
 		}
@@ -98,12 +104,12 @@ func (o *ListOptions) Run(ctx context.Context) error {
 
 // named keeps the clusters that were asked for; one that is missing is an
 // error.
-func (o *ListOptions) named(hub *fleet.Cluster, clusters []fleet.ClusterInfo) ([]fleet.ClusterInfo, error) {
-	var out []fleet.ClusterInfo
+func (o *ListOptions) named(hub *fleet.Cluster, clusters []cluster.Info) ([]cluster.Info, error) {
+	var out []cluster.Info
 	for _, name := range o.Names {
-		i := slices.IndexFunc(clusters, func(c fleet.ClusterInfo) bool { return c.Name == name })
+		i := slices.IndexFunc(clusters, func(c cluster.Info) bool { return c.Name == name })
 		if i < 0 {
-			e := fleet.NoCluster(name, hub)
+			e := naming.NoCluster(name, hub)
 			e.Cause = o.chosen()
 			return nil, e
 		}
@@ -120,9 +126,12 @@ func (o *ListOptions) chosen() string {
 	return "or it is left out by -l, --clusterset or --status"
 }
 
-func (o *ListOptions) listed(clusters []fleet.ClusterInfo) options.Listed {
+func (o *ListOptions) listed(clusters []cluster.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
-	out := options.Listed{Kind: "ClusterList", Items: clusters, Empty: "no managed clusters", Table: ui.Table{Wide: 6, Least: []string{"MEMORY", "CPU"}, Heads: []string{"NAME", "STATUS", "SET", "VERSION",
+	out := options.Listed{Kind: "ClusterList", Items: clusters, Empty: "no managed clusters", Table: ui.Table{Wide: 6, Least: []string{
+		"MEMORY",
+		"CPU",
+	}, Heads: []string{"NAME", "STATUS", "SET", "VERSION",
 		"CPU", "MEMORY", "ADDONS", "WORKS", "LAST-SEEN", "AGE", "URL", "LABELS", "CLAIMS", "TAINTS", "CLOCK", "AGENT-VERSION"}}}
 	for i := range clusters {
 		c := &clusters[i]
@@ -134,13 +143,18 @@ func (o *ListOptions) listed(clusters []fleet.ClusterInfo) options.Listed {
 		out.Labels = append(out.Labels, c.Labels)
 		out.Table.Rows = append(out.Table.Rows, []string{c.Name, c.Status, ui.Dash(c.Set), ui.Dash(c.Version), amount(c.CPU), memory(c.Memory),
 			ui.Ratio(c.AddOns.Good, c.AddOns.Total), ui.Ratio(c.Works.Good, c.Works.Total), seen, ui.Age(c.Created, now),
-			ui.Dash(strings.Join(c.URLs, ",")), strconv.Itoa(len(c.Labels)), strconv.Itoa(len(c.Claims)), ui.Dash(strings.Join(c.Taints, ",")), ui.Dash(c.Clock), ui.Dash(c.AgentVersion)})
+			ui.Dash(strings.Join(c.URLs, ",")),
+			strconv.Itoa(len(c.Labels)),
+			strconv.Itoa(len(c.Claims)),
+			ui.Dash(strings.Join(c.Taints, ",")),
+			ui.Dash(c.Clock),
+			ui.Dash(c.AgentVersion)})
 	}
 	return out
 }
 
 // amount shows allocatable of capacity.
-func amount(a fleet.Amount) string {
+func amount(a cluster.Amount) string {
 	if a.Capacity == "" && a.Allocatable == "" {
 		return "-"
 	}
@@ -148,7 +162,7 @@ func amount(a fleet.Amount) string {
 }
 
 // memory shows the unit once.
-func memory(a fleet.Amount) string {
+func memory(a cluster.Amount) string {
 	if strings.HasSuffix(a.Allocatable, "Gi") && strings.HasSuffix(a.Capacity, "Gi") {
 		a.Allocatable = strings.TrimSuffix(a.Allocatable, "Gi")
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/accept"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -48,7 +50,7 @@ func newDeny(f *options.Factory) *cobra.Command {
 // Validate checks names and flags.
 func (o *DenyOptions) Validate() error {
 	for _, name := range o.Names {
-		if err := fleet.CheckName(name); err != nil {
+		if err := naming.Check(name); err != nil {
 			return err
 		}
 	}
@@ -63,7 +65,7 @@ func (o *DenyOptions) Run(ctx context.Context) error {
 		return err
 	}
 	u.Note("hub: %s", hub)
-	known, err := fleet.Deniable(ctx, hub, o.Names)
+	known, err := naming.Deniable(ctx, hub, o.Names)
 	if err != nil && !o.Tolerates(err) {
 		return err
 	}
@@ -75,8 +77,8 @@ func (o *DenyOptions) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	defer p.Close()
-	wanted := fleet.AcceptOptions{Hub: hub, Clusters: o.Names, Deny: true, Common: o.Common(u, p.Step)}
-	result, failure := fleet.Accept(ctx, wanted)
+	wanted := accept.Options{Hub: hub, Clusters: o.Names, Deny: true, Common: o.Common(u, p.Step)}
+	result, failure := accept.Run(ctx, wanted)
 	if failure != nil && len(result.Clusters) == 0 {
 		return failure
 	}
@@ -87,7 +89,7 @@ func (o *DenyOptions) Run(ctx context.Context) error {
 				denied = append(denied, c.Cluster)
 			}
 		}
-		if err := fleet.AwaitDenied(ctx, wanted, denied); err != nil && failure == nil {
+		if err := accept.AwaitDenied(ctx, wanted, denied); err != nil && failure == nil {
 			failure = err
 		}
 	}
@@ -110,7 +112,7 @@ func (o *DenyOptions) confirm() error {
 	return o.f.UI.Confirm(o.Yes, "Deny "+ui.Many(len(o.Names), "cluster")+"?", targets)
 }
 
-func (o *DenyOptions) print(result fleet.AcceptResult) error {
+func (o *DenyOptions) print(result accept.Result) error {
 	u := o.f.UI
 	if done, err := o.Preview(u, "DenyResult", result, result.Items); done || err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/unjoin"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
@@ -63,14 +65,14 @@ func (o *RemoveOptions) Run(ctx context.Context) error {
 	}
 	u.Note("hub: %s", hub)
 	p := u.Progress()
-	result, err := fleet.Unjoin(ctx, fleet.UnjoinOptions{Name: o.Name, Hub: hub, HubOnly: true,
+	result, err := unjoin.Run(ctx, unjoin.Options{Name: o.Name, Hub: hub, HubOnly: true,
 		KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm, Common: o.Common(u, p.Step)})
 	p.Close()
 	if err != nil {
 		return err
 	}
 	if result.Action == fleet.Unchanged && !o.IgnoreNotFound {
-		return fleet.NoCluster(o.Name, hub)
+		return naming.NoCluster(o.Name, hub)
 	}
 	if done, err := o.Preview(u, "RemoveResult", result, result.Items); done || err != nil {
 		return err
@@ -90,6 +92,6 @@ func (o *RemoveOptions) Run(ctx context.Context) error {
 }
 
 // confirm shows what will be removed and asks.
-func (o *RemoveOptions) confirm(plan fleet.UnjoinPlan) error {
+func (o *RemoveOptions) confirm(plan unjoin.Plan) error {
 	return o.f.UI.Confirm(o.Yes, "Remove "+o.Name+"?", []string{options.LeavingCluster(o.Name, plan)})
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/clusterset"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
@@ -26,14 +28,14 @@ type ChangeOptions struct {
 
 	f *options.Factory
 	// do is the change; ask shows what it takes away and asks, nil for nothing.
-	do  func(context.Context, fleet.SetOptions) (fleet.SetResult, error)
-	ask func(context.Context, fleet.SetOptions) error
+	do  func(context.Context, clusterset.Options) (clusterset.Result, error)
+	ask func(context.Context, clusterset.Options) error
 	// no is the error of a deletion that found nothing; nil for other changes.
 	no func(fleet.Change, *fleet.Cluster) *fleet.Error
 }
 
 func newCreate(f *options.Factory) *cobra.Command {
-	o := &ChangeOptions{f: f, do: fleet.CreateSet}
+	o := &ChangeOptions{f: f, do: clusterset.Create}
 	cmd := o.command(&cobra.Command{
 		Use: "create SET", Short: "Make a cluster set",
 		Long: options.Long(`
@@ -59,10 +61,10 @@ func newBind(f *options.Factory) *cobra.Command {
 }
 
 func newUnbind(f *options.Factory) *cobra.Command {
-	o := &ChangeOptions{f: f, do: fleet.UnbindSet}
+	o := &ChangeOptions{f: f, do: clusterset.Unbind}
 	o.ask = o.askUnbind
 	o.no = func(c fleet.Change, hub *fleet.Cluster) *fleet.Error {
-		return fleet.NoBinding(c.Object.GetNamespace(), o.Name, hub)
+		return naming.NoBinding(c.Object.GetNamespace(), o.Name, hub)
 	}
 	return o.command(&cobra.Command{
 		Use: "unbind SET", Short: "Take a set away from the placements of a namespace",
@@ -72,9 +74,9 @@ func newUnbind(f *options.Factory) *cobra.Command {
 }
 
 func newDelete(f *options.Factory) *cobra.Command {
-	o := &ChangeOptions{f: f, do: fleet.DeleteSet}
+	o := &ChangeOptions{f: f, do: clusterset.Delete}
 	o.ask = o.askDelete
-	o.no = func(_ fleet.Change, hub *fleet.Cluster) *fleet.Error { return fleet.NoSet(o.Name, hub) }
+	o.no = func(_ fleet.Change, hub *fleet.Cluster) *fleet.Error { return naming.NoSet(o.Name, hub) }
 	cmd := o.command(&cobra.Command{
 		Use: "delete SET", Aliases: []string{"rm"}, Short: "Delete a cluster set that nobody uses",
 		Long: options.Long(`
@@ -92,13 +94,13 @@ func (o *ChangeOptions) command(cmd *cobra.Command, parts options.Parts) *cobra.
 	cmd.ValidArgsFunction = complete.Sets(o.f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Name = args[0]
-		if err := fleet.CheckSetName(o.Name); err != nil {
+		if err := clusterset.CheckName(o.Name); err != nil {
 			return err
 		}
 		if err := o.Check(o.f.UI); err != nil {
 			return err
 		}
-		wanted := fleet.SetOptions{Unbind: o.Unbind}
+		wanted := clusterset.Options{Unbind: o.Unbind}
 		if cmd.Flags().Changed("selector") {
 			wanted.Selector = &o.Selector
 		}
@@ -109,7 +111,7 @@ func (o *ChangeOptions) command(cmd *cobra.Command, parts options.Parts) *cobra.
 }
 
 // Run makes the change and prints what was done.
-func (o *ChangeOptions) Run(ctx context.Context, wanted fleet.SetOptions) error {
+func (o *ChangeOptions) Run(ctx context.Context, wanted clusterset.Options) error {
 	u := o.f.UI
 	hub, err := o.f.Cluster("")
 	if err != nil {
@@ -152,12 +154,12 @@ func where(c fleet.Change) string {
 }
 
 // bind binds the set, and says when nobody in the namespace uses it yet.
-func (o *ChangeOptions) bind(ctx context.Context, wanted fleet.SetOptions) (fleet.SetResult, error) {
-	result, err := fleet.BindSet(ctx, wanted)
+func (o *ChangeOptions) bind(ctx context.Context, wanted clusterset.Options) (clusterset.Result, error) {
+	result, err := clusterset.Bind(ctx, wanted)
 	if err != nil || o.Reads() {
 		return result, err
 	}
-	used, err := fleet.PlacementsIn(ctx, wanted.Hub, wanted.Namespace)
+	used, err := clusterset.PlacementsIn(ctx, wanted.Hub, wanted.Namespace)
 	if err == nil && len(used) == 0 {
 		o.f.UI.Note("no placement in namespace %s uses it yet", wanted.Namespace)
 	}
@@ -165,8 +167,8 @@ func (o *ChangeOptions) bind(ctx context.Context, wanted fleet.SetOptions) (flee
 }
 
 // askUnbind shows the placements that may lose clusters.
-func (o *ChangeOptions) askUnbind(ctx context.Context, wanted fleet.SetOptions) error {
-	used, err := fleet.PlacementsIn(ctx, wanted.Hub, wanted.Namespace)
+func (o *ChangeOptions) askUnbind(ctx context.Context, wanted clusterset.Options) error {
+	used, err := clusterset.PlacementsIn(ctx, wanted.Hub, wanted.Namespace)
 	if err != nil {
 		return err
 	}
@@ -178,9 +180,9 @@ func (o *ChangeOptions) askUnbind(ctx context.Context, wanted fleet.SetOptions) 
 }
 
 // askDelete shows what else would go with the set.
-func (o *ChangeOptions) askDelete(ctx context.Context, wanted fleet.SetOptions) error {
+func (o *ChangeOptions) askDelete(ctx context.Context, wanted clusterset.Options) error {
 	wanted.DryRun = fleet.DryRunClient
-	result, err := fleet.DeleteSet(ctx, wanted)
+	result, err := clusterset.Delete(ctx, wanted)
 	if err != nil {
 		return err
 	}

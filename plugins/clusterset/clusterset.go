@@ -12,7 +12,7 @@ import (
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/clusterset"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
@@ -35,6 +35,8 @@ func newList(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List the cluster sets of the hub", Args: options.Args(0, 0, "list"),
+		Example: options.Example(`
+		kubectl ocm clusterset list --context hub`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Validate(); err != nil {
 				return err
@@ -61,7 +63,7 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		sets, err := fleet.ListSets(ctx, fleet.SetListOptions{Hub: c, Selector: o.Selector})
+		sets, err := clusterset.List(ctx, clusterset.ListOptions{Hub: c, Selector: o.Selector})
 		if err != nil {
 			return options.Listed{}, err
 		}
@@ -69,7 +71,7 @@ func (o *ListOptions) Run(ctx context.Context) error {
 	})
 }
 
-func (o *ListOptions) listed(sets []fleet.SetInfo) options.Listed {
+func (o *ListOptions) listed(sets []clusterset.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
 	out := options.Listed{Kind: "ClusterSetList", Items: sets, Empty: "no cluster sets", Table: ui.Table{Wide: 3, Heads: []string{"NAME", "SELECTOR", "CLUSTERS",
 		"AVAILABLE", "BOUND-NAMESPACES", "AGE", "MEMBERS", "MANAGED-NAMESPACES", "EMPTY"}}}
@@ -78,14 +80,18 @@ func (o *ListOptions) listed(sets []fleet.SetInfo) options.Listed {
 		out.Names = append(out.Names, "managedclusterset."+clusterv1beta2.GroupName+"/"+s.Name)
 		out.Labels = append(out.Labels, s.Labels)
 		out.Table.Rows = append(out.Table.Rows, []string{s.Name, selector(s), strconv.Itoa(s.Clusters.Total), strconv.Itoa(s.Clusters.Good),
-			ui.Dash(strings.Join(s.Bound, ",")), ui.Age(s.Created, now), ui.Dash(strings.Join(s.Members, ",")), ui.Dash(strings.Join(s.Namespaces, ",")), ui.Dash(s.Empty)})
+			ui.Dash(strings.Join(s.Bound, ",")),
+			ui.Age(s.Created, now),
+			ui.Dash(strings.Join(s.Members, ",")),
+			ui.Dash(strings.Join(s.Namespaces, ",")),
+			ui.Dash(s.Empty)})
 	}
 	return out
 }
 
 // selector shows how clusters become members; the long key of the label of sets
 // is cut to its last word.
-func selector(s *fleet.SetInfo) string {
+func selector(s *clusterset.Info) string {
 	switch {
 	case s.Problem != "":
 		return "<none>"

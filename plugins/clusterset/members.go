@@ -12,6 +12,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/clusterset"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -75,7 +76,7 @@ func (o *MemberOptions) command(cmd *cobra.Command, parts options.Parts) *cobra.
 
 // Validate checks the flags.
 func (o *MemberOptions) Validate() error {
-	if err := fleet.CheckSetName(o.Name); err != nil {
+	if err := clusterset.CheckName(o.Name); err != nil {
 		return err
 	}
 	if err := o.Targets.Check(true); err != nil {
@@ -91,10 +92,10 @@ func (o *MemberOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := fleet.SetOptions{Common: o.Common(u, nil), Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Move: o.Move}
-	do := fleet.JoinSet
+	wanted := clusterset.Options{Common: o.Common(u, nil), Hub: hub, Name: o.Name, Targets: o.Targets.Targets, Move: o.Move}
+	do := clusterset.Join
 	if o.Drop {
-		do = fleet.LeaveSet
+		do = clusterset.Leave
 	}
 	if (o.Drop || o.Move) && !o.Reads() {
 		if err := o.confirm(ctx, wanted, do); err != nil {
@@ -115,7 +116,8 @@ func (o *MemberOptions) Run(ctx context.Context) error {
 }
 
 // confirm shows which clusters leave which set, and asks.
-func (o *MemberOptions) confirm(ctx context.Context, wanted fleet.SetOptions, do func(context.Context, fleet.SetOptions) (fleet.WorkResult, error)) error {
+func (o *MemberOptions) confirm(ctx context.Context, wanted clusterset.Options,
+	do func(context.Context, clusterset.Options) (fleet.ClusterChanges, error)) error {
 	wanted.DryRun = fleet.DryRunClient
 	result, err := do(ctx, wanted)
 	if err != nil {
@@ -142,7 +144,7 @@ func setOf(u *unstructured.Unstructured) string {
 }
 
 // line words what was done to one cluster.
-func (o *MemberOptions) line(d fleet.WorkDone) string {
+func (o *MemberOptions) line(d fleet.ClusterChange) string {
 	switch {
 	case d.Action == fleet.Unchanged:
 		return fmt.Sprintf("managedcluster/%s unchanged", d.Cluster)

@@ -66,11 +66,18 @@ func New(f *options.Factory) *cobra.Command {
 	return cmd
 }
 
+// loads says how a shell loads its script.
+var loads = map[string]string{
+	"bash": "source <(kubectl-ocm completion bash)", "zsh": "source <(kubectl-ocm completion zsh)", "fish": "kubectl-ocm completion fish | source",
+	"powershell": "kubectl-ocm completion powershell | Out-String | Invoke-Expression",
+}
+
 func script(f *options.Factory, shell string) *cobra.Command {
 	return &cobra.Command{
-		Use:   shell,
-		Short: "Print the completion script for " + shell,
-		Args:  options.Args(0, 0, shell),
+		Use:     shell,
+		Short:   "Print the completion script for " + shell,
+		Args:    options.Args(0, 0, shell),
+		Example: options.Example(loads[shell]),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root, out := cmd.Root(), f.UI.Streams.Out
 			switch shell {
@@ -89,7 +96,7 @@ func script(f *options.Factory, shell string) *cobra.Command {
 func change(f *options.Factory, use, short string, run func(*Options) ([]item, error)) *cobra.Command {
 	o := &Options{f: f}
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: options.Args(0, 0, use),
+		Use: use, Short: short, Args: options.Args(0, 0, use), Example: options.Example("kubectl ocm completion " + use),
 		RunE: func(*cobra.Command, []string) error {
 			if err := o.Validate(); err != nil {
 				return err
@@ -150,7 +157,7 @@ func (o *Options) place() (link, target string, err error) {
 	plugin, err := exec.LookPath(pluginName)
 	if err != nil {
 		return "", "", &fleet.Error{Message: pluginName + " is not on PATH", Cause: "kubectl cannot find the plugin either",
-			Fix: "add the folder of " + pluginName + " to PATH, or name it by --dir"}
+			Fix: fleet.Advice("add the folder of " + pluginName + " to PATH, or name it by --dir")}
 	}
 	dir := filepath.Dir(plugin)
 	if !ofKrew(dir) {
@@ -213,7 +220,8 @@ func (o *Options) link(link, target string) (item, error) {
 	did := item{Object: link, Target: target, Action: fleet.Created}
 	if plugin := target; !filepath.IsAbs(plugin) {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(link), plugin)); err != nil {
-			return item{}, &fleet.Error{Message: "there is no " + target + " in " + filepath.Dir(link), Fix: "name the folder of " + target + " by --dir"}
+			return item{}, &fleet.Error{Message: "there is no " + target + " in " + filepath.Dir(link),
+				Fix: fleet.Advice("name the folder of " + target + " by --dir")}
 		}
 	}
 	info, err := os.Lstat(link)
@@ -223,7 +231,8 @@ func (o *Options) link(link, target string) (item, error) {
 			return did, nil
 		}
 		if info.Mode()&os.ModeSymlink == 0 && !ours(link) {
-			return item{}, &fleet.Error{Kind: fleet.Refused, Message: link + " exists and is not our link", Fix: "remove it yourself, then run this again"}
+			return item{}, &fleet.Error{Kind: fleet.Refused, Message: link + " exists and is not our link",
+				Fix: fleet.Advice("remove it yourself, then run this again")}
 		}
 		did.Action = fleet.Configured
 	}
@@ -236,7 +245,7 @@ func (o *Options) link(link, target string) (item, error) {
 		}
 	}
 	if err := os.Symlink(target, link); err != nil {
-		return item{}, &fleet.Error{Message: "linking " + link, Cause: err.Error(), Fix: "name a folder of PATH that you may write by --dir"}
+		return item{}, &fleet.Error{Message: "linking " + link, Cause: err.Error(), Fix: fleet.Advice("name a folder of PATH that you may write by --dir")}
 	}
 	return did, nil
 }
@@ -261,7 +270,7 @@ func (o *Options) uninstall() ([]item, error) {
 			continue
 		}
 		if !ours(link) {
-			return out, &fleet.Error{Kind: fleet.Refused, Message: link + " is not our link", Fix: "remove it yourself"}
+			return out, &fleet.Error{Kind: fleet.Refused, Message: link + " is not our link", Fix: fleet.Advice("remove it yourself")}
 		}
 		if err := o.remove(link); err != nil {
 			return out, err

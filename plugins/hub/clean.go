@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -34,6 +35,9 @@ func newClean(f *options.Factory) *cobra.Command {
 		and show that nothing is left. It is refused while clusters are attached. With --force
 		it goes on, after their agents have confirmed that they leave what works have applied;
 		agents that are away are not waited for.`),
+		Example: options.Example(`
+		kubectl ocm hub clean --context hub
+		kubectl ocm hub clean --context hub --force --dry-run      # see what a hub with clusters would lose`),
 		Args: options.Args(0, 0, "clean"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(o.f.UI); err != nil {
@@ -56,7 +60,7 @@ func (o *CleanOptions) Run(ctx context.Context) error {
 	}
 	u.Note("hub: %s", c)
 	p := u.Progress()
-	result, err := fleet.Clean(ctx, fleet.CleanOptions{Common: o.Common(u, p.Step), Hub: c, Force: o.Force, Confirm: func(plan fleet.CleanPlan) error {
+	result, err := hub.Clean(ctx, hub.CleanOptions{Common: o.Common(u, p.Step), Hub: c, Force: o.Force, Confirm: func(plan hub.CleanPlan) error {
 		var targets []string
 		if len(plan.Clusters) > 0 {
 			targets = append(targets, fmt.Sprintf("clusters: %s, with %s; what they applied stays", strings.Join(plan.Clusters, ", "), ui.Many(plan.Works, "work")))
@@ -112,5 +116,5 @@ func (o *CleanOptions) kept(u *ui.UI, c *fleet.Cluster, names []string) {
 		return
 	}
 	u.Warn("the namespaces that clusters had stay, with whatever people have put there: %s", strings.Join(names, ", "))
-	u.Note("  fix:   kubectl delete namespace %s%s", strings.Join(names, " "), options.ContextFlag(c))
+	u.Note("  fix:   kubectl delete namespace %s%s", strings.Join(names, " "), ui.ContextFlag(c))
 }

@@ -8,8 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/gate"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
@@ -65,7 +68,10 @@ func newInit(f *options.Factory) *cobra.Command {
 	flags.StringSliceVar(&o.AutoAccept, "auto-accept", nil, "user names whose clusters are accepted without an administrator")
 	flags.StringVar(&o.APIServerURL, "apiserver-url", "", "address of this hub for clusters elsewhere, if that of the context is not it")
 	flags.Int32Var(&o.Replicas, "replicas", 1, "hub processes; further ones are hot standbys")
-	flags.StringVar(&o.AddOnRights, "addon-rights", "", "what the hub may give to agents of add-ons: default, as their charts expect it, or narrow; as it is when left out")
+	flags.StringVar(
+		&o.AddOnRights, "addon-rights", "",
+		"what the hub may give to agents of add-ons: default, as their charts expect it, or narrow; as it is when left out",
+	)
 	flags.BoolVar(&o.ListImages, "list-images", false, "print the images that are run, and do nothing")
 	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "make a bootstrap token and print the command to join with")
 	flags.Lookup("use-bootstrap-token").Hidden = true
@@ -81,7 +87,7 @@ func (o *InitOptions) Validate() error {
 		}
 		return options.Usage(fmt.Sprintf("wrong value %q for --layout", o.Layout), "use compact")
 	}
-	if o.AddOnRights != "" && o.AddOnRights != fleet.AddOnRightsDefault && o.AddOnRights != fleet.AddOnRightsNarrow {
+	if o.AddOnRights != "" && o.AddOnRights != hub.AddOnRightsDefault && o.AddOnRights != hub.AddOnRightsNarrow {
 		return options.Usage(fmt.Sprintf("wrong value %q for --addon-rights", o.AddOnRights), "use default or narrow")
 	}
 	if o.Replicas < 1 {
@@ -90,7 +96,7 @@ func (o *InitOptions) Validate() error {
 	if err := o.Release.Check(); err != nil {
 		return err
 	}
-	if err := fleet.CheckGates(o.Gates, fleet.HubGates); err != nil {
+	if err := gate.Check(o.Gates, gate.Hub); err != nil {
 		return err
 	}
 	return o.Change.Check(o.f.UI)
@@ -114,7 +120,7 @@ func (o *InitOptions) Run(ctx context.Context) error {
 	}
 	u.Note("hub: %s", c)
 	p := u.Progress()
-	result, err := fleet.Init(ctx, fleet.InitOptions{Common: o.Common(u, p.Step), Hub: c, Image: hubImage, Version: o.VersionOr(version.Get()),
+	result, err := hub.Init(ctx, hub.InitOptions{Common: o.Common(u, p.Step), Hub: c, Image: hubImage, Version: o.VersionOr(version.Get()),
 		FeatureGates: o.Gates, AutoAccept: o.AutoAccept, APIServerURL: o.APIServerURL, Replicas: o.Replicas, AddOnRights: o.AddOnRights})
 	p.Close()
 	if err != nil {
@@ -130,10 +136,10 @@ func (o *InitOptions) Run(ctx context.Context) error {
 	if err := o.Objects(u, result.Items); err != nil || !o.Bootstrap {
 		return err
 	}
-	return (&TokenOptions{TTL: fleet.DefaultTokenTTL, Bootstrap: true, Change: options.Change{DryRun: "none", Timeout: o.Timeout}, f: o.f}).Run(ctx)
+	return (&TokenOptions{TTL: token.DefaultTTL, Bootstrap: true, Change: options.Change{DryRun: "none", Timeout: o.Timeout}, f: o.f}).Run(ctx)
 }
 
-func (o *InitOptions) print(u *ui.UI, c *fleet.Cluster, result fleet.InitResult) {
+func (o *InitOptions) print(u *ui.UI, c *fleet.Cluster, result hub.InitResult) {
 	state := "ready"
 	if !result.Ready {
 		state = "installed"

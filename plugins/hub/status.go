@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
@@ -26,6 +27,9 @@ func newStatus(f *options.Factory) *cobra.Command {
 	o := &StatusOptions{f: f}
 	cmd := &cobra.Command{
 		Use: "status", Aliases: []string{"info"}, Short: "Show the hub at a glance", Args: options.Args(0, 0, "status"),
+		Example: options.Example(`
+		kubectl ocm hub status --context hub
+		kubectl ocm hub status --wait --timeout 2m --context hub`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Format.Check(); err != nil {
 				return err
@@ -46,7 +50,7 @@ func (o *StatusOptions) Run(ctx context.Context) error {
 		return err
 	}
 	p := u.Progress()
-	s, err := fleet.Status(ctx, fleet.StatusOptions{Common: fleet.Common{Wait: o.Wait, Timeout: o.Timeout, Clock: u.Streams.Clock, Progress: p.Step}, Hub: c})
+	s, err := hub.Status(ctx, hub.StatusOptions{Common: fleet.Common{Wait: o.Wait, Timeout: o.Timeout, Clock: u.Streams.Clock, Progress: p.Step}, Hub: c})
 	p.Close()
 	if err != nil {
 		return err
@@ -65,7 +69,17 @@ func (o *StatusOptions) Run(ctx context.Context) error {
 	n := s.Counts
 	u.Say("")
 	u.Say("CLUSTERS %d   available %d   unknown %d   pending %d      SETS %d   PLACEMENTS %d (%d unsatisfied)   WORKS %d (%d failed)   ADDONS %d (%d unavailable)",
-		n.Clusters, n.Available, n.Unknown, n.Pending, n.Sets, n.Placements, n.Unsatisfied, n.Works.Total, n.Works.Total-n.Works.Good, n.AddOns.Total, n.AddOns.Total-n.AddOns.Good)
+		n.Clusters,
+		n.Available,
+		n.Unknown,
+		n.Pending,
+		n.Sets,
+		n.Placements,
+		n.Unsatisfied,
+		n.Works.Total,
+		n.Works.Total-n.Works.Good,
+		n.AddOns.Total,
+		n.AddOns.Total-n.AddOns.Good)
 	for _, problem := range s.Problems {
 		u.Say("! %s", problem)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -43,9 +45,16 @@ func newToken(f *options.Factory) *cobra.Command {
 		Long: options.Long(`
 		Make a token that lets clusters ask to be joined, and print the command to join with.
 		The same as "hub token create".`),
+		Example: options.Example(`
+		kubectl ocm hub token --cluster cluster1 --context hub
+		kubectl ocm hub token --uses 3 --ttl 15m --context hub      # for three clusters of any name`),
 	}
 	o.flags(cmd)
-	create := &cobra.Command{Use: "create", Short: "Make a token and print the command to join with"}
+	create := &cobra.Command{
+		Use: "create", Short: "Make a token and print the command to join with",
+		Example: options.Example(`
+		kubectl ocm hub token create --cluster cluster1 --context hub`),
+	}
 	c := &TokenOptions{f: f}
 	c.flags(create)
 	cmd.AddCommand(create, newTokenList(f), newTokenRevoke(f))
@@ -66,7 +75,7 @@ func (o *TokenOptions) flags(cmd *cobra.Command) {
 	}
 	flags := cmd.Flags()
 	o.AddFlags(flags, options.Parts{})
-	options.DurationVar(flags, &o.TTL, "ttl", fleet.DefaultTokenTTL, "how long the token lives")
+	options.DurationVar(flags, &o.TTL, "ttl", token.DefaultTTL, "how long the token lives")
 	flags.StringVarP(&o.Cluster, "cluster", "c", "", "the only cluster that may join with it")
 	flags.IntVar(&uses, "uses", 0, "how many clusters may join with it; without it any number")
 	flags.BoolVar(&o.Bootstrap, "use-bootstrap-token", false, "a bootstrap token of Kubernetes instead of one of the service account")
@@ -81,11 +90,11 @@ func (o *TokenOptions) Validate() error {
 	default:
 		return options.Usage(fmt.Sprintf("wrong value %q for --print", o.Print), "use join-command, token, bundle or kubeconfig")
 	}
-	if err := fleet.CheckToken(o.TTL, o.Cluster); err != nil {
+	if err := token.Check(o.TTL, o.Cluster); err != nil {
 		return err
 	}
 	if o.Uses != nil {
-		if err := fleet.CheckUses(*o.Uses, o.Bootstrap); err != nil {
+		if err := token.CheckUses(*o.Uses, o.Bootstrap); err != nil {
 			return err
 		}
 	}
@@ -100,11 +109,11 @@ func (o *TokenOptions) Run(ctx context.Context) error {
 		return err
 	}
 	u.Note("hub: %s", c)
-	wanted := fleet.TokenOptions{Common: o.Common(u, nil), Hub: c, TTL: o.TTL, Cluster: o.Cluster, Bootstrap: o.Bootstrap}
+	wanted := token.Options{Common: o.Common(u, nil), Hub: c, TTL: o.TTL, Cluster: o.Cluster, Bootstrap: o.Bootstrap}
 	if o.Uses != nil {
 		wanted.Uses = *o.Uses
 	}
-	result, err := fleet.Token(ctx, wanted)
+	result, err := token.Create(ctx, wanted)
 	if err != nil {
 		return err
 	}
@@ -117,7 +126,7 @@ func (o *TokenOptions) Run(ctx context.Context) error {
 	return o.print(u, result)
 }
 
-func (o *TokenOptions) print(u *ui.UI, t fleet.TokenResult) error {
+func (o *TokenOptions) print(u *ui.UI, t token.Result) error {
 	kubeconfig, err := t.Kubeconfig()
 	if err != nil {
 		return err
@@ -138,7 +147,7 @@ func (o *TokenOptions) print(u *ui.UI, t fleet.TokenResult) error {
 }
 
 // reach says which clusters may join by a token.
-func reach(t fleet.TokenResult) string {
+func reach(t token.Result) string {
 	switch {
 	case t.Cluster != "":
 		return "it is for cluster " + t.Cluster + " only"
@@ -150,7 +159,7 @@ func reach(t fleet.TokenResult) string {
 
 // taken tells how often a token was used: of one with a limit, by how many
 // clusters, else by how many requests.
-func taken(t fleet.TokenInfo) string {
+func taken(t request.Token) string {
 	switch {
 	case t.Limit > 0:
 		return fmt.Sprintf("%d of %d", len(t.Joined), t.Limit)
@@ -162,7 +171,7 @@ func taken(t fleet.TokenInfo) string {
 
 // joinLine is the command that joins by a token. The token goes through a pipe: echo is
 // part of the shell, so that no list of processes shows it.
-func joinLine(t fleet.TokenResult) string {
+func joinLine(t token.Result) string {
 	name := t.Cluster
 	if name == "" {
 		name = "<name>"
@@ -185,6 +194,8 @@ func newTokenList(f *options.Factory) *cobra.Command {
 	o := &TokenListOptions{f: f}
 	cmd := &cobra.Command{
 		Use: "list", Aliases: []string{"ls"}, Short: "List join tokens", Args: options.Args(0, 0, "list"),
+		Example: options.Example(`
+		kubectl ocm hub token list --context hub`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {
 				return err
@@ -203,11 +214,16 @@ func (o *TokenListOptions) Run(ctx context.Context) error {
 		return err
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		tokens, err := fleet.ListTokens(ctx, fleet.TokenListOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: c})
+		tokens, err := token.List(ctx, token.ListOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: c})
 		if err != nil {
 			return options.Listed{}, err
 		}
-		l := options.Listed{Kind: "TokenList", Items: tokens, Empty: "no tokens", Table: ui.Table{Heads: []string{"ID", "TYPE", "EXPIRES", "USES", "CLUSTER", "JOINED", "CREATED"}}}
+		l := options.Listed{
+			Kind:  "TokenList",
+			Items: tokens,
+			Empty: "no tokens",
+			Table: ui.Table{Heads: []string{"ID", "TYPE", "EXPIRES", "USES", "CLUSTER", "JOINED", "CREATED"}},
+		}
 		now := o.f.UI.Streams.Clock.Now()
 		for _, t := range tokens {
 			expires := "never"
@@ -246,6 +262,8 @@ func newTokenRevoke(f *options.Factory) *cobra.Command {
 	o := &RevokeOptions{f: f}
 	cmd := &cobra.Command{
 		Use: "revoke ID...", Short: "End tokens at once and deny what was asked with them", Args: options.Args(1, -1, "the id of a token"),
+		Example: options.Example(`
+		kubectl ocm hub token revoke 7h2k9p --context hub`),
 		ValidArgsFunction: complete.Tokens(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.IDs = args
@@ -273,7 +291,7 @@ func (o *RevokeOptions) Run(ctx context.Context) error {
 	}
 	var changes []fleet.Change
 	for _, id := range o.IDs {
-		done, err := fleet.RevokeToken(ctx, fleet.RevokeOptions{Common: o.Common(u, nil), Hub: c, ID: id})
+		done, err := token.Revoke(ctx, token.RevokeOptions{Common: o.Common(u, nil), Hub: c, ID: id})
 		if err != nil && !o.Tolerates(err) {
 			return err
 		}

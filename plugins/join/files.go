@@ -9,8 +9,9 @@ import (
 	"os"
 	"strings"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/join"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
@@ -18,7 +19,7 @@ import (
 const maxFile = 1 << 20
 
 // files reads what the flags name and puts it into the options.
-func (o *Options) files(out *fleet.JoinOptions) error {
+func (o *Options) files(out *join.Options) error {
 	var err error
 	if o.CAFile != "" {
 		if out.CA, err = o.read("--ca-file", o.CAFile); err != nil {
@@ -54,7 +55,7 @@ func (o *Options) files(out *fleet.JoinOptions) error {
 }
 
 // bundle reads address, CA and token from one text.
-func (o *Options) bundle(out *fleet.JoinOptions) error {
+func (o *Options) bundle(out *join.Options) error {
 	raw, err := o.read("--bundle", o.Bundle)
 	if err != nil {
 		return err
@@ -100,5 +101,10 @@ func (o *Options) read(flag, path string) ([]byte, error) {
 }
 
 func unread(flag, path string, err error) error {
-	return &fleet.Error{Kind: fleet.Usage, Message: flag + " " + path + " cannot be read", Cause: err.Error(), Fix: "name a file that exists, or - for standard input"}
+	return &fleet.Error{
+		Kind:    fleet.Usage,
+		Message: flag + " " + path + " cannot be read",
+		Cause:   err.Error(),
+		Fix:     fleet.Advice("name a file that exists, or - for standard input"),
+	}
 }

@@ -10,8 +10,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/gate"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/join"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -141,7 +144,7 @@ func (o *Options) Complete(args []string) error {
 
 // Validate checks the flags.
 func (o *Options) Validate() error {
-	if err := fleet.CheckName(o.Name); err != nil {
+	if err := naming.Check(o.Name); err != nil {
 		return err
 	}
 	given := 0
@@ -162,9 +165,12 @@ func (o *Options) Validate() error {
 	case !strings.EqualFold(o.Mode, "default"):
 		return options.Usage(fmt.Sprintf("--mode %s is not served in this release", o.Mode), "leave it out: the agent runs on the cluster that it manages")
 	case o.Layout != "compact":
-		return options.Usage(fmt.Sprintf("--layout %s is not served in this release", o.Layout), "use --layout compact, the default: it runs the same loops in one process")
+		return options.Usage(
+			fmt.Sprintf("--layout %s is not served in this release", o.Layout),
+			"use --layout compact, the default: it runs the same loops in one process",
+		)
 	}
-	if err := fleet.CheckGates(o.Gates, fleet.AgentGates); err != nil {
+	if err := gate.Check(o.Gates, gate.Agent); err != nil {
 		return err
 	}
 	if err := o.Release.Check(); err != nil {
@@ -187,7 +193,7 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	wanted.Common = o.Common(u, p.Step)
-	result, err := fleet.Join(ctx, *wanted)
+	result, err := join.Run(ctx, *wanted)
 	p.Close()
 	if err != nil {
 		return o.Diffed(err)
@@ -203,9 +209,9 @@ func (o *Options) Run(ctx context.Context) error {
 }
 
 // library reads the files and opens the hub.
-func (o *Options) library(spoke *fleet.Cluster) (*fleet.JoinOptions, error) {
+func (o *Options) library(spoke *fleet.Cluster) (*join.Options, error) {
 	_, image := o.Images(version.Get())
-	out := &fleet.JoinOptions{Name: o.Name, Spoke: spoke, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
+	out := &join.Options{Name: o.Name, Spoke: spoke, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
 		Accept: o.Accept, Annotations: o.Annotations, Image: image, Version: o.VersionOr(version.Get()), FeatureGates: o.Gates,
 		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Labels: map[string]string{}}
 	for k, v := range o.Labels {
@@ -226,22 +232,22 @@ func (o *Options) library(spoke *fleet.Cluster) (*fleet.JoinOptions, error) {
 	return out, o.files(out)
 }
 
-func (o *Options) print(u *ui.UI, hub *fleet.Cluster, r fleet.JoinResult) {
+func (o *Options) print(u *ui.UI, hub *fleet.Cluster, r join.Result) {
 	where := r.Hub
 	if hub != nil && hub.Context != "" {
 		where = "hub " + hub.Context
 	}
 	switch r.State {
-	case fleet.JoinAvailable:
+	case join.Available:
 		u.Say("%s joined %s (%s)", r.Cluster, where, r.Action)
-	case fleet.JoinAccepted:
+	case join.Accepted:
 		u.Say("%s is accepted by %s (%s)", r.Cluster, where, r.Action)
-	case fleet.JoinRequested:
+	case join.Requested:
 		u.Say("%s asked %s to be accepted (%s)", r.Cluster, where, r.Action)
 	default:
 		u.Say("%s: agent installed for %s (%s)", r.Cluster, where, r.Action)
 	}
-	if r.State == fleet.JoinRequested || r.State == fleet.JoinInstalled {
+	if r.State == join.Requested || r.State == join.Installed {
 		context := "<the hub's context>"
 		if hub != nil && hub.Context != "" {
 			context = hub.Context

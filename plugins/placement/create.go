@@ -8,15 +8,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // CreateOptions are the flags of placement create.
 type CreateOptions struct {
 	options.Change
-	// Wanted is the placement in words.
-	Wanted fleet.PlacementCreate
+	// Wanted is the placement, Words are its spec.
+	Wanted placement.CreateOptions
+	Words  Words
 	// Count is how many clusters to select; it counts where it was given.
 	Count int32
 	// Explain shows what it selects before it is made.
@@ -41,7 +44,7 @@ func newCreate(f *options.Factory) *cobra.Command {
 		ValidArgsFunction: complete.None,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("count") {
-				o.Wanted.Words.Count = &o.Count
+				o.Words.Count = &o.Count
 			}
 			if err := o.Validate(args[0]); err != nil {
 				return err
@@ -54,7 +57,7 @@ func newCreate(f *options.Factory) *cobra.Command {
 }
 
 func (o *CreateOptions) addFlags(cmd *cobra.Command) {
-	flags, w := cmd.Flags(), &o.Wanted.Words
+	flags, w := cmd.Flags(), &o.Words
 	o.Change.AddFlags(flags, options.Parts{Diff: true})
 	flags.StringSliceVar(&w.Sets, "clustersets", nil, "cluster sets to select from; default: all that are bound to the namespace")
 	flags.StringArrayVar(&w.Labels, "label-selectors", nil, "selectors of labels, for example region=eu or 'env in (prod,test)'")
@@ -62,10 +65,16 @@ func (o *CreateOptions) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&w.CEL, "cel", nil, "a CEL expression over managedCluster; may be given again")
 	flags.BoolVar(&w.And, "and", false, "a cluster must fit all selectors and expressions instead of one")
 	flags.Int32Var(&o.Count, "count", 0, "how many clusters to select; default: all that fit")
-	flags.StringSliceVar(&w.Prioritizers, "prioritizer", nil, "what to rank by: NAME[:WEIGHT] or AddOn:RESOURCE:SCORE[:WEIGHT]; NAME is Balance, Steady, ResourceAllocatableCPU or ResourceAllocatableMemory")
+	flags.StringSliceVar(
+		&w.Prioritizers, "prioritizer", nil,
+		"what to rank by: NAME[:WEIGHT] or AddOn:RESOURCE:SCORE[:WEIGHT]; NAME is Balance, Steady, ResourceAllocatableCPU or ResourceAllocatableMemory",
+	)
 	flags.BoolVar(&w.Exact, "exact", false, "rank by nothing but --prioritizer; else Balance and Steady count too")
 	flags.StringArrayVar(&w.Tolerations, "toleration", nil, "a taint to tolerate: KEY[=VALUE][:EFFECT][:DURATION], '*' for all; may be given again")
-	flags.StringArrayVar(&w.Spread, "spread", nil, "spread evenly over a label or claim: [label:|claim:]KEY[:MAXSKEW[:DoNotSchedule|ScheduleAnyway]]; may be given again")
+	flags.StringArrayVar(
+		&w.Spread, "spread", nil,
+		"spread evenly over a label or claim: [label:|claim:]KEY[:MAXSKEW[:DoNotSchedule|ScheduleAnyway]]; may be given again",
+	)
 	flags.StringArrayVar(&w.Groups, "group", nil, "a decision group: NAME=SELECTOR or NAME=claim:SELECTOR; may be given again")
 	flags.StringVar(&w.GroupSize, "clusters-per-group", "", "how many clusters a decision group holds at most: a number or a percentage")
 	flags.StringVar(&w.SortBy, "sort-by", "", "order of the decisions: ClusterName or Score")
@@ -75,7 +84,13 @@ func (o *CreateOptions) addFlags(cmd *cobra.Command) {
 	options.Hidden(flags, "groups", "group")
 	_ = cmd.RegisterFlagCompletionFunc("clustersets", complete.Sets(o.f))
 	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions([]string{"ClusterName", "Score"}, cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("prioritizer", cobra.FixedCompletions([]string{"Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableMemory", "AddOn:"}, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	_ = cmd.RegisterFlagCompletionFunc(
+		"prioritizer",
+		cobra.FixedCompletions(
+			[]string{"Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableMemory", "AddOn:"},
+			cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace,
+		),
+	)
 }
 
 // Validate checks the flags, and the placement that they make. Nothing is sent.
@@ -85,9 +100,12 @@ func (o *CreateOptions) Validate(name string) error {
 		return err
 	}
 	o.Wanted.Key = found[0]
-	w := &o.Wanted.Words
+	w := &o.Words
 	w.Labels, w.Claims = apart(w.Labels), apart(w.Claims)
 	if err := o.Check(o.f.UI); err != nil {
+		return err
+	}
+	if o.Wanted.Spec, err = w.Spec(); err != nil {
 		return err
 	}
 	_, err = o.Wanted.Placement(nil)
@@ -98,7 +116,7 @@ func (o *CreateOptions) Validate(name string) error {
 func apart(values []string) []string {
 	var out []string
 	for _, value := range values {
-		out = append(out, fleet.SplitSelectors(value)...)
+		out = append(out, splitSelectors(value)...)
 	}
 	return out
 }
@@ -116,7 +134,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	result, err := fleet.CreatePlacement(ctx, o.Wanted, func(text string) { u.Warn("%s", text) })
+	result, err := placement.Create(ctx, o.Wanted, func(n fleet.Note) { u.Warn("%s", ui.Told(n, ": ")) })
 	if err != nil {
 		return err
 	}
@@ -124,7 +142,7 @@ func (o *CreateOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if !o.Reads() && !o.Format.Machine() {
-		u.Next("kubectl ocm placement explain " + o.Wanted.Key.String() + options.ContextFlag(hub))
+		u.Next("kubectl ocm placement explain " + o.Wanted.Key.String() + ui.ContextFlag(hub))
 	}
 	return nil
 }
@@ -136,10 +154,12 @@ func (o *CreateOptions) explain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := fleet.ExplainPlacement(ctx, fleet.ExplainOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: o.Wanted.Hub, Key: o.Wanted.Key, Placement: p})
+	e, hints, err := placement.Explain(ctx, placement.ExplainOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: o.Wanted.Hub, Key: o.Wanted.Key,
+		Placement: p})
 	if err != nil || o.f.UI.Quiet {
 		return err
 	}
+	e.Hints = worded(hints)
 	beside := *o.f.UI
 	beside.Streams.Out = beside.Streams.Err
 	return show(&beside, "", "PlacementExplanation", &e, nil)

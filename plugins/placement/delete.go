@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -53,28 +55,28 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := fleet.PlacementDelete{Common: o.Common(o.f.UI, nil), Hub: hub, Placements: o.keys}
+	wanted := placement.DeleteOptions{Common: o.Common(o.f.UI, nil), Hub: hub, Placements: o.keys}
 	if !o.Reads() {
 		if err := o.confirm(ctx, wanted); err != nil {
 			return err
 		}
 	}
-	result, err := fleet.DeletePlacements(ctx, wanted)
+	result, err := placement.Delete(ctx, wanted)
 	if err != nil {
 		return err
 	}
 	return o.Deleted(o.f.UI, "PlacementResult", result.Items, func(c fleet.Change) *fleet.Error {
-		return fleet.NoPlacement(c.Object.GetNamespace()+"/"+c.Object.GetName(), hub)
+		return naming.NoPlacement(c.Object.GetNamespace()+"/"+c.Object.GetName(), hub)
 	})
 }
 
 // confirm shows what goes, and asks when there is anything.
-func (o *DeleteOptions) confirm(ctx context.Context, wanted fleet.PlacementDelete) error {
-	infos, err := fleet.ListPlacements(ctx, fleet.PlacementListOptions{Hub: wanted.Hub})
+func (o *DeleteOptions) confirm(ctx context.Context, wanted placement.DeleteOptions) error {
+	infos, err := placement.List(ctx, placement.ListOptions{Hub: wanted.Hub})
 	if err != nil {
 		return err
 	}
-	uses, err := fleet.PlacementUses(ctx, wanted.Hub, o.keys)
+	uses, err := placement.Uses(ctx, wanted.Hub, o.keys)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule/verdict"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule/verdict"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -65,16 +67,26 @@ func (o *ExplainOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := fleet.ExplainPlacement(ctx, fleet.ExplainOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: hub, Key: o.key})
+	e, hints, err := placement.Explain(ctx, placement.ExplainOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Hub: hub, Key: o.key})
 	if err != nil {
 		return err
 	}
+	e.Hints = worded(hints)
 	for _, name := range o.Clusters {
 		if !slices.ContainsFunc(e.Clusters, func(c verdict.Cluster) bool { return c.Name == name }) {
-			return fleet.NoCluster(name, hub)
+			return naming.NoCluster(name, hub)
 		}
 	}
 	return show(o.f.UI, o.Format, "PlacementExplanation", &e, o.Clusters)
+}
+
+// worded are hints in words.
+func worded(hints []fleet.Note) []string {
+	out := make([]string, 0, len(hints))
+	for _, hint := range hints {
+		out = append(out, ui.Told(hint, ": "))
+	}
+	return out
 }
 
 // show prints an explanation: as a whole, or the stories of single clusters.

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -69,20 +70,20 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		namespace = ""
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		found, err := fleet.ListPlacements(ctx, fleet.PlacementListOptions{Hub: c, Namespace: namespace, Names: o.Names, Selector: o.Selector})
+		found, err := placement.List(ctx, placement.ListOptions{Hub: c, Namespace: namespace, Names: o.Names, Selector: o.Selector})
 		if err != nil {
 			return options.Listed{}, err
 		}
 		for _, name := range o.Names {
-			if !slices.ContainsFunc(found, func(p fleet.PlacementInfo) bool { return p.Called(name) }) {
-				return options.Listed{}, fleet.NoPlacement(name, c)
+			if !slices.ContainsFunc(found, func(p placement.Info) bool { return p.Called(name) }) {
+				return options.Listed{}, naming.NoPlacement(name, c)
 			}
 		}
 		return o.listed(found), nil
 	})
 }
 
-func (o *ListOptions) listed(found []fleet.PlacementInfo) options.Listed {
+func (o *ListOptions) listed(found []placement.Info) options.Listed {
 	now := o.f.UI.Streams.Clock.Now()
 	out := options.Listed{Kind: "PlacementList", Items: found, Empty: "no placements", Table: ui.Table{Wide: 4, Heads: []string{"NAMESPACE", "NAME", "SATISFIED",
 		"SELECTED", "WANTED", "SETS", "GROUPS", "AGE", "REASON", "CLUSTERS", "PREDICATES", "PRIORITIZERS", "SPREAD"}}}
@@ -90,7 +91,9 @@ func (o *ListOptions) listed(found []fleet.PlacementInfo) options.Listed {
 		p := &found[i]
 		out.Names = append(out.Names, resource+p.Name)
 		out.Labels = append(out.Labels, p.Labels)
-		out.Table.Rows = append(out.Table.Rows, []string{p.Namespace, p.Name, ui.Dash(p.Satisfied), strconv.Itoa(p.Selected), wanted(p.Wanted), sets(p), strconv.Itoa(p.Groups),
+		out.Table.Rows = append(out.Table.Rows, []string{p.Namespace, p.Name, ui.Dash(
+			p.Satisfied,
+		), strconv.Itoa(p.Selected), wanted(p.Wanted), sets(p), strconv.Itoa(p.Groups),
 			ui.Age(p.Created, now), ui.Dash(p.Reason), ui.Dash(strings.Join(p.Clusters, ",")), ui.Dash(strings.Join(p.Predicates, " or ")),
 			ui.Dash(strings.Join(p.Prioritizers, ",")), ui.Dash(strings.Join(p.Spread, ","))})
 	}
@@ -107,7 +110,7 @@ func wanted(n *int32) string {
 
 // sets shows the sets that a placement selects from, and those that it names in
 // vain.
-func sets(p *fleet.PlacementInfo) string {
+func sets(p *placement.Info) string {
 	words := slices.Clone(p.Sets)
 	for _, name := range p.Unbound {
 		words = append(words, name+"(unbound)")

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
@@ -27,7 +27,7 @@ func keys(f *options.Factory, names []string) ([]types.NamespacedName, error) {
 	namespace := f.Namespace()
 	var out []types.NamespacedName
 	for _, name := range names {
-		key, err := fleet.PlacementName(name, namespace)
+		key, err := placement.ParseName(name, namespace)
 		if err != nil {
 			return nil, err
 		}

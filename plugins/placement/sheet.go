@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule/verdict"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule/verdict"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
@@ -59,7 +59,9 @@ func (s sheet) whole() error {
 // head says what is wanted, what is selected, and whether the hub has decided so.
 func (s sheet) head() {
 	e := s.e
-	s.u.Say("PLACEMENT %s/%s   wants %s   selected %d%s   live decision: %s", e.Placement.Metadata.Namespace, e.Placement.Metadata.Name, wanted(e.Placement.Spec.NumberOfClusters),
+	s.u.Say("PLACEMENT %s/%s   wants %s   selected %d%s   live decision: %s", e.Placement.Metadata.Namespace, e.Placement.Metadata.Name, wanted(
+		e.Placement.Spec.NumberOfClusters,
+	),
 		len(e.Selected), inBrackets(e.Selected), drift(&e.Live))
 }
 
@@ -116,7 +118,7 @@ func (s sheet) stages() ui.Table {
 	if r.Candidates == 0 {
 		return t
 	}
-	switch texts := fleet.PredicateTexts(&s.e.Placement.Spec); len(texts) {
+	switch texts := placement.PredicateTexts(&s.e.Placement.Spec); len(texts) {
 	case 0:
 	case 1:
 		row("predicate: "+texts[0], r.Matched, s.dropped(schedule.StagePredicate))
@@ -131,7 +133,7 @@ func (s sheet) stages() ui.Table {
 	if len(s.e.Placement.Spec.SpreadPolicy.SpreadConstraints) > 0 {
 		out := s.dropped(schedule.StageSpread)
 		left -= len(out)
-		row("spread: "+strings.Join(fleet.SpreadTexts(&s.e.Placement.Spec), ", "), left, out)
+		row("spread: "+strings.Join(placement.SpreadTexts(&s.e.Placement.Spec), ", "), left, out)
 	}
 	if s.e.Placement.Spec.NumberOfClusters != nil {
 		out := s.dropped(schedule.StageRank)
@@ -194,7 +196,7 @@ func short(c *verdict.Cluster) string {
 			}
 		}
 	case schedule.StageRank:
-		return " (" + fleet.Ordinal(c.Rank) + ")"
+		return " (" + placement.Ordinal(c.Rank) + ")"
 	}
 	return ""
 }
@@ -348,7 +350,10 @@ func (s sheet) story(c *verdict.Cluster) ui.Table {
 		for _, p := range s.e.Report.Prioritizers {
 			row(p.Name, strconv.FormatInt(c.Scores[p.Name]*p.Weight, 10), fmt.Sprintf("%d with weight %d", c.Scores[p.Name], p.Weight))
 		}
-		row("rank", strconv.Itoa(c.Rank), fmt.Sprintf("of %d, score %d; wanted: %s", s.e.Report.Result.Feasible, *c.Total, wanted(s.e.Placement.Spec.NumberOfClusters)))
+		row(
+			"rank", strconv.Itoa(c.Rank),
+			fmt.Sprintf("of %d, score %d; wanted: %s", s.e.Report.Result.Feasible, *c.Total, wanted(s.e.Placement.Spec.NumberOfClusters)),
+		)
 	}
 	s.spread(c, row)
 	if c.Group != nil {

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -30,7 +32,10 @@ type SimulateOptions struct {
 func newSimulate(f *options.Factory) *cobra.Command {
 	o := &SimulateOptions{f: f}
 	cmd := &cobra.Command{
-		Use: "simulate [NAME] [-f FILE]", Aliases: []string{"what-if"}, Short: "Tell what a placement would select", Args: options.Args(0, 1, "the name of the placement"),
+		Use:     "simulate [NAME] [-f FILE]",
+		Aliases: []string{"what-if"},
+		Short:   "Tell what a placement would select",
+		Args:    options.Args(0, 1, "the name of the placement"),
 		Long: options.Long(`
 		Compute what a placement would select: one in a file that is not on the hub yet or is to
 		replace the one there, or one on the hub if clusters came or went. Nothing is written. The
@@ -67,15 +72,21 @@ func compares(err error) error {
 }
 
 // read checks the flags and reads the files.
-func (o *SimulateOptions) read() (fleet.ExplainOptions, error) {
-	wanted := fleet.ExplainOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Without: o.Without}
+func (o *SimulateOptions) read() (placement.ExplainOptions, error) {
+	wanted := placement.ExplainOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Without: o.Without}
 	switch {
 	case (o.Name == "") == (o.File == ""):
-		return wanted, options.Usage("give either the name of a placement or a file with one", "kubectl ocm placement simulate NAME, or kubectl ocm placement simulate -f FILE")
+		return wanted, options.Usage(
+			"give either the name of a placement or a file with one",
+			"kubectl ocm placement simulate NAME, or kubectl ocm placement simulate -f FILE",
+		)
 	case o.File == "-" && slices.Contains(o.With, "-"):
 		return wanted, options.Usage("standard input is given twice", "give the placement or the clusters by a file")
 	case o.Name != "" && len(o.With)+len(o.Without) == 0:
-		return wanted, options.Usage("nothing would be different", "add --without CLUSTER or --with-cluster FILE; or see what is: kubectl ocm placement explain "+o.Name)
+		return wanted, options.Usage(
+			"nothing would be different",
+			"add --without CLUSTER or --with-cluster FILE; or see what is: kubectl ocm placement explain "+o.Name,
+		)
 	}
 	if err := o.Format.Check(); err != nil {
 		return wanted, err
@@ -92,12 +103,12 @@ func (o *SimulateOptions) read() (fleet.ExplainOptions, error) {
 			return wanted, err
 		}
 		namespace := o.f.Namespace()
-		if wanted.Placement, err = fleet.ReadPlacement(source, namespace); err != nil {
+		if wanted.Placement, err = placement.Read(source, namespace); err != nil {
 			return wanted, err
 		}
 		wanted.Key.Namespace, wanted.Key.Name = wanted.Placement.Namespace, wanted.Placement.Name
 	}
-	var sources []fleet.Source
+	var sources []manifest.Source
 	for _, name := range o.With {
 		source, err := options.Text(o.f.UI, "--with-cluster", name)
 		if err != nil {
@@ -106,7 +117,7 @@ func (o *SimulateOptions) read() (fleet.ExplainOptions, error) {
 		sources = append(sources, source)
 	}
 	var err error
-	wanted.With, err = fleet.ReadClusters(sources)
+	wanted.With, err = placement.ReadClusters(sources)
 	return wanted, err
 }
 
@@ -119,10 +130,11 @@ func (o *SimulateOptions) Run(ctx context.Context) error {
 	if wanted.Hub, err = o.f.Cluster(""); err != nil {
 		return err
 	}
-	e, err := fleet.ExplainPlacement(ctx, wanted)
+	e, hints, err := placement.Explain(ctx, wanted)
 	if err != nil {
 		return err
 	}
+	e.Hints = worded(hints)
 	if err := show(o.f.UI, o.Format, "PlacementSimulation", &e, nil); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/unjoin"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -98,7 +99,7 @@ func (o *Options) Validate() error {
 // Run removes the cluster and prints what was done.
 func (o *Options) Run(ctx context.Context) error {
 	u := o.f.UI
-	wanted := fleet.UnjoinOptions{Name: o.Name, KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm}
+	wanted := unjoin.Options{Name: o.Name, KeepWorks: o.KeepWorks, Force: o.Force, Confirm: o.confirm}
 	var err error
 	if !o.HubOnly {
 		if wanted.Spoke, err = o.f.Cluster(""); err != nil {
@@ -114,7 +115,7 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	wanted.Common = o.Common(u, p.Step)
-	result, err := fleet.Unjoin(ctx, wanted)
+	result, err := unjoin.Run(ctx, wanted)
 	p.Close()
 	if err != nil {
 		return errors.Join(o.inTheWay(u, result), err)
@@ -123,14 +124,14 @@ func (o *Options) Run(ctx context.Context) error {
 }
 
 // inTheWay shows the works for which an unjoin was refused.
-func (o *Options) inTheWay(u *ui.UI, result fleet.UnjoinResult) error {
+func (o *Options) inTheWay(u *ui.UI, result unjoin.Result) error {
 	if !result.InTheWay || o.Format.Machine() {
 		return nil
 	}
 	return u.Report(applied(result), o.Format == ui.Wide)
 }
 
-func (o *Options) print(u *ui.UI, wanted fleet.UnjoinOptions, result fleet.UnjoinResult) error {
+func (o *Options) print(u *ui.UI, wanted unjoin.Options, result unjoin.Result) error {
 	if done, err := o.Preview(u, "UnjoinResult", result, result.Items); done || err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (o *Options) print(u *ui.UI, wanted fleet.UnjoinOptions, result fleet.Unjoi
 }
 
 // confirm shows what will be removed and asks.
-func (o *Options) confirm(plan fleet.UnjoinPlan) error {
+func (o *Options) confirm(plan unjoin.Plan) error {
 	var targets []string
 	if plan.Spoke != "" {
 		targets = append(targets, "agent: "+plan.Spoke)
@@ -171,7 +172,7 @@ func (o *Options) confirm(plan fleet.UnjoinPlan) error {
 }
 
 // applied is the table of the works in the way.
-func applied(result fleet.UnjoinResult) ui.Table {
+func applied(result unjoin.Result) ui.Table {
 	t := ui.Table{Heads: []string{"WORK", "OBJECTS", "FINALIZER"}}
 	for _, w := range result.Applied {
 		finalizer := ""

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
@@ -25,8 +25,8 @@ type Options struct {
 
 // report is what version prints.
 type report struct {
-	Client client             `json:"client"`
-	Hub    *fleet.VersionInfo `json:"hub,omitempty"`
+	Client client           `json:"client"`
+	Hub    *hub.VersionInfo `json:"hub,omitempty"`
 }
 
 // client is the program itself.
@@ -45,6 +45,9 @@ func New(f *options.Factory) *cobra.Command {
 		Use:   "version",
 		Short: "Show the versions of this program, the hub and the agents",
 		Args:  options.Args(0, 0, "version"),
+		Example: options.Example(`
+		kubectl ocm version --client
+		kubectl ocm version --context hub`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Validate(); err != nil {
 				return err
@@ -91,11 +94,11 @@ func (o *Options) Run(ctx context.Context) error {
 }
 
 // hub reads the hub's versions, nil when there is none to be read.
-func (o *Options) hub(ctx context.Context) *fleet.VersionInfo {
+func (o *Options) hub(ctx context.Context) *hub.VersionInfo {
 	c, err := o.f.Cluster("")
 	if err == nil {
-		var info fleet.VersionInfo
-		if info, err = fleet.Versions(ctx, c, version.Get()); err == nil {
+		var info hub.VersionInfo
+		if info, err = hub.Versions(ctx, c, version.Get()); err == nil {
 			return &info
 		}
 	}

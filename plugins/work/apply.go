@@ -9,9 +9,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // ApplyOptions are the flags of work apply.
@@ -129,7 +130,7 @@ func (o *ApplyOptions) addFlags(cmd *cobra.Command, parts options.Parts) {
 	o.Targets.AddFlags(cmd, words(f))
 	o.Files.AddFlags(flags)
 	flags.StringVar(&o.Deletion, "delete-option", "foreground", "what happens to the objects when the work is deleted: foreground or orphan")
-	flags.StringVar(&o.UpdateStrategy, "update-strategy", "", "how objects that are there already are changed: "+strings.Join(fleet.UpdateStrategies(), ", "))
+	flags.StringVar(&o.UpdateStrategy, "update-strategy", "", "how objects that are there already are changed: "+strings.Join(work.UpdateStrategies(), ", "))
 	flags.StringArrayVar(&o.Feedback, "feedback", nil, "a value to read back from the objects, NAME=JSONPATH; may be given again")
 	flags.StringVar(&o.Rollout, "rollout", "", "with --placement, how a change reaches the clusters: all, progressive, per-group")
 	flags.StringVar(&o.MaxConcurrency, "max-concurrency", "", "clusters that a progressive rollout changes at a time, a number or a percentage")
@@ -142,12 +143,12 @@ func (o *ApplyOptions) addFlags(cmd *cobra.Command, parts options.Parts) {
 // liveLine compares the work as it is with what is on the clusters, for which no file
 // is needed.
 func (o *ApplyOptions) liveLine() string {
-	line := "kubectl ocm work diff " + fleet.ShellWord(o.Name) + " --live"
+	line := "kubectl ocm work diff " + ui.ShellWord(o.Name) + " --live"
 	for _, target := range []struct{ flag, value string }{
 		{"-c", strings.Join(o.Targets.Clusters, ",")}, {"-l", o.Targets.Selector}, {"--clusterset", o.Targets.Set}, {"--placement", o.Targets.Placement},
 	} {
 		if target.value != "" {
-			line += " " + target.flag + " " + fleet.ShellWord(target.value)
+			line += " " + target.flag + " " + ui.ShellWord(target.value)
 		}
 	}
 	if o.Targets.All || o.Targets.Empty() {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -76,8 +78,8 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	}
 	p := u.Progress()
 	defer p.Close()
-	wanted := fleet.WorkOptions{Common: o.Common(u, p.Step), Hub: c, Name: o.Name, Targets: o.Targets.Targets, Orphan: o.Orphan, Force: o.Force}
-	if set, err := fleet.FindWorkSet(ctx, wanted); err != nil {
+	wanted := work.Options{Common: o.Common(u, p.Step), Hub: c, Name: o.Name, Targets: o.Targets.Targets, Orphan: o.Orphan, Force: o.Force}
+	if set, err := work.FindSet(ctx, wanted); err != nil {
 		return err
 	} else if set != nil {
 		return o.deleteSet(ctx, wanted, set)
@@ -85,12 +87,12 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 	if err := o.confirm(ctx, wanted); err != nil {
 		return err
 	}
-	result, failure := fleet.DeleteWorks(ctx, wanted)
+	result, failure := work.Delete(ctx, wanted)
 	p.Close()
 	switch {
 	case len(result.Clusters) > 0 && o.Tolerates(failure):
 		failure = nil
-	case errors.Is(failure, fleet.ErrNotFound):
+	case errors.Is(failure, naming.ErrNotFound):
 		return failure
 	}
 	if failure != nil && len(result.Clusters) == 0 {
@@ -103,11 +105,11 @@ func (o *DeleteOptions) Run(ctx context.Context) error {
 }
 
 // confirm shows what goes, and asks when there is anything.
-func (o *DeleteOptions) confirm(ctx context.Context, wanted fleet.WorkOptions) error {
+func (o *DeleteOptions) confirm(ctx context.Context, wanted work.Options) error {
 	if o.Reads() {
 		return nil
 	}
-	found, err := fleet.FindWorks(ctx, wanted)
+	found, err := work.Find(ctx, wanted)
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -120,14 +122,14 @@ func (o *DeleteOptions) confirm(ctx context.Context, wanted fleet.WorkOptions) e
 
 // deleteSet deletes the set of the name in the placement's namespace, and so its
 // works.
-func (o *DeleteOptions) deleteSet(ctx context.Context, wanted fleet.WorkOptions, set *unstructured.Unstructured) error {
+func (o *DeleteOptions) deleteSet(ctx context.Context, wanted work.Options, set *unstructured.Unstructured) error {
 	if !o.Reads() {
 		targets := []string{"hub: " + wanted.Hub.String(), "set of works " + set.GetNamespace() + "/" + set.GetName() + " and its works on all clusters"}
 		if err := o.f.UI.Confirm(o.Yes, "Delete work "+o.Name+"?", targets); err != nil {
 			return err
 		}
 	}
-	change, failure := fleet.DeleteWorkSet(ctx, wanted, set)
+	change, failure := work.DeleteSet(ctx, wanted, set)
 	if failure != nil && change.Object == nil {
 		return failure
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -33,6 +35,10 @@ func newList(f *options.Factory) *cobra.Command {
 	o := &ListOptions{f: f}
 	cmd := o.command(&cobra.Command{
 		Use: "list [NAME...]", Aliases: []string{"ls"}, Short: "List works and how they are", Args: options.Args(0, -1, "the name of a work"),
+		Example: options.Example(`
+		kubectl ocm work list --context hub
+		kubectl ocm work list -c cluster1 -o wide --context hub
+		kubectl ocm work list --sets --context hub`),
 	}, o.Run)
 	cmd.Flags().BoolVar(&o.Sets, "sets", false, "list sets of works: those that the hub keeps on what placements select")
 	return cmd
@@ -78,12 +84,12 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		return o.sets(ctx, c)
 	}
 	return o.Show(ctx, u, func(ctx context.Context) (options.Listed, error) {
-		works, err := fleet.ListWorks(ctx, fleet.WorkListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
+		works, err := work.List(ctx, work.ListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
 		if err != nil {
 			return options.Listed{}, err
 		}
 		if err := o.missing(c, func(name string) bool {
-			return slices.ContainsFunc(works, func(w fleet.WorkInfo) bool { return w.Name == name })
+			return slices.ContainsFunc(works, func(w work.Info) bool { return w.Name == name })
 		}); err != nil {
 			return options.Listed{}, err
 		}
@@ -92,8 +98,16 @@ func (o *ListOptions) Run(ctx context.Context) error {
 		for _, w := range works {
 			out.Names = append(out.Names, "manifestwork.work.open-cluster-management.io/"+w.Name)
 			out.Labels = append(out.Labels, w.Labels)
-			out.Table.Rows = append(out.Table.Rows, []string{w.Cluster, w.Name, ui.Dash(w.Applied), ui.Dash(w.Available), fmt.Sprintf("%d/%d", w.Objects.Good, w.Objects.Total),
-				w.State, ui.Dash(w.Owner), ui.Age(w.Created, u.Streams.Clock.Now()), fmt.Sprintf("%d/%d", w.Generation, w.Observed), ui.Dash(w.Executor), w.Strategy, ui.Dash(w.Message)})
+			out.Table.Rows = append(out.Table.Rows, []string{w.Cluster, w.Name, ui.Dash(w.Applied), ui.Dash(w.Available), fmt.Sprintf(
+				"%d/%d", w.Objects.Good, w.Objects.Total,
+			),
+				w.State,
+				ui.Dash(w.Owner),
+				ui.Age(w.Created, u.Streams.Clock.Now()),
+				fmt.Sprintf("%d/%d", w.Generation, w.Observed),
+				ui.Dash(w.Executor),
+				w.Strategy,
+				ui.Dash(w.Message)})
 		}
 		return out, nil
 	})
@@ -103,7 +117,7 @@ func (o *ListOptions) Run(ctx context.Context) error {
 func (o *ListOptions) missing(hub *fleet.Cluster, found func(string) bool) error {
 	for _, name := range o.Names {
 		if !found(name) {
-			return fleet.NoWork(name, "on the clusters that are meant", hub)
+			return naming.NoWork(name, "on the clusters that are meant", hub)
 		}
 	}
 	return nil
@@ -117,13 +131,13 @@ func (o *ListOptions) sets(ctx context.Context, hub *fleet.Cluster) error {
 		namespace = ""
 	}
 	return o.Show(ctx, u, func(ctx context.Context) (options.Listed, error) {
-		sets, err := fleet.ListWorkSets(ctx, hub, namespace, o.Names)
+		sets, err := work.ListSets(ctx, hub, namespace, o.Names)
 		if err != nil {
 			return options.Listed{}, err
 		}
 		for _, name := range o.Names {
-			if !slices.ContainsFunc(sets, func(s fleet.WorkSetInfo) bool { return s.Name == name }) {
-				return options.Listed{}, fleet.NoWorkSet(name, hub)
+			if !slices.ContainsFunc(sets, func(s work.SetInfo) bool { return s.Name == name }) {
+				return options.Listed{}, naming.NoWorkSet(name, hub)
 			}
 		}
 		out := options.Listed{Kind: "WorkSetList", Items: sets, Empty: "no sets of works", Table: ui.Table{Wide: 2, Heads: []string{"NAMESPACE", "NAME", "PLACEMENT", "CLUSTERS",

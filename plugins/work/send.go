@@ -7,7 +7,8 @@ import (
 	"fmt"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
@@ -23,11 +24,11 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 		return o.diffLive(ctx, wanted)
 	}
 	if o.Executor != "" && wanted.Spoke != nil {
-		if err := fleet.CheckExecutor(ctx, wanted); err != nil {
+		if err := work.CheckExecutor(ctx, wanted); err != nil {
 			return o.Diffed(err)
 		}
 	}
-	if set, err := fleet.BySet(ctx, wanted); err != nil {
+	if set, err := work.BySet(ctx, wanted); err != nil {
 		return o.Diffed(err)
 	} else if set {
 		return o.applySet(ctx, wanted)
@@ -35,7 +36,7 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 	if err := o.confirmPrune(ctx, wanted); err != nil {
 		return err
 	}
-	result, failure := fleet.ApplyWork(ctx, wanted)
+	result, failure := work.Apply(ctx, wanted)
 	p.Close()
 	if failure != nil && len(result.Clusters) == 0 {
 		return o.Diffed(failure)
@@ -44,22 +45,22 @@ func (o *ApplyOptions) Run(ctx context.Context) error {
 		return err
 	}
 	if failure == nil && !o.Wait && !o.Reads() {
-		o.f.UI.Next("kubectl ocm work list" + options.ContextFlag(wanted.Hub))
+		o.f.UI.Next("kubectl ocm work list" + ui.ContextFlag(wanted.Hub))
 	}
 	return failure
 }
 
 // wanted is what the flags ask for. No cluster is asked yet.
-func (o *ApplyOptions) wanted(step func(fleet.Step)) (fleet.WorkOptions, error) {
+func (o *ApplyOptions) wanted(step func(fleet.Step)) (work.Options, error) {
 	sources, err := o.Sources(o.f.UI)
 	if err != nil {
-		return fleet.WorkOptions{}, err
+		return work.Options{}, err
 	}
-	w := fleet.WorkOptions{Common: o.Common(o.f.UI, step), Name: o.Name,
+	w := work.Options{Common: o.Common(o.f.UI, step), Name: o.Name,
 		Targets: o.Targets.Targets, Orphan: o.Deletion == "orphan", Force: o.Force, UpdateStrategy: o.UpdateStrategy, Feedback: o.Feedback,
 		Rollout: o.Rollout, MaxConcurrency: o.MaxConcurrency, Prune: o.Prune, Executor: o.Executor}
 	if len(sources) > 0 {
-		if w.Manifests, err = fleet.ReadManifests(sources, o.f.GivenNamespace()); err != nil {
+		if w.Manifests, err = manifest.Read(sources, o.f.GivenNamespace()); err != nil {
 			return w, err
 		}
 	}
@@ -73,11 +74,11 @@ func (o *ApplyOptions) wanted(step func(fleet.Step)) (fleet.WorkOptions, error) 
 }
 
 // confirmPrune asks before works are deleted.
-func (o *ApplyOptions) confirmPrune(ctx context.Context, wanted fleet.WorkOptions) error {
+func (o *ApplyOptions) confirmPrune(ctx context.Context, wanted work.Options) error {
 	if !o.Prune || o.Reads() {
 		return nil
 	}
-	leaving, err := fleet.FindPrunable(ctx, wanted)
+	leaving, err := work.FindPrunable(ctx, wanted)
 	if err != nil || len(leaving) == 0 {
 		return err
 	}
@@ -89,8 +90,8 @@ func (o *ApplyOptions) confirmPrune(ctx context.Context, wanted fleet.WorkOption
 }
 
 // diffLive compares with the clusters.
-func (o *ApplyOptions) diffLive(ctx context.Context, wanted fleet.WorkOptions) error {
-	changes, failure := fleet.DiffLive(ctx, wanted)
+func (o *ApplyOptions) diffLive(ctx context.Context, wanted work.Options) error {
+	changes, failure := work.DiffLive(ctx, wanted)
 	_, err := o.Preview(o.f.UI, "WorkResult", nil, changes)
 	if failure != nil {
 		return o.Diffed(failure)
@@ -99,8 +100,8 @@ func (o *ApplyOptions) diffLive(ctx context.Context, wanted fleet.WorkOptions) e
 }
 
 // applySet leaves it to the hub to send the work to what the placement selects.
-func (o *ApplyOptions) applySet(ctx context.Context, wanted fleet.WorkOptions) error {
-	change, failure := fleet.ApplyWorkSet(ctx, wanted)
+func (o *ApplyOptions) applySet(ctx context.Context, wanted work.Options) error {
+	change, failure := work.ApplySet(ctx, wanted)
 	if failure != nil && change.Object == nil {
 		return o.Diffed(failure)
 	}
@@ -108,7 +109,7 @@ func (o *ApplyOptions) applySet(ctx context.Context, wanted fleet.WorkOptions) e
 		return err
 	}
 	if failure == nil && !o.Wait && !o.Reads() {
-		o.f.UI.Next("kubectl ocm work list --sets" + options.ContextFlag(wanted.Hub))
+		o.f.UI.Next("kubectl ocm work list --sets" + ui.ContextFlag(wanted.Hub))
 	}
 	return failure
 }

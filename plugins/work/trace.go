@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trace"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -82,7 +83,7 @@ func (o *TraceOptions) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted := fleet.WorkTraceOptions{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Spoke: spoke, Type: o.Type, Name: o.Name, Cluster: o.Cluster}
+	wanted := trace.Options{Common: fleet.Common{Clock: o.f.UI.Streams.Clock}, Spoke: spoke, Type: o.Type, Name: o.Name, Cluster: o.Cluster}
 	wanted.Namespace = o.f.Namespace()
 	if o.HubContext != "" {
 		if wanted.Hub, err = o.f.Cluster(o.HubContext); err != nil {
@@ -95,7 +96,7 @@ func (o *TraceOptions) Run(ctx context.Context) error {
 			}
 		}
 	}
-	trace, failure := fleet.TraceObject(ctx, wanted)
+	trace, failure := trace.Object(ctx, wanted)
 	if failure != nil && len(trace.Steps) == 0 {
 		return failure
 	}
@@ -105,8 +106,11 @@ func (o *TraceOptions) Run(ctx context.Context) error {
 	return failure
 }
 
-func (o *TraceOptions) print(trace fleet.WorkTrace) error {
+func (o *TraceOptions) print(trace trace.Result) error {
 	u := o.f.UI
+	for i, w := range trace.Warnings {
+		trace.Warnings[i] = fleet.Note{Text: ui.Told(w, "; ")}
+	}
 	names := make([]string, 0, len(trace.Steps))
 	t := ui.Table{Heads: []string{"KIND", "NAME", "ON", "STATE", "BY", "MESSAGE"}}
 	for _, s := range trace.Steps {
@@ -115,7 +119,14 @@ func (o *TraceOptions) print(trace fleet.WorkTrace) error {
 		if s.Depth > 0 {
 			branch = strings.Repeat("   ", s.Depth-1) + u.Branch(true)
 		}
-		t.Rows = append(t.Rows, []string{branch + s.Kind, strings.TrimPrefix(s.Namespace+"/"+u.Abridge(s.Name), "/"), s.On, ui.Dash(s.State), ui.Dash(strings.Join(s.By, ",")), ui.Dash(s.Message)})
+		t.Rows = append(t.Rows, []string{
+			branch + s.Kind,
+			strings.TrimPrefix(s.Namespace+"/"+u.Abridge(s.Name), "/"),
+			s.On,
+			ui.Dash(s.State),
+			ui.Dash(strings.Join(s.By, ",")),
+			ui.Dash(s.Message),
+		})
 	}
 	if o.Format.Machine() {
 		return u.Result(o.Format, "WorkTrace", trace, names)
@@ -124,7 +135,7 @@ func (o *TraceOptions) print(trace fleet.WorkTrace) error {
 		return err
 	}
 	for _, w := range trace.Warnings {
-		u.Warn("%s", w)
+		u.Warn("%s", w.Text)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
@@ -22,6 +22,9 @@ func newTree(f *options.Factory) *cobra.Command {
 		Show works with their objects: what is applied and there, the values that were read
 		back from them, the conditions that rules make, and what is wrong. Of a work that is
 		being deleted it says what keeps it.`),
+		Example: options.Example(`
+		kubectl ocm work tree web --context hub
+		kubectl ocm work tree web -c cluster1 --watch --context hub`),
 	}, o.tree)
 }
 
@@ -32,12 +35,12 @@ func (o *ListOptions) tree(ctx context.Context) error {
 		return err
 	}
 	return o.Show(ctx, o.f.UI, func(ctx context.Context) (options.Listed, error) {
-		trees, err := fleet.TreeWorks(ctx, fleet.WorkListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
+		trees, err := work.ReadTrees(ctx, work.ListOptions{Hub: c, Names: o.Names, Targets: o.Targets.Targets})
 		if err != nil {
 			return options.Listed{}, err
 		}
 		if err := o.missing(c, func(name string) bool {
-			return slices.ContainsFunc(trees, func(w fleet.WorkTree) bool { return w.Name == name })
+			return slices.ContainsFunc(trees, func(w work.Tree) bool { return w.Name == name })
 		}); err != nil {
 			return options.Listed{}, err
 		}
@@ -45,7 +48,8 @@ func (o *ListOptions) tree(ctx context.Context) error {
 			"KIND", "NAME", "APPLIED", "AVAILABLE", "FEEDBACK", "CONDITIONS", "MESSAGE"}}}
 		for _, w := range trees {
 			out.Names = append(out.Names, "manifestwork.work.open-cluster-management.io/"+w.Name)
-			out.Table.Rows = append(out.Table.Rows, []string{"ManifestWork", w.Cluster + "/" + w.Name, ui.Dash(w.Applied), ui.Dash(w.Available), "-", ui.Dash(conditionText(w.Conditions)), stateText(w.WorkInfo)})
+			out.Table.Rows = append(out.Table.Rows, []string{"ManifestWork", w.Cluster + "/" + w.Name, ui.Dash(w.Applied), ui.Dash(w.Available), "-",
+				ui.Dash(conditionText(w.Conditions)), stateText(w.Info)})
 			for i, m := range w.Manifests {
 				out.Table.Rows = append(out.Table.Rows, []string{o.f.UI.Branch(i == len(w.Manifests)-1) + m.Kind, strings.TrimPrefix(m.Namespace+"/"+m.Name, "/"),
 					ui.Dash(m.Applied), ui.Dash(m.Available), ui.Dash(valueText(m.Feedback)), ui.Dash(conditionText(m.Conditions)), ui.Dash(m.Message)})
@@ -56,14 +60,14 @@ func (o *ListOptions) tree(ctx context.Context) error {
 }
 
 // stateText is the state of a work, with what is wrong.
-func stateText(w fleet.WorkInfo) string {
+func stateText(w work.Info) string {
 	if w.Message == "" {
 		return w.State
 	}
 	return w.State + ": " + w.Message
 }
 
-func valueText(values []fleet.WorkValue) string {
+func valueText(values []work.Value) string {
 	var parts []string
 	for _, v := range values {
 		parts = append(parts, v.Name+"="+v.Value)
@@ -71,7 +75,7 @@ func valueText(values []fleet.WorkValue) string {
 	return strings.Join(parts, ",")
 }
 
-func conditionText(conditions []fleet.WorkCondition) string {
+func conditionText(conditions []work.Condition) string {
 	var parts []string
 	for _, c := range conditions {
 		parts = append(parts, c.Type+"="+c.Status)

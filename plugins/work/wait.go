@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/complete"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
@@ -56,8 +57,8 @@ func newWait(f *options.Factory) *cobra.Command {
 	o.Output.AddFlags(flags)
 	o.Targets.AddFlags(cmd, words(f))
 	options.DurationVar(flags, &o.Timeout, "timeout", defaultWait, "how long to wait, for example 90s or 5m")
-	flags.StringVar(&o.For, "for", "available", "the state to wait for: "+strings.Join(fleet.WaitStates(), ", "))
-	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(fleet.WaitStates(), cobra.ShellCompDirectiveNoFileComp))
+	flags.StringVar(&o.For, "for", "available", "the state to wait for: "+strings.Join(work.WaitStates(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("for", cobra.FixedCompletions(work.WaitStates(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -69,7 +70,8 @@ func (o *WaitOptions) Run(ctx context.Context) error {
 		return err
 	}
 	p := u.Progress()
-	result, failure := fleet.WaitWorks(ctx, fleet.WorkOptions{Common: fleet.Common{Timeout: o.Timeout, Clock: u.Streams.Clock, Progress: p.Step}, Hub: c, Name: o.Name, Targets: o.Targets.Targets}, o.For)
+	result, failure := work.Wait(ctx, work.Options{Common: fleet.Common{Timeout: o.Timeout, Clock: u.Streams.Clock, Progress: p.Step}, Hub: c, Name: o.Name,
+		Targets: o.Targets.Targets}, o.For)
 	p.Close()
 	switch {
 	case failure != nil && len(result.Clusters) == 0:

@@ -24,6 +24,6 @@ func words(f *options.Factory) options.Words {
 }
 
 // line words what was done on one cluster.
-func line(d fleet.WorkDone) string {
+func line(d fleet.ClusterChange) string {
 	return fmt.Sprintf("manifestwork/%s %s on %s", d.Object.GetName(), d.Action, d.Cluster)
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // servedBeside are versions that we serve and the facts do not hold: older
-// guides use the sets in v1beta1, and addon.md, section 2.1, serves AddOnTemplate
-// in v1beta1.
+// guides use the sets in v1beta1, and AddOnTemplate is served in v1beta1 like the other
+// add-on kinds.
 var servedBeside = map[string]string{
 	"managedclustersets.cluster.open-cluster-management.io":        "v1beta1",
 	"managedclustersetbindings.cluster.open-cluster-management.io": "v1beta1",
@@ -201,7 +201,7 @@ func TestHubDefinitionsComeInOrder(t *testing.T) {
 		plural, _, _ := strings.Cut(u.GetName(), ".")
 		names = append(names, plural)
 	}
-	// operator.md, section 1.3.
+	// The order in which they are applied.
 	require.Equal(t, []string{
 		"clustermanagementaddons", "managedclusters", "managedclustersets", "manifestworks",
 		"manifestworkreplicasets", "managedclusteraddons", "managedclustersetbindings", "placements",

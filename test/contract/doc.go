@@ -4,13 +4,9 @@
 // custom resource definitions, the Go types of their objects, and the names of
 // conditions, labels, annotations, finalizers and secrets.
 //
-// It owns the facts in testdata, which were written down from the contract pages
-// and from the definitions that peers use, and are not generated from this
+// It owns the facts in testdata, which were written down from the definitions
+// that peers use, and are not generated from this
 // code. It reads the definitions in config/crd and the sources in pkg/apis, and
 // writes nothing. It needs no cluster; that a real API server takes the
 // definitions is shown by the integration tests.
-//
-// Contract: the facts of crds; registration.md, sections 2, 3, 5 and 9; work.md,
-// sections 1 and 7; operator.md, sections 1, 2 and 7; addon.md, sections 2, 3 and
-// 11; placement.md, sections 1, 6 and 7.
 package contract

@@ -265,13 +265,31 @@ func TestExplicitValuesReachTheServer(t *testing.T) {
 		object any
 		want   string
 	}{
-		"a cluster that is not accepted":         {clusterv1.ManagedClusterSpec{}, `{"hubAcceptsClient":false}`},
-		"a prioritizer that is left out":         {clusterv1beta1.PrioritizerConfig{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{}, Weight: &zero}, `{"scoreCoordinate":{},"weight":0}`},
-		"no clusters":                            {clusterv1beta1.PlacementSpec{NumberOfClusters: &zero}, `{"numberOfClusters":0}`},
-		"a namespace that is left alone":         {addonv1alpha1.AddOnDeploymentConfigSpec{AgentInstallNamespace: &empty}, `{"agentInstallNamespace":""}`},
-		"decisions that ran out":                 {clusterv1beta1.PlacementDecisionStatus{Decisions: []clusterv1beta1.ClusterDecision{}}, `{"decisions":[]}`},
-		"health probes that are switched off":    {operatorv1.BindConfiguration{HealthProbePort: &zero}, `{"healthProbePort":0}`},
-		"a work that goes as soon as it is done": {workv1.DeleteOption{TTLSecondsAfterFinished: new(int64)}, `{"ttlSecondsAfterFinished":0}`},
+		"a cluster that is not accepted": {clusterv1.ManagedClusterSpec{}, `{"hubAcceptsClient":false}`},
+		"a prioritizer that is left out": {
+			clusterv1beta1.PrioritizerConfig{ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{}, Weight: &zero},
+			`{"scoreCoordinate":{},"weight":0}`,
+		},
+		"no clusters": {
+			clusterv1beta1.PlacementSpec{NumberOfClusters: &zero},
+			`{"numberOfClusters":0}`,
+		},
+		"a namespace that is left alone": {
+			addonv1alpha1.AddOnDeploymentConfigSpec{AgentInstallNamespace: &empty},
+			`{"agentInstallNamespace":""}`,
+		},
+		"decisions that ran out": {
+			clusterv1beta1.PlacementDecisionStatus{Decisions: []clusterv1beta1.ClusterDecision{}},
+			`{"decisions":[]}`,
+		},
+		"health probes that are switched off": {
+			operatorv1.BindConfiguration{HealthProbePort: &zero},
+			`{"healthProbePort":0}`,
+		},
+		"a work that goes as soon as it is done": {
+			workv1.DeleteOption{TTLSecondsAfterFinished: new(int64)},
+			`{"ttlSecondsAfterFinished":0}`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -72,7 +72,7 @@ func (a *addOns) enable(t *testing.T) {
 	a.greet(t, "c1", "greeting")
 	a.greeted(t, "c1", "default", "greeting")
 	require.Regexp(t, `(?m)^`+helloworld+`\s`, a.ocm(t, "addon", "list", "--context", "hub"))
-	t.Logf("measured: the agent of the add-on holds %s", resident(t, a.on("c1"), "helloworld-addon"))
+	t.Logf("measured: the agent of the add-on holds %s", held(t, a.on("c1"), "helloworld-addon"))
 }
 
 // available waits until an add-on works on a cluster.
@@ -239,7 +239,13 @@ func (a *addOns) credentialAfter(t *testing.T, c *nodes.Cluster, before string) 
 func (a *addOns) disable(t *testing.T) {
 	c := a.on("c1")
 	a.ocm(t, "addon", "disable", helloworld, "-c", "c1", "--context", "hub", "--yes")
-	for _, gone := range []string{helloworldAgent, "configmap/greeting", "job/helloworld-cleanup", "lease/" + helloworld, "secret/" + helloworld + "-hub-kubeconfig"} {
+	for _, gone := range []string{
+		helloworldAgent,
+		"configmap/greeting",
+		"job/helloworld-cleanup",
+		"lease/" + helloworld,
+		"secret/" + helloworld + "-hub-kubeconfig",
+	} {
 		eventually(t, func() error {
 			if out := kubectl(t, c, "-n", "default", "get", gone, "--ignore-not-found", "-o", "name"); out != "" {
 				return errors.New(out + " is there")

@@ -282,7 +282,10 @@ spec:
 
 	kubectl(t, b.hub, "-n", "c1", "delete", "managedclusteraddon", "hello", "--timeout=180s")
 	kubectl(t, b.managed[0], "-n", "default", "wait", "--for=delete", "deployment/hello-agent", "--timeout=180s")
-	applyTo(b.managed[0], "claim", "apiVersion: cluster.open-cluster-management.io/v1alpha1\nkind: ClusterClaim\nmetadata: {name: platform.open-cluster-management.io}\nspec: {value: aws}\n")
+	applyTo(
+		b.managed[0], "claim",
+		"apiVersion: cluster.open-cluster-management.io/v1alpha1\nkind: ClusterClaim\nmetadata: {name: platform.open-cluster-management.io}\nspec: {value: aws}\n",
+	)
 	apply("placement", `apiVersion: cluster.open-cluster-management.io/v1beta2
 kind: ManagedClusterSetBinding
 metadata: {namespace: default, name: prod}
@@ -334,7 +337,10 @@ func (b *byKubectl) accessIsGuarded(t *testing.T) {
 	kubectl(t, b.hub, "create", "clusterrole", "half", "--verb=*", "--resource=managedclusters.cluster.open-cluster-management.io")
 	kubectl(t, b.hub, "create", "clusterrolebinding", "half", "--clusterrole=half", "--user=half")
 	cluster := func(name string, accepted bool) string {
-		body := fmt.Sprintf("apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata:\n  name: %s\nspec:\n  hubAcceptsClient: %t\n", name, accepted)
+		body := fmt.Sprintf(
+			"apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata:\n  name: %s\nspec:\n  hubAcceptsClient: %t\n",
+			name, accepted,
+		)
 		path := filepath.Join(t.TempDir(), name+".yaml")
 		require.NoError(t, os.WriteFile(path, []byte(body), 0o600))
 		return path

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/nodes"
 )
 
@@ -307,8 +308,8 @@ func (l *life) memory(t *testing.T) {
 		}))
 	}
 	t.Logf("measured: a work is applied %s after kubectl apply returned (median of %d, kubectl's own start included)", median(took), len(took))
-	t.Logf("measured: ocm-agent holds %s with 10 works", resident(t, c, "ocm-agent"))
-	t.Logf("measured: ocm-hub holds %s with 2 clusters", resident(t, l.hub, "ocm-hub"))
+	t.Logf("measured: ocm-agent holds %s with 10 works", held(t, c, "ocm-agent"))
+	t.Logf("measured: ocm-hub holds %s with 2 clusters", held(t, l.hub, "ocm-hub"))
 	kubectl(t, l.hub, append([]string{"-n", "c1", "delete", "manifestwork"}, names...)...)
 }
 
@@ -387,12 +388,14 @@ func processes(t *testing.T, c *nodes.Cluster, program string) []nodes.Process {
 	return slices.DeleteFunc(all, func(one nodes.Process) bool { return one.Command != program })
 }
 
-// resident tells the memory of the only process of a program.
-func resident(t *testing.T, c *nodes.Cluster, program string) string {
+// held tells the memory of the only process of a program, and of its container.
+func held(t *testing.T, c *nodes.Cluster, program string) string {
 	t.Helper()
 	found := processes(t, c, program)
 	require.Len(t, found, 1)
-	return fmt.Sprintf("%.1f MiB", float64(found[0].Resident)/(1<<20))
+	set, err := memory.WorkingSet(found[0].PID)
+	require.NoError(t, err)
+	return found[0].Memory.String() + ", working set of the container " + memory.MiB(set)
 }
 
 // median is the middle one.

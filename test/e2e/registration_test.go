@@ -160,7 +160,7 @@ func (r *registration) deny(t *testing.T) {
 	require.Contains(t, r.ocm(t, "accept", "c1", "--deny", "--context", "hub"), "managedcluster/c1 denied")
 	require.Regexp(t, `(?m)^c1 .* denied`, r.ocm(t, "accept", "--show", "--context", "hub"))
 	require.Equal(t, []string{"Denied"}, r.requests(t, "c1"))
-	awaitTrouble(t, r.on("c1"), "denied by kubectl ocm accept --deny")
+	awaitTrouble(t, r.on("c1"), "denied by a person")
 	awaitTrouble(t, r.on("c1"), "attempt 2 follows at")
 	took := eventually(t, func() error { return same([]string{"Denied", "Pending"}, r.requests(t, "c1")) })
 	t.Logf("measured: asked again %.0f s after the denial was told", took.Seconds())
@@ -230,7 +230,10 @@ func (r *registration) sets(t *testing.T) {
 	r.ocm(t, "clusterset", "unbind", "prod", "-n", "default", "--context", "hub", "--yes")
 	r.ocm(t, "clusterset", "delete", "prod", "--context", "hub", "--yes")
 	r.ocm(t, "clusterset", "delete", "linux", "--context", "hub", "--yes")
-	require.Equal(t, "default", kubectl(t, r.hub, "get", "managedcluster", "c1", "-o", `jsonpath={.metadata.labels.cluster\.open-cluster-management\.io/clusterset}`))
+	require.Equal(
+		t, "default",
+		kubectl(t, r.hub, "get", "managedcluster", "c1", "-o", `jsonpath={.metadata.labels.cluster\.open-cluster-management\.io/clusterset}`),
+	)
 }
 
 func (r *registration) deploy(t *testing.T) {

@@ -100,7 +100,7 @@ func plugin(t *testing.T) string {
 	t.Helper()
 	return once(t, "plugin", func(ctx context.Context, dir string) (string, error) {
 		path := filepath.Join(dir, "kubectl-ocm")
-		stamp := "-s -w -X github.com/kubectl-ocm/kubectl-ocm/pkg/version.stamped=" + version(t)
+		stamp := "-s -w -X github.com/kubectl-ocm/kubectl-ocm/internal/version.stamped=" + version(t)
 		command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp, "-o", path, "./plugins/kubectl-ocm")
 		command.Dir = root
 		command.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -63,7 +63,7 @@ func TestClustersRunPods(t *testing.T) {
 		require.Error(t, err)
 	})
 	for _, c := range clusters {
-		t.Logf("%s: %s", c.Name, memory(t, c))
+		t.Logf("%s: %s", c.Name, residentIn(t, c))
 	}
 }
 
@@ -73,15 +73,15 @@ func reach(t *testing.T, from, to *nodes.Cluster) error {
 	return err
 }
 
-// memory sums up what the processes of a cluster hold.
-func memory(t *testing.T, c *nodes.Cluster) string {
+// residentIn sums up what the processes of a cluster hold.
+func residentIn(t *testing.T, c *nodes.Cluster) string {
 	processes, err := c.Processes()
 	require.NoError(t, err)
 	var all int64
 	by := map[string]int64{}
 	for _, one := range processes {
-		by[one.Command] += one.Resident >> 20
-		all += one.Resident >> 20
+		by[one.Command] += one.Memory.Resident >> 20
+		all += one.Memory.Resident >> 20
 	}
 	return fmt.Sprintf("%d MiB resident in all, by program: %v", all, by)
 }

@@ -127,7 +127,10 @@ func (w *works) look(t *testing.T) {
 	require.Empty(t, w.ocm(t, "work", "diff", "web", "--live", "-c", "c1", "--context", "hub", "--spoke-context", "c1"))
 	require.Contains(t, w.ocm(t, "work", "trace", "deploy/webdemo", "-n", "shop", "--context", "c1", "--hub-context", "hub"), "c1/web")
 	pod := kubectl(t, w.on("c1"), "-n", "shop", "get", "pods", "-l", "app=webdemo", "-o", "jsonpath={.items[0].metadata.name}")
-	require.Regexp(t, `(?s)ReplicaSet.*Deployment.*AppliedManifestWork.*Hub.*ManifestWork +c1/web `, w.ocm(t, "work", "trace", "pod/"+pod, "-n", "shop", "--context", "c1", "--hub-context", "hub"))
+	require.Regexp(
+		t, `(?s)ReplicaSet.*Deployment.*AppliedManifestWork.*Hub.*ManifestWork +c1/web `,
+		w.ocm(t, "work", "trace", "pod/"+pod, "-n", "shop", "--context", "c1", "--hub-context", "hub"),
+	)
 }
 
 // definition: the kind comes with its objects; the right to write them is
@@ -263,7 +266,10 @@ func (w *works) requireRecorded(t *testing.T, name string, want int) {
 	const query = `jsonpath={range .items[*]}{range .status.appliedResources[*]}{.name} {.uid}{"\n"}{end}{end}`
 	eventually(t, func() error {
 		rows := kubectl(t, w.on("c1"), "get", "appliedmanifestworks", "-o", query)
-		recorded := strings.Fields(strings.Join(slices.DeleteFunc(strings.Split(rows, "\n"), func(row string) bool { return !strings.HasPrefix(row, name+"-") }), " "))
+		recorded := strings.Fields(strings.Join(
+			slices.DeleteFunc(strings.Split(rows, "\n"), func(row string) bool { return !strings.HasPrefix(row, name+"-") }),
+			" ",
+		))
 		var have []string
 		for _, one := range w.many(t) {
 			have = append(have, one.GetName(), string(one.GetUID()))

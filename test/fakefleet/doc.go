@@ -4,14 +4,13 @@
 // tests and benchmarks of a hub at scale. The hub, its API server and all
 // requests are real; only the managed clusters behind the agents are not.
 //
-// An agent of Fleet.Join does what ocm-agent does on a hub, request by request
-// (registration.md 3 and 5.4): with the bootstrap identity it creates its
-// ManagedCluster and a certificate request, watches that one request until the
-// certificate is issued, connects with it on a TLS connection of its own, looks
-// until it is accepted, watches its one ManagedCluster, reports once, and renews
-// its lease with one PUT every 1 to 1.25 lease durations. It says again that it
-// is available when the hub has called it Unknown. About 150 KiB an agent, most
-// of it the connection.
+// An agent of Fleet.Join does what ocm-agent does on a hub, request by request:
+// with the bootstrap identity it creates its ManagedCluster and a certificate
+// request, watches that one request until the certificate is issued, connects with
+// it on a TLS connection of its own, looks until it is accepted, watches its one
+// ManagedCluster, reports once, and renews its lease with one PUT every 1 to 1.25
+// lease durations. It says again that it is available when the hub has called it
+// Unknown. About 150 KiB an agent, most of it the connection.
 //
 // An agent of Fleet.Attach belongs to a cluster that is accepted already. It
 // only reports and renews, on the connection of Options.Pool that all such

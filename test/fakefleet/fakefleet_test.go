@@ -15,9 +15,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	hubconfig "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/fakefleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -48,9 +49,9 @@ func newScene(t *testing.T) *scene {
 	s.dyn = s.Dynamic(t)
 	connected, err := fleet.Connect(s.Config, "hub")
 	require.NoError(t, err)
-	_, err = fleet.Init(t.Context(), fleet.InitOptions{Common: fleet.Common{Wait: true}, Hub: connected, Version: "v0.0.0-test"})
+	_, err = hub.Init(t.Context(), hub.InitOptions{Common: fleet.Common{Wait: true}, Hub: connected, Version: "v0.0.0-test"})
 	require.NoError(t, err)
-	bootstrap := s.As(t, hub.Namespace, hub.BootstrapServiceAccount)
+	bootstrap := s.As(t, hubconfig.Namespace, hubconfig.BootstrapServiceAccount)
 	bootstrap.CAData = s.Playground.CA
 	s.fleet, err = fakefleet.New(fakefleet.Options{Bootstrap: bootstrap, Pool: s.Config, Seed: 1})
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ const (
 	answerTimeout    = 10 * time.Second
 )
 
-// request is the certificate request of a cluster's agent (registration.md 3.4).
+// request is the certificate request of a cluster's agent.
 func request(cluster string, key *ecdsa.PrivateKey) (*certificatesv1.CertificateSigningRequest, error) {
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
 		CommonName:   clusterv1.UserPrefix + cluster + ":" + agentName,

@@ -109,7 +109,11 @@ func (f *Fleet) register(ctx context.Context, cluster string, csr func() ([]byte
 		return nil, err
 	}
 	made := &certificatesv1.CertificateSigningRequest{}
-	if err := f.bootstrap.do(ctx, call{method: http.MethodPost, resource: "certificatesigningrequests", path: requestsPath, contentType: jsonType, body: body}, made); err != nil {
+	if err := f.bootstrap.do(
+		ctx,
+		call{method: http.MethodPost, resource: "certificatesigningrequests", path: requestsPath, contentType: jsonType, body: body},
+		made,
+	); err != nil {
 		return nil, err
 	}
 	return f.issued(ctx, made)

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
 // folderPattern names the folders of clusters below the system's temporary folder.
@@ -58,7 +58,7 @@ func APIServer(args ...string) Option {
 // ControlPlane starts a cluster without nodes for one test.
 func ControlPlane(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()
-	cluster, err := Launch(t.Context(), name, options...)
+	cluster, err := launch(t.Context(), name, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		cluster.explain(t)
@@ -81,8 +81,8 @@ func Node(images map[string]string) Option {
 	}
 }
 
-// Launch starts a cluster without nodes; the caller stops it. It is for TestMain.
-func Launch(ctx context.Context, name string, options ...Option) (*Cluster, error) {
+// launch starts a cluster without nodes; the caller stops it. It is for TestMain.
+func launch(ctx context.Context, name string, options ...Option) (*Cluster, error) {
 	binaries, err := Binaries(ctx)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ var shared sync.Map
 func Shared(t testing.TB, name string, options ...Option) *Cluster {
 	t.Helper()
 	start, _ := shared.LoadOrStore(name, sync.OnceValues(func() (*Cluster, error) {
-		return Launch(context.Background(), name, options...)
+		return launch(context.Background(), name, options...)
 	}))
 	cluster, err := start.(func() (*Cluster, error))()
 	require.NoError(t, err)

@@ -14,16 +14,24 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
 // victim makes this test binary a process that starts a cluster and waits.
 const victim = "OCM_HARNESS_VICTIM"
 
-var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+var (
+	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	kinds        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	appliedWorks = schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1", Resource: "appliedmanifestworks"}
+)
 
 func TestAServiceAccountHasItsOwnRightsAndNoMore(t *testing.T) {
 	cluster := harness.Shared(t, "hub")
@@ -80,4 +88,43 @@ func TestVictim(t *testing.T) {
 	_, err := os.Stdout.WriteString(cluster.Playground.Dir + "\n")
 	require.NoError(t, err)
 	<-t.Context().Done()
+}
+
+// TestAClusterIsBroughtBack uses one cluster twice: of what the first test made, the
+// second finds nothing.
+func TestAClusterIsBroughtBack(t *testing.T) {
+	var server string
+	seen := map[types.UID]bool{}
+	for _, name := range []string{"first", "second", "third"} {
+		t.Run(name, func(t *testing.T) {
+			c := harness.Fresh(t, "again")
+			require.Contains(t, []string{"", c.Config.Host}, server, "another cluster was started")
+			server = c.Config.Host
+			client := c.Dynamic(t)
+			system, err := client.Resource(namespaces).Get(t.Context(), "kube-system", metav1.GetOptions{})
+			require.NoError(t, err)
+			require.False(t, seen[system.GetUID()], "the identity is that of an earlier test")
+			seen[system.GetUID()] = true
+
+			ns := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "mine"}}}
+			_, err = client.Resource(namespaces).Create(t.Context(), ns, metav1.CreateOptions{})
+			require.NoError(t, err)
+			definitions, err := crd.Agent()
+			require.NoError(t, err)
+			for _, d := range definitions {
+				_, err := client.Resource(kinds).Create(t.Context(), d, metav1.CreateOptions{})
+				require.NoError(t, err)
+			}
+			work := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "work.open-cluster-management.io/v1", "kind": "AppliedManifestWork", "metadata": map[string]any{
+					"name": "work",
+				},
+				"spec": map[string]any{"hubHash": "h", "manifestWorkName": "work"},
+			}}
+			require.True(t, harness.Until(time.Minute, func() bool {
+				_, err := client.Resource(appliedWorks).Create(t.Context(), work, metav1.CreateOptions{})
+				return err == nil
+			}), "an object of an earlier test is there, or the kind is not served")
+		})
+	}
 }

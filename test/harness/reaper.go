@@ -7,8 +7,8 @@ import (
 	"os"
 	"sync"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/keeper"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/keeper"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
 // keeperVariable tells a test binary that it was started to serve a playground.

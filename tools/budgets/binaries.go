@@ -28,7 +28,7 @@ const megabyte = 1000 * 1000
 // binaries are the programs that people install, with the sizes they keep.
 var binaries = []binary{
 	{Name: "kubectl-ocm", Package: "./plugins/kubectl-ocm", MaxBytes: 70 * megabyte},
-	{Name: "ocm-hub", Package: "./controllers/ocm-hub", MaxBytes: 43 * megabyte},
+	{Name: "ocm-hub", Package: "./controllers/ocm-hub", MaxBytes: 33 * megabyte},
 	// 5.3 MB of it are CEL with Kubernetes' libraries, which condition rules need.
 	{Name: "ocm-agent", Package: "./controllers/ocm-agent", MaxBytes: 28 * megabyte},
 }

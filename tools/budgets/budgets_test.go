@@ -39,6 +39,15 @@ func lines(seed string, n int) string {
 	return b.String()
 }
 
+// many is a package of n files.
+func many(dir string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "-- %s/f%d.go --\npackage p\n", dir, i)
+	}
+	return b.String()
+}
+
 func places(f figure) []string {
 	var out []string
 	for _, v := range f.Findings {
@@ -63,6 +72,28 @@ func TestFiguresOfSource(t *testing.T) {
 				"-- e/testdata/x.go --\npackage broken +\n",
 			check: packageComments, want: "1 of 2", wantBroke: true,
 			findings: []string{"a:0 package a has no comment"},
+		},
+		"a document that a comment names is in the repository": {
+			archive: "-- a/a.go --\n// Package a is as docs/page.md says, and near.md; not as page.md 5.3 says.\npackage a\n" +
+				"-- a/a_test.go --\npackage a\n\n// See gone.md.\nvar text = \"other.md\"\n" +
+				"-- docs/page.md --\n-- a/near.md --\n",
+			check: citations, want: "2 of 4", wantBroke: true,
+			findings: []string{"a/a.go:1 page.md is not in the repository", "a/a_test.go:3 gone.md is not in the repository"},
+		},
+		"an export is for another package": {
+			archive: "-- a/a.go --\npackage a\n\nfunc Used(Part) Answer { return Answer{} }\n\nfunc Unused() {}\n\ntype Part struct{ Inner Inner; hidden Hidden }\n" +
+				"\ntype Inner int\n\nconst (\n\tOne Inner = iota\n\tTwo\n)\n\nconst Three = 3\n\ntype Hidden int\n\ntype Answer struct{}\n\nfunc (*Answer) Say() Word { return 0 }\n\ntype Word int\n" +
+				"-- a/a_test.go --\npackage a\n\nvar _ = Unused\n" +
+				"-- b/b.go --\npackage b\n\nimport other \"example.test/x/a\"\n\nvar _ = other.Used\n" +
+				"-- controllers/c/c.go --\npackage c\n\ntype State struct{}\n\ntype Thing struct{}\n" +
+				"-- pkg/p/p.go --\npackage p\n\nfunc Anything() {}\n" +
+				"-- plugins/q/q.go --\npackage q\n\ntype ListOptions struct{}\n" +
+				"-- m/main.go --\npackage main\n\nfunc Main() {}\n",
+			check: unusedExports, want: "9 of 13", wantBroke: true,
+			findings: []string{
+				"a/a.go:5 Unused is named in no other package", "a/a.go:16 Three is named in no other package",
+				"a/a.go:18 Hidden is named in no other package", "controllers/c/c.go:5 Thing is named in no other package",
+			},
 		},
 		"an exported symbol needs a comment of its own or of its group": {
 			archive: `-- a/a.go --
@@ -109,6 +140,16 @@ func (l *List[T]) Len() int { return 0 }
 				"a/a.go:24 Method has no comment", "a/a.go:32 Function has no comment",
 				"a/a.go:34 List has no comment", "a/a.go:36 Len has no comment",
 			},
+		},
+		"a library knows no command line": {
+			archive: "-- pkg/a/a.go --\n// Package a is behind \"kubectl ocm\", and knows kubectl.\npackage a\n\n" +
+				"var texts = []string{\"add --force\", `--yes`, \"by -f\", \"a -- b, ---c, x--y, %s --%s, -eks-, -agent\", \"kubectl get pods\"}\n" +
+				"-- pkg/a/a_test.go --\npackage a\n\nvar text = \"add --force\"\n" +
+				"-- pkg/apis/a/a.go --\npackage a\n\nvar text = \"add --force\"\n" +
+				"-- plugins/a/a.go --\npackage a\n\nvar text = \"add --force\"\n",
+			check: commandLines, want: "2 of 6", wantBroke: true,
+			findings: []string{"pkg/a/a.go:1 \"kubectl ocm\" belongs to a command line", "pkg/a/a.go:4 \"--force\" belongs to a command line",
+				"pkg/a/a.go:4 \"--yes\" belongs to a command line", "pkg/a/a.go:4 \"-f\" belongs to a command line"},
 		},
 		"a field of an API type needs a comment that is more than a marker": {
 			archive: `-- pkg/apis/work/v1/types.go --
@@ -182,6 +223,11 @@ type Free struct{ Field string }
 			archive: "-- a.go --\npackage root\n-- a/b/c/d/x.go --\npackage d\n-- a/b/c/d/e/x.go --\npackage e\n",
 			check:   packageDepth, want: "5", wantBroke: true,
 			findings: []string{"a/b/c/d/e:0 5 folders deep"},
+		},
+		"a package of 26 files has too many, without tests and the API types": {
+			archive: many("a", 26) + many("b", 25) + many("pkg/apis/v1", 30) + "-- b/b_test.go --\npackage b\n",
+			check:   packageFiles, want: "26", wantBroke: true,
+			findings: []string{"a:0 26 files"},
 		},
 	}
 	for name, tc := range cases {

@@ -11,8 +11,9 @@
 //
 // The figures: package and exported comments, comments of API fields, length
 // and parameters of functions, length of files, duplicated lines, licence
-// headers, names and depth of packages, forbidden imports, the dependency list
-// of each binary, and the size of each binary.
+// headers, names, depth and files of packages, documents that comments name, exports
+// that no other package uses, subjects of commits, forbidden imports, the dependency
+// list of each binary, and the size of each binary.
 //
 // It is not a linter: what golangci-lint already finds is left to it
 // (.golangci.yaml).

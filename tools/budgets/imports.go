@@ -31,22 +31,38 @@ type importRule struct {
 
 // importRules is the architecture as imports.
 var importRules = []importRule{{
-	Packages: []string{"./controllers/ocm-agent"},
+	Packages: []string{"./controllers/...", "./pkg/...", "./internal/..."},
+	Except:   []string{"./pkg/addonkit/helm", "./pkg/fleet/..."},
 	Forbidden: []string{
-		"k8s.io/client-go/kubernetes", "k8s.io/client-go/restmapper", "k8s.io/client-go/tools/record",
-		"k8s.io/client-go/tools/leaderelection", "sigs.k8s.io/controller-runtime/...",
+		"k8s.io/client-go/kubernetes/...", "k8s.io/client-go/informers/...", "k8s.io/client-go/restmapper", "k8s.io/client-go/tools/record",
+		"k8s.io/client-go/tools/leaderelection/...", "sigs.k8s.io/controller-runtime/...",
 	},
-	Why: "the agent stays small: dynamic client and reflectors only",
-}, {
-	Packages:  []string{"./pkg/reconcile", "./pkg/reconcile/watch"},
-	Forbidden: []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/..."},
-	Why:       "the pattern of a controller serves the hub and the agent",
+	Why: "hub and agent stay small: dynamic client and reflectors only (docs/adr/0001)",
 }, {
 	Packages:  []string{"./pkg/fleet/..."},
 	Forbidden: []string{"k8s.io/client-go/kubernetes", "sigs.k8s.io/controller-runtime/...", "github.com/spf13/cobra", "./plugins/..."},
 	Why:       "the library works on the dynamic client, without a terminal",
 }, {
-	Packages:  []string{"./pkg/...", "./config/..."},
+	Packages:  []string{"./pkg/fleet/..."},
+	Except:    []string{"./pkg/fleet/check"},
+	Forbidden: []string{"./pkg/fleet/check"},
+	Why:       "check reads what the others write; none of them needs it",
+}, {
+	Packages: []string{
+		"./pkg/fleet", "./pkg/fleet/write", "./pkg/fleet/manifest", "./pkg/fleet/naming", "./pkg/fleet/trust",
+		"./pkg/fleet/request", "./pkg/fleet/workload", "./pkg/fleet/gate",
+	},
+	Forbidden: []string{
+		"./pkg/fleet/hub", "./pkg/fleet/join", "./pkg/fleet/accept", "./pkg/fleet/unjoin", "./pkg/fleet/cluster", "./pkg/fleet/clusterset",
+		"./pkg/fleet/placement", "./pkg/fleet/work", "./pkg/fleet/trace", "./pkg/fleet/addon", "./pkg/fleet/token",
+	},
+	Why: "jobs stand on what they share, not the other way round",
+}, {
+	Packages:  []string{"./pkg/fleet/await", "./pkg/fleet/teardown"},
+	Forbidden: []string{"./pkg/fleet"},
+	Why:       "hub and agent use them, and nothing else of the plugin's library",
+}, {
+	Packages:  []string{"./pkg/...", "./internal/...", "./config/..."},
 	Forbidden: []string{"./plugins/...", "./controllers/...", "./examples/...", "./test/...", "./tools/..."},
 	Why:       "libraries do not know the programs that use them",
 }, {

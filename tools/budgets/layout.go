@@ -15,6 +15,9 @@ const (
 	licenceHeader = "// SPDX-License-Identifier: Apache-2.0\n"
 	// maxDepth bounds the folders between the root and a package's files.
 	maxDepth = 4
+	// maxFiles bounds the files of a package, without tests and generated ones, so
+	// that a person takes it in at once. The API types have one file a kind.
+	maxFiles = 25
 )
 
 // bannedNames are names that say nothing about what a package is for.
@@ -60,6 +63,22 @@ func repeated(elements []string) string {
 		}
 	}
 	return ""
+}
+
+// packageFiles measures how many files the fullest package has.
+func packageFiles(t *tree) figure {
+	fullest := 0
+	var findings []finding
+	for dir, files := range t.packages() {
+		if strings.HasPrefix(dir+"/", apiFolder) {
+			continue
+		}
+		fullest = max(fullest, len(files))
+		if len(files) > maxFiles {
+			findings = append(findings, finding{File: dir, Text: fmt.Sprintf("%d files", len(files))})
+		}
+	}
+	return atMost("files of a package", fullest, maxFiles, findings)
 }
 
 // packageDepth measures how many folders deep the deepest package lies.

@@ -71,10 +71,15 @@ func measure(ctx context.Context, c config) ([]figure, error) {
 		parameters(t),
 		fileLength(t),
 		duplication(t),
+		commandLines(t),
 		licenceHeaders(t),
 		packageNames(t),
 		packageDepth(t),
+		packageFiles(t),
+		citations(t),
+		unusedExports(t),
 	}
+	figures = append(figures, subjects(ctx, c.Root, subjectsSince))
 	var problems []error
 	add := func(f figure, err error) {
 		if err != nil {

@@ -29,6 +29,8 @@ type sourceFile struct {
 
 // tree is every Go file below one root folder.
 type tree struct {
+	// Root is where it lies.
+	Root  string
 	Files *token.FileSet
 	All   []sourceFile
 }
@@ -36,7 +38,7 @@ type tree struct {
 // load parses every Go file below root. Folders that Go itself ignores
 // (testdata, vendor, names that start with a dot or an underscore) are left out.
 func load(root string) (*tree, error) {
-	t := &tree{Files: token.NewFileSet()}
+	t := &tree{Root: root, Files: token.NewFileSet()}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

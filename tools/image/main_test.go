@@ -27,10 +27,19 @@ func TestWrongCommandLinesAreRefusedBeforeAnythingIsBuilt(t *testing.T) {
 		"an option as package":     {[]string{"-version", "v1", "a=-toolexec=x"}, "is not a Go package"},
 		"a name with capitals":     {[]string{"-version", "v1", "A=./a"}, `image name "A"`},
 		"one image twice":          {[]string{"-version", "v1", "a=./a", "a=./b"}, `image "a" is given twice`},
-		"a foreign system":         {[]string{"-version", "v1", "-platform", "darwin/arm64", "a=./a"}, `platform "darwin/arm64" is not of the form linux/ARCHITECTURE`},
-		"one platform twice":       {[]string{"-version", "v1", "-platform", "linux/amd64,linux/amd64", "a=./a"}, "is given twice"},
-		"two platforms as files":   {[]string{"-version", "v1", "-rootfs", "x", "a=./a"}, "-rootfs takes one image and one platform"},
-		"an unknown flag":          {[]string{"-push"}, "flag provided but not defined: -push"},
+		"a foreign system": {
+			[]string{"-version", "v1", "-platform", "darwin/arm64", "a=./a"},
+			`platform "darwin/arm64" is not of the form linux/ARCHITECTURE`,
+		},
+		"one platform twice": {
+			[]string{"-version", "v1", "-platform", "linux/amd64,linux/amd64", "a=./a"},
+			"is given twice",
+		},
+		"two platforms as files": {
+			[]string{"-version", "v1", "-rootfs", "x", "a=./a"},
+			"-rootfs takes one image and one platform",
+		},
+		"an unknown flag": {[]string{"-push"}, "flag provided but not defined: -push"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")

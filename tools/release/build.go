@@ -21,7 +21,7 @@ const (
 	// pluginName is the name of the executable; kubectl finds the plugin by it.
 	pluginName = "kubectl-ocm"
 	// versionVariable is stamped with the version of the release.
-	versionVariable = "github.com/kubectl-ocm/kubectl-ocm/pkg/version.stamped"
+	versionVariable = "github.com/kubectl-ocm/kubectl-ocm/internal/version.stamped"
 	// checksumsName is the file of checksums, as "sha256sum -c" reads it.
 	checksumsName = "checksums.txt"
 )

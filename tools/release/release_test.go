@@ -55,19 +55,43 @@ func TestManifestThatKrewRefuses(t *testing.T) {
 		file   string
 		want   string
 	}{
-		"another API version":      {change: func(m *manifest) { m.APIVersion = "v1" }, want: `apiVersion "v1"`},
-		"another kind":             {change: func(m *manifest) { m.Kind = "Index" }, want: `kind "Index"`},
-		"a name with a dot":        {change: func(m *manifest) { m.Metadata.Name = "o.cm" }, file: "o.cm.yaml", want: "other characters"},
-		"a name Windows reserves":  {change: func(m *manifest) { m.Metadata.Name = "nul" }, file: "nul.yaml", want: "reserved on Windows"},
-		"a file of another name":   {change: func(*manifest) {}, file: "plugins/other.yaml", want: "not the name of the file other.yaml"},
-		"a version without v":      {change: func(m *manifest) { m.Spec.Version = "1.2.3" }, want: "no version with a leading v"},
+		"another API version": {change: func(m *manifest) { m.APIVersion = "v1" }, want: `apiVersion "v1"`},
+		"another kind":        {change: func(m *manifest) { m.Kind = "Index" }, want: `kind "Index"`},
+		"a name with a dot": {
+			change: func(m *manifest) { m.Metadata.Name = "o.cm" },
+			file:   "o.cm.yaml",
+			want:   "other characters",
+		},
+		"a name Windows reserves": {
+			change: func(m *manifest) { m.Metadata.Name = "nul" },
+			file:   "nul.yaml",
+			want:   "reserved on Windows",
+		},
+		"a file of another name": {
+			change: func(*manifest) {},
+			file:   "plugins/other.yaml",
+			want:   "not the name of the file other.yaml",
+		},
+		"a version without v": {
+			change: func(m *manifest) { m.Spec.Version = "1.2.3" },
+			want:   "no version with a leading v",
+		},
 		"a version of two parts":   {change: func(m *manifest) { m.Spec.Version = "v1.2" }, want: "no semantic version"},
 		"no short description":     {change: func(m *manifest) { m.Spec.ShortDescription = "" }, want: "not one line"},
 		"a short description long": {change: func(m *manifest) { m.Spec.ShortDescription = "a\nb" }, want: "not one line"},
-		"no description":           {change: func(m *manifest) { m.Spec.Description = "" }, want: "spec.description is missing"},
-		"no platform":              {change: func(m *manifest) { m.Spec.Platforms = nil }, want: "spec.platforms is empty"},
-		"no selector":              {change: func(m *manifest) { m.Spec.Platforms[1].Selector = nil }, want: "spec.platforms[1].selector is empty"},
-		"an empty selector":        {change: func(m *manifest) { m.Spec.Platforms[1].Selector = &manifestSelector{} }, want: "spec.platforms[1].selector is empty"},
+		"no description": {
+			change: func(m *manifest) { m.Spec.Description = "" },
+			want:   "spec.description is missing",
+		},
+		"no platform": {change: func(m *manifest) { m.Spec.Platforms = nil }, want: "spec.platforms is empty"},
+		"no selector": {
+			change: func(m *manifest) { m.Spec.Platforms[1].Selector = nil },
+			want:   "spec.platforms[1].selector is empty",
+		},
+		"an empty selector": {
+			change: func(m *manifest) { m.Spec.Platforms[1].Selector = &manifestSelector{} },
+			want:   "spec.platforms[1].selector is empty",
+		},
 		"a selector by another key": {
 			change: func(m *manifest) { m.Spec.Platforms[0].Selector.MatchLabels["libc"] = "musl" }, want: `selector key "libc"`,
 		},
@@ -88,18 +112,39 @@ func TestManifestThatKrewRefuses(t *testing.T) {
 			},
 			want: "all select linux/amd64",
 		},
-		"a file address":           {change: func(m *manifest) { m.Spec.Platforms[0].URI = "file:///a.tar.gz" }, want: "no HTTP address"},
-		"an archive of other type": {change: func(m *manifest) { m.Spec.Platforms[0].URI = "https://h/a.tar.xz" }, want: "neither .tar.gz nor .zip"},
+		"a file address": {
+			change: func(m *manifest) { m.Spec.Platforms[0].URI = "file:///a.tar.gz" },
+			want:   "no HTTP address",
+		},
+		"an archive of other type": {
+			change: func(m *manifest) { m.Spec.Platforms[0].URI = "https://h/a.tar.xz" },
+			want:   "neither .tar.gz nor .zip",
+		},
 		"an upper-case checksum": {
 			change: func(m *manifest) { m.Spec.Platforms[0].SHA256 = strings.Repeat("0A", 32) }, want: "lower-case",
 		},
-		"a short checksum":        {change: func(m *manifest) { m.Spec.Platforms[0].SHA256 = "0a" }, want: "64 lower-case"},
-		"no program":              {change: func(m *manifest) { m.Spec.Platforms[0].Bin = "" }, want: "no path inside"},
-		"a program outside":       {change: func(m *manifest) { m.Spec.Platforms[0].Bin = "a/../../kubectl-ocm" }, want: "no path inside"},
-		"an absolute program":     {change: func(m *manifest) { m.Spec.Platforms[0].Bin = "/kubectl-ocm" }, want: "no path inside"},
-		"no .exe on Windows":      {change: func(m *manifest) { m.Spec.Platforms[4].Bin = "kubectl-ocm" }, want: "no .exe for Windows"},
-		"an empty list of files":  {change: func(m *manifest) { m.Spec.Platforms[0].Files = []manifestFile{} }, want: "files is empty"},
-		"a file without a target": {change: func(m *manifest) { m.Spec.Platforms[0].Files = []manifestFile{{From: "*"}} }, want: "files[0] needs from and to"},
+		"a short checksum": {change: func(m *manifest) { m.Spec.Platforms[0].SHA256 = "0a" }, want: "64 lower-case"},
+		"no program":       {change: func(m *manifest) { m.Spec.Platforms[0].Bin = "" }, want: "no path inside"},
+		"a program outside": {
+			change: func(m *manifest) { m.Spec.Platforms[0].Bin = "a/../../kubectl-ocm" },
+			want:   "no path inside",
+		},
+		"an absolute program": {
+			change: func(m *manifest) { m.Spec.Platforms[0].Bin = "/kubectl-ocm" },
+			want:   "no path inside",
+		},
+		"no .exe on Windows": {
+			change: func(m *manifest) { m.Spec.Platforms[4].Bin = "kubectl-ocm" },
+			want:   "no .exe for Windows",
+		},
+		"an empty list of files": {
+			change: func(m *manifest) { m.Spec.Platforms[0].Files = []manifestFile{} },
+			want:   "files is empty",
+		},
+		"a file without a target": {
+			change: func(m *manifest) { m.Spec.Platforms[0].Files = []manifestFile{{From: "*"}} },
+			want:   "files[0] needs from and to",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -202,9 +247,12 @@ func TestWrongArgumentsBuildNothing(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no version":             {nil, "leading v"},
-		"a version without v":    {[]string{"-version", "1.2.3"}, "leading v"},
-		"an unknown platform":    {[]string{"-version", "v1.2.3", "-platform", "plan9/amd64"}, `"plan9/amd64" is none of linux/amd64`},
+		"no version":          {nil, "leading v"},
+		"a version without v": {[]string{"-version", "1.2.3"}, "leading v"},
+		"an unknown platform": {
+			[]string{"-version", "v1.2.3", "-platform", "plan9/amd64"},
+			`"plan9/amd64" is none of linux/amd64`,
+		},
 		"a platform named twice": {[]string{"-version", "v1.2.3", "-platform", "linux/amd64,linux/amd64"}, "given twice"},
 		"an unknown flag":        {[]string{"-upload"}, "not defined"},
 	}

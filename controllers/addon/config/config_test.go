@@ -50,7 +50,10 @@ func text(c addonv1alpha1.AddOnConfig) string {
 func addOn(defaults ...string) *addonv1alpha1.ClusterManagementAddOn {
 	out := &addonv1alpha1.ClusterManagementAddOn{}
 	for _, d := range refs(defaults...) {
-		out.Spec.SupportedConfigs = append(out.Spec.SupportedConfigs, addonv1alpha1.ConfigMeta{ConfigGroupResource: d.ConfigGroupResource, DefaultConfig: &d.ConfigReferent})
+		out.Spec.SupportedConfigs = append(out.Spec.SupportedConfigs, addonv1alpha1.ConfigMeta{
+			ConfigGroupResource: d.ConfigGroupResource,
+			DefaultConfig:       &d.ConfigReferent,
+		})
 	}
 	return out
 }
@@ -59,7 +62,7 @@ func addOn(defaults ...string) *addonv1alpha1.ClusterManagementAddOn {
 func contents(names ...string) Lookup {
 	return func(c addonv1alpha1.AddOnConfig) (Content, bool) {
 		for _, n := range names {
-			if Read(c.ConfigGroupResource) && c.Name == n {
+			if read(c.ConfigGroupResource) && c.Name == n {
 				return Content{Hash: "hash of " + n, Generation: 7}, true
 			}
 		}
@@ -71,15 +74,60 @@ func TestEffective(t *testing.T) {
 	cases := map[string]struct {
 		own, placement, defaults, want []string
 	}{
-		"only defaults":                         {nil, nil, []string{adc("d"), foreign("d")}, []string{adc("d"), foreign("d")}},
-		"a placement replaces the default":      {nil, []string{adc("p")}, []string{adc("d"), foreign("d")}, []string{adc("p"), foreign("d")}},
-		"a cluster replaces both":               {[]string{adc("c")}, []string{adc("p")}, []string{adc("d")}, []string{adc("c")}},
-		"the whole list of a kind is replaced":  {[]string{adc("c")}, []string{adc("p1"), adc("p2")}, []string{foreign("d")}, []string{adc("c"), foreign("d")}},
-		"several of a kind keep their order":    {nil, []string{adc("z"), foreign("m"), adc("a"), foreign("b")}, nil, []string{adc("z"), adc("a"), foreign("m"), foreign("b")}},
-		"what is named twice counts once":       {nil, []string{adc("z"), adc("a"), adc("z")}, nil, []string{adc("z"), adc("a")}},
-		"the core group comes first":            {[]string{adc("c"), "configmaps/ns/c"}, nil, nil, []string{"configmaps/ns/c", adc("c")}},
-		"a kind of the cluster alone is listed": {[]string{foreign("c")}, nil, []string{adc("d")}, []string{adc("d"), foreign("c")}},
-		"no default is none":                    {nil, []string{adc(addonv1alpha1.ReservedNoDefault)}, []string{adc("")}, nil},
+		"only defaults": {
+			nil,
+			nil,
+			[]string{adc("d"), foreign("d")},
+			[]string{adc("d"), foreign("d")},
+		},
+		"a placement replaces the default": {
+			nil,
+			[]string{adc("p")},
+			[]string{adc("d"), foreign("d")},
+			[]string{adc("p"), foreign("d")},
+		},
+		"a cluster replaces both": {
+			[]string{adc("c")},
+			[]string{adc("p")},
+			[]string{adc("d")},
+			[]string{adc("c")},
+		},
+		"the whole list of a kind is replaced": {
+			[]string{adc("c")},
+			[]string{adc("p1"), adc("p2")},
+			[]string{foreign("d")},
+			[]string{adc("c"), foreign("d")},
+		},
+		"several of a kind keep their order": {
+			nil,
+			[]string{adc("z"), foreign("m"), adc("a"), foreign("b")},
+			nil,
+			[]string{adc("z"), adc("a"), foreign("m"), foreign("b")},
+		},
+		"what is named twice counts once": {
+			nil,
+			[]string{adc("z"), adc("a"), adc("z")},
+			nil,
+			[]string{adc("z"), adc("a")},
+		},
+		"the core group comes first": {
+			[]string{adc("c"), "configmaps/ns/c"},
+			nil,
+			nil,
+			[]string{"configmaps/ns/c", adc("c")},
+		},
+		"a kind of the cluster alone is listed": {
+			[]string{foreign("c")},
+			nil,
+			[]string{adc("d")},
+			[]string{adc("d"), foreign("c")},
+		},
+		"no default is none": {
+			nil,
+			[]string{adc(addonv1alpha1.ReservedNoDefault)},
+			[]string{adc("")},
+			nil,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,14 +175,56 @@ func TestByCluster(t *testing.T) {
 		generations          []int64
 		want                 []string
 	}{
-		"known content":                          {[]string{adc("a")}, nil, nil, []int64{7}, []string{adc("a") + "=hash of a"}},
-		"a default that is not there":            {[]string{adc("x")}, nil, []string{adc("x") + "=old"}, []int64{0}, []string{adc("x") + "="}},
-		"a cluster's own that is not there":      {[]string{adc("x")}, []string{adc("x")}, nil, []int64{0}, []string{adc("x") + "="}},
-		"a cluster's own that is gone":           {[]string{adc("x")}, []string{adc("x")}, []string{adc("x") + "=old|old"}, []int64{3}, []string{adc("x") + "=old|old"}},
-		"another kind, by the add-on's status":   {[]string{foreign("a")}, nil, nil, []int64{0}, []string{foreign("a") + "=shared"}},
-		"another kind of the cluster":            {[]string{foreign("a")}, []string{foreign("a")}, []string{foreign("a") + "=theirs"}, []int64{3}, []string{foreign("a") + "=theirs"}},
-		"what was applied of the same is kept":   {[]string{adc("a")}, nil, []string{adc("a") + "=old|old"}, []int64{7}, []string{adc("a") + "=hash of a|old"}},
-		"what was applied of another is dropped": {[]string{adc("a")}, nil, []string{adc("b") + "=old|old"}, []int64{7}, []string{adc("a") + "=hash of a"}},
+		"known content": {[]string{adc("a")}, nil, nil, []int64{7}, []string{adc("a") + "=hash of a"}},
+		"a default that is not there": {
+			[]string{adc("x")},
+			nil,
+			[]string{adc("x") + "=old"},
+			[]int64{0},
+			[]string{adc("x") + "="},
+		},
+		"a cluster's own that is not there": {
+			[]string{adc("x")},
+			[]string{adc("x")},
+			nil,
+			[]int64{0},
+			[]string{adc("x") + "="},
+		},
+		"a cluster's own that is gone": {
+			[]string{adc("x")},
+			[]string{adc("x")},
+			[]string{adc("x") + "=old|old"},
+			[]int64{3},
+			[]string{adc("x") + "=old|old"},
+		},
+		"another kind, by the add-on's status": {
+			[]string{foreign("a")},
+			nil,
+			nil,
+			[]int64{0},
+			[]string{foreign("a") + "=shared"},
+		},
+		"another kind of the cluster": {
+			[]string{foreign("a")},
+			[]string{foreign("a")},
+			[]string{foreign("a") + "=theirs"},
+			[]int64{3},
+			[]string{foreign("a") + "=theirs"},
+		},
+		"what was applied of the same is kept": {
+			[]string{adc("a")},
+			nil,
+			[]string{adc("a") + "=old|old"},
+			[]int64{7},
+			[]string{adc("a") + "=hash of a|old"},
+		},
+		"what was applied of another is dropped": {
+			[]string{adc("a")},
+			nil,
+			[]string{adc("b") + "=old|old"},
+			[]int64{7},
+			[]string{adc("a") + "=hash of a"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +246,11 @@ func TestGivenAndApplied(t *testing.T) {
 	a, b := adc("a")+"=hash of a", adc("b")+"=hash of b"
 	require.True(t, Given(said(a, b), want))
 	for name, have := range map[string][]addonv1alpha1.ConfigReference{
-		"fewer": said(a), "more": said(a, b, foreign("x")), "another order": said(b, a), "another hash": said(adc("a")+"=x", b), "another object": said(adc("c")+"=hash of a", b),
+		"fewer":           said(a),
+		"more":            said(a, b, foreign("x")),
+		"another order":   said(b, a),
+		"another hash":    said(adc("a")+"=x", b),
+		"another object":  said(adc("c")+"=hash of a", b),
 		"the oldest form": {{ConfigGroupResource: want[0].ConfigGroupResource, ConfigReferent: want[0].ConfigReferent}, said(b)[0]},
 	} {
 		require.False(t, Given(have, want), name)
@@ -192,10 +286,18 @@ func TestMark(t *testing.T) {
 
 func TestDefaultReferences(t *testing.T) {
 	a := addOn(adc("a"), foreign("f"), adc(addonv1alpha1.ReservedNoDefault))
-	a.Spec.SupportedConfigs = append(a.Spec.SupportedConfigs, addonv1alpha1.ConfigMeta{ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Resource: "configmaps"}})
+	a.Spec.SupportedConfigs = append(a.Spec.SupportedConfigs, addonv1alpha1.ConfigMeta{
+		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Resource: "configmaps"},
+	})
 	a.Status.DefaultConfigReferences = []addonv1alpha1.DefaultConfigReference{
-		{ConfigGroupResource: ref(foreign("f")).ConfigGroupResource, DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: ref(foreign("f")).ConfigReferent, SpecHash: "theirs"}},
-		{ConfigGroupResource: ref(adc("a")).ConfigGroupResource, DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: ref(adc("a")).ConfigReferent, SpecHash: "old"}},
+		{
+			ConfigGroupResource: ref(foreign("f")).ConfigGroupResource,
+			DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: ref(foreign("f")).ConfigReferent, SpecHash: "theirs"},
+		},
+		{
+			ConfigGroupResource: ref(adc("a")).ConfigGroupResource,
+			DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: ref(adc("a")).ConfigReferent, SpecHash: "old"},
+		},
 	}
 	got := func(known Lookup) string {
 		raw, err := json.Marshal(DefaultReferences(a, known))

@@ -25,9 +25,9 @@ type Content struct {
 	Spec string
 }
 
-// Read tells whether the hub knows objects of the kind. Those of other kinds are
+// read tells whether the hub knows objects of the kind. Those of other kinds are
 // read by the controller of the add-on.
-func Read(kind addonv1alpha1.ConfigGroupResource) bool {
+func read(kind addonv1alpha1.ConfigGroupResource) bool {
 	return kind.Group == addonv1alpha1.GroupName &&
 		(kind.Resource == addonv1alpha1.ResourceDeploymentConfig || kind.Resource == addonv1alpha1.ResourceTemplate)
 }

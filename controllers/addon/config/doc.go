@@ -11,6 +11,4 @@
 // All of it is pure but Contents, which watches the two kinds of configuration
 // that the hub itself knows, and keeps a hash of each object. Hashes of other kinds
 // are filled in by the controller of the add-on, and are left as they are here.
-//
-// Contract: addon.md 4.5, 4.6.
 package config

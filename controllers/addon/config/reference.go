@@ -43,7 +43,7 @@ func ByCluster(effective, own []addonv1alpha1.AddOnConfig, have []addonv1alpha1.
 			if before != nil {
 				d.Hash = hashOf(before.DesiredConfig)
 			}
-		case Read(c.ConfigGroupResource):
+		case read(c.ConfigGroupResource):
 			d.Generation = 0
 		default:
 			d.Hash = shared[c]

@@ -28,7 +28,7 @@ func hashed(c addonv1alpha1.AddOnConfig, known Lookup, said Hashes) *addonv1alph
 	out := &addonv1alpha1.ConfigSpecHash{ConfigReferent: c.ConfigReferent}
 	if content, found := known(c); found {
 		out.SpecHash = content.Hash
-	} else if !Read(c.ConfigGroupResource) {
+	} else if !read(c.ConfigGroupResource) {
 		out.SpecHash = said[c]
 	}
 	return out
@@ -36,11 +36,14 @@ func hashed(c addonv1alpha1.AddOnConfig, known Lookup, said Hashes) *addonv1alph
 
 // Progression is that of one placement: its configurations before the defaults. It
 // keeps what an earlier one said if all that it names was named there, else it
-// begins anew. Contract: addon.md 4.5.
+// begins anew.
 func Progression(addOn *addonv1alpha1.ClusterManagementAddOn, placement addonv1alpha1.PlacementStrategy, known Lookup) addonv1alpha1.InstallProgression {
 	out := addonv1alpha1.InstallProgression{PlacementRef: placement.PlacementRef}
 	before := addonv1alpha1.InstallProgression{}
-	if i := slices.IndexFunc(addOn.Status.InstallProgressions, func(p addonv1alpha1.InstallProgression) bool { return p.PlacementRef == placement.PlacementRef }); i >= 0 {
+	if i := slices.IndexFunc(
+		addOn.Status.InstallProgressions,
+		func(p addonv1alpha1.InstallProgression) bool { return p.PlacementRef == placement.PlacementRef },
+	); i >= 0 {
 		before = addOn.Status.InstallProgressions[i]
 	}
 	effective := Effective(placement.Configs, Defaults(addOn.Spec))

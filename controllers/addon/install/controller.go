@@ -7,16 +7,14 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id; Manager, the field manager of what it applies, follows
@@ -46,35 +44,26 @@ type Config struct {
 
 // Controller is the loop. Its keys are names of ClusterManagementAddOns.
 type Controller struct {
-	reader    client.Reader
+	reader    manager.Reader
 	exec      *reconcile.Executor
 	instances *instance.Index
 	news      *news
 }
 
 // Register adds the loop to m.
-func Register(m *hub.Manager, c Config) {
+func Register(m *manager.Manager, c Config) {
 	controller := &Controller{reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances, news: newNews()}
-	controller.exec.OnObject(controller.news.wrote)
+	controller.exec.OnWrite(controller.news.wrote)
 	queue := reconcile.NewQueue(Name)
 	c.AddOns.OnConcern(func(name string) { queue.Add(selection.Key(name)) })
 	c.Instances.OnChange(func(name string) { queue.AddAfter(selection.Key(name), settle) })
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, func(key reconcile.Key) { controller.news.forget(key.Name) })}, queue)
 }
 
 // Reconcile brings the instances of one add-on to where they belong.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (reconcile.Result, error) {
 	if err := c.instances.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
-	}
-	addOn := &addonv1alpha1.ClusterManagementAddOn{}
-	err := c.reader.Get(ctx, key, addOn)
-	if apierrors.IsNotFound(err) {
-		c.news.forget(key.Name)
-		return reconcile.Result{}, nil
-	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading clustermanagementaddon %s: %w", key.Name, err)
 	}
 	state, err := c.gather(ctx, addOn)
 	if err != nil {

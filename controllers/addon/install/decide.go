@@ -30,7 +30,7 @@ type State struct {
 
 // Decide is pure.
 func Decide(s State) reconcile.Plan {
-	plan := reconcile.Plan{Unordered: true}
+	plan := reconcile.Plan{Order: reconcile.Parallel}
 	managed, placed := selection.Managed(s.AddOn), selection.ByPlacements(s.AddOn)
 	if s.AddOn.DeletionTimestamp != nil || (!managed && !placed) {
 		return plan // what it owned goes with it
@@ -43,16 +43,17 @@ func Decide(s State) reconcile.Plan {
 		switch {
 		case a.Deleting || cluster.Deleting:
 		case managed && placed && (cluster.Excludes(a.Name) || !selected[a.Cluster] && !open):
-			plan.Delete = append(plan.Delete, reconcile.Target{Resource: instance.Resource, Namespace: a.Cluster, Name: a.Name, UID: a.UID, Version: a.Version})
+			at := reconcile.Target{Resource: instance.Resource, Namespace: a.Cluster, Name: a.Name, UID: a.UID, Version: a.Version}
+			plan.Writes = append(plan.Writes, reconcile.Remove{Target: at})
 		default:
 			if wanted := adopted(s.AddOn, a, cluster); !upToDate(a, wanted) {
-				plan.Apply = append(plan.Apply, reconcile.Apply{Object: wanted})
+				plan.Writes = append(plan.Writes, reconcile.Apply{Object: wanted})
 			}
 		}
 	}
 	if managed && placed {
 		maps.DeleteFunc(selected, func(c string, _ bool) bool { return present[c] })
-		plan.Apply = append(plan.Apply, missing(s, selected)...)
+		plan.Writes = append(plan.Writes, missing(s, selected)...)
 	}
 	return plan
 }
@@ -71,7 +72,7 @@ func selectedBy(placements []selection.Placement) (selected map[string]bool, ope
 }
 
 // missing makes the instances of clusters that have none and take one.
-func missing(s State, clusters map[string]bool) (out []reconcile.Apply) {
+func missing(s State, clusters map[string]bool) (out []reconcile.Write) {
 	for _, c := range slices.Sorted(maps.Keys(clusters)) {
 		if cluster := s.Clusters[c]; cluster.Takes(s.AddOn.Name) {
 			made := object(c, s.AddOn.Name)

@@ -68,7 +68,7 @@ func with(a instance.AddOn, change func(*instance.AddOn)) instance.AddOn {
 // outline is what a plan does: "apply c1 uid owner key=value", "delete c1".
 func outline(p reconcile.Plan) []string {
 	var out []string
-	for _, a := range p.Apply {
+	for _, a := range reconcile.Of[reconcile.Apply](p.Writes) {
 		o := a.Object
 		line := "apply " + o.GetNamespace() + "/" + o.GetName()
 		if o.GetUID() != "" {
@@ -82,7 +82,7 @@ func outline(p reconcile.Plan) []string {
 		}
 		out = append(out, line)
 	}
-	for _, d := range p.Delete {
+	for _, d := range reconcile.Of[reconcile.Remove](p.Writes) {
 		out = append(out, fmt.Sprintf("delete %s/%s %s %s", d.Namespace, d.Name, d.UID, d.Version))
 	}
 	return out
@@ -112,8 +112,10 @@ func TestDecide(t *testing.T) {
 			want: []string{"apply c1/metrics" + byAddOn + " on-multicluster-hub=yes"},
 		},
 		"the install namespace is a field of the instance": {
-			addOn: addOn("-", placements), placements: []selection.Placement{placement("c1")}, clusters: clusters("c1 " + addonv1alpha1.AnnotationInstallNamespace + "=x"),
-			want: []string{"apply c1/metrics" + byAddOn},
+			addOn:      addOn("-", placements),
+			placements: []selection.Placement{placement("c1")},
+			clusters:   clusters("c1 " + addonv1alpha1.AnnotationInstallNamespace + "=x"),
+			want:       []string{"apply c1/metrics" + byAddOn},
 		},
 		"nothing without a cluster, on one that goes, on one that is left out": {
 			addOn: addOn("-", placements), placements: []selection.Placement{placement("c1", "c2", "c3")}, clusters: clusters("c2 deleting", "c3 "+exclude),
@@ -136,12 +138,17 @@ func TestDecide(t *testing.T) {
 			want:      []string{"apply c1/metrics" + byAddOn, "delete c3/metrics a-c3 5"},
 		},
 		"left out is deleted": {
-			addOn: addOn("-", placements), placements: []selection.Placement{placement("c1")}, clusters: clusters("c1 " + exclude), instances: []instance.AddOn{owned("c1")},
-			want: []string{"delete c1/metrics a-c1 5"},
+			addOn:      addOn("-", placements),
+			placements: []selection.Placement{placement("c1")},
+			clusters:   clusters("c1 " + exclude),
+			instances:  []instance.AddOn{owned("c1")},
+			want:       []string{"delete c1/metrics a-c1 5"},
 		},
 		"left out of another add-on is not left out": {
-			addOn: addOn("-", placements), placements: []selection.Placement{placement("c1")}, clusters: clusters("c1 " + addonv1alpha1.AnnotationPrefixExclude + "metrics2=x"),
-			want: []string{"apply c1/metrics" + byAddOn},
+			addOn:      addOn("-", placements),
+			placements: []selection.Placement{placement("c1")},
+			clusters:   clusters("c1 " + addonv1alpha1.AnnotationPrefixExclude + "metrics2=x"),
+			want:       []string{"apply c1/metrics" + byAddOn},
 		},
 		"a cluster that goes is emptied by others": {
 			addOn: addOn("-", placements), placements: []selection.Placement{placement()}, clusters: clusters("c1 deleting"), instances: []instance.AddOn{owned("c1")},
@@ -169,7 +176,9 @@ func TestDecide(t *testing.T) {
 			addOn: addOn("-", manual), placements: []selection.Placement{placement("c2")}, clusters: clusters("c1", "c2"), instances: []instance.AddOn{owned("c1")},
 		},
 		"annotations follow the cluster": {
-			addOn: addOn("-", placements), placements: []selection.Placement{placement("c1", "c2", "c3")}, clusters: clusters("c1 "+prefixed+"=new", "c2", "c3 "+prefixed+"=same"),
+			addOn:      addOn("-", placements),
+			placements: []selection.Placement{placement("c1", "c2", "c3")},
+			clusters:   clusters("c1 "+prefixed+"=new", "c2", "c3 "+prefixed+"=same"),
 			instances: []instance.AddOn{
 				with(owned("c1"), given("old")), with(owned("c2"), given("old")), with(owned("c3"), given("same")),
 			},
@@ -185,9 +194,11 @@ func TestDecide(t *testing.T) {
 			want:      []string{"apply c2/metrics a-c2" + byAddOn + " on-multicluster-hub=old"},
 		},
 		"one that installs itself has annotations synced and nothing else": {
-			addOn: addOn("self", placements), placements: []selection.Placement{placement("c1", "c2", "c3")}, clusters: clusters("c1 "+prefixed+"=yes", "c2", "c3", "c4"),
-			instances: []instance.AddOn{with(owned("c1"), func(a *instance.AddOn) { a.Owners = nil }), with(owned("c2"), given("old")), owned("c4")},
-			want:      []string{"apply c1/metrics a-c1 on-multicluster-hub=yes", "apply c2/metrics a-c2" + byAddOn},
+			addOn:      addOn("self", placements),
+			placements: []selection.Placement{placement("c1", "c2", "c3")},
+			clusters:   clusters("c1 "+prefixed+"=yes", "c2", "c3", "c4"),
+			instances:  []instance.AddOn{with(owned("c1"), func(a *instance.AddOn) { a.Owners = nil }), with(owned("c2"), given("old")), owned("c4")},
+			want:       []string{"apply c1/metrics a-c1 on-multicluster-hub=yes", "apply c2/metrics a-c2" + byAddOn},
 		},
 		"the empty lifecycle is not managed": {
 			addOn: addOn("", manual), clusters: clusters("c1"), instances: []instance.AddOn{with(owned("c1"), func(a *instance.AddOn) { a.Owners = nil })},
@@ -212,5 +223,13 @@ func TestAnAddOnThatIsDeletedIsLeftToItsOwners(t *testing.T) {
 	a := addOn("-", addonv1alpha1.InstallStrategyPlacements)
 	gone := metav1.NewTime(time.Unix(1, 0))
 	a.DeletionTimestamp = &gone
-	require.Empty(t, outline(Decide(State{AddOn: a, Placements: []selection.Placement{placement("c1")}, Instances: []instance.AddOn{owned("c2")}, Clusters: clusters("c1", "c2")})))
+	require.Empty(
+		t,
+		outline(Decide(State{
+			AddOn:      a,
+			Placements: []selection.Placement{placement("c1")},
+			Instances:  []instance.AddOn{owned("c2")},
+			Clusters:   clusters("c1", "c2"),
+		})),
+	)
 }

@@ -15,8 +15,8 @@
 // It owns existence, owner reference and these annotations of instances; it writes
 // no status.
 //
-// Contract: addon.md 4.1 to 4.4. Done otherwise than there: a cluster with the
-// annotation of addonv1alpha1.AnnotationPrefixExclude is left out; on one that is
-// being deleted nothing is made or removed, package gc empties it in order; as long
-// as a placement has no decision yet nothing is removed; annotations of users stay.
+// Other than in the API's own implementation: a cluster with the annotation of
+// addonv1alpha1.AnnotationPrefixExclude is left out; on one that is being deleted
+// nothing is made or removed, package gc empties it in order; as long as a
+// placement has no decision yet nothing is removed; annotations of users stay.
 package install

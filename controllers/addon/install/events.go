@@ -107,7 +107,7 @@ func (n *news) events(addOn string, plan reconcile.Plan, failure error) (out []r
 		one = n.get(addOn)
 	}
 	var made, gone []string
-	for _, a := range plan.Apply {
+	for _, a := range reconcile.Of[reconcile.Apply](plan.Writes) {
 		cluster := a.Object.GetNamespace()
 		uid, wrote := one.made[cluster]
 		if a.Object.GetUID() == "" && wrote && one.toldMade[cluster] != uid {

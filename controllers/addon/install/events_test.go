@@ -23,14 +23,14 @@ func (n *news) pass(index []instance.AddOn, create, adopt, remove []string, fail
 	var plan reconcile.Plan
 	fails := strings.Join(failing, " ")
 	for _, c := range create {
-		plan.Apply = append(plan.Apply, reconcile.Apply{Object: object(c, "metrics")})
+		plan.Writes = append(plan.Writes, reconcile.Apply{Object: object(c, "metrics")})
 	}
 	for _, c := range adopt {
 		o := object(c, "metrics")
 		o.UID = types.UID("a-" + c)
-		plan.Apply = append(plan.Apply, reconcile.Apply{Object: o})
+		plan.Writes = append(plan.Writes, reconcile.Apply{Object: o})
 	}
-	for _, a := range plan.Apply {
+	for _, a := range reconcile.Of[reconcile.Apply](plan.Writes) {
 		if c := a.Object.GetNamespace(); !strings.Contains(fails, c) {
 			live := &unstructured.Unstructured{}
 			live.SetUID(types.UID("a-" + c))
@@ -38,9 +38,10 @@ func (n *news) pass(index []instance.AddOn, create, adopt, remove []string, fail
 		}
 	}
 	for _, c := range remove {
-		plan.Delete = append(plan.Delete, reconcile.Target{Namespace: c, Name: "metrics", UID: types.UID("a-" + c)})
+		at := reconcile.Target{Namespace: c, Name: "metrics", UID: types.UID("a-" + c)}
+		plan.Writes = append(plan.Writes, reconcile.Remove{Target: at})
 		if !strings.Contains(fails, c) {
-			n.wrote(plan.Delete[len(plan.Delete)-1], nil)
+			n.wrote(at, nil)
 		}
 	}
 	var out []string

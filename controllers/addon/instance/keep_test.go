@@ -66,7 +66,10 @@ func TestKeep(t *testing.T) {
 
 func TestKeepWork(t *testing.T) {
 	conditions := func(applied, available int) string {
-		return fmt.Sprintf(`[{"type":"Applied","status":"True","observedGeneration":%d},{"type":"Available","status":"True","observedGeneration":%d}]`, applied, available)
+		return fmt.Sprintf(
+			`[{"type":"Applied","status":"True","observedGeneration":%d},{"type":"Available","status":"True","observedGeneration":%d}]`,
+			applied, available,
+		)
 	}
 	work := func(namespace, name, labels, mark, conditions string) *unstructured.Unstructured {
 		return decoded(t, fmt.Sprintf(`{"kind":"ManifestWork","metadata":{"namespace":%q,"name":%q,"generation":4,"labels":{%s},
@@ -78,14 +81,38 @@ func TestKeepWork(t *testing.T) {
 		want Work
 		ok   bool
 	}{
-		"in place":              {work("c1", "addon-metrics-deploy-0", of, `{"a":"1"}`, conditions(4, 4)), Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, `{"a":"1"}`, true, true}, true},
-		"of an older form":      {work("c1", "addon-metrics-deploy", of, "", conditions(4, 4)), Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, "", true, true}, true},
-		"of an older spec":      {work("c1", "addon-metrics-deploy-0", of, "", conditions(4, 3)), Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, "", true, false}, true},
-		"nothing said":          {work("c1", "addon-metrics-deploy-0", of, "x", "[]"), Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, "", false, false}, true},
-		"on a hosting cluster":  {work("host", "addon-metrics-deploy-hosting-c1-0", of+`,"open-cluster-management.io/addon-namespace":"c1"`, "", "[]"), Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, "", true, false}, true},
+		"in place": {
+			work("c1", "addon-metrics-deploy-0", of, `{"a":"1"}`, conditions(4, 4)),
+			Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, `{"a":"1"}`, true, true},
+			true,
+		},
+		"of an older form": {
+			work("c1", "addon-metrics-deploy", of, "", conditions(4, 4)),
+			Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, "", true, true},
+			true,
+		},
+		"of an older spec": {
+			work("c1", "addon-metrics-deploy-0", of, "", conditions(4, 3)),
+			Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, "", true, false},
+			true,
+		},
+		"nothing said": {
+			work("c1", "addon-metrics-deploy-0", of, "x", "[]"),
+			Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, "", false, false},
+			true,
+		},
+		"on a hosting cluster": {
+			work("host", "addon-metrics-deploy-hosting-c1-0", of+`,"open-cluster-management.io/addon-namespace":"c1"`, "", "[]"),
+			Work{reconcile.Key{Namespace: "c1", Name: "metrics"}, "", true, false},
+			true,
+		},
 		"a hook":                {work("c1", "addon-metrics-pre-delete", of, "", "[]"), Work{}, false},
 		"a hook that is hosted": {work("host", "addon-metrics-pre-delete-hosting-c1", of, "", "[]"), Work{}, false},
-		"of no add-on":          {work("c1", "addon-metrics-deploy-0", `"open-cluster-management.io/addon-name":""`, "", "[]"), Work{}, false},
+		"of no add-on": {
+			work("c1", "addon-metrics-deploy-0", `"open-cluster-management.io/addon-name":""`, "", "[]"),
+			Work{},
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := index().keepWork(tc.work)

@@ -31,7 +31,7 @@ type Work struct {
 }
 
 // keepWork reads a ManifestWork with the label of an add-on. Those of hooks are
-// left out (addon.md 4.8).
+// left out.
 func (x *Index) keepWork(u *unstructured.Unstructured) (Work, bool) {
 	m, err := typed.FromUnstructured[workv1.ManifestWork](u)
 	if err != nil {

@@ -4,20 +4,17 @@ package progress
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -44,7 +41,7 @@ type Config struct {
 
 // Controller is the loop. Its keys are names of ClusterManagementAddOns.
 type Controller struct {
-	reader    client.Reader
+	reader    manager.Reader
 	clock     clock.PassiveClock
 	exec      *reconcile.Executor
 	instances *instance.Index
@@ -52,9 +49,15 @@ type Controller struct {
 }
 
 // Register adds the loop to m.
-func Register(m *hub.Manager, c Config) {
+func Register(m *manager.Manager, c Config) {
 	queue := reconcile.NewQueue(Name)
-	controller := &Controller{reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances, contents: c.Contents}
+	controller := &Controller{
+		reader:    m.Reader(),
+		clock:     c.Clock,
+		exec:      reconcile.NewExecutor(c.Client, Name, c.Clock),
+		instances: c.Instances,
+		contents:  c.Contents,
+	}
 	c.Contents.OnChange(func(changed addonv1alpha1.AddOnConfig) {
 		for _, name := range append(c.AddOns.Naming(changed), c.Instances.Naming(changed)...) {
 			queue.Add(selection.Key(name))
@@ -62,24 +65,16 @@ func Register(m *hub.Manager, c Config) {
 	})
 	c.AddOns.OnConcern(func(name string) { queue.Add(selection.Key(name)) })
 	c.Instances.OnChange(func(name string) { queue.AddAfter(selection.Key(name), settle) })
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
 }
 
 // Reconcile brings the configurations of one add-on on.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (reconcile.Result, error) {
 	if err := c.instances.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := c.contents.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
-	}
-	addOn := &addonv1alpha1.ClusterManagementAddOn{}
-	err := c.reader.Get(ctx, key, addOn)
-	if apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil
-	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading clustermanagementaddon %s: %w", key.Name, err)
 	}
 	return reconcile.Run(ctx, c.exec, addOn, c.gather, Decide)
 }

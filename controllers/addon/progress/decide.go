@@ -10,9 +10,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
 )
 
 // maxRecheck is how long a rollout that waits for time is left alone at most.
@@ -49,7 +49,7 @@ func (s State) known(c addonv1alpha1.AddOnConfig) (config.Content, bool) {
 // Decide is pure.
 func Decide(s State) reconcile.Plan {
 	addOn := s.AddOn.DeepCopy()
-	plan := reconcile.Plan{Object: addOn}
+	plan := reconcile.Plan{Object: addOn, Order: reconcile.Parallel}
 	if addOn.DeletionTimestamp != nil {
 		return plan
 	}
@@ -72,8 +72,8 @@ func Decide(s State) reconcile.Plan {
 		addOn.Status.InstallProgressions = append(addOn.Status.InstallProgressions, d.progressions[i])
 	}
 	for _, cluster := range slices.Sorted(maps.Keys(d.members)) {
-		if step, changed := d.members[cluster].patch(); changed {
-			plan.Patches = append(plan.Patches, step)
+		if patch, changed := d.members[cluster].patch(); changed {
+			plan.Writes = append(plan.Writes, patch)
 		}
 	}
 	plan.Events = d.events

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 var errBad = errors.New("groups are bad")
@@ -43,7 +44,11 @@ func TestAnUnsupportedKindIsListedWithoutAHash(t *testing.T) {
 	f.of("c1").Configs = []addonv1alpha1.AddOnConfig{{ConfigGroupResource: foreignKind, ConfigReferent: addonv1alpha1.ConfigReferent{Name: "x"}}}
 	f.pass()
 	require.Equal(t, "c1=one,", f.told())
-	require.Equal(t, "False ConfigurationUnsupported: Configuration with gvr example.com/exampleconfigs is not supported for this addon; take it out of spec.configs[0], status.supportedConfigs says what is", f.condition("c1", "Progressing"))
+	require.Equal(
+		t,
+		"False ConfigurationUnsupported: Configuration with gvr example.com/exampleconfigs is not supported for this addon; take it out of spec.configs[0], status.supportedConfigs says what is",
+		f.condition("c1", "Progressing"),
+	)
 	f.of("c1").Configs, f.of("c1").Supported = []addonv1alpha1.AddOnConfig{adc("d")}, []addonv1alpha1.ConfigGroupResource{foreignKind}
 	f.of("c1").References = nil
 	f.pass()
@@ -58,7 +63,11 @@ func TestAClustersOwnChoiceDoesNotHoldUpTheAddOn(t *testing.T) {
 	f.deploy(true, "c1")
 	f.of("c1").Works = []instance.Work{{Readable: true, Ready: true}}
 	f.pass()
-	require.Equal(t, "True Progressing: progressing... mca and work configs mismatch; not found, or not read by the add-on: addondeploymentconfigs ns/missing", f.condition("c1", "Progressing"))
+	require.Equal(
+		t,
+		"True Progressing: progressing... mca and work configs mismatch; not found, or not read by the add-on: addondeploymentconfigs ns/missing",
+		f.condition("c1", "Progressing"),
+	)
 	require.Equal(t, "c1= c2=one*", f.told())
 	require.Contains(t, f.progression(0), "configured addons 2/2 completed")
 }
@@ -80,22 +89,43 @@ func TestProgressing(t *testing.T) {
 		change func(*Instance)
 		want   string
 	}{
-		"nothing applied yet": {func(i *Instance) { apimeta.RemoveStatusCondition(&i.Conditions, "ManifestApplied") }, "False WaitingForManifestApplied: waiting for the condition ManifestApplied"},
+		"nothing applied yet": {
+			func(i *Instance) { apimeta.RemoveStatusCondition(&i.Conditions, "ManifestApplied") },
+			"False WaitingForManifestApplied: waiting for the condition ManifestApplied",
+		},
 		"nothing applied where it is hosted": {func(i *Instance) {
 			i.Annotations = map[string]string{addonv1alpha1.AnnotationHostingClusterName: "host"}
 		}, "False WaitingForHostingManifestApplied: waiting for the condition HostingManifestApplied"},
 		"an empty hosting cluster is none": {func(i *Instance) {
 			i.Annotations = map[string]string{addonv1alpha1.AnnotationHostingClusterName: ""}
 		}, "False Completed: completed with no errors."},
-		"no works":                    {func(i *Instance) { i.Works = nil }, "True Progressing: progressing... no addon works"},
-		"works of another content":    {func(i *Instance) { i.Works[0].Mark = `{"x":"y"}` }, "True Progressing: progressing... mca and work configs mismatch"},
-		"works without a mark":        {func(i *Instance) { i.Works[0].Mark = "" }, "True Progressing: progressing... mca and work configs mismatch"},
-		"a mark that cannot be read":  {func(i *Instance) { i.Works[0].Readable = false }, "True Progressing: progressing... mca and work configs mismatch"},
-		"one of several is not ready": {func(i *Instance) { i.Works = append(i.Works, instance.Work{Mark: i.Works[0].Mark, Readable: true}) }, "True Progressing: progressing... work is not ready"},
-		"all there":                   {func(*Instance) {}, "False Completed: completed with no errors."},
-		"not applied is still an answer": {func(i *Instance) {
-			apimeta.SetStatusCondition(&i.Conditions, metav1.Condition{Type: "ManifestApplied", Status: metav1.ConditionFalse, Reason: "ManifestWorkApplyFailed"})
-		}, "False Completed: completed with no errors."},
+		"no works": {
+			func(i *Instance) { i.Works = nil },
+			"True Progressing: progressing... no addon works",
+		},
+		"works of another content": {
+			func(i *Instance) { i.Works[0].Mark = `{"x":"y"}` },
+			"True Progressing: progressing... mca and work configs mismatch",
+		},
+		"works without a mark": {
+			func(i *Instance) { i.Works[0].Mark = "" },
+			"True Progressing: progressing... mca and work configs mismatch",
+		},
+		"a mark that cannot be read": {
+			func(i *Instance) { i.Works[0].Readable = false },
+			"True Progressing: progressing... mca and work configs mismatch",
+		},
+		"one of several is not ready": {
+			func(i *Instance) { i.Works = append(i.Works, instance.Work{Mark: i.Works[0].Mark, Readable: true}) },
+			"True Progressing: progressing... work is not ready",
+		},
+		"all there": {func(*Instance) {}, "False Completed: completed with no errors."},
+		"not applied is still an answer": {
+			func(i *Instance) {
+				apimeta.SetStatusCondition(&i.Conditions, metav1.Condition{Type: "ManifestApplied", Status: metav1.ConditionFalse, Reason: "ManifestWorkApplyFailed"})
+			},
+			"False Completed: completed with no errors.",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -146,9 +176,9 @@ func TestOneThatInstallsItselfHasDefaultReferencesAlone(t *testing.T) {
 func TestWritesAreFencedAndLeaveOthersAlone(t *testing.T) {
 	f := newFleet(t, "", "p: c1")
 	f.of("c1").Conditions = []metav1.Condition{{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "ByTheAgent", Message: "m"}}
-	step := Decide(f.state).Patches[0]
-	require.Equal(t, "managedclusteraddons c1/metrics", step.Target.String())
-	require.Equal(t, "a-c1 1 status", string(step.Target.UID)+" "+step.Target.Version+" "+step.Subresource)
+	patch := reconcile.Of[reconcile.Patch](Decide(f.state).Writes)[0]
+	require.Equal(t, "managedclusteraddons c1/metrics", patch.String())
+	require.Equal(t, "a-c1 1 status", string(patch.UID)+" "+patch.Version+" "+patch.Subresource)
 	f.pass()
 	require.Equal(t, "True ByTheAgent: m", f.condition("c1", addonv1alpha1.ConditionAvailable))
 	require.Len(t, f.of("c1").Conditions, 3)

@@ -61,7 +61,11 @@ func TestEventsOfPlacementsThatCannotBeUsed(t *testing.T) {
 	f.state.Placements[0].Found, f.state.Placements[0].Clusters = false, nil
 	f.state.Placements[1].Invalid = errBad
 	f.state.Placements[2].Decided = false
-	require.Equal(t, "Warning RolloutStuck: There is no placement default/gone; create it, or take it out of spec.installStrategy.placements.\nWarning RolloutStuck: Placement default/bad cannot be used: groups are bad.", f.events())
+	require.Equal(
+		t,
+		"Warning RolloutStuck: There is no placement default/gone; create it, or take it out of spec.installStrategy.placements.\nWarning RolloutStuck: Placement default/bad cannot be used: groups are bad.",
+		f.events(),
+	)
 	require.Empty(t, f.events())
 	f.state.Placements[0].Found, f.state.Placements[0].Clusters = true, []string{"c1"}
 	require.Contains(t, f.events(), "Normal RolloutStarted: Rolling out addondeploymentconfigs ns/d (one) to 1 cluster of placement default/gone")

@@ -17,9 +17,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -116,13 +117,13 @@ func (f *fleet) pass() time.Duration {
 		plan := Decide(f.state)
 		after, ok := plan.Object.(*addonv1alpha1.ClusterManagementAddOn)
 		require.True(f.t, ok)
-		same := len(plan.Patches) == 0 && string(marshal(f.t, after.Status)) == string(marshal(f.t, f.state.AddOn.Status))
+		same := len(plan.Writes) == 0 && string(marshal(f.t, after.Status)) == string(marshal(f.t, f.state.AddOn.Status))
 		f.state.AddOn = after
 		for _, e := range plan.Events {
 			f.sent = append(f.sent, e.Type+" "+e.Reason+": "+e.Message)
 		}
-		for _, step := range plan.Patches {
-			f.patch(step.Target.Namespace, step.Patch)
+		for _, p := range reconcile.Of[reconcile.Patch](plan.Writes) {
+			f.patch(p.Namespace, p.Body)
 		}
 		if same {
 			return plan.RequeueAfter
@@ -163,7 +164,12 @@ func (f *fleet) deploy(ready bool, clusters ...string) {
 	for _, c := range clusters {
 		one := f.of(c)
 		mark, ok := config.Mark(one.References)
-		apimeta.SetStatusCondition(&one.Conditions, metav1.Condition{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionTrue, Reason: "AddonManifestApplied", LastTransitionTime: metav1.NewTime(f.state.Now)})
+		apimeta.SetStatusCondition(&one.Conditions, metav1.Condition{
+			Type:               addonv1alpha1.ConditionManifestApplied,
+			Status:             metav1.ConditionTrue,
+			Reason:             "AddonManifestApplied",
+			LastTransitionTime: metav1.NewTime(f.state.Now),
+		})
 		one.Works = nil
 		if ok {
 			one.Works = []instance.Work{{Mark: mark, Readable: true, Ready: ready}}

@@ -14,12 +14,12 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
 )
 
-// Messages of conditions (addon.md 3).
+// Messages of conditions.
 const (
 	configured    = "Configurations configured"
 	notConfigured = "Configurations updated and not configured yet"
@@ -75,7 +75,15 @@ func (m *member) state(desired []config.Desired) rollout.Cluster {
 func (m *member) give(desired []config.Desired, now time.Time) {
 	news := !config.Given(m.refs, desired)
 	m.refs = config.References(m.refs, desired)
-	m.put(metav1.Condition{Type: addonv1alpha1.ConditionConfigured, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ReasonConfigurationsConfigured, Message: configured}, now, false)
+	m.put(
+		metav1.Condition{
+			Type:    addonv1alpha1.ConditionConfigured,
+			Status:  metav1.ConditionTrue,
+			Reason:  addonv1alpha1.ReasonConfigurationsConfigured,
+			Message: configured,
+		},
+		now, false,
+	)
 	if news {
 		m.judge(now, true)
 	}
@@ -83,7 +91,15 @@ func (m *member) give(desired []config.Desired, now time.Time) {
 
 // hold lets the instance wait with what it has.
 func (m *member) hold(now time.Time) {
-	m.put(metav1.Condition{Type: addonv1alpha1.ConditionConfigured, Status: metav1.ConditionFalse, Reason: addonv1alpha1.ReasonConfigurationsNotConfigured, Message: notConfigured}, now, false)
+	m.put(
+		metav1.Condition{
+			Type:    addonv1alpha1.ConditionConfigured,
+			Status:  metav1.ConditionFalse,
+			Reason:  addonv1alpha1.ReasonConfigurationsNotConfigured,
+			Message: notConfigured,
+		},
+		now, false,
+	)
 }
 
 // done tells whether all that the cluster does not choose itself is applied.
@@ -91,8 +107,8 @@ func (m *member) done() bool {
 	return config.Applied(m.refs, func(k addonv1alpha1.ConfigGroupResource) bool { return !config.Overridden(m.Configs, k) })
 }
 
-// judge sets Progressing, and notes what was applied (addon.md 4.8). With again its
-// time counts anew.
+// judge sets Progressing, and notes what was applied. With again its time counts
+// anew.
 func (m *member) judge(now time.Time, again bool) {
 	c := m.verdict()
 	if c.Reason == addonv1alpha1.ReasonCompleted {
@@ -110,7 +126,10 @@ func (m *member) verdict() metav1.Condition {
 	for i, own := range m.Configs {
 		if !slices.Contains(m.Supported, own.ConfigGroupResource) {
 			c.Reason = addonv1alpha1.ReasonConfigurationUnsupported
-			c.Message = fmt.Sprintf("Configuration with gvr %s/%s is not supported for this addon; take it out of spec.configs[%d], status.supportedConfigs says what is", own.Group, own.Resource, i)
+			c.Message = fmt.Sprintf(
+				"Configuration with gvr %s/%s is not supported for this addon; take it out of spec.configs[%d], status.supportedConfigs says what is",
+				own.Group, own.Resource, i,
+			)
 			return c
 		}
 	}
@@ -163,7 +182,7 @@ func (m *member) put(c metav1.Condition, now time.Time, again bool) {
 }
 
 // patch is the write that the instance needs, if any.
-func (m *member) patch() (reconcile.Step, bool) {
+func (m *member) patch() (reconcile.Patch, bool) {
 	status := map[string]any{}
 	if !reflect.DeepEqual(m.refs, m.References) && len(m.refs)+len(m.References) > 0 {
 		status["configReferences"] = m.refs
@@ -171,8 +190,8 @@ func (m *member) patch() (reconcile.Step, bool) {
 	if !reflect.DeepEqual(m.conditions, m.Conditions) {
 		status["conditions"] = m.conditions
 	}
-	return reconcile.Step{
+	return reconcile.Patch{
 		Target: reconcile.Target{Resource: instance.Resource, Namespace: m.Cluster, Name: m.Name, UID: m.UID, Version: m.Version},
-		Patch:  map[string]any{"status": status}, Subresource: "status",
+		Body:   map[string]any{"status": status}, Subresource: "status",
 	}, len(status) > 0
 }

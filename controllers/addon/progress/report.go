@@ -14,7 +14,7 @@ import (
 )
 
 // report sets the condition of one placement's progression, and notes when all of
-// its clusters are done (addon.md 3, 4.9).
+// its clusters are done.
 func (d *delivery) report(i int) {
 	p, plan := d.Placements[i], d.plans[i]
 	selected := map[string]bool{}
@@ -45,11 +45,17 @@ func (d *delivery) report(i int) {
 	}
 	c := metav1.Condition{
 		Type: addonv1alpha1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ReasonProgressing,
-		Message: fmt.Sprintf("selected clusters %d. configured addons %d/%d progressing..., 0 failed %d timeout.", len(selected), n.under+n.done, n.total, len(n.late)) + d.trouble(i),
+		Message: fmt.Sprintf(
+			"selected clusters %d. configured addons %d/%d progressing..., 0 failed %d timeout.",
+			len(selected), n.under+n.done, n.total, len(n.late),
+		) + d.trouble(i),
 	}
 	if p.Usable() && n.total > 0 && n.done == n.total {
 		c.Status, c.Reason = metav1.ConditionFalse, addonv1alpha1.ReasonCompleted
-		c.Message = fmt.Sprintf("selected clusters %d. configured addons %d/%d completed with no errors, 0 failed %d timeout.", len(selected), n.done, n.total, len(n.late))
+		c.Message = fmt.Sprintf(
+			"selected clusters %d. configured addons %d/%d completed with no errors, 0 failed %d timeout.",
+			len(selected), n.done, n.total, len(n.late),
+		)
 		config.Complete(&d.progressions[i])
 	}
 	c.ObservedGeneration = d.AddOn.Generation

@@ -61,7 +61,11 @@ func TestTheTutorialsCanaryRollout(t *testing.T) {
 	require.Equal(t, "w1=one* e1=one* c1=one* c2=one c3=one c4=one c5=? c6=? c7=? c8=?", f.told(), "one may fail")
 	later(10 * time.Minute)
 	f.pass()
-	require.Equal(t, "True Progressing: selected clusters 10. configured addons 3/10 progressing..., 0 failed 3 timeout. More are out of time than maxFailures allows, no further one is started.", f.progression(0))
+	require.Equal(
+		t,
+		"True Progressing: selected clusters 10. configured addons 3/10 progressing..., 0 failed 3 timeout. More are out of time than maxFailures allows, no further one is started.",
+		f.progression(0),
+	)
 	require.Contains(t, f.told(), "c5=?")
 	// Those that recover, late, let it go on.
 	f.deploy(true, "c2", "c3", "c4")
@@ -166,7 +170,11 @@ func TestOneBadPlacementHoldsUpNoOther(t *testing.T) {
 	f.pass()
 	require.Equal(t, "c1=one c2= c3= c4=", f.told())
 	require.Contains(t, f.progression(0), "configured addons 1/1 progressing")
-	require.Equal(t, "True Progressing: selected clusters 0. configured addons 0/0 progressing..., 0 failed 0 timeout. There is no placement default/gone; create it, or take it out of spec.installStrategy.placements.", f.progression(1))
+	require.Equal(
+		t,
+		"True Progressing: selected clusters 0. configured addons 0/0 progressing..., 0 failed 0 timeout. There is no placement default/gone; create it, or take it out of spec.installStrategy.placements.",
+		f.progression(1),
+	)
 	require.Contains(t, f.progression(2), "Placement default/silent has no decision yet.")
 	require.Contains(t, f.progression(3), "Placement default/bad cannot be used: groups are bad.")
 	require.Len(t, f.state.AddOn.Status.InstallProgressions[1].ConfigReferences, 1)
@@ -219,7 +227,10 @@ func TestAStoppedRolloutGoesOnByRequest(t *testing.T) {
 	require.Contains(t, f.progression(0), "configured addons 2/7 progressing..., 0 failed 2 timeout.", "those that are forgiven are still told of")
 	require.NotContains(t, f.progression(0), stopped)
 	require.Equal(t, []string{"Normal RolloutResumed: The rollout of placement default/p goes on without what is out of time: c1, c2"}, f.sent)
-	require.Equal(t, "True Requested: Asked for by resume-rollout.open-cluster-management.io/addon: once", conditionText(f.state.AddOn.Status.InstallProgressions[0].Conditions, addonv1alpha1.ConditionResumed))
+	require.Equal(
+		t, "True Requested: Asked for by resume-rollout.open-cluster-management.io/addon: once",
+		conditionText(f.state.AddOn.Status.InstallProgressions[0].Conditions, addonv1alpha1.ConditionResumed),
+	)
 
 	// Later failures count anew; the request that was carried out forgives them not.
 	f.deploy(true, "c3")
@@ -252,7 +263,11 @@ func TestAStoppedRolloutGoesOnByRequest(t *testing.T) {
 // A mandatory group tolerates no failure, so that nothing but a request gets past it;
 // one that is old is not new when the add-on names other configurations.
 func TestARequestLetsAMandatoryGroupPassOnce(t *testing.T) {
-	f := newFleet(t, `{"type":"ProgressivePerGroup","progressivePerGroup":{"progressDeadline":"5s","mandatoryDecisionGroups":[{"groupName":"canary"}]}}`, "p: canary= c1 | c2")
+	f := newFleet(
+		t,
+		`{"type":"ProgressivePerGroup","progressivePerGroup":{"progressDeadline":"5s","mandatoryDecisionGroups":[{"groupName":"canary"}]}}`,
+		"p: canary= c1 | c2",
+	)
 	f.pass()
 	f.state.Now = f.state.Now.Add(5 * time.Second)
 	f.pass()

@@ -7,6 +7,5 @@
 // nothing, which is not the same. A cluster that carries the annotation of
 // clusterv1 for an add-on, or is being deleted, takes no part in it.
 //
-// It reads the caches of the hub and writes nothing. Contract: addon.md 4.1, 4.2,
-// 4.5, 4.7.
+// It reads the caches of the hub and writes nothing.
 package selection

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Gives tells whether people give a configuration to an add-on on a cluster: it is a
@@ -61,11 +59,11 @@ func had(a *addonv1alpha1.ClusterManagementAddOn, of addonv1alpha1.PlacementRef,
 }
 
 // decided looks for a cluster among the decisions of a placement.
-func decided(reader client.Reader) func(context.Context, addonv1alpha1.PlacementRef, string) (bool, error) {
+func decided(reader manager.Reader) func(context.Context, addonv1alpha1.PlacementRef, string) (bool, error) {
 	return func(ctx context.Context, of addonv1alpha1.PlacementRef, cluster string) (bool, error) {
 		list := &clusterv1beta1.PlacementDecisionList{}
-		own := client.MatchingLabels{clusterv1beta1.LabelPlacement: of.Name}
-		if err := reader.List(ctx, list, client.InNamespace(of.Namespace), own, hub.NotCopied); err != nil {
+		own := manager.WithLabels(map[string]string{clusterv1beta1.LabelPlacement: of.Name})
+		if err := reader.List(ctx, list, manager.InNamespace(of.Namespace), own, manager.NotCopied); err != nil {
 			return false, fmt.Errorf("listing the decisions of placement %s/%s: %w", of.Namespace, of.Name, err)
 		}
 		for i := range list.Items {

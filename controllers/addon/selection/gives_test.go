@@ -32,7 +32,9 @@ func TestWhatAClusterIsGiven(t *testing.T) {
 	a.Status.InstallProgressions = []addonv1alpha1.InstallProgression{{PlacementRef: placement("test"), ConfigReferences: []addonv1alpha1.InstallConfigReference{{
 		ConfigGroupResource: kind, LastAppliedConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: at("old").ConfigReferent},
 	}}}}
-	x := &Index{addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{"web": a}, selects: func(_ context.Context, of addonv1alpha1.PlacementRef, cluster string) (bool, error) {
+	x := &Index{addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{
+		"web": a,
+	}, selects: func(_ context.Context, of addonv1alpha1.PlacementRef, cluster string) (bool, error) {
 		return of == placement("prod") && cluster == "c1" || of == placement("test") && cluster == "c2", nil
 	}}
 	other := at("default")

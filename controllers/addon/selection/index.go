@@ -14,11 +14,11 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // AddToScheme registers the kind that this package watches whole. Of the others of
@@ -30,7 +30,7 @@ func AddToScheme(s *runtime.Scheme) error {
 }
 
 // Managed tells whether the hub installs an add-on and rolls out its
-// configurations, unless its own controller does (addon.md 4.1).
+// configurations, unless its own controller does.
 func Managed(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
 	lifecycle, given := addOn.Annotations[addonv1alpha1.AnnotationLifecycle]
 	return !given || lifecycle == addonv1alpha1.LifecycleAddOnManager
@@ -53,20 +53,20 @@ type Index struct {
 }
 
 // NewIndex makes an Index that watches by m.
-func NewIndex(m *hub.Manager) *Index {
+func NewIndex(m *manager.Manager) *Index {
 	x := &Index{selects: decided(m.Reader()), addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}}
-	hub.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, x.addOnChanged)
-	hub.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
+	manager.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, x.addOnChanged)
+	manager.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
 		o := either(old, current)
 		if old == nil || current == nil || old.Generation != current.Generation {
 			x.tell(x.selecting(o.Namespace, o.Name))
 		}
 	})
-	hub.Watch(m, &clusterv1beta1.PlacementDecision{}, func(old, current *clusterv1beta1.PlacementDecision) {
+	manager.Watch(m, &clusterv1beta1.PlacementDecision{}, func(old, current *clusterv1beta1.PlacementDecision) {
 		o := either(old, current)
 		x.tell(x.selecting(o.Namespace, o.Labels[clusterv1beta1.LabelPlacement]))
 	})
-	hub.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
+	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		if changed(old, current) {
 			x.tell(x.which(ByPlacements))
 		}

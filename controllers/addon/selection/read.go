@@ -10,14 +10,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // Placement is what a placement of an install strategy has come to.
@@ -41,7 +41,7 @@ func (p Placement) Usable() bool { return p.Found && p.Decided && p.Invalid == n
 
 // Read reads the placements of an add-on's install strategy, in its order. A
 // strategy Manual has none.
-func Read(ctx context.Context, reader client.Reader, addOn *addonv1alpha1.ClusterManagementAddOn) ([]Placement, error) {
+func Read(ctx context.Context, reader manager.Reader, addOn *addonv1alpha1.ClusterManagementAddOn) ([]Placement, error) {
 	if !ByPlacements(addOn) {
 		return nil, nil
 	}
@@ -56,10 +56,10 @@ func Read(ctx context.Context, reader client.Reader, addOn *addonv1alpha1.Cluste
 	return out, nil
 }
 
-func read(ctx context.Context, reader client.Reader, s addonv1alpha1.PlacementStrategy) (Placement, error) {
+func read(ctx context.Context, reader manager.Reader, s addonv1alpha1.PlacementStrategy) (Placement, error) {
 	p := Placement{PlacementStrategy: s}
 	placement := &clusterv1beta1.Placement{}
-	err := reader.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Name}, placement)
+	err := reader.Get(ctx, reconcile.Key{Namespace: s.Namespace, Name: s.Name}, placement)
 	if apierrors.IsNotFound(err) {
 		return p, nil
 	}
@@ -68,8 +68,8 @@ func read(ctx context.Context, reader client.Reader, s addonv1alpha1.PlacementSt
 	}
 	p.Found = true
 	list := &clusterv1beta1.PlacementDecisionList{}
-	own := client.MatchingLabels{clusterv1beta1.LabelPlacement: s.Name}
-	if err := reader.List(ctx, list, client.InNamespace(s.Namespace), own, hub.NotCopied); err != nil {
+	own := manager.WithLabels(map[string]string{clusterv1beta1.LabelPlacement: s.Name})
+	if err := reader.List(ctx, list, manager.InNamespace(s.Namespace), own, manager.NotCopied); err != nil {
 		return p, fmt.Errorf("listing its decisions: %w", err)
 	}
 	decisions := make([]*clusterv1beta1.PlacementDecision, 0, len(list.Items))
@@ -134,11 +134,11 @@ func excluded(key string) (addOn string, ok bool) {
 }
 
 // ReadClusters reads the clusters of these names.
-func ReadClusters(ctx context.Context, reader client.Reader, names map[string]bool) (map[string]Cluster, error) {
+func ReadClusters(ctx context.Context, reader manager.Reader, names map[string]bool) (map[string]Cluster, error) {
 	out := make(map[string]Cluster, len(names))
 	for name := range names {
 		mc := &clusterv1.ManagedCluster{}
-		err := reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+		err := reader.Get(ctx, reconcile.Key{Name: name}, mc)
 		if apierrors.IsNotFound(err) {
 			continue
 		}

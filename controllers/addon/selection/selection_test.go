@@ -35,7 +35,9 @@ func TestWhomSomethingConcerns(t *testing.T) {
 		return a
 	}
 	placed := func(s *addonv1alpha1.ClusterManagementAddOnSpec) {
-		s.InstallStrategy.Placements = []addonv1alpha1.PlacementStrategy{{PlacementRef: addonv1alpha1.PlacementRef{Namespace: "ns", Name: "p"}, Configs: []addonv1alpha1.AddOnConfig{config}}}
+		s.InstallStrategy.Placements = []addonv1alpha1.PlacementStrategy{
+			{PlacementRef: addonv1alpha1.PlacementRef{Namespace: "ns", Name: "p"}, Configs: []addonv1alpha1.AddOnConfig{config}},
+		}
 	}
 	x := &Index{addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}}
 	var told []string
@@ -70,12 +72,21 @@ func TestWhatOfAClusterConcernsAddOns(t *testing.T) {
 		change func(*clusterv1.ManagedCluster)
 		want   bool
 	}{
-		"another annotation":           {func(mc *clusterv1.ManagedCluster) { mc.Annotations["other"] = "2" }, false},
-		"a status":                     {func(mc *clusterv1.ManagedCluster) { mc.Labels, mc.ResourceVersion = map[string]string{"a": "b"}, "2" }, false},
-		"an annotation that is copied": {func(mc *clusterv1.ManagedCluster) { mc.Annotations[addonv1alpha1.AnnotationHostingClusterName] = "" }, true},
-		"to be left out":               {func(mc *clusterv1.ManagedCluster) { mc.Annotations[addonv1alpha1.AnnotationPrefixExclude+"a"] = "" }, true},
-		"on its way out":               {func(mc *clusterv1.ManagedCluster) { mc.DeletionTimestamp = &gone }, true},
-		"another one of the name":      {func(mc *clusterv1.ManagedCluster) { mc.UID = "v" }, true},
+		"another annotation": {func(mc *clusterv1.ManagedCluster) { mc.Annotations["other"] = "2" }, false},
+		"a status": {
+			func(mc *clusterv1.ManagedCluster) { mc.Labels, mc.ResourceVersion = map[string]string{"a": "b"}, "2" },
+			false,
+		},
+		"an annotation that is copied": {
+			func(mc *clusterv1.ManagedCluster) { mc.Annotations[addonv1alpha1.AnnotationHostingClusterName] = "" },
+			true,
+		},
+		"to be left out": {
+			func(mc *clusterv1.ManagedCluster) { mc.Annotations[addonv1alpha1.AnnotationPrefixExclude+"a"] = "" },
+			true,
+		},
+		"on its way out":          {func(mc *clusterv1.ManagedCluster) { mc.DeletionTimestamp = &gone }, true},
+		"another one of the name": {func(mc *clusterv1.ManagedCluster) { mc.UID = "v" }, true},
 	} {
 		require.Equal(t, tc.want, changed(old, with(tc.change)), name)
 	}

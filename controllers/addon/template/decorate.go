@@ -13,7 +13,7 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Where the files of an agent lie. Contract: addon.md 7.
+// Where the files of an agent lie.
 const (
 	mountFolder         = "/managed"
 	hubKubeconfigFolder = mountFolder + "/hub-kubeconfig"

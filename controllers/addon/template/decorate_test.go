@@ -16,7 +16,19 @@ import (
 
 // pods are the kinds that run pods, and the way to the spec of the pods.
 var pods = map[string][]any{
-	"apps/v1 Deployment": {"spec", "template", "spec"}, "apps/v1 DaemonSet": {"spec", "template", "spec"}, "apps/v1 StatefulSet": {"spec", "template", "spec"},
+	"apps/v1 Deployment": {
+		"spec",
+		"template",
+		"spec",
+	}, "apps/v1 DaemonSet": {
+		"spec",
+		"template",
+		"spec",
+	}, "apps/v1 StatefulSet": {
+		"spec",
+		"template",
+		"spec",
+	},
 	"apps/v1 ReplicaSet": {"spec", "template", "spec"}, "batch/v1 Job": {"spec", "template", "spec"},
 	"batch/v1 CronJob": {"spec", "jobTemplate", "spec", "template", "spec"}, "v1 Pod": {"spec"},
 }
@@ -35,7 +47,10 @@ func TestEveryKindThatRunsPodsIsFitted(t *testing.T) {
 	for kind, path := range pods {
 		t.Run(kind, func(t *testing.T) {
 			in := registered(t, given(t, deployment, running(kind, "x", path)), kubeClient)
-			in = configured(t, in, `{nodePlacement: {nodeSelector: {a: b}}, registries: [{source: quay.io, mirror: local}], resourceRequirements: [{containerID: "*:x:.+", resources: {limits: {cpu: "1"}}}]}`)
+			in = configured(
+				t, in,
+				`{nodePlacement: {nodeSelector: {a: b}}, registries: [{source: quay.io, mirror: local}], resourceRequirements: [{containerID: "*:x:.+", resources: {limits: {cpu: "1"}}}]}`,
+			)
 			u := rendered(t, in).Manifests[1]
 			require.Equal(t, map[string]any{"a": "b"}, at(t, u, append(path, "nodeSelector")...))
 			require.Equal(t, "hub-kubeconfig", at(t, u, append(path, "volumes", 0, "name")...))
@@ -63,13 +78,29 @@ func TestContainersLearnWhoAndWhereTheyAre(t *testing.T) {
 		config, own string
 		want        []string
 	}{
-		"the cluster":                        {want: []string{"CLUSTER_NAME=cluster1"}},
-		"with registrations":                 {registered: true, want: []string{"HUB_KUBECONFIG=/managed/hub-kubeconfig/kubeconfig", "CLUSTER_NAME=cluster1"}},
-		"with a namespace":                   {config: "agentInstallNamespace: ns", want: []string{"CLUSTER_NAME=cluster1", "INSTALL_NAMESPACE=ns"}},
-		"customized variables are not there": {config: "customizedVariables: [{name: A, value: b}]", want: []string{"CLUSTER_NAME=cluster1"}},
-		"the file by the configuration":      {registered: true, config: "customizedVariables: [{name: HUB_KUBECONFIG, value: /x}]", want: []string{"HUB_KUBECONFIG=/x", "CLUSTER_NAME=cluster1"}},
-		"after the container's own":          {own: `[{name: A, value: b}]`, want: []string{"A=b", "CLUSTER_NAME=cluster1"}},
-		"instead of the container's own":     {own: `[{name: CLUSTER_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: A, value: b}]`, want: []string{"CLUSTER_NAME=cluster1", "A=b"}},
+		"the cluster": {want: []string{"CLUSTER_NAME=cluster1"}},
+		"with registrations": {
+			registered: true,
+			want:       []string{"HUB_KUBECONFIG=/managed/hub-kubeconfig/kubeconfig", "CLUSTER_NAME=cluster1"},
+		},
+		"with a namespace": {
+			config: "agentInstallNamespace: ns",
+			want:   []string{"CLUSTER_NAME=cluster1", "INSTALL_NAMESPACE=ns"},
+		},
+		"customized variables are not there": {
+			config: "customizedVariables: [{name: A, value: b}]",
+			want:   []string{"CLUSTER_NAME=cluster1"},
+		},
+		"the file by the configuration": {
+			registered: true,
+			config:     "customizedVariables: [{name: HUB_KUBECONFIG, value: /x}]",
+			want:       []string{"HUB_KUBECONFIG=/x", "CLUSTER_NAME=cluster1"},
+		},
+		"after the container's own": {own: `[{name: A, value: b}]`, want: []string{"A=b", "CLUSTER_NAME=cluster1"}},
+		"instead of the container's own": {
+			own:  `[{name: CLUSTER_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: A, value: b}]`,
+			want: []string{"CLUSTER_NAME=cluster1", "A=b"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manifest := deployment
@@ -102,8 +133,14 @@ spec:
       volumes: [{name: hub-kubeconfig, secret: {secretName: mine}}]
 `), kubeClient)
 	u := rendered(t, in).Manifests[0]
-	require.Equal(t, []any{map[string]any{"name": "hub-kubeconfig", "secret": map[string]any{"secretName": "mine"}}}, at(t, u, "spec", "template", "spec", "volumes"))
-	require.Equal(t, []any{map[string]any{"name": "own", "mountPath": "/managed/hub-kubeconfig"}}, at(t, u, "spec", "template", "spec", "containers", 0, "volumeMounts"))
+	require.Equal(
+		t, []any{map[string]any{"name": "hub-kubeconfig", "secret": map[string]any{"secretName": "mine"}}},
+		at(t, u, "spec", "template", "spec", "volumes"),
+	)
+	require.Equal(
+		t, []any{map[string]any{"name": "own", "mountPath": "/managed/hub-kubeconfig"}},
+		at(t, u, "spec", "template", "spec", "containers", 0, "volumeMounts"),
+	)
 }
 
 // Pods wait for ever for a secret that is kept in another namespace; the field
@@ -130,10 +167,22 @@ func TestNodesAndTolerations(t *testing.T) {
 		config                string
 		selector, tolerations any
 	}{
-		"nothing wanted":         {"{}", map[string]any{"own": "1"}, []any{map[string]any{"key": "own"}}},
-		"both":                   {"nodePlacement: {nodeSelector: {a: b}, tolerations: [{key: k}]}", map[string]any{"a": "b"}, []any{map[string]any{"key": "k"}}},
-		"a selector alone":       {"nodePlacement: {nodeSelector: {a: b}}", map[string]any{"a": "b"}, []any{map[string]any{"key": "own"}}},
-		"tolerations alone":      {"nodePlacement: {tolerations: [{key: k, effect: NoExecute, tolerationSeconds: 5}]}", map[string]any{"own": "1"}, []any{map[string]any{"key": "k", "effect": "NoExecute", "tolerationSeconds": int64(5)}}},
+		"nothing wanted": {"{}", map[string]any{"own": "1"}, []any{map[string]any{"key": "own"}}},
+		"both": {
+			"nodePlacement: {nodeSelector: {a: b}, tolerations: [{key: k}]}",
+			map[string]any{"a": "b"},
+			[]any{map[string]any{"key": "k"}},
+		},
+		"a selector alone": {
+			"nodePlacement: {nodeSelector: {a: b}}",
+			map[string]any{"a": "b"},
+			[]any{map[string]any{"key": "own"}},
+		},
+		"tolerations alone": {
+			"nodePlacement: {tolerations: [{key: k, effect: NoExecute, tolerationSeconds: 5}]}",
+			map[string]any{"own": "1"},
+			[]any{map[string]any{"key": "k", "effect": "NoExecute", "tolerationSeconds": int64(5)}},
+		},
 		"an empty nodePlacement": {"nodePlacement: {}", map[string]any{"own": "1"}, []any{map[string]any{"key": "own"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,21 +195,41 @@ func TestNodesAndTolerations(t *testing.T) {
 
 func TestImages(t *testing.T) {
 	for name, tc := range map[string]struct{ image, config, annotation, want string }{
-		"nobody says anything":                 {"quay.io/a/b:1", "", "", "quay.io/a/b:1"},
-		"a source":                             {"quay.io/a/b:1", `[{source: quay.io/a, mirror: local/c}]`, "", "local/c/b:1"},
-		"slashes at the end":                   {"quay.io/a/b:1", `[{source: quay.io/a/, mirror: local/c/}]`, "", "local/c/b:1"},
-		"the whole name":                       {"quay.io/a/b:1", `[{source: quay.io/a/b, mirror: local/c}]`, "", "local/c:1"},
-		"a digest":                             {"quay.io/a/b@sha256:0", `[{source: quay.io/a/b, mirror: local/c}]`, "", "local/c@sha256:0"},
-		"another source":                       {"quay.io/a/b:1", `[{source: docker.io, mirror: local}]`, "", "quay.io/a/b:1"},
-		"a source that ends within a word":     {"quay.io/ab/c:1", `[{source: quay.io/a, mirror: local}]`, "", "quay.io/ab/c:1"},
-		"every source":                         {"quay.io/a/b:1", `[{mirror: local/c}]`, "", "local/c/b:1"},
-		"every source, of a short name":        {"b:1", `[{mirror: local/c}]`, "", "local/c/b:1"},
-		"the last one that fits":               {"quay.io/a/b:1", `[{source: quay.io, mirror: one}, {source: quay.io/a, mirror: two}, {source: docker.io, mirror: three}]`, "", "two/b:1"},
-		"no mirror":                            {"quay.io/a/b:1", `[{source: quay.io, mirror: ""}]`, "", "quay.io/a/b:1"},
-		"by the cluster":                       {"quay.io/a/b:1", "", `{"registries":[{"source":"quay.io/a","mirror":"c"}]}`, "c/b:1"},
-		"the configuration beats the cluster":  {"quay.io/a/b:1", `[{source: quay.io/a, mirror: cfg}]`, `{"registries":[{"source":"quay.io/a","mirror":"c"}]}`, "cfg/b:1"},
-		"the configuration replaces all of it": {"quay.io/a/b:1", `[{source: docker.io, mirror: cfg}]`, `{"registries":[{"source":"quay.io/a","mirror":"c"}]}`, "quay.io/a/b:1"},
-		"the annotation is gone":               {"quay.io/a/b:1", "", `{}`, "quay.io/a/b:1"},
+		"nobody says anything": {"quay.io/a/b:1", "", "", "quay.io/a/b:1"},
+		"a source":             {"quay.io/a/b:1", `[{source: quay.io/a, mirror: local/c}]`, "", "local/c/b:1"},
+		"slashes at the end":   {"quay.io/a/b:1", `[{source: quay.io/a/, mirror: local/c/}]`, "", "local/c/b:1"},
+		"the whole name":       {"quay.io/a/b:1", `[{source: quay.io/a/b, mirror: local/c}]`, "", "local/c:1"},
+		"a digest": {
+			"quay.io/a/b@sha256:0",
+			`[{source: quay.io/a/b, mirror: local/c}]`,
+			"",
+			"local/c@sha256:0",
+		},
+		"another source":                   {"quay.io/a/b:1", `[{source: docker.io, mirror: local}]`, "", "quay.io/a/b:1"},
+		"a source that ends within a word": {"quay.io/ab/c:1", `[{source: quay.io/a, mirror: local}]`, "", "quay.io/ab/c:1"},
+		"every source":                     {"quay.io/a/b:1", `[{mirror: local/c}]`, "", "local/c/b:1"},
+		"every source, of a short name":    {"b:1", `[{mirror: local/c}]`, "", "local/c/b:1"},
+		"the last one that fits": {
+			"quay.io/a/b:1",
+			`[{source: quay.io, mirror: one}, {source: quay.io/a, mirror: two}, {source: docker.io, mirror: three}]`,
+			"",
+			"two/b:1",
+		},
+		"no mirror":      {"quay.io/a/b:1", `[{source: quay.io, mirror: ""}]`, "", "quay.io/a/b:1"},
+		"by the cluster": {"quay.io/a/b:1", "", `{"registries":[{"source":"quay.io/a","mirror":"c"}]}`, "c/b:1"},
+		"the configuration beats the cluster": {
+			"quay.io/a/b:1",
+			`[{source: quay.io/a, mirror: cfg}]`,
+			`{"registries":[{"source":"quay.io/a","mirror":"c"}]}`,
+			"cfg/b:1",
+		},
+		"the configuration replaces all of it": {
+			"quay.io/a/b:1",
+			`[{source: docker.io, mirror: cfg}]`,
+			`{"registries":[{"source":"quay.io/a","mirror":"c"}]}`,
+			"quay.io/a/b:1",
+		},
+		"the annotation is gone": {"quay.io/a/b:1", "", `{}`, "quay.io/a/b:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := given(t, strings.Replace(deployment, "quay.io/a/agent:1", tc.image, 1))
@@ -190,11 +259,19 @@ func TestProxy(t *testing.T) {
 		want   []string
 		bundle bool
 	}{
-		"none":                           {"{}", nil, false},
-		"http":                           {"{httpProxy: a}", []string{"HTTP_PROXY=a", "http_proxy=a"}, false},
-		"https":                          {"{httpsProxy: b, noProxy: c}", []string{"HTTPS_PROXY=b", "https_proxy=b", "NO_PROXY=c", "no_proxy=c"}, false},
-		"exceptions alone":               {"{noProxy: c}", nil, false},
-		"all seven":                      {"{httpProxy: a, httpsProxy: b, noProxy: c, caBundle: UEVN}", []string{"HTTP_PROXY=a", "http_proxy=a", "HTTPS_PROXY=b", "https_proxy=b", "NO_PROXY=c", "no_proxy=c", file}, true},
+		"none": {"{}", nil, false},
+		"http": {"{httpProxy: a}", []string{"HTTP_PROXY=a", "http_proxy=a"}, false},
+		"https": {
+			"{httpsProxy: b, noProxy: c}",
+			[]string{"HTTPS_PROXY=b", "https_proxy=b", "NO_PROXY=c", "no_proxy=c"},
+			false,
+		},
+		"exceptions alone": {"{noProxy: c}", nil, false},
+		"all seven": {
+			"{httpProxy: a, httpsProxy: b, noProxy: c, caBundle: UEVN}",
+			[]string{"HTTP_PROXY=a", "http_proxy=a", "HTTPS_PROXY=b", "https_proxy=b", "NO_PROXY=c", "no_proxy=c", file},
+			true,
+		},
 		"a CA bundle alone is whole too": {"{caBundle: UEVN}", []string{file}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +287,10 @@ func TestProxy(t *testing.T) {
 			require.Equal(t, []any{map[string]any{"name": "proxy-ca-bundle", "configMap": map[string]any{"name": "hello-proxy-ca"}}}, volumes)
 			require.Equal(t, "/managed/proxy-ca", at(t, out.Manifests[0], "spec", "template", "spec", "containers", 0, "volumeMounts", 0, "mountPath"))
 			require.Len(t, out.Manifests, 2)
-			require.Equal(t, "hello-proxy-ca web PEM", fmt.Sprint(out.Manifests[1].GetName(), " ", out.Manifests[1].GetNamespace(), " ", at(t, out.Manifests[1], "data", "ca-bundle.crt")))
+			require.Equal(
+				t, "hello-proxy-ca web PEM",
+				fmt.Sprint(out.Manifests[1].GetName(), " ", out.Manifests[1].GetNamespace(), " ", at(t, out.Manifests[1], "data", "ca-bundle.crt")),
+			)
 		})
 	}
 }
@@ -249,12 +329,21 @@ func TestResources(t *testing.T) {
 		"any object":                    {`[{containerID: "*:*:agent", resources: {limits: {cpu: "1"}}}]`, "1"},
 		"any object, another container": {`[{containerID: "*:*:gent", resources: {limits: {cpu: "1"}}}]`, ""},
 		"everything":                    {`[{containerID: "*:*:*", resources: {limits: {cpu: "1"}}}]`, "1"},
-		"the last one that fits":        {`[{containerID: "*:.+:.+", resources: {limits: {cpu: "1"}}}, {containerID: "deployments:.+:.+", resources: {limits: {cpu: "2"}}}, {containerID: "jobs:.+:.+", resources: {limits: {cpu: "3"}}}]`, "2"},
-		"another kind":                  {`[{containerID: "daemonsets:agent:agent", resources: {limits: {cpu: "1"}}}]`, ""},
-		"another object":                {`[{containerID: "deployments:agen:agent", resources: {limits: {cpu: "1"}}}]`, ""},
-		"another container":             {`[{containerID: "deployments:agent:gent", resources: {limits: {cpu: "1"}}}]`, ""},
-		"an expression with colons":     {`[{containerID: "deployments:(?:agent|x):(?:y|agent)", resources: {limits: {cpu: "1"}}}]`, "1"},
-		"an alternative is a whole one": {`[{containerID: "deployments:a|agent:agent", resources: {limits: {cpu: "1"}}}]`, "1"},
+		"the last one that fits": {
+			`[{containerID: "*:.+:.+", resources: {limits: {cpu: "1"}}}, {containerID: "deployments:.+:.+", resources: {limits: {cpu: "2"}}}, {containerID: "jobs:.+:.+", resources: {limits: {cpu: "3"}}}]`,
+			"2",
+		},
+		"another kind":      {`[{containerID: "daemonsets:agent:agent", resources: {limits: {cpu: "1"}}}]`, ""},
+		"another object":    {`[{containerID: "deployments:agen:agent", resources: {limits: {cpu: "1"}}}]`, ""},
+		"another container": {`[{containerID: "deployments:agent:gent", resources: {limits: {cpu: "1"}}}]`, ""},
+		"an expression with colons": {
+			`[{containerID: "deployments:(?:agent|x):(?:y|agent)", resources: {limits: {cpu: "1"}}}]`,
+			"1",
+		},
+		"an alternative is a whole one": {
+			`[{containerID: "deployments:a|agent:agent", resources: {limits: {cpu: "1"}}}]`,
+			"1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := rendered(t, configured(t, given(t, deployment), "resourceRequirements: "+tc.config))

@@ -17,6 +17,4 @@
 //
 // All of it is pure. Which template and which configurations a cluster has is the
 // business of controllers/addon/config; nothing is read or written here.
-//
-// Contract: addon.md 2.5, 2.6, 6.2, 6.4, 7, 14.
 package template

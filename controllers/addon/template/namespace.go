@@ -102,7 +102,11 @@ func (r *render) collapse() error {
 			return r.fault(other, "metadata.name", "is the name of the object that the hub makes for the CA bundle of the proxy", "use another name")
 		default:
 			number, _, _ := strings.Cut(other.at, " ")
-			return r.fault(o, "metadata.name", fmt.Sprintf("is, as %s, that of %s, with another content", called(o.Unstructured), number), "use another name, or remove one of them")
+			return r.fault(
+				o, "metadata.name",
+				fmt.Sprintf("is, as %s, that of %s, with another content", called(o.Unstructured), number),
+				"use another name, or remove one of them",
+			)
 		}
 	}
 	r.objects = kept

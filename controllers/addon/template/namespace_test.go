@@ -131,7 +131,13 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}
 	still := rendered(t, given(t, strings.Split(before, "---")...))
 	require.Len(t, still.Manifests, 8)
 	require.Equal(t, []string{"web", "second"}, []string{still.Manifests[0].GetName(), still.Manifests[1].GetName()})
-	require.Equal(t, []string{"AddOnTemplate hello-1: spec.agentSpec.workload.manifests[2] (ServiceAccount agent): metadata.namespace: must be set, because it lives in a namespace; name one"}, still.Warnings)
+	require.Equal(
+		t,
+		[]string{
+			"AddOnTemplate hello-1: spec.agentSpec.workload.manifests[2] (ServiceAccount agent): metadata.namespace: must be set, because it lives in a namespace; name one",
+		},
+		still.Warnings,
+	)
 }
 
 func TestTwoManifestsThatAreOneObject(t *testing.T) {
@@ -146,7 +152,10 @@ func TestTwoManifestsThatAreOneObject(t *testing.T) {
 	_, err := template.Render(configured(t, given(t, one, elsewhere), "agentInstallNamespace: agents"))
 	require.EqualError(t, err, strings.NewReplacer("(ConfigMap %s/x)", "(ConfigMap two/x)", "%s", "agents").Replace(refusal))
 
-	_, err = template.Render(configured(t, given(t, strings.Replace(one, "name: x", "name: hello-proxy-ca", 1)), "{agentInstallNamespace: agents, proxyConfig: {caBundle: UEVN}}"))
+	_, err = template.Render(configured(
+		t, given(t, strings.Replace(one, "name: x", "name: hello-proxy-ca", 1)),
+		"{agentInstallNamespace: agents, proxyConfig: {caBundle: UEVN}}",
+	))
 	require.EqualError(t, err, "AddOnTemplate hello-1: spec.agentSpec.workload.manifests[0] (ConfigMap one/hello-proxy-ca): metadata.name: "+
 		"is the name of the object that the hub makes for the CA bundle of the proxy; use another name")
 }
@@ -177,7 +186,10 @@ func TestManifestConfigsFollowTheirManifests(t *testing.T) {
 		return out
 	}
 	require.Equal(t, []string{"deployments web/agent-cluster1", "namespaces /web", "clusterthings /x"}, names(in))
-	require.Equal(t, []string{"deployments agents/agent-cluster1", "namespaces /agents", "clusterthings /x"}, names(configured(t, in, "agentInstallNamespace: agents")))
+	require.Equal(
+		t, []string{"deployments agents/agent-cluster1", "namespaces /agents", "clusterthings /x"},
+		names(configured(t, in, "agentInstallNamespace: agents")),
+	)
 
 	in.Template.Spec.AgentSpec.ManifestConfigs[2].ResourceIdentifier.Name = "x{{NONE}}"
 	require.Equal(t, []string{`AddOnTemplate hello-1: spec.agentSpec.manifestConfigs[2].resourceIdentifier: "{{NONE}}" has no value, nothing stands in its place; ` +

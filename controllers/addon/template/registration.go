@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // agentSuffix, after the name of the add-on, is the name of an agent of a template.
-// Contract: addon.md 6.2.
 const agentSuffix = "-agent"
 
 // maxVolume bounds the name of a volume, and volumeDigest is how much of a digest
@@ -34,7 +33,6 @@ type Registration struct {
 func (g Registration) kubeClient() bool { return g.SigningCA == nil }
 
 // secret is the name of the secret that the registration agent keeps for it.
-// Contract: addon.md 6.4.
 func (g Registration) secret(addOn string) string {
 	if g.kubeClient() {
 		return addOn + addonv1alpha1.SecretSuffixHubKubeconfig
@@ -102,7 +100,10 @@ func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registra
 			}
 			// The agent keeps both in one secret.
 			if signers[made.folder()] {
-				return nil, refuse(".customSigner.signerName", "is kept in the secret of another registration", "name each signer once; two of them must differ by more than / and -")
+				return nil, refuse(
+					".customSigner.signerName", "is kept in the secret of another registration",
+					"name each signer once; two of them must differ by more than / and -",
+				)
 			}
 			signers[made.folder()] = true
 			out = append(out, made)

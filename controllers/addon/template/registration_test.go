@@ -33,12 +33,24 @@ func TestRegistrations(t *testing.T) {
 			Config: addonv1alpha1.RegistrationConfig{SignerName: "kubernetes.io/kube-apiserver-client", Subject: subject},
 			HubPermissions: []addonv1alpha1.HubPermissionConfig{
 				{Type: "CurrentCluster", CurrentCluster: &addonv1alpha1.CurrentClusterBindingConfig{ClusterRoleName: "one"}},
-				{Type: "SingleNamespace", SingleNamespace: &addonv1alpha1.SingleNamespaceBindingConfig{Namespace: "shared", RoleRef: addonv1alpha1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "two"}}},
+				{
+					Type: "SingleNamespace",
+					SingleNamespace: &addonv1alpha1.SingleNamespaceBindingConfig{
+						Namespace: "shared",
+						RoleRef:   addonv1alpha1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "two"},
+					},
+				},
 			},
 		},
-		{Config: addonv1alpha1.RegistrationConfig{SignerName: "example.com/a", Subject: subject}, SigningCA: &addonv1alpha1.SigningCARef{Name: "ca", Namespace: "ns"}},
 		{
-			Config:    addonv1alpha1.RegistrationConfig{SignerName: "example.com/b", Subject: addonv1alpha1.Subject{User: "u", Groups: []string{"g"}, OrganizationUnits: []string{"o"}}},
+			Config:    addonv1alpha1.RegistrationConfig{SignerName: "example.com/a", Subject: subject},
+			SigningCA: &addonv1alpha1.SigningCARef{Name: "ca", Namespace: "ns"},
+		},
+		{
+			Config: addonv1alpha1.RegistrationConfig{
+				SignerName: "example.com/b",
+				Subject:    addonv1alpha1.Subject{User: "u", Groups: []string{"g"}, OrganizationUnits: []string{"o"}},
+			},
 			SigningCA: &addonv1alpha1.SigningCARef{Name: "ca"},
 		},
 	}, rendered(t, in).Registrations))
@@ -64,15 +76,39 @@ func TestRegistrationsThatCannotBe(t *testing.T) {
 	const signer = "{type: CustomSigner, customSigner: {signerName: %s, signingCA: {name: ca}}}"
 	named := func(name string) string { return strings.Replace(signer, "%s", name, 1) }
 	for name, tc := range map[string]struct{ spec, want string }{
-		"an unknown type":            {"[{type: Other}]", "spec.registration[0].type: must be KubeClient or CustomSigner; correct it"},
-		"no signer":                  {"[{type: KubeClient}, {type: CustomSigner}]", "spec.registration[1].customSigner: must be set; name the signer and its authority"},
-		"the signer of the hub":      {"[" + named("kubernetes.io/kube-apiserver-client") + "]", "spec.registration[0].customSigner.signerName: is the signer of the hub's API server; use the type KubeClient"},
-		"the same signer twice":      {"[" + named("example.com/a") + "," + named("example.com/a") + "]", "spec.registration[1].customSigner.signerName: is kept in the secret of another registration; name each signer once; two of them must differ by more than / and -"},
-		"two signers in one secret":  {"[" + named("a.com/b-c") + "," + named("a.com-b/c") + "]", "spec.registration[1].customSigner.signerName: is kept in the secret of another registration; name each signer once; two of them must differ by more than / and -"},
-		"no role":                    {"[{type: KubeClient, kubeClient: {hubPermissions: [{type: CurrentCluster}]}}]", "spec.registration[0].kubeClient.hubPermissions[0].currentCluster.clusterRoleName: must be set; say which role the agent gets"},
-		"no namespace":               {"[{type: KubeClient, kubeClient: {hubPermissions: [{type: SingleNamespace}]}}]", "spec.registration[0].kubeClient.hubPermissions[0].singleNamespace.namespace: must be set; say which role the agent gets"},
-		"no role in that namespace":  {"[{type: KubeClient, kubeClient: {hubPermissions: [{type: SingleNamespace, singleNamespace: {namespace: x, roleRef: {kind: Role, name: '', apiGroup: ''}}}]}}]", "spec.registration[0].kubeClient.hubPermissions[0].singleNamespace.roleRef.name: must be set; say which role the agent gets"},
-		"an unknown kind of a right": {"[{type: KubeClient, kubeClient: {hubPermissions: [{type: All}]}}]", "spec.registration[0].kubeClient.hubPermissions[0].type: must be set; say which role the agent gets"},
+		"an unknown type": {"[{type: Other}]", "spec.registration[0].type: must be KubeClient or CustomSigner; correct it"},
+		"no signer": {
+			"[{type: KubeClient}, {type: CustomSigner}]",
+			"spec.registration[1].customSigner: must be set; name the signer and its authority",
+		},
+		"the signer of the hub": {
+			"[" + named("kubernetes.io/kube-apiserver-client") + "]",
+			"spec.registration[0].customSigner.signerName: is the signer of the hub's API server; use the type KubeClient",
+		},
+		"the same signer twice": {
+			"[" + named("example.com/a") + "," + named("example.com/a") + "]",
+			"spec.registration[1].customSigner.signerName: is kept in the secret of another registration; name each signer once; two of them must differ by more than / and -",
+		},
+		"two signers in one secret": {
+			"[" + named("a.com/b-c") + "," + named("a.com-b/c") + "]",
+			"spec.registration[1].customSigner.signerName: is kept in the secret of another registration; name each signer once; two of them must differ by more than / and -",
+		},
+		"no role": {
+			"[{type: KubeClient, kubeClient: {hubPermissions: [{type: CurrentCluster}]}}]",
+			"spec.registration[0].kubeClient.hubPermissions[0].currentCluster.clusterRoleName: must be set; say which role the agent gets",
+		},
+		"no namespace": {
+			"[{type: KubeClient, kubeClient: {hubPermissions: [{type: SingleNamespace}]}}]",
+			"spec.registration[0].kubeClient.hubPermissions[0].singleNamespace.namespace: must be set; say which role the agent gets",
+		},
+		"no role in that namespace": {
+			"[{type: KubeClient, kubeClient: {hubPermissions: [{type: SingleNamespace, singleNamespace: {namespace: x, roleRef: {kind: Role, name: '', apiGroup: ''}}}]}}]",
+			"spec.registration[0].kubeClient.hubPermissions[0].singleNamespace.roleRef.name: must be set; say which role the agent gets",
+		},
+		"an unknown kind of a right": {
+			"[{type: KubeClient, kubeClient: {hubPermissions: [{type: All}]}}]",
+			"spec.registration[0].kubeClient.hubPermissions[0].type: must be set; say which role the agent gets",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := template.Render(registered(t, given(t, deployment), tc.spec))

@@ -87,7 +87,6 @@ type object struct {
 
 // Render renders a template for a cluster. The error is an *Error that names the
 // object, the manifest, the field and the fix. The same input gives the same result.
-// Contract: addon.md 7.
 func Render(in Input) (Result, error) {
 	r := &render{in: in}
 	if err := r.check(); err != nil {

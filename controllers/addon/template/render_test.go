@@ -45,7 +45,10 @@ func given(t *testing.T, manifests ...string) template.Input {
 	for _, text := range manifests {
 		raw, err := yaml.YAMLToJSON([]byte(text))
 		require.NoError(t, err)
-		in.Template.Spec.AgentSpec.Workload.Manifests = append(in.Template.Spec.AgentSpec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
+		in.Template.Spec.AgentSpec.Workload.Manifests = append(
+			in.Template.Spec.AgentSpec.Workload.Manifests,
+			workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}},
+		)
 	}
 	return in
 }
@@ -246,7 +249,11 @@ metadata:
 }
 
 func TestRenderingIsPure(t *testing.T) {
-	in := registered(t, given(t, deployment, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {a: '{{CLUSTER_NAME}}{{NONE}}'}}"), kubeClient)
+	in := registered(
+		t,
+		given(t, deployment, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {a: '{{CLUSTER_NAME}}{{NONE}}'}}"),
+		kubeClient,
+	)
 	in = configured(t, in, "{agentInstallNamespace: agents, nodePlacement: {nodeSelector: {a: b}}, proxyConfig: {caBundle: UEVN}}")
 	before, err := json.Marshal(in)
 	require.NoError(t, err)
@@ -266,11 +273,26 @@ func TestAnErrorNamesTheObjectTheManifestAndTheField(t *testing.T) {
 	for name, tc := range map[string]struct {
 		manifest, config, want string
 	}{
-		"no kind":           {manifest: `{apiVersion: v1, metadata: {name: x}}`, want: place + ": kind: must be set; write the kind, for example ConfigMap"},
-		"no apiVersion":     {manifest: `{kind: ConfigMap, metadata: {name: x, namespace: web}}`, want: place + " (ConfigMap web/x): apiVersion: must be set; write the group and version, for example apps/v1"},
-		"no name":           {manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {}}`, want: place + " (ConfigMap ): metadata.name: must be set; give the object a name"},
-		"not an object":     {manifest: `[1]`, want: place + ": the manifest is not an object; write apiVersion, kind and metadata"},
-		"a list of objects": {manifest: `{apiVersion: v1, kind: List, items: []}`, want: place + " (List ): items: a list is not an object; put each item into workload.manifests"},
+		"no kind": {
+			manifest: `{apiVersion: v1, metadata: {name: x}}`,
+			want:     place + ": kind: must be set; write the kind, for example ConfigMap",
+		},
+		"no apiVersion": {
+			manifest: `{kind: ConfigMap, metadata: {name: x, namespace: web}}`,
+			want:     place + " (ConfigMap web/x): apiVersion: must be set; write the group and version, for example apps/v1",
+		},
+		"no name": {
+			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {}}`,
+			want:     place + " (ConfigMap ): metadata.name: must be set; give the object a name",
+		},
+		"not an object": {
+			manifest: `[1]`,
+			want:     place + ": the manifest is not an object; write apiVersion, kind and metadata",
+		},
+		"a list of objects": {
+			manifest: `{apiVersion: v1, kind: List, items: []}`,
+			want:     place + " (List ): items: a list is not an object; put each item into workload.manifests",
+		},
 		"a value that makes a name impossible": {
 			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "a{{X}}", namespace: web}}`, config: `{customizedVariables: [{name: X, value: /../b}]}`,
 			want: place + ` (ConfigMap web/a{{X}}): metadata.name: may not contain '/'; correct "a/../b"`,
@@ -280,19 +302,25 @@ func TestAnErrorNamesTheObjectTheManifestAndTheField(t *testing.T) {
 			want:     place + " (ConfigMap web/{{X}}): metadata.name: must be set; give the object a name",
 		},
 		"two keys that become one": {
-			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {"a-{{X}}": "1", a-b: "2"}}`, config: `{customizedVariables: [{name: X, value: b}]}`,
-			want: place + ` (ConfigMap web/x): a-{{X}}: becomes "a-b", which stands beside it already; use variables whose values differ`,
+			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {"a-{{X}}": "1", a-b: "2"}}`,
+			config:   `{customizedVariables: [{name: X, value: b}]}`,
+			want:     place + ` (ConfigMap web/x): a-{{X}}: becomes "a-b", which stands beside it already; use variables whose values differ`,
 		},
-		"pods without a spec": {manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: web}, spec: {template: {}}}`, want: place + " (Deployment web/x): spec.template.spec: must be an object; describe the pods there"},
+		"pods without a spec": {
+			manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: web}, spec: {template: {}}}`,
+			want:     place + " (Deployment web/x): spec.template.spec: must be an object; describe the pods there",
+		},
 		"pods without containers": {
-			manifest: `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: web}, spec: {}}`, want: place + " (Pod web/x): spec.containers: must be set; name at least one container",
+			manifest: `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: web}, spec: {}}`,
+			want:     place + " (Pod web/x): spec.containers: must be set; name at least one container",
 		},
 		"an env that is no list": {
 			manifest: `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: web}, spec: {containers: [{name: a, env: {A: b}}]}}`,
 			want:     place + " (Pod web/x): spec.containers[0].env: must be a list; write one object an item",
 		},
 		"a container that is no object": {
-			manifest: `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: web}, spec: {containers: [a]}}`, want: place + " (Pod web/x): spec.containers[0]: must be an object; write its fields",
+			manifest: `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: web}, spec: {containers: [a]}}`,
+			want:     place + " (Pod web/x): spec.containers[0]: must be an object; write its fields",
 		},
 		"subjects that are no list": {
 			manifest: `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: x}, subjects: {}}`, config: `{agentInstallNamespace: a}`,

@@ -64,7 +64,7 @@ func (r *render) settings() (settings, error) {
 
 // checkVariable warns of a variable that never counts.
 func (r *render) checkVariable(c *addonv1alpha1.AddOnDeploymentConfig, name string) {
-	if name == VariableClusterName || (name == VariableInstallNamespace && (c.Spec.AgentInstallNamespace == nil || *c.Spec.AgentInstallNamespace != "")) {
+	if name == variableClusterName || (name == variableInstallNamespace && (c.Spec.AgentInstallNamespace == nil || *c.Spec.AgentInstallNamespace != "")) {
 		r.warn("%s: spec.customizedVariables[%s]: the hub sets this variable itself; remove it", configSource(c), name)
 	}
 }

@@ -11,20 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 )
 
-// Variables that the hub gives. Contract: addon.md 7.
+// Variables that the hub gives.
 const (
-	// VariableHubKubeconfig is the file of the access to the hub. A configuration
+	// variableHubKubeconfig is the file of the access to the hub. A configuration
 	// may set another one.
-	VariableHubKubeconfig = "HUB_KUBECONFIG"
-	// VariableClusterName is the name of the managed cluster.
-	VariableClusterName = "CLUSTER_NAME"
-	// VariableInstallNamespace is the namespace that a configuration wants; without
+	variableHubKubeconfig = "HUB_KUBECONFIG"
+	// variableClusterName is the name of the managed cluster.
+	variableClusterName = "CLUSTER_NAME"
+	// variableInstallNamespace is the namespace that a configuration wants; without
 	// one it does not exist.
-	VariableInstallNamespace = "INSTALL_NAMESPACE"
+	variableInstallNamespace = "INSTALL_NAMESPACE"
 )
 
 const (
@@ -50,19 +51,19 @@ func valuesOf(in Input, set settings) known {
 	v := known{all: map[string]string{}}
 	registered := len(in.Template.Spec.Registration) > 0
 	if registered {
-		v.all[VariableHubKubeconfig] = hubKubeconfigFolder + "/kubeconfig"
+		v.all[variableHubKubeconfig] = hubKubeconfigFolder + "/kubeconfig"
 	}
 	for name, value := range set.variables {
 		v.all[name] = value
 	}
-	v.all[VariableClusterName] = in.Cluster.Name
-	shown := []string{VariableClusterName}
+	v.all[variableClusterName] = in.Cluster.Name
+	shown := []string{variableClusterName}
 	if registered {
-		shown = []string{VariableHubKubeconfig, VariableClusterName}
+		shown = []string{variableHubKubeconfig, variableClusterName}
 	}
 	if set.namespace != "" {
-		v.all[VariableInstallNamespace] = set.namespace
-		shown = append(shown, VariableInstallNamespace)
+		v.all[variableInstallNamespace] = set.namespace
+		shown = append(shown, variableInstallNamespace)
 	}
 	for _, name := range shown {
 		v.env = append(v.env, variable{name, v.all[name]})
@@ -150,12 +151,10 @@ func (r *render) unknown(at, tag string) {
 	fix := "set it in the customizedVariables of an AddOnDeploymentConfig"
 	if _, ok := r.values.all[name]; ok {
 		fix = "write " + opening + name + closing + ", without spaces"
-	} else if name == VariableInstallNamespace {
+	} else if name == variableInstallNamespace {
 		fix = "set the agentInstallNamespace of an AddOnDeploymentConfig"
 	}
-	if len(tag) > maxQuoted {
-		tag = tag[:maxQuoted] + "..."
-	}
+	tag = excerpt.Of(tag, maxQuoted)
 	r.warn("%s: %s: %q has no value, nothing stands in its place; %s", source(r.in.Template), at, opening+tag+closing, fix)
 }
 
@@ -199,7 +198,11 @@ func (s *substitution) entries(m map[string]any) error {
 			return err
 		}
 		if _, taken := made[name]; taken {
-			return &manifest.Error{Field: short(key), Problem: fmt.Sprintf("becomes %q, which stands beside it already", short(name)), Fix: "use variables whose values differ"}
+			return &manifest.Error{
+				Field:   excerpt.Of(key, maxQuoted),
+				Problem: fmt.Sprintf("becomes %q, which stands beside it already", excerpt.Of(name, maxQuoted)),
+				Fix:     "use variables whose values differ",
+			}
 		}
 		made[name] = value
 	}
@@ -248,11 +251,4 @@ func (s *substitution) note(tag string) {
 		}
 	}
 	s.unknown = append(s.unknown, tag)
-}
-
-func short(s string) string {
-	if len(s) <= maxQuoted {
-		return s
-	}
-	return s[:maxQuoted] + "..."
 }

@@ -29,29 +29,67 @@ func TestVariablesAreReplacedByTheirExactName(t *testing.T) {
 		want         string
 		warnings     []string
 	}{
-		"the cluster":                     {text: "a-{{CLUSTER_NAME}}-b{{CLUSTER_NAME}}", want: "a-cluster1-bcluster1"},
-		"a variable of the configuration": {text: "{{LEVEL}}", config: "customizedVariables: [{name: LEVEL, value: high}]", want: "high"},
-		"the hub's kubeconfig where the template has registrations": {text: "{{HUB_KUBECONFIG}}", registered: true, want: "/managed/hub-kubeconfig/kubeconfig"},
+		"the cluster": {text: "a-{{CLUSTER_NAME}}-b{{CLUSTER_NAME}}", want: "a-cluster1-bcluster1"},
+		"a variable of the configuration": {
+			text:   "{{LEVEL}}",
+			config: "customizedVariables: [{name: LEVEL, value: high}]",
+			want:   "high",
+		},
+		"the hub's kubeconfig where the template has registrations": {
+			text:       "{{HUB_KUBECONFIG}}",
+			registered: true,
+			want:       "/managed/hub-kubeconfig/kubeconfig",
+		},
 		"the hub's kubeconfig, by the configuration": {
 			text: "{{HUB_KUBECONFIG}}", registered: true, config: "customizedVariables: [{name: HUB_KUBECONFIG, value: /elsewhere}]", want: "/elsewhere",
 		},
-		"no kubeconfig without registrations": {text: "a{{HUB_KUBECONFIG}}", want: "a", warnings: []string{
-			`"{{HUB_KUBECONFIG}}" has no value, nothing stands in its place; set it in the customizedVariables of an AddOnDeploymentConfig`,
-		}},
-		"the install namespace of the configuration": {text: "{{INSTALL_NAMESPACE}}", config: "agentInstallNamespace: agents", want: "agents"},
-		"no install namespace without one": {text: "a{{INSTALL_NAMESPACE}}", config: `agentInstallNamespace: ""`, want: "a", warnings: []string{
-			`"{{INSTALL_NAMESPACE}}" has no value, nothing stands in its place; set the agentInstallNamespace of an AddOnDeploymentConfig`,
-		}},
+		"no kubeconfig without registrations": {
+			text: "a{{HUB_KUBECONFIG}}",
+			want: "a",
+			warnings: []string{
+				`"{{HUB_KUBECONFIG}}" has no value, nothing stands in its place; set it in the customizedVariables of an AddOnDeploymentConfig`,
+			},
+		},
+		"the install namespace of the configuration": {
+			text:   "{{INSTALL_NAMESPACE}}",
+			config: "agentInstallNamespace: agents",
+			want:   "agents",
+		},
+		"no install namespace without one": {
+			text:   "a{{INSTALL_NAMESPACE}}",
+			config: `agentInstallNamespace: ""`,
+			want:   "a",
+			warnings: []string{
+				`"{{INSTALL_NAMESPACE}}" has no value, nothing stands in its place; set the agentInstallNamespace of an AddOnDeploymentConfig`,
+			},
+		},
 		"what the hub knows itself wins": {
-			text: "{{CLUSTER_NAME}}{{INSTALL_NAMESPACE}}", config: "{agentInstallNamespace: agents, customizedVariables: [{name: CLUSTER_NAME, value: x}, {name: INSTALL_NAMESPACE, value: y}]}", want: "cluster1agents",
-			warnings: []string{"spec.customizedVariables[CLUSTER_NAME]: the hub sets this variable itself; remove it", "spec.customizedVariables[INSTALL_NAMESPACE]: the hub sets this variable itself; remove it"},
+			text:   "{{CLUSTER_NAME}}{{INSTALL_NAMESPACE}}",
+			config: "{agentInstallNamespace: agents, customizedVariables: [{name: CLUSTER_NAME, value: x}, {name: INSTALL_NAMESPACE, value: y}]}",
+			want:   "cluster1agents",
+			warnings: []string{
+				"spec.customizedVariables[CLUSTER_NAME]: the hub sets this variable itself; remove it",
+				"spec.customizedVariables[INSTALL_NAMESPACE]: the hub sets this variable itself; remove it",
+			},
 		},
 		"nobody has said it": {text: "a{{NONE}}b{{NONE}}", want: "ab", warnings: []string{
 			`spec.agentSpec.workload.manifests[0] (ConfigMap web/x): "{{NONE}}" has no value`,
 		}},
-		"spaces inside the braces": {text: "a{{ CLUSTER_NAME }}", want: "a", warnings: []string{`"{{ CLUSTER_NAME }}" has no value, nothing stands in its place; write {{CLUSTER_NAME}}, without spaces`}},
-		"another case":             {text: "{{cluster_name}}", want: "", warnings: []string{`"{{cluster_name}}" has no value`}},
-		"a function":               {text: "{{upper CLUSTER_NAME}}", want: "", warnings: []string{`"{{upper CLUSTER_NAME}}" has no value`}},
+		"spaces inside the braces": {
+			text:     "a{{ CLUSTER_NAME }}",
+			want:     "a",
+			warnings: []string{`"{{ CLUSTER_NAME }}" has no value, nothing stands in its place; write {{CLUSTER_NAME}}, without spaces`},
+		},
+		"another case": {
+			text:     "{{cluster_name}}",
+			want:     "",
+			warnings: []string{`"{{cluster_name}}" has no value`},
+		},
+		"a function": {
+			text:     "{{upper CLUSTER_NAME}}",
+			want:     "",
+			warnings: []string{`"{{upper CLUSTER_NAME}}" has no value`},
+		},
 		"single braces":            {text: "{CLUSTER_NAME}", want: "{CLUSTER_NAME}"},
 		"braces that do not close": {text: "a{{CLUSTER_NAME}", want: "a{{CLUSTER_NAME}"},
 	} {
@@ -81,14 +119,28 @@ var hostile = []string{
 
 func TestAValueCannotBreakOutOfItsText(t *testing.T) {
 	for _, value := range hostile {
-		in := given(t, configMap("<{{A}}>"), `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: web, annotations: {"k-{{CLUSTER_NAME}}": "{{A}}"}}, data: {"{{CLUSTER_NAME}}": "{{A}}{{B}}"}}`)
+		in := given(
+			t, configMap("<{{A}}>"),
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: web, annotations: {"k-{{CLUSTER_NAME}}": "{{A}}"}}, data: {"{{CLUSTER_NAME}}": "{{A}}{{B}}"}}`,
+		)
 		in = configured(t, in, "{}")
-		in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{Name: "A", Value: value}, {Name: "B", Value: "b"}}
+		in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{
+			Name:  "A",
+			Value: value,
+		}, {
+			Name:  "B",
+			Value: "b",
+		}}
 		out := rendered(t, in)
 		require.Len(t, out.Manifests, 2, "%q", value)
 		require.Empty(t, out.Warnings, "%q", value)
 		require.Equal(t, map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "web"}, "data": map[string]any{"text": "<" + value + ">"},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+				"name":      "x",
+				"namespace": "web",
+			}, "data": map[string]any{
+				"text": "<" + value + ">",
+			},
 		}, out.Manifests[0].Object, "%q", value)
 		require.Equal(t, value, at(t, out.Manifests[1], "metadata", "annotations", "k-cluster1"))
 		require.Equal(t, value+"b", at(t, out.Manifests[1], "data", "cluster1"))
@@ -99,7 +151,10 @@ func TestValuesCannotMakeAManifestGrowWithoutEnd(t *testing.T) {
 	in := configured(t, given(t, configMap(strings.Repeat("{{A}}", 2000))), "{}")
 	in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{Name: "A", Value: strings.Repeat("x", 1024)}}
 	_, err := template.Render(in)
-	require.EqualError(t, err, "AddOnTemplate hello-1: spec.agentSpec.workload.manifests[0] (ConfigMap web/x): with its variables replaced it takes more than the limit of 1048576 bytes; use shorter values")
+	require.EqualError(
+		t, err,
+		"AddOnTemplate hello-1: spec.agentSpec.workload.manifests[0] (ConfigMap web/x): with its variables replaced it takes more than the limit of 1048576 bytes; use shorter values",
+	)
 }
 
 func TestOnlyTextsAreReplaced(t *testing.T) {
@@ -127,7 +182,9 @@ func FuzzSubstitution(f *testing.F) {
 		var read string
 		require.NoError(t, json.Unmarshal(raw, &read)) // JSON holds no invalid characters
 		in := configured(t, given(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {}}`), "{}")
-		in.Template.Spec.AgentSpec.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"web"},"data":{"text":` + string(raw) + `,"other":"o"}}`)
+		in.Template.Spec.AgentSpec.Workload.Manifests[0].Raw = []byte(
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"web"},"data":{"text":` + string(raw) + `,"other":"o"}}`,
+		)
 		in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{Name: "A", Value: strings.ToValidUTF8(value, "?")}}
 		out, err := template.Render(in)
 		if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// customLife is how long certificates of other signers live. Contract: addon.md 6.3.
+// customLife is how long certificates of other signers live.
 const customLife = 24 * time.Hour
 
 // maxWarnings bounds how much of a template is questioned at a time.
@@ -36,7 +36,7 @@ const maxWarnings = 8
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// supported are the configurations of every add-on of a template. Contract: addon.md 7.
+// supported are the configurations of every add-on of a template.
 var supported = []addonv1alpha1.ConfigGroupResource{
 	{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig},
 	templates,
@@ -109,7 +109,7 @@ func (n *instance) ManifestConfigs(i addonkit.Instance) []workv1.ManifestConfigO
 	return result.ManifestConfigs
 }
 
-// Health is told by what runs. Contract: addon.md 7.
+// Health is told by what runs.
 func (*instance) Health() addonkit.Health { return addonkit.Health{Mode: addonkit.HealthWorkloads} }
 
 // Warnings are what is probably not meant so in template or configuration.
@@ -152,7 +152,6 @@ func (r registered) Registrations(_ context.Context, i addonkit.Instance) ([]add
 }
 
 // Permissions name roles that exist: in the namespace of the cluster or a given one.
-// Contract: addon.md 6.6.
 func (r registered) Permissions(_ context.Context, i addonkit.Instance) ([]addonkit.Permission, error) {
 	result, err := r.render(i)
 	if err != nil {
@@ -187,7 +186,7 @@ func (r registered) Approve(ctx context.Context, i addonkit.Instance, csr *certi
 	return registration.Check(csr, i, wanted)
 }
 
-// Sign signs with the authority that the template names. Contract: addon.md 6.3.
+// Sign signs with the authority that the template names.
 func (r registered) Sign(ctx context.Context, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	result, err := r.render(i)
 	if err != nil {

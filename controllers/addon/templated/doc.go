@@ -13,8 +13,8 @@
 // It reads AddOnTemplates, AddOnDeploymentConfigs and, to sign, the Secret of a signing
 // CA. It writes what package runner says.
 //
-// Contract: addon.md 4.10, 5 to 7. Done otherwise than there: content is pinned to its
-// hash; a template or configuration that does not exist is told in the conditions;
-// requests for other signers are compared with their registration; rights in a namespace
-// that clusters share are bound for each of them, and taken away with it.
+// Other than in the API's own implementation: content is pinned to its hash; a template
+// or configuration that does not exist is told in the conditions; requests for other
+// signers are compared with their registration; rights in a namespace that clusters
+// share are bound for each of them, and taken away with it.
 package templated

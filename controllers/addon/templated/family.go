@@ -73,7 +73,6 @@ func (f *family) list(addOn string, listed bool) bool {
 }
 
 // lists tells whether an add-on is made of templates, with a default or without.
-// Contract: addon.md 4.10.
 func lists(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
 	return addOn != nil && slices.ContainsFunc(addOn.Spec.SupportedConfigs, func(c addonv1alpha1.ConfigMeta) bool {
 		return c.ConfigGroupResource == templates

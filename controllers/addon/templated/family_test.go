@@ -120,7 +120,11 @@ func TestWhatWasDeletedIsSaid(t *testing.T) {
 	delete(s, hello())
 	require.Equal(t, "one", rendered(t, f, given("1")))
 	f = newTest(s)
-	require.Equal(t, "AddOnTemplate hello: does not exist any more, and what runs stays as it is; create it again, or name another one", rendered(t, f, given("1")))
+	require.Equal(
+		t,
+		"AddOnTemplate hello: does not exist any more, and what runs stays as it is; create it again, or name another one",
+		rendered(t, f, given("1")),
+	)
 	s[hello()] = content(t, "1", "one")
 	require.Equal(t, []reconcile.Key{{Namespace: "c1", Name: "hello"}}, f.waited(hello()), "who waits is brought up when it is back")
 	require.Equal(t, "one", rendered(t, f, given("1")))
@@ -137,7 +141,12 @@ func TestWhichInstancesAreServed(t *testing.T) {
 	a = given("1")
 	a.Status.SupportedConfigs = supported
 	require.Equal(t, "one", rendered(t, f, a), "it was, and goes on to its end")
-	require.True(t, lists(&addonv1alpha1.ClusterManagementAddOn{Spec: addonv1alpha1.ClusterManagementAddOnSpec{SupportedConfigs: []addonv1alpha1.ConfigMeta{{ConfigGroupResource: templates}}}}))
+	require.True(
+		t,
+		lists(&addonv1alpha1.ClusterManagementAddOn{
+			Spec: addonv1alpha1.ClusterManagementAddOnSpec{SupportedConfigs: []addonv1alpha1.ConfigMeta{{ConfigGroupResource: templates}}},
+		}),
+	)
 	require.False(t, lists(&addonv1alpha1.ClusterManagementAddOn{}))
 	require.False(t, lists(nil))
 }
@@ -173,7 +182,14 @@ func TestWhatIsKeptOfACluster(t *testing.T) {
 			Annotations: map[string]string{"x": "y", clusterv1.AnnotationImageRegistries: "{}"}},
 		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true, LeaseDurationSeconds: 60},
 		Status: clusterv1.ManagedClusterStatus{Conditions: []metav1.Condition{
-			{Type: clusterv1.ConditionJoined}, {Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown, Message: "m", LastTransitionTime: metav1.Now()},
+			{
+				Type: clusterv1.ConditionJoined,
+			}, {
+				Type:               clusterv1.ConditionAvailable,
+				Status:             metav1.ConditionUnknown,
+				Message:            "m",
+				LastTransitionTime: metav1.Now(),
+			},
 		}},
 	}
 	slim(c)

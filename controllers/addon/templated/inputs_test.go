@@ -22,7 +22,10 @@ func settings(name string) addonv1alpha1.AddOnConfig {
 }
 
 func reference(at addonv1alpha1.AddOnConfig, hash string) addonv1alpha1.ConfigReference {
-	return addonv1alpha1.ConfigReference{ConfigGroupResource: at.ConfigGroupResource, DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: at.ConfigReferent, SpecHash: hash}}
+	return addonv1alpha1.ConfigReference{
+		ConfigGroupResource: at.ConfigGroupResource,
+		DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: at.ConfigReferent, SpecHash: hash},
+	}
 }
 
 // TestInputs shows that each thing that a rendering reads is one of its inputs, and that

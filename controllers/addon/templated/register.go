@@ -10,9 +10,9 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/config"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/runner"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is part of the ids of the loops: addon.template.registration, .deploy and
@@ -35,12 +35,12 @@ type Config struct {
 }
 
 // Register adds the loops to m.
-func Register(m *hub.Manager, c Config) {
+func Register(m *manager.Manager, c Config) {
 	f := newFamily(c.Manager, c.Clock, c.Contents, c.AddOns)
 	many := runner.NewMany(runner.Config{Client: c.Client, Rights: c.Manager, Clock: c.Clock}, runner.Family{
 		Name: Name, Find: f.find, Label: addonv1alpha1.LabelAddOnTemplateName, Slim: slim,
 	})
-	hub.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, func(old, current *addonv1alpha1.ClusterManagementAddOn) {
+	manager.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, func(old, current *addonv1alpha1.ClusterManagementAddOn) {
 		name := ""
 		if current != nil {
 			name = current.Name

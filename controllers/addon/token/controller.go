@@ -13,15 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	hubconfig "github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/instance"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -43,7 +42,7 @@ type Config struct {
 
 // Controller is the loop. Its keys are those of ManagedClusterAddOns.
 type Controller struct {
-	reader    client.Reader
+	reader    manager.Reader
 	clock     clock.PassiveClock
 	exec      *reconcile.Executor
 	instances *instance.Index
@@ -54,7 +53,7 @@ type Controller struct {
 }
 
 // Register adds the loop to m.
-func Register(m *hub.Manager, c Config) {
+func Register(m *manager.Manager, c Config) {
 	queue, using := reconcile.NewQueue(Name), newUsers()
 	controller := &Controller{
 		reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Manager, Name, c.Clock), instances: c.Instances,
@@ -73,7 +72,7 @@ func Register(m *hub.Manager, c Config) {
 	refused := reconcile.NewRefusals(queue)
 	controller.refused = refused
 	c.OnGrant(refused.Again)
-	hub.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
+	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		if accepted(old) == accepted(current) {
 			return
 		}
@@ -135,7 +134,7 @@ func (c *Controller) gather(ctx context.Context, o *addonv1alpha1.ManagedCluster
 		return s, nil
 	}
 	mc := &clusterv1.ManagedCluster{}
-	switch err := c.reader.Get(ctx, client.ObjectKey{Name: o.Namespace}, mc); {
+	switch err := c.reader.Get(ctx, reconcile.Key{Name: o.Namespace}, mc); {
 	case err == nil:
 		s.Cluster = mc
 	case !apierrors.IsNotFound(err):

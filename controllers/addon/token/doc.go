@@ -13,7 +13,7 @@
 // It owns these three objects, by their names and the mark of the driver, and the
 // condition TokenInfrastructureReady. The decision is registration.DecideToken.
 //
-// Contract: addon.md 6.5. Done otherwise than there:
+// Other than in the API's own implementation:
 //   - an account of the name that somebody else made is not handed out: it may do more
 //     than the add-on shall. The condition says so;
 //   - a cluster that is not accepted, or no longer, has none of it: with the account

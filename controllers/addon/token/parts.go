@@ -28,7 +28,10 @@ type parts[T any] struct {
 
 // newParts makes an empty collection. changed is told of the instance whose object
 // came, changed or went.
-func newParts[T any](client dynamic.Interface, resource schema.GroupVersionResource, read func(*T) (registration.TokenPart, bool), changed func(reconcile.Key)) *parts[T] {
+func newParts[T any](
+	client dynamic.Interface, resource schema.GroupVersionResource, read func(*T) (registration.TokenPart, bool),
+	changed func(reconcile.Key),
+) *parts[T] {
 	p := &parts[T]{client: client, resource: resource, read: read}
 	p.Collection = watch.New(watch.Options[registration.TokenPart]{
 		Client: client, Resource: resource, LabelSelector: addonv1alpha1.LabelTokenInfrastructure + "=true",

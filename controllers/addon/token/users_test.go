@@ -28,7 +28,14 @@ func TestUsersByCluster(t *testing.T) {
 // TestObject: the decision sees of an instance what the index keeps.
 func TestObject(t *testing.T) {
 	conditions := []metav1.Condition{{Type: "Available"}}
-	o := object(reconcile.Key{Namespace: "c", Name: "a"}, instance.AddOn{UID: "u", Version: "7", Generation: 3, Token: true, Deleting: true, Conditions: conditions})
+	o := object(reconcile.Key{Namespace: "c", Name: "a"}, instance.AddOn{
+		UID:        "u",
+		Version:    "7",
+		Generation: 3,
+		Token:      true,
+		Deleting:   true,
+		Conditions: conditions,
+	})
 	require.True(t, registration.HasToken(o))
 	require.NotNil(t, o.DeletionTimestamp)
 	require.Equal(t, conditions, o.Status.Conditions)

@@ -15,11 +15,11 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -256,7 +256,13 @@ func newLeading(client dynamic.Interface, log logr.Logger) *leading {
 		definitions: watch.New(watch.Options[found]{Client: client, Resource: definitionsResource, LabelSelector: ours, Keep: keepDefinition, Log: log}),
 		mutating:    watch.New(watch.Options[found]{Client: client, Resource: mutatingResource, LabelSelector: ours, Keep: keepHook, Log: log}),
 		validating:  watch.New(watch.Options[found]{Client: client, Resource: validatingResource, LabelSelector: ours, Keep: keepHook, Log: log}),
-		profiles:    watch.New(watch.Options[Profiles]{Client: client, Resource: definitionsResource, FieldSelector: byName(crd.ClusterProfiles), Keep: keepProfiles, Log: log}),
+		profiles: watch.New(watch.Options[Profiles]{
+			Client:        client,
+			Resource:      definitionsResource,
+			FieldSelector: byName(crd.ClusterProfiles),
+			Keep:          keepProfiles,
+			Log:           log,
+		}),
 		own: watch.New(watch.Options[readiness]{
 			Client: client, Resource: deploymentsResource, Namespace: hub.Namespace, FieldSelector: byName(hub.Name), Keep: keepReadiness, Log: log,
 		}),

@@ -59,7 +59,11 @@ func TestTheStatusNamesAllPartsOfTheHub(t *testing.T) {
 	require.NoError(t, err)
 	s := state(t, func(s *State) { s.Installed, s.Deployment = parts, 7 })
 	cm := Decide(s).Object.(*operatorv1.ClusterManager)
-	require.Equal(t, []operatorv1.GenerationStatus{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: hub.Namespace, Name: hub.Name, LastGeneration: 7}}, cm.Status.Generations)
+	require.Equal(
+		t,
+		[]operatorv1.GenerationStatus{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: hub.Namespace, Name: hub.Name, LastGeneration: 7}},
+		cm.Status.Generations,
+	)
 	count := map[string]int{}
 	for _, r := range cm.Status.RelatedResources {
 		require.NotEmpty(t, r.Name)

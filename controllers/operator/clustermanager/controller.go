@@ -12,10 +12,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -24,7 +24,7 @@ const Name = "clustermanager.compact"
 // fieldManager is that of the loop's applies.
 const fieldManager = "ocm." + Name
 
-// definitionNames are the APIs of the hub in the order of operator.md 1.3.
+// definitionNames are the APIs of the hub in the order in which they are applied.
 var definitionNames = []string{
 	"clustermanagementaddons.addon.open-cluster-management.io",
 	"managedclusters.cluster.open-cluster-management.io",

@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Reasons beside those of operator.md 1.6, for waits that the field's operator
+// Reasons beside those of the API, for waits that the field's operator
 // keeps to itself.
 const (
 	reasonStarting    = "ControllersStarting"
@@ -131,7 +131,10 @@ func Decide(s State) Decision {
 	judgeGates(s, unknown, unsupported)(cm)
 	judgeProfiles(s, cm, features.ClusterProfile)
 	if len(s.Split) > 0 {
-		degrade(s, cm, reasonSplitLayout, fmt.Sprintf("A hub of the split layout runs here (%s); remove its Deployments, then this one takes over", strings.Join(s.Split, ", ")))
+		degrade(
+			s, cm, reasonSplitLayout,
+			fmt.Sprintf("A hub of the split layout runs here (%s); remove its Deployments, then this one takes over", strings.Join(s.Split, ", ")),
+		)
 		return d
 	}
 	if cm.Spec.DeployOption.Mode == operatorv1.InstallModeHosted {
@@ -148,12 +151,12 @@ func build(s State, d Decision) Decision {
 		d.RequeueAfter = max(s.CertsNext.Sub(s.Now), time.Second)
 	}
 	waiting := ""
-	d.Apply, d.Delete = certificates(s, d.Features), unused(s, d.Features)
+	d.Writes = certificates(s, d.Features)
 	reason := operatorv1.ReasonHubResourceApplyFailed
 	if s.Stored {
 		reason = operatorv1.ReasonCRDApplyFailed
-		d.Apply = append(d.Apply, definitions(s)...)
-		d.Apply = append(d.Apply, profiles(s, d.Features)...)
+		d.Writes = append(d.Writes, definitions(s)...)
+		d.Writes = append(d.Writes, profiles(s, d.Features)...)
 		waiting = notEstablished(s)
 	} else {
 		waiting = "certificates to be stored"
@@ -168,13 +171,14 @@ func build(s State, d Decision) Decision {
 		reason = operatorv1.ReasonWebhookApplyFailed
 		for _, h := range s.Hooks {
 			if h.Wanted != nil {
-				d.Apply = append(d.Apply, reconcile.Apply{Object: h.Wanted, LiveVersion: h.Version})
+				d.Writes = append(d.Writes, reconcile.Apply{Object: h.Wanted, LiveVersion: h.Version})
 			}
 			if h.Version == "" {
 				waiting = "admission to be registered"
 			}
 		}
 	}
+	d.Writes = append(d.Writes, unused(s, d.Features)...)
 	// Loops that run go on while something is repaired.
 	d.Run = waiting == "" || s.Loops == nil
 	d.OnFailure = &metav1.Condition{Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: reason, Message: "The hub is not complete:"}
@@ -182,8 +186,8 @@ func build(s State, d Decision) Decision {
 	return d
 }
 
-func definitions(s State) []reconcile.Apply {
-	var out []reconcile.Apply
+func definitions(s State) []reconcile.Write {
+	var out []reconcile.Write
 	for _, def := range s.Definitions {
 		if def.Wanted != nil && def.Newer == "" {
 			out = append(out, reconcile.Apply{Object: def.Wanted, LiveVersion: def.Version})
@@ -218,7 +222,12 @@ func report(s State, cm *operatorv1.ClusterManager, waiting string) {
 		}
 		return
 	}
-	applied := metav1.Condition{Type: operatorv1.ConditionApplied, Status: metav1.ConditionTrue, Reason: operatorv1.ReasonClusterManagerApplied, Message: "All parts of the hub are applied"}
+	applied := metav1.Condition{
+		Type:    operatorv1.ConditionApplied,
+		Status:  metav1.ConditionTrue,
+		Reason:  operatorv1.ReasonClusterManagerApplied,
+		Message: "All parts of the hub are applied",
+	}
 	if newer := newerAPIs(s); newer != "" {
 		applied.Message = "All parts of the hub are applied; left as they are: " + newer
 	}
@@ -303,7 +312,12 @@ func remove(s State, d Decision) Decision {
 	c := metav1.Condition{Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonRemoving, Message: "Waiting for " + s.Remaining}
 	have := apimeta.FindStatusCondition(cm.Status.Conditions, c.Type)
 	if have == nil || have.Reason != reasonRemoving {
-		d.Events = append(d.Events, reconcile.Event{Type: corev1.EventTypeNormal, Reason: "Removing", Message: "The hub is being removed", Namespace: operatorv1.NamespaceOperator})
+		d.Events = append(d.Events, reconcile.Event{
+			Type:      corev1.EventTypeNormal,
+			Reason:    "Removing",
+			Message:   "The hub is being removed",
+			Namespace: operatorv1.NamespaceOperator,
+		})
 	}
 	set(cm, s.Now, c)
 	return d

@@ -13,8 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -36,7 +37,15 @@ func state(t *testing.T, change ...func(*State)) State {
 	policy := certs.DefaultPolicy()
 	set, _, err := policy.Ensure(certs.Set{}, ServingNames(), now)
 	require.NoError(t, err)
-	s := State{ClusterManager: theManager(), Certs: set, CertsNext: policy.Next(set), Stored: true, Versions: map[string]string{}, Held: map[string]bool{}, Now: now}
+	s := State{
+		ClusterManager: theManager(),
+		Certs:          set,
+		CertsNext:      policy.Next(set),
+		Stored:         true,
+		Versions:       map[string]string{},
+		Held:           map[string]bool{},
+		Now:            now,
+	}
 	for _, h := range hooks {
 		s.Hooks = append(s.Hooks, Hook{Name: h.name, Version: "1", Wanted: h.object("cluster-manager", set.Bundle)})
 	}
@@ -64,7 +73,17 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		message     string
 		degraded    metav1.ConditionStatus
 	}{
-		"everything works": {func(*State) {}, 5 + 12 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "as it has to be", "False"},
+		"everything works": {
+			func(*State) {},
+			5 + 12 + 12,
+			true,
+			operatorv1.ReasonWebhookApplyFailed,
+			"True",
+			"False",
+			operatorv1.ReasonClusterManagerUpToDate,
+			"as it has to be",
+			"False",
+		},
 		"certificates come first": {
 			func(s *State) { s.Stored, s.Loops = false, stopped },
 			5, false, operatorv1.ReasonHubResourceApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "certificates", "True",
@@ -111,7 +130,7 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(state(t, tc.change))
-			require.Len(t, d.Apply, tc.wantApply)
+			require.Len(t, reconcile.Of[reconcile.Apply](d.Writes), tc.wantApply)
 			require.Equal(t, tc.wantRun, d.Run)
 			require.Equal(t, tc.wantFailure, d.OnFailure.Reason)
 			require.Greater(t, d.RequeueAfter, 23*24*time.Hour, "it comes back when certificates have to be renewed")
@@ -143,7 +162,7 @@ func TestTheHubDoesNotStartBesideAnother(t *testing.T) {
 	} {
 		d := Decide(state(t, change))
 		require.False(t, d.Run)
-		require.Empty(t, d.Apply)
+		require.Empty(t, reconcile.Of[reconcile.Apply](d.Writes))
 		c := apimeta.FindStatusCondition(d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionHubRegistrationDegraded)
 		require.Equal(t, name, c.Reason)
 	}
@@ -156,7 +175,7 @@ func TestRemoval(t *testing.T) {
 	}
 	d := Decide(state(t, going, func(s *State) { s.Remaining = "ManagedClusters to go: c1" }))
 	require.False(t, d.Run, "loops would make again what goes")
-	require.Empty(t, d.Apply)
+	require.Empty(t, reconcile.Of[reconcile.Apply](d.Writes))
 	require.Equal(t, retryRemoval, d.RequeueAfter)
 	require.Len(t, d.Events, 1)
 	cm := d.Object.(*operatorv1.ClusterManager)
@@ -179,7 +198,12 @@ func TestFeatures(t *testing.T) {
 		}
 		return out
 	}
-	off := []operatorv1.FeatureGate{{Feature: gateDefaultClusterSet, Mode: operatorv1.FeatureGateModeTypeDisable}, {Feature: gateResourceCleanup}}
+	off := []operatorv1.FeatureGate{{
+		Feature: gateDefaultClusterSet,
+		Mode:    operatorv1.FeatureGateModeTypeDisable,
+	}, {
+		Feature: gateResourceCleanup,
+	}}
 	for name, tc := range map[string]struct {
 		spec        operatorv1.ClusterManagerSpec
 		want        Features
@@ -189,7 +213,9 @@ func TestFeatures(t *testing.T) {
 		"nothing is asked for": {want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true}},
 		"gates off": {spec: operatorv1.ClusterManagerSpec{
 			RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{FeatureGates: off},
-			AddOnManagerConfiguration: &operatorv1.AddOnManagerConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: gateAddOnManagement, Mode: operatorv1.FeatureGateModeTypeDisable}}},
+			AddOnManagerConfiguration: &operatorv1.AddOnManagerConfiguration{
+				FeatureGates: []operatorv1.FeatureGate{{Feature: gateAddOnManagement, Mode: operatorv1.FeatureGateModeTypeDisable}},
+			},
 		}},
 		"users count only with their gate": {
 			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"u"}}},
@@ -198,12 +224,16 @@ func TestFeatures(t *testing.T) {
 		"the driver's identities replace the older field": {
 			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
 				AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval),
-				RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeCSR, CSR: &operatorv1.CSRConfig{AutoApprovedIdentities: []string{"new"}}}},
+				RegistrationDrivers: []operatorv1.RegistrationDriverHub{
+					{AuthType: operatorv1.AuthTypeCSR, CSR: &operatorv1.CSRConfig{AutoApprovedIdentities: []string{"new"}}},
+				},
 			}},
 			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, AutoApprove: []string{"new"}},
 		},
 		"the older field alone": {
-			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval)}},
+			spec: operatorv1.ClusterManagerSpec{
+				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval)},
+			},
 			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, AutoApprove: []string{"old"}},
 		},
 		"what is not known or not served is named": {
@@ -211,11 +241,22 @@ func TestFeatures(t *testing.T) {
 				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
 					FeatureGates: gates("Nonsense", "ClusterImporter"), RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeGRPC}},
 				},
-				WorkConfiguration:         &operatorv1.WorkConfiguration{WorkDriver: "mqtt", FeatureGates: gates(gateReplicaSet, gateNilExecutor, gateCleanUpCompleted, "Other")},
+				WorkConfiguration: &operatorv1.WorkConfiguration{
+					WorkDriver:   "mqtt",
+					FeatureGates: gates(gateReplicaSet, gateNilExecutor, gateCleanUpCompleted, "Other"),
+				},
 				AddOnManagerConfiguration: &operatorv1.AddOnManagerConfiguration{FeatureGates: gates("AddonManagement")},
 				PlacementConfiguration:    &operatorv1.PlacementConfiguration{FeatureGates: gates(gatePlacementDebug, "SIGPlacementDecision")},
 			},
-			want:    Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, ManifestWorkReplicaSet: true, NilExecutorValidating: true, CleanUpCompletedManifestWork: true, PlacementDebugServer: true},
+			want: Features{
+				DefaultClusterSet:            true,
+				ResourceCleanup:              true,
+				AddOnManagement:              true,
+				ManifestWorkReplicaSet:       true,
+				NilExecutorValidating:        true,
+				CleanUpCompletedManifestWork: true,
+				PlacementDebugServer:         true,
+			},
 			unknown: []string{"Nonsense", "Other"}, unsupported: []string{"ClusterImporter", "SIGPlacementDecision", "registration driver grpc", "work driver mqtt"},
 		},
 	} {
@@ -240,12 +281,12 @@ func TestTheDebugEndpointHasACertificateWhileItIsServed(t *testing.T) {
 	set, _, err := policy.Ensure(certs.Set{}, servingNames(on), now)
 	require.NoError(t, err)
 	debug := func(d Decision) (applied, deleted []string) {
-		for _, a := range d.Apply {
+		for _, a := range reconcile.Of[reconcile.Apply](d.Writes) {
 			if a.Object.GetName() == operatorv1.SecretPlacementDebugServingCert {
 				applied = append(applied, a.Object.GetNamespace())
 			}
 		}
-		for _, t := range d.Delete {
+		for _, t := range reconcile.Of[reconcile.Remove](d.Writes) {
 			deleted = append(deleted, t.Namespace+"/"+t.Name)
 		}
 		return applied, deleted
@@ -268,7 +309,14 @@ func TestReleases(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
 		want bool
-	}{{"1.2.4", "v1.2.3", true}, {"1.2.3", "v1.2.3", false}, {"1.2.2", "v1.2.3", false}, {"0.1.0", "v0.0.0-dev", true}, {"rubbish", "v0.1.0", false}, {"0.0.0-dev", "v0.1.0", false}} {
+	}{
+		{"1.2.4", "v1.2.3", true},
+		{"1.2.3", "v1.2.3", false},
+		{"1.2.2", "v1.2.3", false},
+		{"0.1.0", "v0.0.0-dev", true},
+		{"rubbish", "v0.1.0", false},
+		{"0.0.0-dev", "v0.1.0", false},
+	} {
 		require.Equal(t, tc.want, newer(tc.a, tc.b), "%s %s", tc.a, tc.b)
 	}
 }
@@ -289,7 +337,10 @@ func TestLabelsForClusters(t *testing.T) {
 			d := Decide(state(t, func(s *State) { s.ClusterManager, s.Labels, s.SyncLabels = theManager(labelled), given, tc.sync }))
 			require.Equal(t, tc.want, d.Features.Labels)
 			require.Equal(t, map[string]string{"team": "b"}, given)
-			require.False(t, d.Features.Equal(Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true}), "the loops start again with other labels")
+			require.False(
+				t, d.Features.Equal(Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true}),
+				"the loops start again with other labels",
+			)
 		})
 	}
 }
@@ -299,12 +350,15 @@ func TestCheckLabels(t *testing.T) {
 		labels map[string]string
 		want   string
 	}{
-		"none":                   {nil, ""},
-		"plain ones":             {map[string]string{"team": "a", "example.com/x": ""}, ""},
-		"a key that is none":     {map[string]string{"a b": "x"}, `label key "a b"`},
-		"a value that is none":   {map[string]string{"a": "x y"}, `value "x y" of label a`},
-		"whose an object is":     {map[string]string{"open-cluster-management.io/cluster-name": "x"}, "choose another key"},
-		"another key of the API": {map[string]string{"cluster.open-cluster-management.io/clusterset": "x"}, "choose another key"},
+		"none":                 {nil, ""},
+		"plain ones":           {map[string]string{"team": "a", "example.com/x": ""}, ""},
+		"a key that is none":   {map[string]string{"a b": "x"}, `label key "a b"`},
+		"a value that is none": {map[string]string{"a": "x y"}, `value "x y" of label a`},
+		"whose an object is":   {map[string]string{"open-cluster-management.io/cluster-name": "x"}, "choose another key"},
+		"another key of the API": {
+			map[string]string{"cluster.open-cluster-management.io/clusterset": "x"},
+			"choose another key",
+		},
 		"a key that looks alike": {map[string]string{"my-open-cluster-management.io/x": "y"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,13 +11,11 @@
 // start beside a running hub of the split layout. Changes of feature gates
 // restart the loops, not the process.
 //
-// It owns the Secrets and the ConfigMap of operator.md 1.7, the twelve
-// CustomResourceDefinitions of the hub, the six webhook configurations, and
-// the conditions and the finalizer of the ClusterManager. Of what the installer
-// applies (config/hub) it puts back its Services, the namespace of the certificates with
-// its own rights there, and the account of the add-on manager, as far as its rights reach;
-// the rest it leaves alone.
+// It owns the Secrets and the ConfigMap of the webhooks' certificates, the twelve
+// CustomResourceDefinitions of the hub, the six webhook configurations, and the conditions
+// and the finalizer of the ClusterManager. Of what the installer applies (config/hub) it
+// puts back its Services, the namespace of the certificates with its own rights there, and
+// the account of the add-on manager, as far as its rights reach; the rest it leaves alone.
 //
-// Contract: operator.md 1.3, 1.4, 1.6, 1.7 and 1.9; other than there, admission
-// goes first when the hub is removed, and certificates last.
+// When the hub is removed, admission goes first and certificates last.
 package clustermanager

@@ -13,7 +13,7 @@ import (
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
-// Names of feature gates (operator.md 4).
+// Names of feature gates.
 const (
 	gateDefaultClusterSet = "DefaultClusterSet"
 	gateResourceCleanup   = "ResourceCleanup"
@@ -167,8 +167,7 @@ func drivers(registration operatorv1.RegistrationHubConfiguration, work *operato
 // labelPrefix begins the label keys that the API keeps to itself.
 const labelPrefix = "open-cluster-management.io"
 
-// synced are the labels of a ClusterManager that its clusters get too
-// (operator.md 2, --enable-sync-labels).
+// synced are the labels of a ClusterManager that its clusters get too.
 func synced(labels map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, labels)

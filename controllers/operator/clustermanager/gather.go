@@ -14,18 +14,26 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 // gather reads the state from the collections. When the object is being deleted
 // it also carries the removal on, since what is left is only known by trying.
 func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) (State, error) {
-	s := State{ClusterManager: cm, Now: c.config.Clock.Now(), Versions: map[string]string{}, Held: map[string]bool{}, Loops: c.config.Loops.Err(), Labels: c.config.Labels, SyncLabels: c.config.SyncLabels}
+	s := State{
+		ClusterManager: cm,
+		Now:            c.config.Clock.Now(),
+		Versions:       map[string]string{},
+		Held:           map[string]bool{},
+		Loops:          c.config.Loops.Err(),
+		Labels:         c.config.Labels,
+		SyncLabels:     c.config.SyncLabels,
+	}
 	if cm.DeletionTimestamp != nil {
 		return s, c.carryOn(ctx, &s)
 	}
@@ -214,7 +222,7 @@ func (c *Controller) definition(name string, s *State) (*unstructured.Unstructur
 }
 
 // newer tells whether release a is newer than release b; what is no release is
-// 0.0.0, as builds of developers are (operator.md 1.3).
+// 0.0.0, as builds of developers are.
 func newer(a, b string) bool {
 	return parseRelease(b).LessThan(parseRelease(a))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// PartsName is the id of the loop that keeps parts of the installation.
-const PartsName = "clustermanager.parts"
+// partsName is the id of the loop that keeps parts of the installation.
+const partsName = "clustermanager.parts"
 
 var (
 	namespacesResource = corev1.SchemeGroupVersion.WithResource("namespaces")
@@ -29,8 +29,8 @@ var (
 	bindingsResource   = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
 )
 
-// Part is one object of the installation that this process puts back.
-type Part struct {
+// part is one object of the installation that this process puts back.
+type part struct {
 	// Wanted is the object as an installer applies it.
 	Wanted *unstructured.Unstructured
 	// Version is the resourceVersion found, empty when there is none.
@@ -40,17 +40,17 @@ type Part struct {
 	Kept, Ending bool
 }
 
-// PartsState is everything that a decision about the parts needs.
-type PartsState struct {
+// partsState is everything that a decision about the parts needs.
+type partsState struct {
 	// ClusterManager is the one that the parts belong to.
 	ClusterManager *operatorv1.ClusterManager
 	// Parts in the order to apply.
-	Parts []Part
+	Parts []part
 }
 
-// DecideParts is pure: what is missing or changed is applied unless the
+// decideParts is pure: what is missing or changed is applied unless the
 // ClusterManager is being deleted, and nothing into a namespace that is going.
-func DecideParts(s PartsState) reconcile.Plan {
+func decideParts(s partsState) reconcile.Plan {
 	var plan reconcile.Plan
 	if s.ClusterManager.DeletionTimestamp != nil {
 		return plan
@@ -63,7 +63,7 @@ func DecideParts(s PartsState) reconcile.Plan {
 		if p.Kept || p.Ending || going[p.Wanted.GetNamespace()] {
 			continue
 		}
-		plan.Apply = append(plan.Apply, reconcile.Apply{Object: p.Wanted, LiveVersion: p.Version})
+		plan.Writes = append(plan.Writes, reconcile.Apply{Object: p.Wanted, LiveVersion: p.Version})
 	}
 	return plan
 }
@@ -107,7 +107,7 @@ func partsOf(version string) ([]*unstructured.Unstructured, error) {
 type parts struct {
 	collections *Collections
 	objects     []*unstructured.Unstructured
-	watches     map[place]*watch.Collection[Part]
+	watches     map[place]*watch.Collection[part]
 	exec        *reconcile.Executor
 	queue       *reconcile.Queue
 }
@@ -118,7 +118,7 @@ func newParts(config Config, collections *Collections, log logr.Logger) (*parts,
 		return nil, err
 	}
 	p := &parts{
-		collections: collections, objects: objects, exec: reconcile.NewExecutor(config.Client, PartsName, config.Clock), queue: reconcile.NewQueue(PartsName),
+		collections: collections, objects: objects, exec: reconcile.NewExecutor(config.Client, partsName, config.Clock), queue: reconcile.NewQueue(partsName),
 	}
 	wanted := map[place]map[string]*unstructured.Unstructured{}
 	for _, u := range objects {
@@ -142,25 +142,25 @@ func (p *parts) onChange(f func()) {
 func (p *parts) wake() { p.queue.Add(reconcile.Key{Name: hub.Name}) }
 
 // watchParts watches what is wanted: one object by its name, several by their label.
-func watchParts(client dynamic.Interface, log logr.Logger, wanted map[place]map[string]*unstructured.Unstructured) map[place]*watch.Collection[Part] {
-	out := map[place]*watch.Collection[Part]{}
+func watchParts(client dynamic.Interface, log logr.Logger, wanted map[place]map[string]*unstructured.Unstructured) map[place]*watch.Collection[part] {
+	out := map[place]*watch.Collection[part]{}
 	for at, objects := range wanted {
-		o := watch.Options[Part]{Client: client, Resource: at.resource, Namespace: at.namespace, Log: log}
+		o := watch.Options[part]{Client: client, Resource: at.resource, Namespace: at.namespace, Log: log}
 		for name := range objects {
 			o.FieldSelector = byName(name)
 		}
 		if len(objects) > 1 {
 			o.FieldSelector, o.LabelSelector = "", operatorv1.LabelCreatedByClusterManager+"="+hub.Name
 		}
-		o.Keep = func(u *unstructured.Unstructured) (Part, bool) { return keepPart(u, objects[u.GetName()]), true }
+		o.Keep = func(u *unstructured.Unstructured) (part, bool) { return keepPart(u, objects[u.GetName()]), true }
 		out[at] = watch.New(o)
 	}
 	return out
 }
 
 // keepPart compares what is found with what is wanted; nil is wanted of foreign objects.
-func keepPart(live, wanted *unstructured.Unstructured) Part {
-	p := Part{Version: live.GetResourceVersion(), Ending: live.GetDeletionTimestamp() != nil}
+func keepPart(live, wanted *unstructured.Unstructured) part {
+	p := part{Version: live.GetResourceVersion(), Ending: live.GetDeletionTimestamp() != nil}
 	if wanted == nil {
 		return p
 	}
@@ -193,7 +193,7 @@ func (p *parts) loop(ctx context.Context) error {
 		}
 	}
 	p.wake()
-	return reconcile.Loop{Name: PartsName, Reconcile: p.reconcile}.Run(ctx, p.queue)
+	return reconcile.Loop{Name: partsName, Reconcile: p.reconcile}.Run(ctx, p.queue)
 }
 
 // reconcile puts back what is missing.
@@ -202,13 +202,13 @@ func (p *parts) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	s := PartsState{ClusterManager: cm}
+	s := partsState{ClusterManager: cm}
 	for _, u := range p.objects {
 		found, _ := p.watches[placeOf(u)].Get(reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 		found.Wanted = u.DeepCopy()
 		s.Parts = append(s.Parts, found)
 	}
-	result, err := p.exec.Execute(ctx, cm, DecideParts(s))
+	result, err := p.exec.Execute(ctx, cm, decideParts(s))
 	if err != nil {
 		return result, fmt.Errorf("putting back parts of the installation: %w", err)
 	}

@@ -43,7 +43,7 @@ func keepProfiles(u *unstructured.Unstructured) (Profiles, bool) {
 }
 
 // profiles creates the API that the gate needs.
-func profiles(s State, f Features) []reconcile.Apply {
+func profiles(s State, f Features) []reconcile.Write {
 	if !f.ClusterProfile || s.Profiles.Found {
 		return nil
 	}
@@ -53,7 +53,7 @@ func profiles(s State, f Features) []reconcile.Apply {
 		// is missing.
 		return nil
 	}
-	return []reconcile.Apply{{Object: definition, Create: true}}
+	return []reconcile.Write{reconcile.Create{Object: definition, Lenient: true}}
 }
 
 // judgeProfiles tells, while the gate is on, whether ClusterProfiles are kept.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 func TestTheHubSaysWhetherProfilesAreKept(t *testing.T) {
@@ -26,12 +27,30 @@ func TestTheHubSaysWhetherProfilesAreKept(t *testing.T) {
 		status  metav1.ConditionStatus
 		message string
 	}{
-		"by default nothing is done":           {nil, Profiles{}, false, "", ""},
-		"without the gate nothing is done":     {off, Profiles{Found: true, Served: true}, false, "", ""},
-		"where there is none, it is created":   {on, Profiles{}, true, "False", "Waiting for the API"},
-		"one that is not established yet":      {on, Profiles{Found: true, Versions: []string{"v1alpha1"}}, false, "False", "Waiting for the API"},
-		"one that serves":                      {on, Profiles{Found: true, Served: true, Versions: []string{"v1alpha1", "v1"}}, false, "True", "are kept"},
-		"one of another release is left alone": {on, Profiles{Found: true, Versions: []string{"v1beta1", "v1"}}, false, "False", "serves v1beta1, v1 and not v1alpha1"},
+		"by default nothing is done":         {nil, Profiles{}, false, "", ""},
+		"without the gate nothing is done":   {off, Profiles{Found: true, Served: true}, false, "", ""},
+		"where there is none, it is created": {on, Profiles{}, true, "False", "Waiting for the API"},
+		"one that is not established yet": {
+			on,
+			Profiles{Found: true, Versions: []string{"v1alpha1"}},
+			false,
+			"False",
+			"Waiting for the API",
+		},
+		"one that serves": {
+			on,
+			Profiles{Found: true, Served: true, Versions: []string{"v1alpha1", "v1"}},
+			false,
+			"True",
+			"are kept",
+		},
+		"one of another release is left alone": {
+			on,
+			Profiles{Found: true, Versions: []string{"v1beta1", "v1"}},
+			false,
+			"False",
+			"serves v1beta1, v1 and not v1alpha1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			with := state(t, func(s *State) { s.Profiles = tc.found })
@@ -41,10 +60,10 @@ func TestTheHubSaysWhetherProfilesAreKept(t *testing.T) {
 			}
 			d := Decide(with)
 			created := 0
-			for _, a := range d.Apply {
+			for _, a := range reconcile.Of[reconcile.Create](d.Writes) {
 				if a.Object.GetName() == crd.ClusterProfiles {
 					created++
-					require.True(t, a.Create, "one that is there is never changed")
+					require.True(t, a.Lenient, "one that is there is never changed")
 					require.Empty(t, a.Object.GetLabels(), "it is no part of the hub's inventory")
 				}
 			}
@@ -76,6 +95,8 @@ func TestADefinitionIsServedOnceItIsEstablished(t *testing.T) {
 	u.SetDeletionTimestamp(&now)
 	got, _ = keepProfiles(u)
 	require.False(t, got.Served, "one that goes is no longer served")
-	got, _ = keepProfiles(&unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"versions": []any{"broken", map[string]any{"name": "v1alpha1"}}}}})
+	got, _ = keepProfiles(&unstructured.Unstructured{
+		Object: map[string]any{"spec": map[string]any{"versions": []any{"broken", map[string]any{"name": "v1alpha1"}}}},
+	})
 	require.Equal(t, Profiles{Found: true}, got)
 }

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/certs"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -72,14 +72,14 @@ func bundleMap(owner string, bundle []byte) *corev1.ConfigMap {
 
 // certificates are the applies that make what is stored what is wanted: the
 // authorities before what they vouch for.
-func certificates(s State, f Features) []reconcile.Apply {
+func certificates(s State, f Features) []reconcile.Write {
 	owner := s.ClusterManager.Name
 	all := []reconcile.Object{tlsSecret(owner, operatorv1.SecretSigner, s.Certs.Signer), bundleMap(owner, s.Certs.Bundle)}
 	secrets := servingSecrets()
 	for _, name := range servingNames(f) {
 		all = append(all, tlsSecret(owner, secrets[name], s.Certs.Leaves[name]))
 	}
-	var out []reconcile.Apply
+	var out []reconcile.Write
 	for _, o := range all {
 		if !s.Held[o.GetName()] {
 			out = append(out, reconcile.Apply{Object: o, LiveVersion: s.Versions[o.GetName()]})
@@ -89,10 +89,10 @@ func certificates(s State, f Features) []reconcile.Apply {
 }
 
 // unused are the Secrets of certificates that nothing is served with any more.
-func unused(s State, f Features) []reconcile.Target {
+func unused(s State, f Features) []reconcile.Write {
 	name := operatorv1.SecretPlacementDebugServingCert
 	if f.PlacementDebugServer || s.Versions[name] == "" {
 		return nil
 	}
-	return []reconcile.Target{{Resource: secretsResource, Namespace: hub.ComponentNamespace, Name: name}}
+	return []reconcile.Write{reconcile.Remove{Target: reconcile.Target{Resource: secretsResource, Namespace: hub.ComponentNamespace, Name: name}}}
 }

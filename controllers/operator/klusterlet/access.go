@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
 // accessTimeout bounds all questions about one kubeconfig.

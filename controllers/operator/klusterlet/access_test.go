@@ -9,7 +9,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
 // TestAConsentOfTheBootstrapKubeconfigIsAskedForAgainWhenTheRegistrationMovedOn: it was

@@ -21,8 +21,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// LoopName is the id of this loop.
-const LoopName = "operator.klusterlet"
+// Name is the id of this loop.
+const Name = "operator.klusterlet"
 
 var (
 	klusterletsResource = schema.GroupVersionResource{Group: operatorv1.GroupVersion.Group, Version: "v1", Resource: "klusterlets"}
@@ -37,8 +37,8 @@ type Registration interface {
 	Report() credential.Report
 }
 
-// Options of a Controller; all are required.
-type Options struct {
+// Config is what a Controller works with; all are required.
+type Config struct {
 	// Spoke is the cluster of the Klusterlet.
 	Spoke dynamic.Interface
 	// Name is the Klusterlet that this process serves, Namespace where it runs.
@@ -70,7 +70,7 @@ type Options struct {
 
 // Controller is the loop. Make it with New, run it once.
 type Controller struct {
-	o           Options
+	config      Config
 	queue       *reconcile.Queue
 	execute     *reconcile.Executor
 	klusterlets *watch.Collection[seen]
@@ -86,9 +86,9 @@ type Controller struct {
 }
 
 // New prepares the loop.
-func New(o Options) *Controller {
+func New(o Config) *Controller {
 	c := &Controller{
-		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Spoke, LoopName, o.Clock),
+		config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Spoke, Name, o.Clock),
 		bootstrap: asker{clock: o.Clock, userAgent: o.UserAgent, brief: true}, hub: asker{clock: o.Clock, userAgent: o.UserAgent},
 	}
 	c.klusterlets = watch.New(watch.Options[seen]{
@@ -145,11 +145,11 @@ func keepDefinition(u *unstructured.Unstructured) (Definition, bool) {
 }
 
 // Wake brings a pass, when something that Options hold has changed.
-func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.o.Name}) }
+func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.config.Name}) }
 
 // Run serves the Klusterlet until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	return reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
 // Collections are those that the loop reads; their owner runs them, after New.
@@ -161,13 +161,14 @@ func (c *Controller) Collections() []interface{ Run(context.Context) error } {
 	return out
 }
 
-func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	if key.Name != c.o.Name {
+// Reconcile says of one Klusterlet whether it is served, and removes what it leaves.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	if key.Name != c.config.Name {
 		return c.leave(ctx, key)
 	}
 	is, ok := c.klusterlets.Get(key)
 	if !ok {
-		c.o.Registration.Configure(nil)
+		c.config.Registration.Configure(nil)
 		return reconcile.Result{}, nil
 	}
 	k := is.klusterlet
@@ -175,15 +176,15 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	s.Unreadable = is.problem
 	p := Decide(s)
 	if p.Object == nil {
-		c.o.Registration.Configure(nil)
+		c.config.Registration.Configure(nil)
 		if p.Remove {
-			return reconcile.Result{}, teardown.AgentItself(ctx, c.o.Spoke, k, c.o.Namespace)
+			return reconcile.Result{}, teardown.AgentItself(ctx, c.config.Spoke, k, c.config.Namespace)
 		}
 		return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 	}
 	result, err := c.execute.Execute(ctx, k, p.Plan)
 	if err == nil && !p.Keep {
-		c.o.Registration.Configure(p.Settings)
+		c.config.Registration.Configure(p.Settings)
 	}
 	return result, err
 }
@@ -191,11 +192,11 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 // gather reads caches, and what the hub said about the secrets as they are.
 func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State {
 	s := State{
-		Now: c.o.Clock.Now(), Klusterlet: k, Wanted: c.o.Definitions, Live: map[string]Definition{},
-		Version: c.o.Version, Namespace: c.o.Namespace, Registration: c.o.Registration.Report(), WorkProblem: c.o.WorkProblem(),
-		Trouble: c.o.Trouble(), Hubs: c.o.Hubs(),
+		Now: c.config.Clock.Now(), Klusterlet: k, Wanted: c.config.Definitions, Live: map[string]Definition{},
+		Version: c.config.Version, Namespace: c.config.Namespace, Registration: c.config.Registration.Report(), WorkProblem: c.config.WorkProblem(),
+		Trouble: c.config.Trouble(), Hubs: c.config.Hubs(),
 	}
-	for i, u := range c.o.Definitions {
+	for i, u := range c.config.Definitions {
 		if d, ok := c.definitions[i].Get(reconcile.Key{Name: u.GetName()}); ok {
 			s.Live[u.GetName()] = d
 		}
@@ -204,7 +205,7 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 		s.Joined = credential.ReadKept(secret, true).Cluster()
 	}
 	s.AddOnNamespace, _ = c.addOns.Get(reconcile.Key{Name: operatorv1.NamespaceAgentAddOn})
-	if d, ok := c.deployment.Get(reconcile.Key{Namespace: c.o.Namespace, Name: deploymentName}); ok {
+	if d, ok := c.deployment.Get(reconcile.Key{Namespace: c.config.Namespace, Name: deploymentName}); ok {
 		s.Deployment = d
 	}
 	if k.DeletionTimestamp == nil && s.Registration.Phase != credential.PhaseStopped {
@@ -214,7 +215,7 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 }
 
 func (c *Controller) gatherAccess(ctx context.Context, s *State) {
-	if accepted := c.o.Accepted(); c.phase != s.Registration.Phase || c.accepted != accepted {
+	if accepted := c.config.Accepted(); c.phase != s.Registration.Phase || c.accepted != accepted {
 		// Whatever moved the registration on may have changed the answer.
 		c.phase, c.accepted = s.Registration.Phase, accepted
 		c.bootstrap.forget()
@@ -259,5 +260,5 @@ func (c *Controller) gatherBootstrap(ctx context.Context, s *State) {
 }
 
 func (c *Controller) secret(name string) (credential.Secret, bool) {
-	return c.o.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: name})
+	return c.config.Secrets.Get(reconcile.Key{Namespace: c.config.Namespace, Name: name})
 }

@@ -23,23 +23,23 @@ import (
 
 // Condition SpecSupported and its reasons; they are this project's own.
 const (
-	// ConditionSpecSupported is False when the spec asks for something that
+	// conditionSpecSupported is False when the spec asks for something that
 	// this layout does not do.
-	ConditionSpecSupported = "SpecSupported"
-	// ReasonAllFieldsSupported goes with SpecSupported True.
-	ReasonAllFieldsSupported = "AllFieldsSupported"
-	// ReasonNotSupported goes with SpecSupported False.
-	ReasonNotSupported = "NotSupported"
-	// ConditionServed is False on a Klusterlet that no agent serves; it is this
+	conditionSpecSupported = "SpecSupported"
+	// reasonAllFieldsSupported goes with SpecSupported True.
+	reasonAllFieldsSupported = "AllFieldsSupported"
+	// reasonNotSupported goes with SpecSupported False.
+	reasonNotSupported = "NotSupported"
+	// conditionServed is False on a Klusterlet that no agent serves; it is this
 	// project's own.
-	ConditionServed = "Served"
-	// ReasonNotServed goes with Served False, and is that of the event.
-	ReasonNotServed = "NotServed"
+	conditionServed = "Served"
+	// reasonNotServed goes with Served False, and is that of the event.
+	reasonNotServed = "NotServed"
 )
 
 const (
-	// unauthorizedRetry is how soon access is asked about again that the hub
-	// has not granted yet (operator.md 2.6).
+	// unauthorizedRetry is how soon access is asked about again that the hub has
+	// not granted yet.
 	unauthorizedRetry = 30 * time.Second
 	// patience is how long the talk with the hub may fail before it is told: a
 	// hub that starts again does not answer for a moment.
@@ -101,7 +101,7 @@ type Plan struct {
 	Remove bool
 }
 
-// Decide serves the Klusterlet (operator.md 2.4, 2.6 and 2.8).
+// Decide serves the Klusterlet.
 func Decide(s State) Plan {
 	if s.Klusterlet == nil {
 		return Plan{}
@@ -113,7 +113,7 @@ func Decide(s State) Plan {
 	if !slices.Contains(next.Finalizers, operatorv1.FinalizerKlusterlet) {
 		next.Finalizers = append(next.Finalizers, operatorv1.FinalizerKlusterlet)
 	}
-	p := Plan{Plan: reconcile.Plan{Object: next, Apply: append(s.definitions(), s.addOnNamespace()...), OnFailure: &metav1.Condition{
+	p := Plan{Plan: reconcile.Plan{Object: next, Writes: append(s.definitions(), s.addOnNamespace()...), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
 	asked := read(s.Klusterlet, s.Namespace)
@@ -157,8 +157,8 @@ func (s State) removal() Plan {
 }
 
 // definitions are those to apply: none over a newer one.
-func (s State) definitions() []reconcile.Apply {
-	var out []reconcile.Apply
+func (s State) definitions() []reconcile.Write {
+	var out []reconcile.Write
 	for _, u := range s.Wanted {
 		live := s.Live[u.GetName()]
 		if newer(live.Version, s.Version) {
@@ -224,10 +224,10 @@ func (s State) spec(k *operatorv1.Klusterlet, asked requested) {
 		s.set(k, operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
 	}
 	if len(asked.unsupported) > 0 {
-		s.set(k, ConditionSpecSupported, metav1.ConditionFalse, ReasonNotSupported,
+		s.set(k, conditionSpecSupported, metav1.ConditionFalse, reasonNotSupported,
 			"This agent does not support, and leaves out: "+strings.Join(asked.unsupported, ", "))
 	} else {
-		s.set(k, ConditionSpecSupported, metav1.ConditionTrue, ReasonAllFieldsSupported, "All fields of the spec are carried out")
+		s.set(k, conditionSpecSupported, metav1.ConditionTrue, reasonAllFieldsSupported, "All fields of the spec are carried out")
 	}
 }
 
@@ -240,7 +240,10 @@ func (s State) running(k *operatorv1.Klusterlet) {
 		s.set(k, operatorv1.ConditionWorkDesiredDegraded, metav1.ConditionTrue, operatorv1.ReasonUnavailablePods, "The work agent stopped: "+s.WorkProblem)
 		return
 	}
-	s.set(k, operatorv1.ConditionWorkDesiredDegraded, metav1.ConditionFalse, operatorv1.ReasonDeploymentsFunctional, "The work agent is running or waits for access to the hub")
+	s.set(
+		k, operatorv1.ConditionWorkDesiredDegraded, metav1.ConditionFalse, operatorv1.ReasonDeploymentsFunctional,
+		"The work agent is running or waits for access to the hub",
+	)
 }
 
 // connection sets HubConnectionDegraded and returns when to ask the hub again.

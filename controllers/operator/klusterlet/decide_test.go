@@ -42,9 +42,21 @@ func serving(change ...func(*operatorv1.Klusterlet)) State {
 		f(k)
 	}
 	return State{
-		Now: now, Klusterlet: k, Version: "v1.2.0", Namespace: operatorv1.NamespaceAgent, Wanted: []*unstructured.Unstructured{definition("works"), definition("claims")},
+		Now:        now,
+		Klusterlet: k,
+		Version:    "v1.2.0",
+		Namespace:  operatorv1.NamespaceAgent,
+		Wanted:     []*unstructured.Unstructured{definition("works"), definition("claims")},
 		Live: map[string]Definition{
-			"works": {ResourceVersion: "7", Version: "v1.2.0", Established: true}, "claims": {ResourceVersion: "8", Version: "v1.1.0", Established: true}},
+			"works": {
+				ResourceVersion: "7",
+				Version:         "v1.2.0",
+				Established:     true,
+			}, "claims": {
+				ResourceVersion: "8",
+				Version:         "v1.1.0",
+				Established:     true,
+			}},
 		Registration: credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseServing},
 		HubSecret:    map[string][]byte{"kubeconfig": []byte("k"), "cluster-name": []byte("c1")}, BootstrapSecret: map[string][]byte{"kubeconfig": []byte("k")},
 	}
@@ -69,9 +81,9 @@ func TestServedKlusterlet(t *testing.T) {
 		"Available": "True KlusterletAvailable", "RegistrationDesiredDegraded": "False DeploymentsFunctional",
 		"WorkDesiredDegraded": "False DeploymentsFunctional", "HubConnectionDegraded": "False HubConnectionFunctional",
 	}, conditions(t, p)))
-	require.Len(t, p.Apply, 3)
-	require.Equal(t, "7", p.Apply[0].LiveVersion)
-	u := p.Apply[0].Object.(*unstructured.Unstructured)
+	require.Len(t, reconcile.Of[reconcile.Apply](p.Writes), 3)
+	require.Equal(t, "7", reconcile.Of[reconcile.Apply](p.Writes)[0].LiveVersion)
+	u := reconcile.Of[reconcile.Apply](p.Writes)[0].Object.(*unstructured.Unstructured)
 	require.Equal(t, "klusterlet", u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
 	require.Equal(t, "v1.2.0", u.GetAnnotations()[operatorv1.AnnotationVersion])
 	require.False(t, p.Keep)
@@ -103,7 +115,7 @@ func TestDefinitionsOfANewerVersionAreLeftAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serving()
 			s.Version, s.Wanted, s.Live = tc.own, s.Wanted[:1], map[string]Definition{"works": {ResourceVersion: "1", Version: tc.live, Established: true}}
-			require.Equal(t, tc.want, Decide(s).Apply[0].Object.GetName() == "works")
+			require.Equal(t, tc.want, reconcile.Of[reconcile.Apply](Decide(s).Writes)[0].Object.GetName() == "works")
 		})
 	}
 }
@@ -123,38 +135,86 @@ func TestHubConnection(t *testing.T) {
 		message string
 		retry   time.Duration
 	}{
-		"nothing there": {func(s *State) { s.HubSecret, s.BootstrapSecret = nil, nil }, "BootstrapSecretMissing,HubKubeConfigSecretMissing", "is missing", 0},
+		"nothing there": {
+			func(s *State) { s.HubSecret, s.BootstrapSecret = nil, nil },
+			"BootstrapSecretMissing,HubKubeConfigSecretMissing",
+			"is missing",
+			0,
+		},
 		"an empty hub secret": {func(s *State) { s.HubSecret, s.BootstrapSecret = map[string][]byte{}, nil },
 			"BootstrapSecretMissing,HubKubeConfigMissing", "", 0},
-		"bootstrap works, an empty hub secret": {func(s *State) { s.HubSecret = map[string][]byte{} }, "BootstrapSecretFunctional,HubKubeConfigMissing", "has no kubeconfig", 0},
-		"no cluster name":                      {func(s *State) { delete(s.HubSecret, "cluster-name") }, "BootstrapSecretFunctional,ClusterNameMissing", "", 0},
+		"bootstrap works, an empty hub secret": {
+			func(s *State) { s.HubSecret = map[string][]byte{} },
+			"BootstrapSecretFunctional,HubKubeConfigMissing",
+			"has no kubeconfig",
+			0,
+		},
+		"no cluster name": {
+			func(s *State) { delete(s.HubSecret, "cluster-name") },
+			"BootstrapSecretFunctional,ClusterNameMissing",
+			"",
+			0,
+		},
 		"the kept access does not work": {func(s *State) { s.Hub.Problem = "no route" },
 			"BootstrapSecretFunctional,HubKubeConfigError", "no route", 30 * time.Second},
-		"the certificate expired": {func(s *State) {
-			s.Registration = credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseConnecting, Unusable: "the certificate expired at noon", Message: "asking"}
-		}, "BootstrapSecretFunctional,HubKubeConfigError", "The kept access cannot be used: the certificate expired at noon. asking", unauthorizedRetry},
-		"the hub does not answer any more": {func(s *State) {
-			s.Trouble = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-5 * time.Second)}
-			s.Bootstrap.Problem = "it goes to the same hub"
-		}, "BootstrapSecretError,HubKubeConfigError", "The hub does not answer since 2026-01-01T11:59:55Z: watching: timeout", 0},
-		"the hub refuses the agent": {func(s *State) {
-			s.Trouble = agent.Trouble{Problem: "renewing: Unauthorized", Since: now.Add(-time.Minute), Refused: true}
-		}, "BootstrapSecretFunctional,HubKubeConfigUnauthorized", "The hub refuses the agent since 2026-01-01T11:59:00Z: renewing: Unauthorized", 30 * time.Second},
-		"not accepted yet: asked again": {func(s *State) { s.Hub = access.Answer{Refused: true, Missing: []string{"get leases"}} },
-			"BootstrapSecretFunctional,HubKubeConfigUnauthorized", "get leases", 30 * time.Second},
-		"the bootstrap token is refused": {func(s *State) { s.HubSecret, s.Bootstrap = nil, access.Answer{Refused: true, Missing: []string{"x"}} },
-			"BootstrapSecretUnauthorized,HubKubeConfigSecretMissing", "refuses the bootstrap kubeconfig: x", 30 * time.Second},
+		"the certificate expired": {
+			func(s *State) {
+				s.Registration = credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseConnecting, Unusable: "the certificate expired at noon", Message: "asking"}
+			},
+			"BootstrapSecretFunctional,HubKubeConfigError",
+			"The kept access cannot be used: the certificate expired at noon. asking",
+			unauthorizedRetry,
+		},
+		"the hub does not answer any more": {
+			func(s *State) {
+				s.Trouble = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-5 * time.Second)}
+				s.Bootstrap.Problem = "it goes to the same hub"
+			},
+			"BootstrapSecretError,HubKubeConfigError",
+			"The hub does not answer since 2026-01-01T11:59:55Z: watching: timeout",
+			0,
+		},
+		"the hub refuses the agent": {
+			func(s *State) {
+				s.Trouble = agent.Trouble{Problem: "renewing: Unauthorized", Since: now.Add(-time.Minute), Refused: true}
+			},
+			"BootstrapSecretFunctional,HubKubeConfigUnauthorized",
+			"The hub refuses the agent since 2026-01-01T11:59:00Z: renewing: Unauthorized",
+			30 * time.Second,
+		},
+		"not accepted yet: asked again": {
+			func(s *State) { s.Hub = access.Answer{Refused: true, Missing: []string{"get leases"}} },
+			"BootstrapSecretFunctional,HubKubeConfigUnauthorized",
+			"get leases",
+			30 * time.Second,
+		},
+		"the bootstrap token is refused": {
+			func(s *State) { s.HubSecret, s.Bootstrap = nil, access.Answer{Refused: true, Missing: []string{"x"}} },
+			"BootstrapSecretUnauthorized,HubKubeConfigSecretMissing",
+			"refuses the bootstrap kubeconfig: x",
+			30 * time.Second,
+		},
 		"the bootstrap hub is away": {func(s *State) { s.HubSecret, s.Bootstrap = nil, access.Answer{Problem: "timeout"} },
 			"BootstrapSecretError,HubKubeConfigSecretMissing", "timeout", 30 * time.Second},
 		"no hub of several is usable": {func(s *State) {
 			s.HubSecret, s.Registration.Bootstrap, s.Hubs = nil, "", "no hub of the list is usable: hub-1: refused"
 		}, "BootstrapSecretError,HubKubeConfigSecretMissing", "missing. no hub of the list is usable: hub-1: refused", 0},
-		"the hub in use is away and no other is usable": {func(s *State) {
-			s.Trouble, s.Hubs = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-time.Minute)}, "secret hub-1 is still in use"
-		}, "BootstrapSecretFunctional,HubKubeConfigError", "timeout. secret hub-1 is still in use", 0},
-		"what the registration waits for is said": {func(s *State) {
-			s.HubSecret, s.Registration = nil, credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseWaiting, Message: "request c1-x waits"}
-		}, "BootstrapSecretFunctional,HubKubeConfigSecretMissing", "request c1-x waits", 0},
+		"the hub in use is away and no other is usable": {
+			func(s *State) {
+				s.Trouble, s.Hubs = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-time.Minute)}, "secret hub-1 is still in use"
+			},
+			"BootstrapSecretFunctional,HubKubeConfigError",
+			"timeout. secret hub-1 is still in use",
+			0,
+		},
+		"what the registration waits for is said": {
+			func(s *State) {
+				s.HubSecret, s.Registration = nil, credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseWaiting, Message: "request c1-x waits"}
+			},
+			"BootstrapSecretFunctional,HubKubeConfigSecretMissing",
+			"request c1-x waits",
+			0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serving()
@@ -235,7 +295,13 @@ func TestSpec(t *testing.T) {
 				s.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
 				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
 					ClientCertExpirationSeconds: 3600, ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/a": "1", "b": "2"},
-					FeatureGates:                      []operatorv1.FeatureGate{{Feature: "ClusterClaim", Mode: disable}, {Feature: "AddonManagement", Mode: disable}},
+					FeatureGates: []operatorv1.FeatureGate{{
+						Feature: "ClusterClaim",
+						Mode:    disable,
+					}, {
+						Feature: "AddonManagement",
+						Mode:    disable,
+					}},
 					AddOnKubeClientRegistrationDriver: &operatorv1.AddOnRegistrationDriver{AuthType: "token", Token: &operatorv1.TokenConfig{ExpirationSeconds: 7200}},
 					ClusterClaimConfiguration:         &operatorv1.ClusterClaimConfiguration{MaxCustomClusterClaims: 5, ReservedClusterClaimSuffixes: []string{".x"}}}
 			},
@@ -259,7 +325,13 @@ func TestSpec(t *testing.T) {
 				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
 					ClientCertExpirationSeconds: 7200, BootstrapKubeConfigs: operatorv1.BootstrapKubeConfigs{Type: operatorv1.BootstrapKubeConfigTypeLocalSecrets},
 					RegistrationDriver: operatorv1.RegistrationDriver{AuthType: "grpc"},
-					FeatureGates:       []operatorv1.FeatureGate{{Feature: "V1beta1CSRAPICompatibility", Mode: enable}, {Feature: "ClusterProperty", Mode: disable}}}
+					FeatureGates: []operatorv1.FeatureGate{{
+						Feature: "V1beta1CSRAPICompatibility",
+						Mode:    enable,
+					}, {
+						Feature: "ClusterProperty",
+						Mode:    disable,
+					}}}
 			},
 			want:       func(s *agent.Settings) { s.CertificateSeconds = 7200 },
 			conditions: map[string]string{"SpecSupported": "False NotSupported", "ValidFeatureGates": "True FeatureGatesAllValid"},
@@ -320,7 +392,7 @@ func TestSpec(t *testing.T) {
 				require.Equal(t, value, got[kind], kind)
 			}
 			if tc.message != "" {
-				c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, ConditionSpecSupported)
+				c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, conditionSpecSupported)
 				require.Contains(t, c.Message, tc.message)
 			}
 		})
@@ -334,8 +406,11 @@ func TestTheNameOfTheCertificateCountsAndNotAnEditedSpec(t *testing.T) {
 	require.Equal(t, "c1", p.Settings.ClusterName)
 	require.False(t, p.Keep)
 	require.Equal(t, "False NotSupported", conditions(t, p)["SpecSupported"])
-	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, ConditionSpecSupported)
-	require.Contains(t, c.Message, "clusterName other (the agent is joined as c1 and stays so; kubectl ocm join c1 sets the spec right, kubectl ocm join other --rejoin")
+	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, conditionSpecSupported)
+	require.Contains(
+		t, c.Message,
+		"clusterName other (the agent is joined as c1 and stays so; kubectl ocm join c1 sets the spec right, kubectl ocm join other --rejoin",
+	)
 
 	emptied := serving(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "" })
 	emptied.Joined = "c1"
@@ -351,7 +426,7 @@ func TestTheNamespaceOfAddOnsIsPutBackOnceItIsGone(t *testing.T) {
 	applied := func(ns Namespace) (version string, found bool) {
 		s := serving()
 		s.AddOnNamespace = ns
-		for _, a := range Decide(s).Apply {
+		for _, a := range reconcile.Of[reconcile.Apply](Decide(s).Writes) {
 			if a.Object.GetName() == operatorv1.NamespaceAgentAddOn {
 				require.Equal(t, "klusterlet", a.Object.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
 				return a.LiveVersion, true
@@ -387,7 +462,7 @@ func TestAFurtherKlusterletIsToldThatItIsNotServed(t *testing.T) {
 	plan, ok := further(func(*operatorv1.Klusterlet) {}).notServed("klusterlet")
 	require.True(t, ok)
 	told := plan.Object.(*operatorv1.Klusterlet)
-	c := apimeta.FindStatusCondition(told.Status.Conditions, ConditionServed)
+	c := apimeta.FindStatusCondition(told.Status.Conditions, conditionServed)
 	require.Equal(t, metav1.ConditionFalse, c.Status)
 	require.EqualValues(t, 3, c.ObservedGeneration)
 	require.Contains(t, c.Message, "serves klusterlet/klusterlet alone")
@@ -410,7 +485,11 @@ func TestTheStatusNamesAllPartsOfTheAgent(t *testing.T) {
 	s := serving()
 	s.Deployment = 4
 	k := Decide(s).Object.(*operatorv1.Klusterlet)
-	require.Equal(t, []operatorv1.GenerationStatus{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: s.Namespace, Name: "klusterlet-agent", LastGeneration: 4}}, k.Status.Generations)
+	require.Equal(
+		t,
+		[]operatorv1.GenerationStatus{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: s.Namespace, Name: "klusterlet-agent", LastGeneration: 4}},
+		k.Status.Generations,
+	)
 	objects, err := config.Objects(config.Options{Image: "i", ClusterName: "c1", Namespace: s.Namespace, NarrowRights: true})
 	require.NoError(t, err)
 	var want, got []string
@@ -443,7 +522,9 @@ func TestSpecThatCannotBeReadEndsNothing(t *testing.T) {
 		"apiVersion": "operator.open-cluster-management.io/v1", "kind": "Klusterlet",
 		"metadata": map[string]any{"name": "klusterlet", "generation": int64(2)},
 		// The definition's pattern takes it.
-		"spec": map[string]any{"workConfiguration": map[string]any{"appliedManifestWorkEvictionGracePeriod": "99999999999999999999h"}},
+		"spec": map[string]any{
+			"workConfiguration": map[string]any{"appliedManifestWorkEvictionGracePeriod": "99999999999999999999h"},
+		},
 	}}
 	is, ok := keepKlusterlet(logr.Discard())(u)
 	require.True(t, ok, "what is not kept counts as removed, and ends the registration")

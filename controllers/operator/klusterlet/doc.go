@@ -23,6 +23,4 @@
 // It creates no Deployment and no rights: those are applied by who installs
 // the agent (config/agent). What the spec asks for and this layout does not do
 // stands in the condition SpecSupported; the rest of the spec is carried out.
-//
-// Contract: operator.md 2.1, 2.4, 2.6 and 2.8.
 package klusterlet

@@ -23,7 +23,13 @@ func parts(k *operatorv1.Klusterlet, namespace string) []operatorv1.RelatedResou
 	}
 	for _, name := range []string{"-registration:agent", "-work:agent"} {
 		for _, resource := range []string{"roles", "rolebindings"} {
-			out = append(out, operatorv1.RelatedResourceMeta{Group: rights, Version: "v1", Resource: resource, Namespace: namespace, Name: "kubectl-ocm:management:" + k.Name + name})
+			out = append(out, operatorv1.RelatedResourceMeta{
+				Group:     rights,
+				Version:   "v1",
+				Resource:  resource,
+				Namespace: namespace,
+				Name:      "kubectl-ocm:management:" + k.Name + name,
+			})
 		}
 	}
 	return out

@@ -35,7 +35,7 @@ type Namespace struct {
 // watchRest watches what the loop keeps or tells beside its Klusterlet.
 func (c *Controller) watchRest(wake func(reconcile.Key)) {
 	c.others = watch.New(watch.Options[*operatorv1.Klusterlet]{
-		Client: c.o.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name!=" + c.o.Name, Log: c.o.Log,
+		Client: c.config.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name!=" + c.config.Name, Log: c.config.Log,
 		Keep: func(u *unstructured.Unstructured) (*operatorv1.Klusterlet, bool) {
 			u.SetManagedFields(nil)
 			delete(u.Object, "spec")
@@ -45,14 +45,14 @@ func (c *Controller) watchRest(wake func(reconcile.Key)) {
 	})
 	c.others.OnChange(c.queue.Add)
 	c.addOns = watch.New(watch.Options[Namespace]{
-		Client: c.o.Spoke, Resource: namespacesResource, FieldSelector: "metadata.name=" + operatorv1.NamespaceAgentAddOn, Log: c.o.Log,
+		Client: c.config.Spoke, Resource: namespacesResource, FieldSelector: "metadata.name=" + operatorv1.NamespaceAgentAddOn, Log: c.config.Log,
 		Keep: func(u *unstructured.Unstructured) (Namespace, bool) {
 			return Namespace{ResourceVersion: u.GetResourceVersion(), Leaving: u.GetDeletionTimestamp() != nil}, true
 		},
 	})
 	c.addOns.OnChange(wake)
 	c.deployment = watch.New(watch.Options[int64]{
-		Client: c.o.Spoke, Resource: deploymentsResource, Namespace: c.o.Namespace, FieldSelector: "metadata.name=" + deploymentName, Log: c.o.Log,
+		Client: c.config.Spoke, Resource: deploymentsResource, Namespace: c.config.Namespace, FieldSelector: "metadata.name=" + deploymentName, Log: c.config.Log,
 		Keep: func(u *unstructured.Unstructured) (int64, bool) { return u.GetGeneration(), true },
 	})
 	c.deployment.OnChange(wake)
@@ -60,7 +60,7 @@ func (c *Controller) watchRest(wake func(reconcile.Key)) {
 
 // addOnNamespace puts the namespace of add-ons back, once it is gone whole: whoever
 // deletes it, with a work that held it for example, takes all add-ons along.
-func (s State) addOnNamespace() []reconcile.Apply {
+func (s State) addOnNamespace() []reconcile.Write {
 	if s.AddOnNamespace.Leaving {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (s State) addOnNamespace() []reconcile.Apply {
 			"annotations": map[string]any{"workload.openshift.io/allowed": "management"},
 		},
 	}}
-	return []reconcile.Apply{{Object: u, LiveVersion: s.AddOnNamespace.ResourceVersion}}
+	return []reconcile.Write{reconcile.Apply{Object: u, LiveVersion: s.AddOnNamespace.ResourceVersion}}
 }
 
 // leave looks at a Klusterlet that another name than ours has.
@@ -80,8 +80,8 @@ func (c *Controller) leave(ctx context.Context, key reconcile.Key) (reconcile.Re
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	s := State{Now: c.o.Clock.Now(), Klusterlet: k}
-	plan, ok := s.notServed(c.o.Name)
+	s := State{Now: c.config.Clock.Now(), Klusterlet: k}
+	plan, ok := s.notServed(c.config.Name)
 	if !ok {
 		return reconcile.Result{}, nil
 	}
@@ -92,19 +92,19 @@ func (c *Controller) leave(ctx context.Context, key reconcile.Key) (reconcile.Re
 // back when an operator of its own has put its finalizer on it.
 func (s State) notServed(served string) (reconcile.Plan, bool) {
 	next := s.Klusterlet.DeepCopy()
-	before := apimeta.FindStatusCondition(next.Status.Conditions, ConditionServed)
+	before := apimeta.FindStatusCondition(next.Status.Conditions, conditionServed)
 	if len(next.Finalizers) > 0 || next.DeletionTimestamp != nil {
 		if before == nil || next.DeletionTimestamp != nil {
 			return reconcile.Plan{}, false
 		}
-		apimeta.RemoveStatusCondition(&next.Status.Conditions, ConditionServed)
+		apimeta.RemoveStatusCondition(&next.Status.Conditions, conditionServed)
 		return reconcile.Plan{Object: next}, true
 	}
 	message := "The agent of this cluster serves klusterlet/" + served + " alone: nothing is installed for this one"
-	s.set(next, ConditionServed, metav1.ConditionFalse, ReasonNotServed, message)
+	s.set(next, conditionServed, metav1.ConditionFalse, reasonNotServed, message)
 	plan := reconcile.Plan{Object: next}
 	if before == nil {
-		plan.Events = []reconcile.Event{{Type: "Warning", Reason: ReasonNotServed, Message: message}}
+		plan.Events = []reconcile.Event{{Type: "Warning", Reason: reasonNotServed, Message: message}}
 	}
 	return plan, true
 }

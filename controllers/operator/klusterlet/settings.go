@@ -76,7 +76,10 @@ func (r *requested) readSpec(s operatorv1.KlusterletSpec) {
 		r.refuse(image != "" && !strings.HasPrefix(image, "quay.io/open-cluster-management/"), field)
 	}
 	r.refuse(s.HubAPIServerHostAlias != nil, "hubApiServerHostAlias")
-	r.refuse(s.ResourceRequirement != nil && s.ResourceRequirement.Type != "" && s.ResourceRequirement.Type != operatorv1.ResourceQosClassDefault, "resourceRequirement")
+	r.refuse(
+		s.ResourceRequirement != nil && s.ResourceRequirement.Type != "" && s.ResourceRequirement.Type != operatorv1.ResourceQosClassDefault,
+		"resourceRequirement",
+	)
 }
 
 func (r *requested) readRegistration(c *operatorv1.RegistrationConfiguration) {

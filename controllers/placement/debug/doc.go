@@ -13,9 +13,9 @@
 // One request at a time is simulated; requests, bodies, and the work for one are
 // bounded.
 //
-// Contract: placement.md 11. Done otherwise than there: an answer says what is
-// wrong with a placement, why each cluster is in or out, and how the decision that
-// is there differs; defaults of the API hold for what is sent; a placement without
-// a namespace is refused; rights are asked before it is looked whether there is a
+// Other than in the API's own implementation: an answer says what is wrong with a
+// placement, why each cluster is in or out, and how the decision that is there
+// differs; defaults of the API hold for what is sent; a placement without a
+// namespace is refused; rights are asked before it is looked whether there is a
 // placement.
 package debug

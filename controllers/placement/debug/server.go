@@ -21,18 +21,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/review"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule/verdict"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/review"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule/verdict"
 )
 
 // Port of the endpoint in a pod; the Service shows it as the contract's.
 const Port = 9444
 
-// Path is where the endpoint begins; behind it a placement is named as
+// urlPath is where the endpoint begins; behind it a placement is named as
 // NAMESPACE/NAME.
-const Path = "/debug/placements/"
+const urlPath = "/debug/placements/"
 
 // Patience is how long an answer may take on its way to its reader.
 const Patience = time.Minute
@@ -245,7 +245,7 @@ func right(verb, namespace, name string) review.Right {
 
 // named reads which placement a path names.
 func named(path string) (schedule.Key, error) {
-	rest, ok := strings.CutPrefix(path, Path)
+	rest, ok := strings.CutPrefix(path, urlPath)
 	namespace, name, both := strings.Cut(rest, "/")
 	switch {
 	case !ok || !both || namespace == "" || name == "":
@@ -272,7 +272,11 @@ func sent(body io.Reader) (*clusterv1beta1.Placement, error) {
 	}
 	switch kind := p.GroupVersionKind(); {
 	case !kind.Empty() && kind != clusterv1beta1.GroupVersion.WithKind("Placement"):
-		return nil, fail(http.StatusBadRequest, "failed to unmarshal placement JSON: it is a %.100q of %.100q, and a Placement of %s is needed", p.Kind, p.APIVersion, clusterv1beta1.GroupVersion)
+		return nil, fail(
+			http.StatusBadRequest,
+			"failed to unmarshal placement JSON: it is a %.100q of %.100q, and a Placement of %s is needed", p.Kind,
+			p.APIVersion, clusterv1beta1.GroupVersion,
+		)
 	case len(validation.IsDNS1123Label(p.Namespace)) > 0:
 		return nil, fail(http.StatusBadRequest, "failed to unmarshal placement JSON: metadata.namespace %.100q is no namespace", p.Namespace)
 	}

@@ -23,9 +23,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement/debug"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule/verdict"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule/verdict"
 )
 
 // cluster is the part of an API server that says who somebody is and what they
@@ -45,7 +45,12 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var review authenticationv1.TokenReview
 		_ = json.NewDecoder(r.Body).Decode(&review)
 		review.Status.Authenticated = review.Spec.Token != "nobody"
-		review.Status.User = authenticationv1.UserInfo{Username: review.Spec.Token, UID: "7", Groups: []string{"g"}, Extra: map[string]authenticationv1.ExtraValue{"scope": {"s"}}}
+		review.Status.User = authenticationv1.UserInfo{
+			Username: review.Spec.Token,
+			UID:      "7",
+			Groups:   []string{"g"},
+			Extra:    map[string]authenticationv1.ExtraValue{"scope": {"s"}},
+		}
 		_ = json.NewEncoder(w).Encode(review)
 		return
 	}
@@ -84,7 +89,11 @@ func (f *fleet) Placement(_ context.Context, key schedule.Key) (*clusterv1beta1.
 
 func (f *fleet) Explain(_ context.Context, p *clusterv1beta1.Placement) (verdict.Explanation, error) {
 	f.explain = p
-	return verdict.Explanation{Placement: verdict.Placement{Metadata: verdict.Metadata{Name: p.Name, Namespace: p.Namespace}}, Selected: []string{"c1"}, Clusters: f.clusters}, f.err
+	return verdict.Explanation{
+		Placement: verdict.Placement{Metadata: verdict.Metadata{Name: p.Name, Namespace: p.Namespace}},
+		Selected:  []string{"c1"},
+		Clusters:  f.clusters,
+	}, f.err
 }
 
 // scene is a server before a cluster where "ann" may do everything with shop/web,
@@ -151,25 +160,116 @@ func TestWhoAsksWrongIsTold(t *testing.T) {
 		code                      int
 		text                      string
 	}{
-		"no token":                     {"GET", "/debug/placements/shop/web", "", "", 401, "user information not found in request context"},
-		"an unknown token":             {"GET", "/debug/placements/shop/web", "nobody", "", 401, "user information not found in request context"},
-		"DELETE":                       {"DELETE", "/debug/placements/shop/web", "ann", "", 405, "method DELETE not allowed"},
-		"PUT":                          {"PUT", "/debug/placements/shop/web", "ann", "", 405, "method PUT not allowed"},
-		"PATCH":                        {"PATCH", "/debug/placements/shop/web", "ann", "", 405, "method PATCH not allowed"},
-		"who may not reach the path":   {"GET", "/debug/placements/other/web", "ann", "", 403, `user does not have permission to get "/debug/placements/other/web": by the rules`},
-		"who may not get it":           {"GET", "/debug/placements/shop/web", "bob", "", 403, "user does not have permission to get placements in namespace shop: by the rules"},
-		"who may not make any":         {"POST", "/debug/placements/", "bob", sent, 403, "user does not have permission to create placements in namespace shop: by the rules"},
-		"who may not, of none":         {"GET", "/debug/placements/shop/gone", "bob", "", 403, "user does not have permission to get placements in namespace shop: by the rules"},
-		"where rights cannot be asked": {"GET", "/debug/placements/shop/web", "broken", "", 500, "failed to check permissions: "},
-		"one that is not there":        {"GET", "/debug/placements/shop/gone", "ann", "", 404, "placement 'gone' not found"},
-		"a namespace alone":            {"GET", "/debug/placements/shop", "ann", "", 400, "invalid debug path: namespace and name required"},
-		"no namespace":                 {"GET", "/debug/placements//web", "ann", "", 400, "invalid debug path: namespace and name required"},
-		"more than a name":             {"GET", "/debug/placements/shop/web/x", "ann", "", 400, "unexpected key format: "},
-		"a path that climbs":           {"GET", "/debug/placements/shop/../other", "ann", "", 400, "unexpected key format: "},
-		"no JSON":                      {"POST", "/debug/placements/", "ann", "{", 400, "failed to unmarshal placement JSON: "},
-		"another kind":                 {"POST", "/debug/placements/", "ann", strings.Replace(sent, "Placement", "PlacementDecision", 1), 400, "a Placement of cluster.open-cluster-management.io/v1beta1 is needed"},
-		"one without a namespace":      {"POST", "/debug/placements/", "ann", strings.Replace(sent, "shop", "", 1), 400, "metadata.namespace"},
-		"more than a mebibyte":         {"POST", "/debug/placements/", "ann", strings.Repeat(" ", 1<<20) + sent, 400, "request body too large: "},
+		"no token": {
+			"GET",
+			"/debug/placements/shop/web",
+			"",
+			"",
+			401,
+			"user information not found in request context",
+		},
+		"an unknown token": {
+			"GET",
+			"/debug/placements/shop/web",
+			"nobody",
+			"",
+			401,
+			"user information not found in request context",
+		},
+		"DELETE": {"DELETE", "/debug/placements/shop/web", "ann", "", 405, "method DELETE not allowed"},
+		"PUT":    {"PUT", "/debug/placements/shop/web", "ann", "", 405, "method PUT not allowed"},
+		"PATCH":  {"PATCH", "/debug/placements/shop/web", "ann", "", 405, "method PATCH not allowed"},
+		"who may not reach the path": {
+			"GET",
+			"/debug/placements/other/web",
+			"ann",
+			"",
+			403,
+			`user does not have permission to get "/debug/placements/other/web": by the rules`,
+		},
+		"who may not get it": {
+			"GET",
+			"/debug/placements/shop/web",
+			"bob",
+			"",
+			403,
+			"user does not have permission to get placements in namespace shop: by the rules",
+		},
+		"who may not make any": {
+			"POST",
+			"/debug/placements/",
+			"bob",
+			sent,
+			403,
+			"user does not have permission to create placements in namespace shop: by the rules",
+		},
+		"who may not, of none": {
+			"GET",
+			"/debug/placements/shop/gone",
+			"bob",
+			"",
+			403,
+			"user does not have permission to get placements in namespace shop: by the rules",
+		},
+		"where rights cannot be asked": {
+			"GET",
+			"/debug/placements/shop/web",
+			"broken",
+			"",
+			500,
+			"failed to check permissions: ",
+		},
+		"one that is not there": {"GET", "/debug/placements/shop/gone", "ann", "", 404, "placement 'gone' not found"},
+		"a namespace alone": {
+			"GET",
+			"/debug/placements/shop",
+			"ann",
+			"",
+			400,
+			"invalid debug path: namespace and name required",
+		},
+		"no namespace": {
+			"GET",
+			"/debug/placements//web",
+			"ann",
+			"",
+			400,
+			"invalid debug path: namespace and name required",
+		},
+		"more than a name":   {"GET", "/debug/placements/shop/web/x", "ann", "", 400, "unexpected key format: "},
+		"a path that climbs": {"GET", "/debug/placements/shop/../other", "ann", "", 400, "unexpected key format: "},
+		"no JSON": {
+			"POST",
+			"/debug/placements/",
+			"ann",
+			"{",
+			400,
+			"failed to unmarshal placement JSON: ",
+		},
+		"another kind": {
+			"POST",
+			"/debug/placements/",
+			"ann",
+			strings.Replace(sent, "Placement", "PlacementDecision", 1),
+			400,
+			"a Placement of cluster.open-cluster-management.io/v1beta1 is needed",
+		},
+		"one without a namespace": {
+			"POST",
+			"/debug/placements/",
+			"ann",
+			strings.Replace(sent, "shop", "", 1),
+			400,
+			"metadata.namespace",
+		},
+		"more than a mebibyte": {
+			"POST",
+			"/debug/placements/",
+			"ann",
+			strings.Repeat(" ", 1<<20) + sent,
+			400,
+			"request body too large: ",
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s, _, f := scene(t)
@@ -183,7 +283,16 @@ func TestWhoAsksWrongIsTold(t *testing.T) {
 
 func TestWhoMayIsAnswered(t *testing.T) {
 	s, c, f := scene(t)
-	f.clusters = []verdict.Cluster{{Name: "c1", Stage: "Selected"}, {Name: "secret", Stage: "NotInSet"}, {Name: "c2", Stage: "Taint"}}
+	f.clusters = []verdict.Cluster{{
+		Name:  "c1",
+		Stage: "Selected",
+	}, {
+		Name:  "secret",
+		Stage: "NotInSet",
+	}, {
+		Name:  "c2",
+		Stage: "Taint",
+	}}
 	code, body := ask(t, s, "GET", "/debug/placements/shop/web", "ann", "")
 	require.Equal(t, 200, code, body)
 	require.Equal(t, map[string]any{"name": "web", "namespace": "shop"}, body["placement"].(map[string]any)["metadata"])

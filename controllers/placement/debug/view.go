@@ -8,16 +8,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule/verdict"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule/verdict"
 )
 
 // maxDetails bounds how many requirements, tolerations and prioritizers are held
@@ -28,7 +27,7 @@ const maxDetails = 300_000
 // memory of its own for each question, so that the loop never waits for it.
 type View struct {
 	// Reader returns the caches, or nil while the loops do not run here.
-	Reader func() client.Reader
+	Reader func() manager.Reader
 	// Clock tells the time that tolerations and scores are judged by.
 	Clock clock.PassiveClock
 }
@@ -96,7 +95,7 @@ func details(p *clusterv1beta1.Placement) int {
 }
 
 // fill tells a scheduler of all clusters, and counts them.
-func fill(s *schedule.Scheduler, reader client.Reader, p *clusterv1beta1.Placement) (count int, err error) {
+func fill(s *schedule.Scheduler, reader manager.Reader, p *clusterv1beta1.Placement) (count int, err error) {
 	needed := placement.Needed(p)
 	err = manager.Each(reader, &clusterv1.ManagedCluster{}, func(mc *clusterv1.ManagedCluster) {
 		count++
@@ -107,16 +106,18 @@ func fill(s *schedule.Scheduler, reader client.Reader, p *clusterv1beta1.Placeme
 
 // takeUp tells a scheduler of everything else, and returns the decisions of the
 // placement.
-func takeUp(ctx context.Context, s *schedule.Scheduler, reader client.Reader, p *clusterv1beta1.Placement) (live []*clusterv1beta1.PlacementDecision, err error) {
+func takeUp(
+	ctx context.Context, s *schedule.Scheduler, reader manager.Reader, p *clusterv1beta1.Placement,
+) (live []*clusterv1beta1.PlacementDecision, err error) {
 	var sets clusterv1beta2.ManagedClusterSetList
 	var bindings clusterv1beta2.ManagedClusterSetBindingList
 	var decisions clusterv1beta1.PlacementDecisionList
 	var scores clusterv1alpha1.AddOnPlacementScoreList
 	for _, list := range []struct {
-		into    client.ObjectList
-		options []client.ListOption
+		into    manager.List
+		options []manager.ReadOption
 	}{
-		{&sets, nil}, {&bindings, []client.ListOption{client.InNamespace(p.Namespace)}}, {&decisions, nil}, {&scores, nil},
+		{&sets, nil}, {&bindings, []manager.ReadOption{manager.InNamespace(p.Namespace)}}, {&decisions, nil}, {&scores, nil},
 	} {
 		if list.into == &scores && !schedule.ReadsScores(p) {
 			continue

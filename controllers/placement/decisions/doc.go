@@ -10,7 +10,6 @@
 // A cluster stays in the object that it is in as long as that belongs to its
 // group, so that one cluster more or less is one write, however many there are.
 //
-// Contract: placement.md 6. Done otherwise than there: the order of writes; labels
-// of others on the objects are kept; an owner that is not this placement is
-// replaced.
+// Other than in the API's own implementation: the order of writes; labels of others
+// on the objects are kept; an owner that is not this placement is replaced.
 package decisions

@@ -14,7 +14,7 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Max is how many clusters one object holds at most (placement.md 6).
+// Max is how many clusters one object holds at most.
 const Max = clusterv1beta1.MaxDecisionsPerObject
 
 // Group is a decision group; its index is its place in the list.

@@ -46,7 +46,13 @@ func (w *world) apply(t *testing.T, x decisions.Write, written map[string]bool) 
 	if x.Kind == decisions.Create {
 		require.Nil(t, o, "%s exists", x.Name)
 		w.version++
-		w.objects[x.Name] = &decisions.Object{Name: x.Name, UID: types.UID(fmt.Sprint(w.version)), Version: strconv.Itoa(w.version), Labels: maps.Clone(x.Labels), Owners: x.Owners}
+		w.objects[x.Name] = &decisions.Object{
+			Name:    x.Name,
+			UID:     types.UID(fmt.Sprint(w.version)),
+			Version: strconv.Itoa(w.version),
+			Labels:  maps.Clone(x.Labels),
+			Owners:  x.Owners,
+		}
 		written[x.Name] = true
 		return
 	}
@@ -141,7 +147,10 @@ func TestObjectsOfGroups(t *testing.T) {
 		shown []string
 	}{
 		"nothing selected is one empty object": {wanted(), []string{"p-decision-1[ 0]"}},
-		"ten clusters":                         {wanted(group("", numbered(0, 10)...)), []string{"p-decision-1[ 0] 10 from c0000 to c0009"}},
+		"ten clusters": {
+			wanted(group("", numbered(0, 10)...)),
+			[]string{"p-decision-1[ 0] 10 from c0000 to c0009"},
+		},
 		"one more than an object holds": {wanted(group("", numbered(0, 101)...)),
 			[]string{"p-decision-1[ 0] 100 from c0000 to c0099", "p-decision-2[ 0] c0100"}},
 		"named groups and the rest": {wanted(group("canary", "c3"), group("canary", "c4"), group("", "c1"), group("", "c2")),
@@ -172,42 +181,86 @@ func TestWritesOfChanges(t *testing.T) {
 			shown: []string{"p-decision-1[ 0] 100 from c0000 to c0099", "p-decision-2[ 0] 28 from c0100 to c0127"}},
 		"128 become 10": {before: many(128), after: many(10), writes: []string{"status p-decision-1", "delete p-decision-2"},
 			shown: []string{"p-decision-1[ 0] 10 from c0000 to c0009"}},
-		"128 become none": {before: many(128), after: wanted(), writes: []string{"status p-decision-1", "delete p-decision-2"},
-			shown: []string{"p-decision-1[ 0]"}},
-		"the first cluster of many is new: one write": {before: wanted(group("", numbered(1, 128)...)), after: many(128), writes: []string{"status p-decision-2"},
-			shown: []string{"p-decision-1[ 0] 100 from c0001 to c0100", "p-decision-2[ 0] 28 from c0000 to c0127"}},
-		"a cluster for another: one write": {before: wanted(group("", numbered(1, 128)...)), after: wanted(group("", append(numbered(2, 128), "c9999")...)), writes: []string{"status p-decision-1"},
+		"128 become none": {
+			before: many(128),
+			after:  wanted(),
+			writes: []string{"status p-decision-1", "delete p-decision-2"},
+			shown:  []string{"p-decision-1[ 0]"},
+		},
+		"the first cluster of many is new: one write": {
+			before: wanted(group("", numbered(1, 128)...)),
+			after:  many(128),
+			writes: []string{"status p-decision-2"},
+			shown:  []string{"p-decision-1[ 0] 100 from c0001 to c0100", "p-decision-2[ 0] 28 from c0000 to c0127"},
+		},
+		"a cluster for another: one write": {before: wanted(group("", numbered(1, 128)...)), after: wanted(group(
+			"", append(numbered(2, 128), "c9999")...,
+		)), writes: []string{"status p-decision-1"},
 			shown: []string{"p-decision-1[ 0] 100 from c0002 to c9999", "p-decision-2[ 0] 27 from c0101 to c0127"}},
-		"groups move up: who gains is written first": {before: wanted(group("", "b"), group("", "c"), group("", "d")), after: wanted(group("", "a"), group("", "b"), group("", "c"), group("", "d")),
+		"groups move up: who gains is written first": {
+			before: wanted(group("", "b"), group("", "c"), group("", "d")),
+			after: wanted(
+				group("", "a"), group("", "b"), group("", "c"), group("", "d"),
+			),
 			writes: []string{"create p-decision-4", "status p-decision-4", "status p-decision-3", "status p-decision-2", "status p-decision-1"},
-			shown:  []string{"p-decision-1[ 0] a", "p-decision-2[ 1] b", "p-decision-3[ 2] c", "p-decision-4[ 3] d"}},
-		"two change places: one takes before it gives": {before: wanted(group("", "a"), group("", "b")), after: wanted(group("", "b"), group("", "a")),
+			shown:  []string{"p-decision-1[ 0] a", "p-decision-2[ 1] b", "p-decision-3[ 2] c", "p-decision-4[ 3] d"},
+		},
+		"two change places: one takes before it gives": {
+			before: wanted(group("", "a"), group("", "b")),
+			after:  wanted(group("", "b"), group("", "a")),
 			writes: []string{"status p-decision-1", "status p-decision-2", "status p-decision-1"},
-			shown:  []string{"p-decision-1[ 0] b", "p-decision-2[ 1] a"}},
+			shown:  []string{"p-decision-1[ 0] b", "p-decision-2[ 1] a"},
+		},
 		"two full ones change places by a third": {
-			before: wanted(group("x", numbered(0, 100)...), group("y", numbered(100, 200)...)), after: wanted(group("x", numbered(100, 200)...), group("y", numbered(0, 100)...)),
+			before: wanted(group("x", numbered(0, 100)...), group("y", numbered(100, 200)...)),
+			after:  wanted(group("x", numbered(100, 200)...), group("y", numbered(0, 100)...)),
 			writes: []string{"create p-decision-3", "status p-decision-3", "status p-decision-1", "status p-decision-2", "delete p-decision-3"},
 			shown:  []string{"p-decision-1[x 0] 100 from c0100 to c0199", "p-decision-2[y 1] 100 from c0000 to c0099"}},
-		"a wrong label, and an object that is missing": {before: many(128), after: many(128), writes: []string{"create p-decision-2", "status p-decision-2", "metadata p-decision-1"},
+		"a wrong label, and an object that is missing": {before: many(128), after: many(128), writes: []string{
+			"create p-decision-2",
+			"status p-decision-2",
+			"metadata p-decision-1",
+		},
 			spoil: func(w *world) {
 				w.objects["p-decision-1"].Labels[clusterv1beta1.LabelDecisionGroupName] = "fake"
 				delete(w.objects, "p-decision-2")
 			},
 			shown: []string{"p-decision-1[ 0] 100 from c0000 to c0099", "p-decision-2[ 0] 28 from c0100 to c0127"}},
-		"an object that readers do not find is filled before it is shown": {before: many(3), after: many(2), writes: []string{"status p-decision-1", "metadata p-decision-1"},
+		"an object that readers do not find is filled before it is shown": {before: many(3), after: many(2), writes: []string{
+			"status p-decision-1",
+			"metadata p-decision-1",
+		},
 			spoil: func(w *world) { w.objects["p-decision-1"].Labels = map[string]string{} },
 			shown: []string{"p-decision-1[ 0] c0000 c0001"}},
-		"a foreign object with the label goes last": {before: wanted(), after: many(2), writes: []string{"status p-decision-1", "delete other"},
+		"a foreign object with the label goes last": {
+			before: wanted(),
+			after:  many(2),
+			writes: []string{"status p-decision-1", "delete other"},
 			spoil: func(w *world) {
-				w.objects["other"] = &decisions.Object{Name: "other", UID: "o", Version: "1", Labels: map[string]string{clusterv1beta1.LabelPlacement: "p"}, Decisions: group("", "c0001").Clusters}
+				w.objects["other"] = &decisions.Object{
+					Name:      "other",
+					UID:       "o",
+					Version:   "1",
+					Labels:    map[string]string{clusterv1beta1.LabelPlacement: "p"},
+					Decisions: group("", "c0001").Clusters,
+				}
 			},
-			shown: []string{"p-decision-1[ 0] c0000 c0001"}},
-		"the owner is a former placement of the name": {before: many(2), after: many(2), writes: []string{"metadata p-decision-1"},
+			shown: []string{"p-decision-1[ 0] c0000 c0001"},
+		},
+		"the owner is a former placement of the name": {
+			before: many(2),
+			after:  many(2),
+			writes: []string{"metadata p-decision-1"},
 			spoil: func(w *world) {
 				w.objects["p-decision-1"].Owners = []metav1.OwnerReference{{Kind: "Placement", Name: "p", UID: "former"}}
 			},
-			shown: []string{"p-decision-1[ 0] c0000 c0001"}},
-		"more than an object may hold was written by somebody": {before: many(2), after: many(120), writes: []string{"create p-decision-2", "status p-decision-2", "status p-decision-1"},
+			shown: []string{"p-decision-1[ 0] c0000 c0001"},
+		},
+		"more than an object may hold was written by somebody": {before: many(2), after: many(120), writes: []string{
+			"create p-decision-2",
+			"status p-decision-2",
+			"status p-decision-1",
+		},
 			spoil: func(w *world) { w.objects["p-decision-1"].Decisions = group("", numbered(0, 110)...).Clusters },
 			shown: []string{"p-decision-1[ 0] 100 from c0000 to c0099", "p-decision-2[ 0] 20 from c0100 to c0119"}},
 	} {
@@ -230,7 +283,15 @@ func TestLabelsAndOwnersOfOthersStay(t *testing.T) {
 	o := w.objects["p-decision-1"]
 	o.Labels["team"] = "x"
 	o.Labels[clusterv1beta1.LabelDecisionGroupIndex] = "7"
-	o.Owners = []metav1.OwnerReference{{Kind: "Placement", Name: "p", UID: "former"}, {Kind: "ConfigMap", Name: "mine", UID: "m"}}
+	o.Owners = []metav1.OwnerReference{{
+		Kind: "Placement",
+		Name: "p",
+		UID:  "former",
+	}, {
+		Kind: "ConfigMap",
+		Name: "mine",
+		UID:  "m",
+	}}
 	w.carry(t, wanted(group("", "a")))
 	require.Equal(t, "x", o.Labels["team"])
 	require.Equal(t, "0", o.Labels[clusterv1beta1.LabelDecisionGroupIndex])
@@ -284,7 +345,16 @@ func TestDecisionsThatAreKeptKeepTheirOrder(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for name, n := range map[string]int{"p-decision-1": 1, "p-decision-40": 40, "p-decision-01": 0, "p-decision-0": 0, "p-decision--1": 0, "p-decision-": 0, "q-decision-1": 0, "p-decision-x": 0} {
+	for name, n := range map[string]int{
+		"p-decision-1":  1,
+		"p-decision-40": 40,
+		"p-decision-01": 0,
+		"p-decision-0":  0,
+		"p-decision--1": 0,
+		"p-decision-":   0,
+		"q-decision-1":  0,
+		"p-decision-x":  0,
+	} {
 		require.Equal(t, n, decisions.Number("p", name), name)
 	}
 }

@@ -15,6 +15,6 @@
 // kubeconfig and its rotation), heartbeat (the lease) and status (what the
 // ManagedCluster says). This package starts nothing itself.
 //
-// Contract: registration.md 3, 6, 7; the client is the dynamic one, because a
-// typed clientset would more than double the memory of the process.
+// The client is the dynamic one, because a typed
+// clientset would more than double the memory of the process.
 package agent

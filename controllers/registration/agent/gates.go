@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// Feature gates of the registration agent (registration.md 8).
+// Feature gates of the registration agent.
 const (
 	GateClusterClaim               = "ClusterClaim"
 	GateAddonManagement            = "AddonManagement"
 	GateClusterProperty            = "ClusterProperty"
 	GateMultipleHubs               = "MultipleHubs"
-	GateV1beta1CSRAPICompatibility = "V1beta1CSRAPICompatibility"
+	gateV1beta1CSRAPICompatibility = "V1beta1CSRAPICompatibility"
 )
 
-// Feature gates of the work agent (work.md section 12).
+// Feature gates of the work agent.
 const (
 	GateRawFeedback             = "RawFeedbackJsonString"
-	GateExecutorValidatingCache = "ExecutorValidatingCaches"
+	gateExecutorValidatingCache = "ExecutorValidatingCaches"
 )
 
 // Gate is what is known of a feature gate.
@@ -40,7 +40,7 @@ func Gates() map[string]Gate {
 		GateClusterProperty: {Served: true},
 		GateMultipleHubs:    {Served: true},
 		// Every hub that this agent joins serves certificates.k8s.io/v1.
-		GateV1beta1CSRAPICompatibility: {},
+		gateV1beta1CSRAPICompatibility: {},
 	}
 }
 
@@ -49,7 +49,7 @@ func WorkGates() map[string]Gate {
 	return map[string]Gate{
 		GateRawFeedback: {Served: true},
 		// The same with and without it: controllers/work/agent/executor says why.
-		GateExecutorValidatingCache: {Served: true},
+		gateExecutorValidatingCache: {Served: true},
 	}
 }
 

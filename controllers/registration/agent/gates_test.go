@@ -18,7 +18,13 @@ func TestGatesHaveTheDefaultsOfTheContract(t *testing.T) {
 		on[name] = g.Enabled
 	}
 	require.Equal(t, map[string]bool{
-		"ClusterClaim": true, "AddonManagement": true, "ClusterProperty": false, "ExecutorValidatingCaches": false, "RawFeedbackJsonString": false, "MultipleHubs": false, "V1beta1CSRAPICompatibility": false,
+		"ClusterClaim":               true,
+		"AddonManagement":            true,
+		"ClusterProperty":            false,
+		"ExecutorValidatingCaches":   false,
+		"RawFeedbackJsonString":      false,
+		"MultipleHubs":               false,
+		"V1beta1CSRAPICompatibility": false,
 	}, on)
 	gates, err = ParseGates([]string{"MultipleHubs=true", " ClusterClaim=false", "V1beta1CSRAPICompatibility=false"})
 	require.NoError(t, err)
@@ -29,7 +35,16 @@ func TestGatesHaveTheDefaultsOfTheContract(t *testing.T) {
 // FuzzParseGates holds that gates are either all known and served, or refused
 // with a text that says what is wrong.
 func FuzzParseGates(f *testing.F) {
-	for _, seed := range []string{"", "ClusterClaim=true,MultipleHubs=true", "ClusterClaim", "=true", "X=true", "V1beta1CSRAPICompatibility=true", "MultipleHubs=TRUE", "MultipleHubs=true=false"} {
+	for _, seed := range []string{
+		"",
+		"ClusterClaim=true,MultipleHubs=true",
+		"ClusterClaim",
+		"=true",
+		"X=true",
+		"V1beta1CSRAPICompatibility=true",
+		"MultipleHubs=TRUE",
+		"MultipleHubs=true=false",
+	} {
 		f.Add(seed)
 	}
 	known := Gates()
@@ -63,7 +78,7 @@ func FuzzValidate(f *testing.F) {
 		require.True(t, strings.HasPrefix(strings.ToLower(address), "https://"))
 		require.NotEqual(t, one, two)
 		require.NotContains(t, one+two, "/")
-		require.True(t, seconds == 0 || seconds >= MinCertificateSeconds)
+		require.True(t, seconds == 0 || seconds >= minCertificateSeconds)
 		require.Equal(t, cluster, Identity{Cluster: cluster}.Known().Cluster, "a cluster name that is accepted is one that is read back")
 	})
 }

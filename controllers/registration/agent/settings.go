@@ -16,15 +16,15 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Defaults and limits of Settings (registration.md 9).
+// Defaults and limits of Settings.
 const (
 	// DefaultHealthPeriod is how often the health of the own API server is read.
 	DefaultHealthPeriod = time.Minute
 	// DefaultMaxClaims is how many custom claims are reported at most.
 	DefaultMaxClaims = 20
-	// MinCertificateSeconds is the shortest life of a certificate that may be
+	// minCertificateSeconds is the shortest life of a certificate that may be
 	// asked for.
-	MinCertificateSeconds = 3600
+	minCertificateSeconds = 3600
 
 	// DefaultHubTimeout is how long a hub of several may give no sign of life.
 	DefaultHubTimeout = 10 * time.Minute
@@ -96,7 +96,7 @@ type Settings struct {
 	// bootstrap-hub-kubeconfig.
 	BootstrapSecret string
 	// Hubs are the names of two to ten bootstrap secrets to choose from, in order
-	// of preference, instead of the one (registration.md 3.6).
+	// of preference, instead of the one.
 	Hubs []string
 	// HubTimeout is how long the hub in use may give no sign of life before
 	// another one of Hubs is looked for.
@@ -141,8 +141,8 @@ func (s Settings) Validate() error {
 		}
 	}
 	switch {
-	case s.CertificateSeconds != 0 && s.CertificateSeconds < MinCertificateSeconds:
-		return fmt.Errorf("client certificate expiration of %d seconds: must be 0 or at least %d", s.CertificateSeconds, MinCertificateSeconds)
+	case s.CertificateSeconds != 0 && s.CertificateSeconds < minCertificateSeconds:
+		return fmt.Errorf("client certificate expiration of %d seconds: must be 0 or at least %d", s.CertificateSeconds, minCertificateSeconds)
 	case s.HealthPeriod <= 0:
 		return fmt.Errorf("cluster health check period %s: must be greater than 0", s.HealthPeriod)
 	}
@@ -243,8 +243,7 @@ func (i Identity) Known() Identity {
 	return i
 }
 
-// CommonName is the subject's common name and the user name on the hub
-// (registration.md 3.4).
+// CommonName is the subject's common name and the user name on the hub.
 func (i Identity) CommonName() string { return clusterv1.UserPrefix + i.Cluster + ":" + i.Agent }
 
 // Organizations are the subject's organizations and the groups on the hub.

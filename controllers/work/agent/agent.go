@@ -25,21 +25,20 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/finalize"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/discovery"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/feedback"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
 const (
-	// LoopName is the dotted id of the loop.
-	LoopName = "work.apply"
+	// loopName is the dotted id of the loop.
+	loopName = "work.apply"
 	// DefaultWorkers is how many works are worked on at once.
 	DefaultWorkers = 4
-	// DefaultGrace is how long the objects of a work that the hub forgot are
-	// kept (work.md section 6.6).
+	// DefaultGrace is how long the objects of a work that the hub forgot are kept.
 	DefaultGrace = time.Hour
 )
 
@@ -152,7 +151,7 @@ func build(cfg Config) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{cfg: cfg, queue: reconcile.NewQueue(LoopName), events: reconcile.NewExecutor(hub, LoopName, cfg.Clock)}
+	a := &agent{cfg: cfg, queue: reconcile.NewQueue(loopName), events: reconcile.NewExecutor(hub, loopName, cfg.Clock)}
 	identity := ledger.Identity{HubHash: cfg.HubHash, AgentID: cfg.AgentID}
 	a.works = ledger.NewWorks(hub, cfg.ClusterName, cfg.Pulse, cfg.Log, func(name string) {
 		a.noteLag(name)
@@ -171,7 +170,13 @@ func build(cfg Config) (*agent, error) {
 	applier := apply.New(spoke, mapper)
 	a.apply = workapply.New(workapply.Config{
 		Works: a.works, Applied: a.applied, Mapper: mapper, Applier: applier,
-		Watcher: a.tracker, Feedback: cfg.Feedback, Rules: rules.New(), Rights: a.rights, Event: a.event, Repaired: func() { cfg.Metrics.repairs.Add(1) }, Clock: cfg.Clock,
+		Watcher:  a.tracker,
+		Feedback: cfg.Feedback,
+		Rules:    rules.New(),
+		Rights:   a.rights,
+		Event:    a.event,
+		Repaired: func() { cfg.Metrics.repairs.Add(1) },
+		Clock:    cfg.Clock,
 	})
 	a.finalize = finalize.New(finalize.Config{
 		Works: a.works, Applied: a.applied, Applier: applier, Rights: a.rights, Track: a.tracker.Track,
@@ -215,7 +220,7 @@ func (a *agent) run(ctx context.Context) error {
 	group.Go(func() error { return a.rights.Run(ctx) })
 	group.Go(func() error { return a.giveBack(ctx) })
 	group.Go(func() error {
-		loop := reconcile.Loop{Name: LoopName, Workers: a.cfg.Workers, Reconcile: a.reconcile}
+		loop := reconcile.Loop{Name: loopName, Workers: a.cfg.Workers, Reconcile: a.reconcile}
 		if a.works.WaitSynced(ctx) == nil && a.applied.WaitSynced(ctx) == nil {
 			for _, name := range a.applied.Names() {
 				a.wake(name)
@@ -316,12 +321,18 @@ func unwatched(resource schema.GroupVersionResource, cause error) reconcile.Even
 	if apierrors.IsNotFound(cause) {
 		return reconcile.Event{
 			Type: "Warning", Reason: "KindNotServed", Action: "Watch",
-			Message: fmt.Sprintf("%s of version %s is not served by the cluster, so that its objects are looked for once a minute; install its definition", resource.GroupResource(), resource.Version),
+			Message: fmt.Sprintf(
+				"%s of version %s is not served by the cluster, so that its objects are looked for once a minute; install its definition",
+				resource.GroupResource(), resource.Version,
+			),
 		}
 	}
 	return reconcile.Event{
 		Type: "Warning", Reason: "WatchForbidden", Action: "Watch",
-		Message: fmt.Sprintf("%s may not be listed and watched by the agent, so that changes are found by a look once a minute; grant it list and watch", resource.GroupResource()),
+		Message: fmt.Sprintf(
+			"%s may not be listed and watched by the agent, so that changes are found by a look once a minute; grant it list and watch",
+			resource.GroupResource(),
+		),
 	}
 }
 

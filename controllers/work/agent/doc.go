@@ -10,9 +10,8 @@
 // work on the hub, its AppliedManifestWork, and controllers/work/agent/drift
 // when an object is not as it was left. At rest nothing is sent.
 //
-// The package links the dynamic client and reflectors, no clientset and no
-// controller-runtime. It reads and writes manifestworks, their status and events
+// The package links the dynamic client and reflectors, no clientset. It reads and
+// writes manifestworks, their status and events
 // in the cluster's namespace on the hub; on the managed cluster
-// appliedmanifestworks and whatever works declare. Contract: work.md sections 2,
-// 3 and 15.
+// appliedmanifestworks and whatever works declare.
 package agent

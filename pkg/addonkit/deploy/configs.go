@@ -13,8 +13,7 @@ import (
 // MergeConfigs puts the configurations of an author to those that follow from the
 // health of an add-on: feedback rules of both, and all else as the author says. Agents
 // take the first one that fits an object, so an author's pattern counts for an object
-// that health names, and what health names by a pattern comes last. Contract: addon.md
-// 5.4.
+// that health names, and what health names by a pattern comes last.
 func MergeConfigs(generated, author []workv1.ManifestConfigOption) []workv1.ManifestConfigOption {
 	var out, patterns []workv1.ManifestConfigOption
 	for _, g := range generated {
@@ -83,8 +82,7 @@ func mergeRules(lists ...[]workv1.FeedbackRule) []workv1.FeedbackRule {
 	return out
 }
 
-// deleteOption leaves behind what asks for it; nil when nothing does. Contract:
-// addon.md 5.4.
+// deleteOption leaves behind what asks for it; nil when nothing does.
 func deleteOption(manifests []addonkit.Manifest) *workv1.DeleteOption {
 	var rules []workv1.OrphaningRule
 	for _, m := range manifests {

@@ -10,10 +10,10 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/cel"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -61,7 +61,7 @@ func Decide(s State) reconcile.Plan {
 // failed leaves all as it is and says why.
 func (d *draft) failed(err error) reconcile.Plan {
 	d.object = d.AddOn.DeepCopy()
-	d.plan = reconcile.Plan{Object: d.object, RequeueAfter: addonkit.RetryDelay}
+	d.plan = reconcile.Plan{Object: d.object, Order: reconcile.Parallel, RequeueAfter: addonkit.RetryDelay}
 	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
 		if kind == addonv1alpha1.ConditionManifestApplied || d.Hosting != nil {
 			d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonManifestWorkApplyFailed, err.Error())
@@ -181,8 +181,7 @@ func (d *draft) deploy(p place, manifests []addonkit.Manifest, condition string)
 }
 
 // sayApplied tells what becomes of the manifests. As long as the agent has not
-// answered, what was said before stands, unless it was a failure. Contract:
-// addon.md 3.
+// answered, what was said before stands, unless it was a failure.
 func (d *draft) sayApplied(condition string, works []*workv1.ManifestWork, complete bool, manifests int) {
 	if manifests == 0 {
 		d.say(condition, metav1.ConditionTrue, addonv1alpha1.ReasonManifestApplied, addonv1alpha1.MessageNoManifest)
@@ -210,7 +209,7 @@ func because(w *workv1.ManifestWork) string {
 		m := &w.Status.ResourceStatus.Manifests[i]
 		if c := refusal(m); c != nil {
 			of := strings.TrimPrefix(m.ResourceMeta.Namespace+"/"+m.ResourceMeta.Name, "/")
-			return fmt.Sprintf(": %s %s of manifestwork %s/%s: %s", m.ResourceMeta.Kind, of, w.Namespace, w.Name, cel.Shorten(c.Message, maxRefusal))
+			return fmt.Sprintf(": %s %s of manifestwork %s/%s: %s", m.ResourceMeta.Kind, of, w.Namespace, w.Name, excerpt.Within(c.Message, maxRefusal))
 		}
 	}
 	return ""
@@ -222,7 +221,11 @@ func (d *draft) sayHosting() {
 	const kind = addonv1alpha1.ConditionHostingClusterValidity
 	invalid := func(problem, fix string) {
 		d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHostingClusterInvalid, fmt.Sprintf(
-			"hosting cluster %s is not a managed cluster of the hub: %s; %s, or change annotation %s", d.Hosting.Name, problem, fix, addonv1alpha1.AnnotationHostingClusterName))
+			"hosting cluster %s is not a managed cluster of the hub: %s; %s, or change annotation %s",
+			d.Hosting.Name,
+			problem,
+			fix,
+			addonv1alpha1.AnnotationHostingClusterName))
 	}
 	switch {
 	case d.Hosting == nil:
@@ -237,7 +240,7 @@ func (d *draft) sayHosting() {
 	case !d.valid():
 		invalid("it is being deleted", "join it again when it is gone")
 	default:
-		invalid("it is not accepted, and what it has stays as it is", "accept it by: kubectl ocm accept "+d.Hosting.Name)
+		invalid("it is not accepted, and what it has stays as it is", "accept it")
 	}
 }
 

@@ -32,10 +32,13 @@ func TestGatesBeforeDeployment(t *testing.T) {
 		"there is no cluster":                             {func(s *State) { s.Cluster = nil }, nil},
 		"the cluster is being deleted":                    {func(s *State) { s.Cluster.DeletionTimestamp = &gone }, nil},
 		"configurations are waited for":                   {func(s *State) { s.Options.WaitConfigured = true }, nil},
-		"configurations have come": {func(s *State) {
-			s.Options.WaitConfigured = true
-			s.AddOn.Status.Conditions = append(s.AddOn.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ConditionConfigured, Status: metav1.ConditionTrue})
-		}, []string{"create c1/addon-web-deploy-0: a"}},
+		"configurations have come": {
+			func(s *State) {
+				s.Options.WaitConfigured = true
+				s.AddOn.Status.Conditions = append(s.AddOn.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ConditionConfigured, Status: metav1.ConditionTrue})
+			},
+			[]string{"create c1/addon-web-deploy-0: a"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := state(t, "ConfigMap a")
@@ -76,7 +79,9 @@ func TestWhatAWorkLooksLike(t *testing.T) {
 
 	// As the API server stores it, with defaults and null times, it is the same.
 	w.Spec.ManifestConfigs[0].FeedbackScrapeType = workv1.FeedbackScrapeTypePoll
-	w.Spec.Workload.Manifests[0].Raw = []byte(`{"kind":"ConfigMap","metadata":{"creationTimestamp":null,"namespace":"default","name":"a","labels":{},"annotations":{}},"apiVersion":"v1"}`)
+	w.Spec.Workload.Manifests[0].Raw = []byte(
+		`{"kind":"ConfigMap","metadata":{"creationTimestamp":null,"namespace":"default","name":"a","labels":{},"annotations":{}},"apiVersion":"v1"}`,
+	)
 	require.Empty(t, run(t, &s))
 }
 
@@ -174,7 +179,10 @@ func TestManifestApplied(t *testing.T) {
 	require.Equal(t, "True AddonManifestApplied: manifests of addon are applied successfully", condition(s.AddOn, manifestApplied))
 	s.Manifests[0] = object(t, "ConfigMap a x=y")
 	run(t, &s)
-	require.Equal(t, "True AddonManifestApplied: manifests of addon are applied successfully", condition(s.AddOn, manifestApplied), "what was said stands until the agent answers")
+	require.Equal(
+		t, "True AddonManifestApplied: manifests of addon are applied successfully",
+		condition(s.AddOn, manifestApplied), "what was said stands until the agent answers",
+	)
 	s.Works[0].Status.Conditions[0].ObservedGeneration, s.Works[0].Status.Conditions[0].Status = 1, metav1.ConditionFalse
 	run(t, &s)
 	require.Contains(t, condition(s.AddOn, manifestApplied), "True", "an answer about what was before is none")
@@ -261,9 +269,15 @@ func TestAHostingClusterThatIsNoneOfThisHub(t *testing.T) {
 		change func(*State)
 		want   string
 	}{
-		"unknown":  {func(s *State) { s.Hosting.Cluster = nil }, "there is no ManagedCluster of the name; join it under this name"},
-		"deleting": {func(s *State) { s.Hosting.Cluster.DeletionTimestamp = &gone }, "it is being deleted; join it again when it is gone"},
-		"no name":  {func(s *State) { s.Hosting = &Hosting{} }, "its name is empty; name one"},
+		"unknown": {
+			func(s *State) { s.Hosting.Cluster = nil },
+			"there is no ManagedCluster of the name; join it under this name",
+		},
+		"deleting": {
+			func(s *State) { s.Hosting.Cluster.DeletionTimestamp = &gone },
+			"it is being deleted; join it again when it is gone",
+		},
+		"no name": {func(s *State) { s.Hosting = &Hosting{} }, "its name is empty; name one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hosted(state(t, "ConfigMap here", "ConfigMap there location=hosting", "Job clean hook location=hosting"))
@@ -271,7 +285,11 @@ func TestAHostingClusterThatIsNoneOfThisHub(t *testing.T) {
 			require.Len(t, s.AddOn.Finalizers, 2)
 			tc.change(&s)
 			require.Equal(t, []string{"delete h1/addon-web-deploy-hosting-c1-0", "finalizers "}, run(t, &s))
-			require.Equal(t, "False HostingClusterInvalid: hosting cluster "+s.Hosting.Name+" is not a managed cluster of the hub: "+tc.want+fix, condition(s.AddOn, hostingValid))
+			require.Equal(
+				t,
+				"False HostingClusterInvalid: hosting cluster "+s.Hosting.Name+" is not a managed cluster of the hub: "+tc.want+fix,
+				condition(s.AddOn, hostingValid),
+			)
 			require.Empty(t, condition(s.AddOn, hostingApplied))
 			require.Equal(t, "c1", s.Works[0].Namespace, "the managed cluster keeps its own")
 		})
@@ -281,7 +299,7 @@ func TestAHostingClusterThatIsNoneOfThisHub(t *testing.T) {
 // TestAHostingClusterThatIsNotAccepted: an acceptance is taken back, and given again.
 func TestAHostingClusterThatIsNotAccepted(t *testing.T) {
 	const said = "False HostingClusterInvalid: hosting cluster h1 is not a managed cluster of the hub: it is not accepted, and what it has stays as it is; " +
-		"accept it by: kubectl ocm accept h1, or change annotation addon.open-cluster-management.io/hosting-cluster-name"
+		"accept it, or change annotation addon.open-cluster-management.io/hosting-cluster-name"
 	s := hosted(state(t, "ConfigMap here", "ConfigMap there location=hosting", "Job clean hook location=hosting"))
 	s.Hosting.Cluster.Spec.HubAcceptsClient = false
 	require.Equal(t, []string{"create c1/addon-web-deploy-0: here"}, run(t, &s), "it gets nothing, and the managed cluster its own")
@@ -304,12 +322,15 @@ func TestAHostingClusterThatIsNotAccepted(t *testing.T) {
 	deleted(&s)
 	require.Equal(t, []string{"create h1/addon-web-pre-delete-hosting-c1: clean"}, run(t, &s))
 	require.Equal(t, "False HookManifestIsNotCompleted: hook manifest is not completed: Job default/clean of cluster h1 has not completed; "+
-		"cluster h1 is not accepted; accept it by: kubectl ocm accept h1; it is given up at 2030-01-02T03:30:00Z", condition(s.AddOn, hookCompleted))
+		"cluster h1 is not accepted: somebody has to accept it; it is given up at 2030-01-02T03:30:00Z", condition(s.AddOn, hookCompleted))
 	s.AddOn.Finalizers = []string{addonv1alpha1.FinalizerHostingManifests}
 	s.Works[1].DeletionTimestamp = &metav1.Time{Time: start}
 	s.Works[1].Finalizers = []string{"agent"}
 	p := Decide(s)
-	require.Contains(t, condition(p.Object.(*addonv1alpha1.ManagedClusterAddOn), hostingApplied), "; cluster h1 is not accepted; accept it by: kubectl ocm accept h1; it is given up at")
+	require.Contains(
+		t, condition(p.Object.(*addonv1alpha1.ManagedClusterAddOn), hostingApplied),
+		"; cluster h1 is not accepted: somebody has to accept it; it is given up at",
+	)
 	s.Now = start.Add(30 * time.Minute)
 	run(t, &s)
 	require.Empty(t, s.AddOn.Finalizers, "it holds up nothing for ever")
@@ -320,13 +341,20 @@ func TestChangesOfTheMode(t *testing.T) {
 	run(t, &s)
 	was := s.Hosting
 	s.Hosting = &Hosting{Name: "h2", Cluster: accepted("h2")}
-	require.Equal(t, []string{"create h2/addon-web-deploy-hosting-c1-0: there", "delete h1/addon-web-deploy-hosting-c1-0"}, run(t, &s), "another hosting cluster cleans the one before")
+	require.Equal(
+		t, []string{"create h2/addon-web-deploy-hosting-c1-0: there", "delete h1/addon-web-deploy-hosting-c1-0"},
+		run(t, &s), "another hosting cluster cleans the one before",
+	)
 	s.Hosting = nil
 	require.Equal(t, []string{"patch c1/addon-web-deploy-0: here there", "delete h2/addon-web-deploy-hosting-c1-0", "finalizers "}, run(t, &s))
 	require.Empty(t, condition(s.AddOn, hostingValid))
 	require.Empty(t, condition(s.AddOn, hostingApplied))
 	s.Hosting = was
-	require.Equal(t, []string{"patch c1/addon-web-deploy-0: here", "create h1/addon-web-deploy-hosting-c1-0: there", "finalizers hosting-manifests-cleanup"}, sorted(run(t, &s)))
+	require.Equal(
+		t,
+		[]string{"patch c1/addon-web-deploy-0: here", "create h1/addon-web-deploy-hosting-c1-0: there", "finalizers hosting-manifests-cleanup"},
+		sorted(run(t, &s)),
+	)
 }
 
 func TestFinalizersOfEarlierVersionsGo(t *testing.T) {

@@ -10,7 +10,7 @@
 // hosting clusters, and executes the plan. Health is told by package health, rights
 // by package registration.
 //
-// Contract: addon.md 5.1 to 5.7. Done otherwise than there:
+// Other than in the API's own implementation:
 //   - the deletion of an instance waits for hooks, and for what is on a hosting
 //     cluster, until a deadline; what holds it up is named. Where the ManagedCluster is
 //     gone it waits for nothing, and hooks that cannot be rendered end by the deadline;

@@ -135,21 +135,21 @@ func run(t *testing.T, s *State) []string {
 func carryOut(t *testing.T, s *State, p reconcile.Plan) {
 	t.Helper()
 	s.Works = slices.Clone(s.Works)
-	for _, a := range p.Apply {
+	for _, a := range reconcile.Of[reconcile.Create](p.Writes) {
 		w, ok := a.Object.(*workv1.ManifestWork)
 		require.True(t, ok)
-		require.True(t, a.Create)
+		require.True(t, a.Lenient)
 		w.UID, w.Generation = types.UID("uid-"+w.Name), 1
 		s.Works = append(s.Works, w)
 	}
-	for _, step := range p.Patches {
+	for _, step := range reconcile.Of[reconcile.Patch](p.Writes) {
 		i := slices.IndexFunc(s.Works, func(w *workv1.ManifestWork) bool {
 			return w.UID == step.Target.UID && w.Namespace == step.Target.Namespace
 		})
 		require.GreaterOrEqual(t, i, 0)
-		s.Works[i] = patched(t, s.Works[i], step.Patch)
+		s.Works[i] = patched(t, s.Works[i], step.Body)
 	}
-	for _, d := range p.Delete {
+	for _, d := range reconcile.Of[reconcile.Remove](p.Writes) {
 		s.Works = slices.DeleteFunc(s.Works, func(w *workv1.ManifestWork) bool { return w.Namespace == d.Namespace && w.Name == d.Name })
 	}
 }
@@ -193,16 +193,16 @@ func merge(into map[string]any, patch map[string]any) map[string]any {
 func outline(t *testing.T, p reconcile.Plan) []string {
 	t.Helper()
 	var out []string
-	for _, a := range p.Apply {
+	for _, a := range reconcile.Of[reconcile.Create](p.Writes) {
 		w, ok := a.Object.(*workv1.ManifestWork)
 		require.True(t, ok)
 		out = append(out, fmt.Sprintf("create %s/%s: %s", w.Namespace, w.Name, contents(t, w)))
 	}
-	for _, s := range p.Patches {
-		w := patched(t, &workv1.ManifestWork{}, s.Patch)
+	for _, s := range reconcile.Of[reconcile.Patch](p.Writes) {
+		w := patched(t, &workv1.ManifestWork{}, s.Body)
 		out = append(out, fmt.Sprintf("patch %s/%s: %s", s.Target.Namespace, s.Target.Name, contents(t, w)))
 	}
-	for _, d := range p.Delete {
+	for _, d := range reconcile.Of[reconcile.Remove](p.Writes) {
 		out = append(out, "delete "+d.Namespace+"/"+d.Name)
 	}
 	for _, e := range p.Events {
@@ -257,7 +257,10 @@ func report(t *testing.T, s *State, name string, status metav1.ConditionStatus, 
 		entry := workv1.ManifestCondition{ResourceMeta: workv1.ManifestResourceMeta{Group: m.Group, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}}
 		for _, key := range slices.Sorted(maps.Keys(feedback)) {
 			value := feedback[key]
-			entry.StatusFeedback.Values = append(entry.StatusFeedback.Values, workv1.FeedbackValue{Name: key, FieldValue: workv1.FieldValue{Type: workv1.ValueTypeString, String: &value}})
+			entry.StatusFeedback.Values = append(entry.StatusFeedback.Values, workv1.FeedbackValue{
+				Name:       key,
+				FieldValue: workv1.FieldValue{Type: workv1.ValueTypeString, String: &value},
+			})
 		}
 		w.Status.ResourceStatus.Manifests = append(w.Status.ResourceStatus.Manifests, entry)
 	}

@@ -47,7 +47,7 @@ type hook struct {
 }
 
 // end brings the deletion of an instance forward: hooks first, on both clusters at a
-// time, then what is on the hosting cluster. Contract: addon.md 5.5 to 5.7.
+// time, then what is on the hosting cluster.
 func (d *draft) end() error {
 	d.release(deprecated...)
 	if d.Cluster == nil {
@@ -104,7 +104,13 @@ func (d *draft) hooks() []hook {
 			return out
 		}
 		p := d.hostingPlace()
-		out = append(out, hook{place: p, finalizer: addonv1alpha1.FinalizerHostingPreDelete, manifests: d.hostingHooks, cluster: d.Hosting.Cluster, live: d.hookOf(p)})
+		out = append(out, hook{
+			place:     p,
+			finalizer: addonv1alpha1.FinalizerHostingPreDelete,
+			manifests: d.hostingHooks,
+			cluster:   d.Hosting.Cluster,
+			live:      d.hookOf(p),
+		})
 	}
 	return out
 }
@@ -247,8 +253,7 @@ func (d *draft) clean() {
 // abandon lets an instance go whose hooks did not complete, and tells who kept it.
 func (d *draft) abandon(why string) error {
 	deployed, _ := d.onHosting()
-	d.plan.Apply, d.plan.Patches = nil, nil
-	d.plan.Delete = nil
+	d.plan.Writes = nil
 	if d.has(addonv1alpha1.FinalizerPreDelete) || d.has(addonv1alpha1.FinalizerHostingPreDelete) {
 		d.say(addonv1alpha1.ConditionHookManifestCompleted, metav1.ConditionFalse, addonv1alpha1.ReasonHookNotCompleted, "hook manifest is given up: "+why)
 		d.tell("The add-on goes though its hooks did not complete: " + why)

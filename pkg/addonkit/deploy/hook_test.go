@@ -49,10 +49,21 @@ func TestHookOnTheManagedCluster(t *testing.T) {
 	require.Empty(t, w.Annotations)
 	require.Len(t, w.OwnerReferences, 1)
 	require.Equal(t, []workv1.ManifestConfigOption{
-		{ResourceIdentifier: workv1.ResourceIdentifier{Group: "batch", Resource: "jobs", Namespace: "default", Name: "clean"}, FeedbackRules: []workv1.FeedbackRule{
-			{Type: "WellKnownStatus"}, {Type: "JSONPaths", JSONPaths: []workv1.JSONPath{{Name: "JobFailed", Path: `.status.conditions[?(@.type=="Failed")].status`}}},
-		}},
-		{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "pods", Namespace: "default", Name: "p"}, FeedbackRules: []workv1.FeedbackRule{{Type: "WellKnownStatus"}}},
+		{
+			ResourceIdentifier: workv1.ResourceIdentifier{Group: "batch", Resource: "jobs", Namespace: "default", Name: "clean"},
+			FeedbackRules: []workv1.FeedbackRule{
+				{
+					Type: "WellKnownStatus",
+				}, {
+					Type:      "JSONPaths",
+					JSONPaths: []workv1.JSONPath{{Name: "JobFailed", Path: `.status.conditions[?(@.type=="Failed")].status`}},
+				},
+			},
+		},
+		{
+			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "pods", Namespace: "default", Name: "p"},
+			FeedbackRules:      []workv1.FeedbackRule{{Type: "WellKnownStatus"}},
+		},
 	}, w.Spec.ManifestConfigs)
 	require.Equal(t, "False HookManifestIsNotCompleted: hook manifest is not completed: Job default/clean of cluster c1 has not completed; "+
 		"Pod default/p of cluster c1 has not completed; it is given up at 2030-01-02T03:30:00Z", condition(s.AddOn, hookCompleted))
@@ -89,7 +100,11 @@ func TestHookOnTheHostingCluster(t *testing.T) {
 	carryOut(t, &again, Decide(again))
 	require.NotContains(t, run(t, &again), "create h1/addon-web-pre-delete-hosting-c1: p", "a hook that ran is not made again")
 
-	require.Equal(t, []string{"delete h1/addon-web-pre-delete-hosting-c1", "delete h1/addon-web-deploy-hosting-c1-0", "finalizers hosting-manifests-cleanup", "finalizers "}, run(t, &s))
+	require.Equal(
+		t,
+		[]string{"delete h1/addon-web-pre-delete-hosting-c1", "delete h1/addon-web-deploy-hosting-c1-0", "finalizers hosting-manifests-cleanup", "finalizers "},
+		run(t, &s),
+	)
 	require.Empty(t, s.Works)
 }
 
@@ -115,9 +130,13 @@ func TestAHookThatDoesNotComplete(t *testing.T) {
 		"it failed": {func(t *testing.T, s *State) {
 			report(t, s, "c1/addon-web-pre-delete", metav1.ConditionTrue, jobFailed)
 		}, "Job default/clean of cluster c1 failed; delete it there to run it again", 30 * time.Minute},
-		"its cluster is away": {func(_ *testing.T, s *State) {
-			s.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}
-		}, "Job default/clean of cluster c1 has not completed; cluster c1 is not reachable", 30 * time.Minute},
+		"its cluster is away": {
+			func(_ *testing.T, s *State) {
+				s.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}
+			},
+			"Job default/clean of cluster c1 has not completed; cluster c1 is not reachable",
+			30 * time.Minute,
+		},
 		"it cannot be rendered": {func(_ *testing.T, s *State) { s.RenderError = errors.New("no such value") },
 			"its hooks cannot be rendered: no such value", 30 * time.Second},
 	}
@@ -129,7 +148,11 @@ func TestAHookThatDoesNotComplete(t *testing.T) {
 			run(t, &s)
 			tc.change(t, &s)
 			require.Empty(t, run(t, &s))
-			require.Equal(t, "False HookManifestIsNotCompleted: hook manifest is not completed: "+tc.want+"; it is given up at 2030-01-02T03:30:00Z", condition(s.AddOn, hookCompleted))
+			require.Equal(
+				t,
+				"False HookManifestIsNotCompleted: hook manifest is not completed: "+tc.want+"; it is given up at 2030-01-02T03:30:00Z",
+				condition(s.AddOn, hookCompleted),
+			)
 			require.Equal(t, tc.again, Decide(s).RequeueAfter)
 
 			s.Now = start.Add(30 * time.Minute)
@@ -155,7 +178,11 @@ func TestClustersThatVanishHoldUpNoDeletion(t *testing.T) {
 	}, run(t, &managed))
 
 	s.Hosting.Cluster = nil
-	require.Equal(t, []string{"delete h1/addon-web-pre-delete-hosting-c1", "finalizers addon-pre-delete hosting-manifests-cleanup"}, run(t, &s), "the hook here still runs")
+	require.Equal(
+		t,
+		[]string{"delete h1/addon-web-pre-delete-hosting-c1", "finalizers addon-pre-delete hosting-manifests-cleanup"},
+		run(t, &s), "the hook here still runs",
+	)
 	report(t, &s, "c1/addon-web-pre-delete", metav1.ConditionTrue, jobDone)
 	require.Equal(t, []string{"delete h1/addon-web-deploy-hosting-c1-0", "finalizers "}, run(t, &s))
 }
@@ -171,7 +198,11 @@ func TestAHostingClusterThatDoesNotRemoveWhatItHas(t *testing.T) {
 		condition(s.AddOn, hostingApplied))
 	require.Equal(t, 30*time.Minute, Decide(s).RequeueAfter)
 	s.Now = start.Add(time.Hour)
-	require.Equal(t, []string{"Warning HookAbandoned: Hosting cluster h1 has not removed manifestwork h1/addon-web-deploy-hosting-c1-0", "finalizers "}, run(t, &s))
+	require.Equal(
+		t,
+		[]string{"Warning HookAbandoned: Hosting cluster h1 has not removed manifestwork h1/addon-web-deploy-hosting-c1-0", "finalizers "},
+		run(t, &s),
+	)
 }
 
 func TestAHookOfAnEarlierInstanceIsNotTakenForThisOne(t *testing.T) {

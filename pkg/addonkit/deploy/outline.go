@@ -60,11 +60,13 @@ func (o Outline) Manifest() (addonkit.Manifest, error) {
 }
 
 // Writes tells whether a plan of Decide has manifests to write.
-func Writes(p reconcile.Plan) bool { return len(p.Apply)+len(p.Patches) > 0 }
+func Writes(p reconcile.Plan) bool {
+	return len(reconcile.Of[reconcile.Create](p.Writes))+len(reconcile.Of[reconcile.Patch](p.Writes)) > 0
+}
 
 // Waits tells that an instance which stays gets nothing yet: its cluster is not there or
 // on its way out, or the hub has not said yet what counts. Decide says nothing then,
-// whatever there is to deploy. Contract: addon.md 5.1.
+// whatever there is to deploy.
 func (s State) Waits() bool {
 	return s.AddOn.DeletionTimestamp == nil && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil || !s.ready())
 }

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/cel"
 )
 
 // shortDigest is how many bytes of a digest tell two manifests of one object apart.
@@ -50,7 +50,7 @@ func Slim(w *workv1.ManifestWork) {
 	for i := range status.Manifests {
 		m := &status.Manifests[i]
 		if c := refusal(m); c != nil {
-			m.Conditions = []metav1.Condition{{Type: c.Type, Status: c.Status, Message: cel.Shorten(c.Message, maxRefusal)}}
+			m.Conditions = []metav1.Condition{{Type: c.Type, Status: c.Status, Message: excerpt.Within(c.Message, maxRefusal)}}
 		} else {
 			m.Conditions = nil
 		}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // slim is the state with slim works.
@@ -35,17 +36,17 @@ func TestASlimWorkIsJudgedAsTheWholeOne(t *testing.T) {
 	require.Empty(t, outline(t, Decide(slim(s))), "nothing has changed")
 
 	s.Manifests[0] = object(t, "ConfigMap a x=y")
-	require.Equal(t, Decide(s).Patches, Decide(slim(s)).Patches)
-	require.Len(t, Decide(slim(s)).Patches, 1, "only the work that holds it is written")
+	require.Equal(t, reconcile.Of[reconcile.Patch](Decide(s).Writes), reconcile.Of[reconcile.Patch](Decide(slim(s)).Writes))
+	require.Len(t, reconcile.Of[reconcile.Patch](Decide(slim(s)).Writes), 1, "only the work that holds it is written")
 	s.Manifests = s.Manifests[1:]
-	require.Equal(t, Decide(s).Patches, Decide(slim(s)).Patches)
+	require.Equal(t, reconcile.Of[reconcile.Patch](Decide(s).Writes), reconcile.Of[reconcile.Patch](Decide(slim(s)).Writes))
 }
 
 func TestWhatIsNoManifestIsWrittenAnew(t *testing.T) {
 	s := state(t, "ConfigMap a")
 	run(t, &s)
 	s.Works[0].Spec.Workload.Manifests[0].Raw = []byte(`{"kind":""}`)
-	require.Len(t, Decide(slim(s)).Patches, 1)
+	require.Len(t, reconcile.Of[reconcile.Patch](Decide(slim(s)).Writes), 1)
 }
 
 func TestASlimWorkKeepsWhatHooksSay(t *testing.T) {
@@ -71,7 +72,10 @@ func TestAManifestThatWasNotAppliedIsNamed(t *testing.T) {
 		if i == 0 {
 			status = metav1.ConditionTrue
 		}
-		manifests[i].Conditions = []metav1.Condition{{Type: workv1.ConditionApplied, Status: status, Message: message}, {Type: workv1.ConditionAvailable, Status: metav1.ConditionUnknown}}
+		manifests[i].Conditions = []metav1.Condition{
+			{Type: workv1.ConditionApplied, Status: status, Message: message},
+			{Type: workv1.ConditionAvailable, Status: metav1.ConditionUnknown},
+		}
 	}
 	same := slim(s)
 	kept := same.Works[0].Status.ResourceStatus.Manifests
@@ -81,7 +85,10 @@ func TestAManifestThatWasNotAppliedIsNamed(t *testing.T) {
 	run(t, &s)
 	run(t, &same)
 	said := condition(s.AddOn, manifestApplied)
-	require.Contains(t, said, "False AddonManifestAppliedFailed: failed to apply the manifests of addon: ConfigMap default/b of manifestwork c1/addon-web-deploy-0: metadata.namespace: must be set!!!")
+	require.Contains(
+		t, said,
+		"False AddonManifestAppliedFailed: failed to apply the manifests of addon: ConfigMap default/b of manifestwork c1/addon-web-deploy-0: metadata.namespace: must be set!!!",
+	)
 	require.Less(t, len(said), 2*maxRefusal)
 	require.Equal(t, said, condition(same.AddOn, manifestApplied))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// budget is how many bytes of manifests a work is filled with (addon.md 5.3).
+	// budget is how many bytes of manifests a work is filled with.
 	budget = 409600
 	// maxWork is how many admission takes.
 	maxWork = 500 << 10
@@ -52,7 +52,7 @@ func slotOf(index int, work *workv1.ManifestWork) *slot {
 // largest first, where most room is left, or into a new slot. One that is in a work
 // that is being deleted waits for its end there, and so does one for which there would
 // be a new slot otherwise: names are the same as if that work had never been. Slots
-// without manifests remain in the result, empty. Contract: addon.md 5.3.
+// without manifests remain in the result, empty.
 func arrange(slots []*slot, manifests []addonkit.Manifest) []*slot {
 	slices.SortStableFunc(slots, func(a, b *slot) int { return cmp.Compare(a.index, b.index) })
 	rendered := map[addonkit.ID]int{}

@@ -111,13 +111,23 @@ func TestMergeConfigs(t *testing.T) {
 		[]workv1.ManifestConfigOption{{ResourceIdentifier: web, FeedbackRules: []workv1.FeedbackRule{known, paths(workv1.JSONPath{Name: "x", Path: ".a"})},
 			UpdateStrategy: &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}}},
 		[]workv1.ManifestConfigOption{
-			{ResourceIdentifier: web, UpdateStrategy: apply, FeedbackScrapeType: "Watch", ConditionRules: []workv1.ConditionRule{{Condition: "Complete"}},
-				FeedbackRules: []workv1.FeedbackRule{known, paths(workv1.JSONPath{Name: "x", Path: ".b"}, workv1.JSONPath{Name: "y", Path: ".c"})}},
+			{
+				ResourceIdentifier: web,
+				UpdateStrategy:     apply,
+				FeedbackScrapeType: "Watch",
+				ConditionRules:     []workv1.ConditionRule{{Condition: "Complete"}},
+				FeedbackRules:      []workv1.FeedbackRule{known, paths(workv1.JSONPath{Name: "x", Path: ".b"}, workv1.JSONPath{Name: "y", Path: ".c"})},
+			},
 			{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "pods", Name: "*"}},
 		})
 	require.Empty(t, cmp.Diff([]workv1.ManifestConfigOption{
-		{ResourceIdentifier: web, UpdateStrategy: apply, FeedbackScrapeType: "Watch", ConditionRules: []workv1.ConditionRule{{Condition: "Complete"}},
-			FeedbackRules: []workv1.FeedbackRule{known, paths(workv1.JSONPath{Name: "x", Path: ".b"}, workv1.JSONPath{Name: "y", Path: ".c"})}},
+		{
+			ResourceIdentifier: web,
+			UpdateStrategy:     apply,
+			FeedbackScrapeType: "Watch",
+			ConditionRules:     []workv1.ConditionRule{{Condition: "Complete"}},
+			FeedbackRules:      []workv1.FeedbackRule{known, paths(workv1.JSONPath{Name: "x", Path: ".b"}, workv1.JSONPath{Name: "y", Path: ".c"})},
+		},
 		{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "pods", Name: "*"}},
 	}, got))
 }
@@ -139,7 +149,18 @@ func TestConfigsByPattern(t *testing.T) {
 		{ResourceIdentifier: at("n", "web"), FeedbackRules: known, UpdateStrategy: apply},
 		{ResourceIdentifier: at("n", "*"), FeedbackRules: known},
 	}, MergeConfigs(
-		[]workv1.ManifestConfigOption{{ResourceIdentifier: at("n", "*"), FeedbackRules: known}, {ResourceIdentifier: at("n", "*"), FeedbackRules: known}},
-		[]workv1.ManifestConfigOption{{ResourceIdentifier: at("n", "web"), UpdateStrategy: apply}, {ResourceIdentifier: at("n", "web")}},
+		[]workv1.ManifestConfigOption{{
+			ResourceIdentifier: at("n", "*"),
+			FeedbackRules:      known,
+		}, {
+			ResourceIdentifier: at("n", "*"),
+			FeedbackRules:      known,
+		}},
+		[]workv1.ManifestConfigOption{{
+			ResourceIdentifier: at("n", "web"),
+			UpdateStrategy:     apply,
+		}, {
+			ResourceIdentifier: at("n", "web"),
+		}},
 	)), "what health names by a pattern hides nothing of the author")
 }

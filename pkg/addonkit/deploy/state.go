@@ -57,7 +57,7 @@ func (s State) valid() bool {
 // keeps what it has, because an acceptance that is taken back may be given again.
 func (s State) open() bool { return s.valid() && s.Hosting.Cluster.Spec.HubAcceptsClient }
 
-// ready tells whether the gates before deployment are open (addon.md 5.1).
+// ready tells whether the gates before deployment are open.
 func (s State) ready() bool {
 	return apimeta.FindStatusCondition(s.AddOn.Status.Conditions, addonv1alpha1.ConditionRegistrationApplied) != nil &&
 		(!s.Options.WaitConfigured || apimeta.IsStatusConditionTrue(s.AddOn.Status.Conditions, addonv1alpha1.ConditionConfigured))
@@ -85,7 +85,7 @@ type parts struct {
 }
 
 // sortOut puts manifests where they belong. Without a hosting cluster all are for
-// the managed one, whatever they say. Contract: addon.md 5.5, 5.6.
+// the managed one, whatever they say.
 func (s State) sortOut() (parts, error) {
 	var p parts
 	if s.RenderError != nil {
@@ -104,7 +104,10 @@ func (s State) sortOut() (parts, error) {
 			case addonv1alpha1.HostedManifestLocationNone:
 				continue
 			default:
-				return parts{}, fmt.Errorf("%s: annotation %s: %q is no location; use managed, hosting or none", m.ID, addonv1alpha1.AnnotationHostedManifestLocation, where)
+				return parts{}, fmt.Errorf(
+					"%s: annotation %s: %q is no location; use managed, hosting or none",
+					m.ID, addonv1alpha1.AnnotationHostedManifestLocation, where,
+				)
 			}
 		}
 		list := &p.managed
@@ -123,7 +126,7 @@ func (s State) sortOut() (parts, error) {
 
 // Inspected are the works and manifests by which health is told: in hosted mode
 // those on the hosting cluster. An error is why the manifests are not known; nothing
-// new can be told of the health then. Contract: addon.md 5.9.
+// new can be told of the health then.
 func (s State) Inspected() ([]addonkit.Manifest, []*workv1.ManifestWork, error) {
 	p, err := s.sortOut()
 	if err != nil {
@@ -138,9 +141,11 @@ func (s State) Inspected() ([]addonkit.Manifest, []*workv1.ManifestWork, error) 
 // trouble is why a cluster does not do what it is to do; empty where nothing is known.
 func trouble(c *clusterv1.ManagedCluster) string {
 	if !c.Spec.HubAcceptsClient {
-		return fmt.Sprintf("cluster %s is not accepted; accept it by: kubectl ocm accept %s", c.Name, c.Name)
+		return fmt.Sprintf("cluster %s is not accepted: somebody has to accept it", c.Name)
 	}
-	if available := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable); available != nil && available.Status == metav1.ConditionUnknown {
+	if available := apimeta.FindStatusCondition(
+		c.Status.Conditions, clusterv1.ConditionAvailable,
+	); available != nil && available.Status == metav1.ConditionUnknown {
 		return fmt.Sprintf("cluster %s is not reachable", c.Name)
 	}
 	return ""

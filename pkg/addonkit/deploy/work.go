@@ -22,8 +22,7 @@ import (
 
 var worksResource = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 
-// place is where the works of an instance are, and how they are called. Contract:
-// addon.md 5.2.
+// place is where the works of an instance are, and how they are called.
 type place struct {
 	namespace string
 	// deploy is the name of deploying works but for the index, hook that of the hook.
@@ -124,7 +123,7 @@ func (p place) make(name string, manifests []addonkit.Manifest, configs []workv1
 // and is told to leave its objects.
 func (d *draft) write(live, want *workv1.ManifestWork) error {
 	if live == nil {
-		d.plan.Apply = append(d.plan.Apply, reconcile.Apply{Object: want, Create: true})
+		d.plan.Writes = append(d.plan.Writes, reconcile.Create{Object: want, Lenient: true})
 		return nil
 	}
 	if _, leaving := live.Annotations[workv1.AnnotationKept]; leaving || live.DeletionTimestamp != nil || same(live, want) {
@@ -132,7 +131,7 @@ func (d *draft) write(live, want *workv1.ManifestWork) error {
 	}
 	patch, err := patchOf(live, want)
 	if err == nil {
-		d.plan.Patches = append(d.plan.Patches, reconcile.Step{Target: target(live), Patch: patch})
+		d.plan.Writes = append(d.plan.Writes, reconcile.Patch{Target: target(live), Body: patch})
 	}
 	return err
 }
@@ -141,7 +140,7 @@ func (d *draft) write(live, want *workv1.ManifestWork) error {
 func (d *draft) remove(works ...*workv1.ManifestWork) {
 	for _, w := range works {
 		if w.DeletionTimestamp == nil {
-			d.plan.Delete = append(d.plan.Delete, target(w))
+			d.plan.Writes = append(d.plan.Writes, reconcile.Remove{Target: target(w)})
 		}
 	}
 }

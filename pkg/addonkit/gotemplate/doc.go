@@ -24,6 +24,6 @@
 //     kind:name:container, as in {{ json (resources .ResourceRequirements
 //     "deployments:web:web") }}.
 //
-// Contract: addon.md 8.3. Done otherwise than there: a file may hold several objects,
-// errors are returned where panics were, and values are escaped or refused.
+// Other than in the API's own implementation: a file may hold several objects, errors
+// are returned where panics were, and values are escaped or refused.
 package gotemplate

@@ -101,13 +101,28 @@ func TestWhatIsWrongWithAFolderIsToldAtOnce(t *testing.T) {
 		files  map[string]string
 		want   string
 	}{
-		"no name":             {change: func(c *Config) { c.Options.Name = "" }, want: "options of the add-on: name: must be set"},
-		"no files":            {change: func(c *Config) { c.Files = nil }, want: "files: must be set; embed the folder of the manifests"},
-		"another folder":      {change: func(c *Config) { c.Dir = "gone" }, want: "reading the templates of the add-on: "},
-		"a folder outside":    {change: func(c *Config) { c.Dir = "../x" }, want: "reading the templates of the add-on: "},
-		"an empty folder":     {files: map[string]string{"a.txt": "x"}, want: "folder manifests has no file that ends in [.yaml .yml .json]; put the manifests there"},
-		"an open action":      {files: map[string]string{"a/b.yaml": "x: 1\ny: {{ .A"}, want: "template: a/b.yaml:2: unclosed action"},
-		"an unknown function": {files: map[string]string{"a.yaml": "{{ lookup .A }}"}, want: `template: a.yaml:1: function "lookup" not defined`},
+		"no name": {
+			change: func(c *Config) { c.Options.Name = "" },
+			want:   "options of the add-on: name: must be set",
+		},
+		"no files": {
+			change: func(c *Config) { c.Files = nil },
+			want:   "files: must be set; embed the folder of the manifests",
+		},
+		"another folder":   {change: func(c *Config) { c.Dir = "gone" }, want: "reading the templates of the add-on: "},
+		"a folder outside": {change: func(c *Config) { c.Dir = "../x" }, want: "reading the templates of the add-on: "},
+		"an empty folder": {
+			files: map[string]string{"a.txt": "x"},
+			want:  "folder manifests has no file that ends in [.yaml .yml .json]; put the manifests there",
+		},
+		"an open action": {
+			files: map[string]string{"a/b.yaml": "x: 1\ny: {{ .A"},
+			want:  "template: a/b.yaml:2: unclosed action",
+		},
+		"an unknown function": {
+			files: map[string]string{"a.yaml": "{{ lookup .A }}"},
+			want:  `template: a.yaml:1: function "lookup" not defined`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := folder(tc.files, nil)
@@ -122,22 +137,34 @@ func TestWhatIsWrongWithAFolderIsToldAtOnce(t *testing.T) {
 
 func TestWhatIsWrongWithATemplateNamesThePlace(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
-		"a value that is missing":    {"x: {{ .Gone }}", `template: a.yaml:1:6: executing "a.yaml" at <.Gone>: map has no entry for key "Gone"`},
-		"one in a map":               {"x: {{ .Map.Gone }}", `map has no entry for key "Gone"`},
-		"a value that is null":       {"x: {{ .Null }}", "it has no value; ask for it by if, or give it a default"},
-		"a quoted one":               {"x: {{ quote .Null }}", "it has no value"},
-		"a map as it is":             {"x: {{ .Map }}", "it is no single value; print it by json"},
-		"a map in quotes":            {"x: {{ quote .Map }}", "it is no single value; print it by json"},
-		"no YAML":                    {"x: [", "template a.yaml: object 1 is no YAML as it is rendered; look at its indentation, and print values by json or quote"},
+		"a value that is missing": {
+			"x: {{ .Gone }}",
+			`template: a.yaml:1:6: executing "a.yaml" at <.Gone>: map has no entry for key "Gone"`,
+		},
+		"one in a map":         {"x: {{ .Map.Gone }}", `map has no entry for key "Gone"`},
+		"a value that is null": {"x: {{ .Null }}", "it has no value; ask for it by if, or give it a default"},
+		"a quoted one":         {"x: {{ quote .Null }}", "it has no value"},
+		"a map as it is":       {"x: {{ .Map }}", "it is no single value; print it by json"},
+		"a map in quotes":      {"x: {{ quote .Map }}", "it is no single value; print it by json"},
+		"no YAML": {
+			"x: [",
+			"template a.yaml: object 1 is no YAML as it is rendered; look at its indentation, and print values by json or quote",
+		},
 		"a key twice":                {head + "data: {}\ndata: {}", "object 1 is no YAML"},
 		"no object of Kubernetes":    {head + "---\napiVersion: v1\nkind: Secret\n", "template a.yaml: object 2: metadata"},
 		"a file that does not exist": {"x: {{ load \"b\" }}", "open b: file does not exist"},
 		"a broken expression":        {"x: {{ regexMatch \"(\" .Name }}", "error parsing regexp"},
-		"a line of YAML in a block":  {"{{ indent 2 .Line }}", "its text has a control character, which no block can hold; print it by json"},
-		"too much space":             {"{{ indent 1000 .Name }}", "indent takes 0 to 100 spaces"},
+		"a line of YAML in a block": {
+			"{{ indent 2 .Line }}",
+			"its text has a control character, which no block can hold; print it by json",
+		},
+		"too much space": {"{{ indent 1000 .Name }}", "indent takes 0 to 100 spaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := render(t, folder(map[string]string{"a.yaml": tc.text}, map[string]any{"Name": "x", "Line": "a\u0085evil: yes", "Null": nil, "Map": map[string]any{}}))
+			_, err := render(
+				t,
+				folder(map[string]string{"a.yaml": tc.text}, map[string]any{"Name": "x", "Line": "a\u0085evil: yes", "Null": nil, "Map": map[string]any{}}),
+			)
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
@@ -176,14 +203,46 @@ func TestNoValueChangesTheShapeOfAManifest(t *testing.T) {
 // or nothing at all.
 func FuzzNoTextChangesTheShape(f *testing.F) {
 	for _, seed := range []string{
-		"", "web", "true", "1", "~", "null", "a:b", "a:", "a: b", "x#y", "x #y", "<<", "=", "--- a", "a,b", "[", "'", "\"", "\\", "\n", "\u0085", "\ufeff", "\t", "|", "- a", "0x1", "2001-01-01", "\xff",
+		"",
+		"web",
+		"true",
+		"1",
+		"~",
+		"null",
+		"a:b",
+		"a:",
+		"a: b",
+		"x#y",
+		"x #y",
+		"<<",
+		"=",
+		"--- a",
+		"a,b",
+		"[",
+		"'",
+		"\"",
+		"\\",
+		"\n",
+		"\u0085",
+		"\ufeff",
+		"\t",
+		"|",
+		"- a",
+		"0x1",
+		"2001-01-01",
+		"\xff",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for name, place := range map[string]string{
-			"plain": "v: {{ .V }}", "part": "v: a{{ .V }}b", "double": `v: "{{ .V }}"`, "single": `v: '{{ .V }}'`, "flow": "v: {one: {{ .V }}}", "list": "v: [a{{ .V }}]",
-			"json": "v: {{ json .V }}", "quote": "v: {{ quote .V }}",
+			"plain":  "v: {{ .V }}",
+			"part":   "v: a{{ .V }}b",
+			"double": `v: "{{ .V }}"`,
+			"single": `v: '{{ .V }}'`,
+			"flow":   "v: {one: {{ .V }}}",
+			"list":   "v: [a{{ .V }}]",
+			"json":   "v: {{ json .V }}", "quote": "v: {{ quote .V }}",
 		} {
 			a, err := New(folder(map[string]string{"a.yaml": head + "data:\n  " + place + "\n  end: there\n"}, map[string]any{"V": text}))
 			require.NoError(t, err)
@@ -210,7 +269,10 @@ func FuzzNoTextChangesTheShape(f *testing.F) {
 
 func TestTextsThatMayStandAsTheyAre(t *testing.T) {
 	for _, text := range []string{"", "web", "quay.io/a/web:v1@sha256:ab", "http://proxy.local:3128", "a-b_c", "two words", "a@b", "50%", "--flag=x"} {
-		got, err := render(t, folder(map[string]string{"a.yaml": head + "data: {v: \"{{ .V }}\", num: {{ .N }}, bool: {{ .B }}}"}, map[string]any{"V": text, "N": int64(2), "B": true}))
+		got, err := render(
+			t,
+			folder(map[string]string{"a.yaml": head + "data: {v: \"{{ .V }}\", num: {{ .N }}, bool: {{ .B }}}"}, map[string]any{"V": text, "N": int64(2), "B": true}),
+		)
 		require.NoError(t, err, text)
 		require.Equal(t, map[string]any{"v": text, "num": int64(2), "bool": true}, got[0]["data"])
 	}
@@ -232,14 +294,24 @@ func TestFunctions(t *testing.T) {
 `,
 	}
 	got, err := render(t, folder(files, map[string]any{"Name": "web", "Lines": "a\r\nb: c", "Number": 2, values.ResourceRequirements: []any{
-		map[string]any{values.ContainerIDRegex: "^[^:]+:(?:web):(?:.+)$", values.Resources: map[string]any{"limits": map[string]any{"memory": "1Gi"}}},
-		map[string]any{values.ContainerIDRegex: "^deployments:(?:web):(?:a)$", values.Resources: map[string]any{"limits": map[string]any{"memory": "2Gi"}}},
+		map[string]any{
+			values.ContainerIDRegex: "^[^:]+:(?:web):(?:.+)$",
+			values.Resources:        map[string]any{"limits": map[string]any{"memory": "1Gi"}},
+		},
+		map[string]any{
+			values.ContainerIDRegex: "^deployments:(?:web):(?:a)$",
+			values.Resources:        map[string]any{"limits": map[string]any{"memory": "2Gi"}},
+		},
 		map[string]any{values.ContainerIDRegex: "^deployments:(?:we):(?:a)$", values.Resources: map[string]any{}},
 	}}))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
 		"base64": "d2Vi", "load": "one\ntwo\n", "lines": "a\nb: c\n", "match": true, "quote": "2",
-		"one": map[string]any{"limits": map[string]any{"memory": "2Gi"}}, "other": map[string]any{"limits": map[string]any{"memory": "1Gi"}},
+		"one": map[string]any{
+			"limits": map[string]any{"memory": "2Gi"},
+		}, "other": map[string]any{
+			"limits": map[string]any{"memory": "1Gi"},
+		},
 	}, got[0]["data"])
 }
 
@@ -258,7 +330,11 @@ imagePullSecrets: [{name: {{ quote . }}}]
 	require.NoError(t, err)
 	i := instance()
 	for annotation, want := range map[string]any{
-		"": nil, `{"PullSecret":"private"}`: []any{map[string]any{"name": "private"}}, `{"PullSecret":"a\"}, {b: c"}`: []any{map[string]any{"name": `a"}, {b: c`}},
+		"": nil, `{"PullSecret":"private"}`: []any{
+			map[string]any{"name": "private"},
+		}, `{"PullSecret":"a\"}, {b: c"}`: []any{
+			map[string]any{"name": `a"}, {b: c`},
+		},
 	} {
 		i.AddOn.Annotations = map[string]string{addonv1alpha1.AnnotationValues: annotation}
 		objects, err := a.Manifests(t.Context(), i)

@@ -7,6 +7,4 @@
 // It is pure: package runner watches the objects and writes what is decided here, into
 // the status of the ClusterManagementAddOn and of its instances. The hub copies the former
 // to the instances by its rollout.
-//
-// Contract: addon.md 4.5.
 package hashing

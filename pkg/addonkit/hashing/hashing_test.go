@@ -32,7 +32,13 @@ func desired(name, hash string) *addonv1alpha1.ConfigSpecHash {
 func TestHashesOfAnAddOn(t *testing.T) {
 	addOn := &addonv1alpha1.ClusterManagementAddOn{Status: addonv1alpha1.ClusterManagementAddOnStatus{
 		DefaultConfigReferences: []addonv1alpha1.DefaultConfigReference{
-			{ConfigGroupResource: maps, DesiredConfig: desired("a", "old")}, {ConfigGroupResource: maps, DesiredConfig: desired("gone", "old")},
+			{
+				ConfigGroupResource: maps,
+				DesiredConfig:       desired("a", "old"),
+			}, {
+				ConfigGroupResource: maps,
+				DesiredConfig:       desired("gone", "old"),
+			},
 			{ConfigGroupResource: other, DesiredConfig: desired("a", "theirs")}, {ConfigGroupResource: maps},
 		},
 		InstallProgressions: []addonv1alpha1.InstallProgression{{ConfigReferences: []addonv1alpha1.InstallConfigReference{
@@ -63,8 +69,11 @@ func TestHashesOfAnInstance(t *testing.T) {
 	addOn := &addonv1alpha1.ManagedClusterAddOn{
 		Spec: addonv1alpha1.ManagedClusterAddOnSpec{Configs: []addonv1alpha1.AddOnConfig{at("mine"), at("gone")}},
 		Status: addonv1alpha1.ManagedClusterAddOnStatus{ConfigReferences: []addonv1alpha1.ConfigReference{
-			{ConfigGroupResource: maps, DesiredConfig: desired("mine", "")}, {ConfigGroupResource: maps, DesiredConfig: desired("gone", "old"), LastObservedGeneration: 3},
-			{ConfigGroupResource: maps, DesiredConfig: desired("shared", "given")}, {ConfigGroupResource: other, DesiredConfig: desired("mine", "theirs")}, {ConfigGroupResource: maps},
+			{ConfigGroupResource: maps, DesiredConfig: desired("mine", "")},
+			{ConfigGroupResource: maps, DesiredConfig: desired("gone", "old"), LastObservedGeneration: 3},
+			{ConfigGroupResource: maps, DesiredConfig: desired("shared", "given")},
+			{ConfigGroupResource: other, DesiredConfig: desired("mine", "theirs")},
+			{ConfigGroupResource: maps},
 		}},
 	}
 	before := addOn.DeepCopy()

@@ -4,7 +4,7 @@
 // is not told by its lease: by what the ManifestWorks of its cluster report. It also
 // says which values these works must report. It is pure.
 //
-// Contract: addon.md 5.9 and 3. Done otherwise than there: an add-on is available
-// only when every object that is probed has answered, not when one of them has; the
-// message names what is missing.
+// Other than in the API's own implementation: an add-on is available only when
+// every object that is probed has answered, not when one of them has; the message
+// names what is missing.
 package health

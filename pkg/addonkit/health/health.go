@@ -178,7 +178,12 @@ func (s State) results(probes []addonkit.Probe) (out []addonkit.Result, missing 
 		answered := false
 		for _, w := range s.Works {
 			for _, m := range w.Status.ResourceStatus.Manifests {
-				at := workv1.ResourceIdentifier{Group: m.ResourceMeta.Group, Resource: m.ResourceMeta.Resource, Namespace: m.ResourceMeta.Namespace, Name: m.ResourceMeta.Name}
+				at := workv1.ResourceIdentifier{
+					Group:     m.ResourceMeta.Group,
+					Resource:  m.ResourceMeta.Resource,
+					Namespace: m.ResourceMeta.Namespace,
+					Name:      m.ResourceMeta.Name,
+				}
 				if len(m.StatusFeedback.Values) == 0 || !addonkit.Matches(p.Resource, at) {
 					continue
 				}

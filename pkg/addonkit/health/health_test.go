@@ -39,7 +39,9 @@ func state(t *testing.T, mode addonkit.HealthMode) State {
 		Instance: addonkit.Instance{
 			AddOn: &addonv1alpha1.ManagedClusterAddOn{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "web", Generation: 3},
-				Status:     addonv1alpha1.ManagedClusterAddOnStatus{Conditions: []metav1.Condition{{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionFalse}}},
+				Status: addonv1alpha1.ManagedClusterAddOnStatus{
+					Conditions: []metav1.Condition{{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionFalse}},
+				},
 			},
 			Cluster: &clusterv1.ManagedCluster{},
 		},
@@ -64,7 +66,10 @@ func work(applied metav1.ConditionStatus, answers ...string) *workv1.ManifestWor
 			name, text, _ := strings.Cut(pair, "=")
 			var value int64
 			_, _ = fmt.Sscan(text, &value)
-			m.StatusFeedback.Values = append(m.StatusFeedback.Values, workv1.FeedbackValue{Name: name, FieldValue: workv1.FieldValue{Type: workv1.ValueTypeInteger, Integer: &value}})
+			m.StatusFeedback.Values = append(m.StatusFeedback.Values, workv1.FeedbackValue{
+				Name:       name,
+				FieldValue: workv1.FieldValue{Type: workv1.ValueTypeInteger, Integer: &value},
+			})
 		}
 		w.Status.ResourceStatus.Manifests = append(w.Status.ResourceStatus.Manifests, m)
 	}
@@ -106,18 +111,53 @@ func TestAvailableOfWorkloads(t *testing.T) {
 		works []*workv1.ManifestWork
 		want  string
 	}{
-		"nobody has answered":  {addonkit.HealthDeployments, []*workv1.ManifestWork{work(""), work(yes)}, "Customized; Unknown WorkNotApplied: Addon manifestWork is not applied yet"},
-		"it cannot be applied": {addonkit.HealthDeployments, []*workv1.ManifestWork{work(no), work("")}, "Customized; False WorkNotApplied: Addon manifestWork is not applied yet"},
-		"nothing is known":     {addonkit.HealthDeployments, []*workv1.ManifestWork{work(yes)}, "Customized; Unknown NoProbeResult: Probe results are not returned: deployments.apps n/web"},
-		"a replica is ready":   {addonkit.HealthDeployments, []*workv1.ManifestWork{work(yes, web)}, fine},
-		"none is ready": {addonkit.HealthDeployments, []*workv1.ManifestWork{work(yes, "deployments web Replicas=2")},
-			"Customized; False ProbeUnavailable: Probe addon unavailable with err deployments.apps n/web has no ready replica of 2"},
-		"none is wanted there":                      {addonkit.HealthDeployments, []*workv1.ManifestWork{work(yes, "deployments web Replicas=0")}, fine},
-		"a DaemonSet is no Deployment":              {addonkit.HealthDeployments, []*workv1.ManifestWork{work(yes, web, "daemonsets node DesiredNumberScheduled=3")}, fine},
-		"half an answer is none":                    {addonkit.HealthWorkloads, []*workv1.ManifestWork{work(yes, web)}, "Customized; Unknown NoProbeResult: Probe results are not returned: daemonsets.apps n/node"},
-		"both, of two works":                        {addonkit.HealthWorkloads, []*workv1.ManifestWork{work(yes, web), work(yes, node)}, fine},
-		"a DaemonSet is not on every node":          {addonkit.HealthWorkloads, []*workv1.ManifestWork{work(yes, web, "daemonsets node DesiredNumberScheduled=3 NumberReady=2")}, "Customized; False ProbeUnavailable: Probe addon unavailable with err daemonsets.apps n/node has 2 ready pods of 3"},
-		"an answer about something else counts not": {addonkit.HealthDeployments, []*workv1.ManifestWork{work(yes, "deployments other Replicas=1 ReadyReplicas=1")}, "Customized; Unknown NoProbeResult: Probe results are not returned: deployments.apps n/web"},
+		"nobody has answered": {
+			addonkit.HealthDeployments,
+			[]*workv1.ManifestWork{work(""), work(yes)},
+			"Customized; Unknown WorkNotApplied: Addon manifestWork is not applied yet",
+		},
+		"it cannot be applied": {
+			addonkit.HealthDeployments,
+			[]*workv1.ManifestWork{work(no), work("")},
+			"Customized; False WorkNotApplied: Addon manifestWork is not applied yet",
+		},
+		"nothing is known": {
+			addonkit.HealthDeployments,
+			[]*workv1.ManifestWork{work(yes)},
+			"Customized; Unknown NoProbeResult: Probe results are not returned: deployments.apps n/web",
+		},
+		"a replica is ready": {addonkit.HealthDeployments, []*workv1.ManifestWork{work(yes, web)}, fine},
+		"none is ready": {
+			addonkit.HealthDeployments,
+			[]*workv1.ManifestWork{work(yes, "deployments web Replicas=2")},
+			"Customized; False ProbeUnavailable: Probe addon unavailable with err deployments.apps n/web has no ready replica of 2",
+		},
+		"none is wanted there": {
+			addonkit.HealthDeployments,
+			[]*workv1.ManifestWork{work(yes, "deployments web Replicas=0")},
+			fine,
+		},
+		"a DaemonSet is no Deployment": {
+			addonkit.HealthDeployments,
+			[]*workv1.ManifestWork{work(yes, web, "daemonsets node DesiredNumberScheduled=3")},
+			fine,
+		},
+		"half an answer is none": {
+			addonkit.HealthWorkloads,
+			[]*workv1.ManifestWork{work(yes, web)},
+			"Customized; Unknown NoProbeResult: Probe results are not returned: daemonsets.apps n/node",
+		},
+		"both, of two works": {addonkit.HealthWorkloads, []*workv1.ManifestWork{work(yes, web), work(yes, node)}, fine},
+		"a DaemonSet is not on every node": {
+			addonkit.HealthWorkloads,
+			[]*workv1.ManifestWork{work(yes, web, "daemonsets node DesiredNumberScheduled=3 NumberReady=2")},
+			"Customized; False ProbeUnavailable: Probe addon unavailable with err daemonsets.apps n/node has 2 ready pods of 3",
+		},
+		"an answer about something else counts not": {
+			addonkit.HealthDeployments,
+			[]*workv1.ManifestWork{work(yes, "deployments other Replicas=1 ReadyReplicas=1")},
+			"Customized; Unknown NoProbeResult: Probe results are not returned: deployments.apps n/web",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := state(t, tc.mode)
@@ -144,10 +184,19 @@ func TestWithoutProbesItIsAvailableWhenItsManifestsAreApplied(t *testing.T) {
 			works []*workv1.ManifestWork
 			want  string
 		}{
-			"no work":                       {nil, "Customized; Unknown WorkNotFound: Addon manifestWork is not found"},
-			"nobody has answered":           {[]*workv1.ManifestWork{work("")}, "Customized; Unknown WorkNotApplied: Addon manifestWork is not applied yet"},
-			"one cannot be applied":         {[]*workv1.ManifestWork{work(yes), work(no)}, "Customized; False WorkNotApplied: Addon manifestWork is not applied yet"},
-			"as it was before":              {[]*workv1.ManifestWork{stale(3, 2)}, "Customized; Unknown WorkNotApplied: Addon manifestWork is not applied yet"},
+			"no work": {nil, "Customized; Unknown WorkNotFound: Addon manifestWork is not found"},
+			"nobody has answered": {
+				[]*workv1.ManifestWork{work("")},
+				"Customized; Unknown WorkNotApplied: Addon manifestWork is not applied yet",
+			},
+			"one cannot be applied": {
+				[]*workv1.ManifestWork{work(yes), work(no)},
+				"Customized; False WorkNotApplied: Addon manifestWork is not applied yet",
+			},
+			"as it was before": {
+				[]*workv1.ManifestWork{stale(3, 2)},
+				"Customized; Unknown WorkNotApplied: Addon manifestWork is not applied yet",
+			},
 			"as it is now":                  {[]*workv1.ManifestWork{stale(3, 3)}, fine},
 			"an agent tells no generations": {[]*workv1.ManifestWork{stale(3, 0)}, fine},
 		} {
@@ -188,7 +237,12 @@ func TestWhenNothingIsSaid(t *testing.T) {
 	for _, mode := range []addonkit.HealthMode{addonkit.HealthDeployments, addonkit.HealthWork} {
 		s = state(t, mode)
 		s.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}
-		s.AddOn.Status.Conditions = append(s.AddOn.Status.Conditions, metav1.Condition{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionUnknown, Reason: "ManagedClusterLeaseUpdateStopped", Message: "m"})
+		s.AddOn.Status.Conditions = append(s.AddOn.Status.Conditions, metav1.Condition{
+			Type:    addonv1alpha1.ConditionAvailable,
+			Status:  metav1.ConditionUnknown,
+			Reason:  "ManagedClusterLeaseUpdateStopped",
+			Message: "m",
+		})
 		require.Equal(t, "Customized; Unknown ManagedClusterLeaseUpdateStopped: m", said(s), "the hub speaks for a cluster that is lost")
 	}
 }
@@ -205,11 +259,20 @@ func TestTheConditionTellsItsGeneration(t *testing.T) {
 
 func TestConfigs(t *testing.T) {
 	known := []workv1.FeedbackRule{{Type: workv1.FeedbackRuleTypeWellKnownStatus}}
-	web := workv1.ManifestConfigOption{ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: "n", Name: "web"}, FeedbackRules: known}
-	node := workv1.ManifestConfigOption{ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "daemonsets", Namespace: "n", Name: "node"}, FeedbackRules: known}
+	web := workv1.ManifestConfigOption{
+		ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: "n", Name: "web"},
+		FeedbackRules:      known,
+	}
+	node := workv1.ManifestConfigOption{
+		ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "daemonsets", Namespace: "n", Name: "node"},
+		FeedbackRules:      known,
+	}
 	s := state(t, "")
 	require.Equal(t, []workv1.ManifestConfigOption{web}, Configs(addonkit.Health{Mode: addonkit.HealthDeployments}, s.Manifests))
 	require.Equal(t, []workv1.ManifestConfigOption{web, node}, Configs(addonkit.Health{Mode: addonkit.HealthWorkloads}, s.Manifests))
 	require.Empty(t, Configs(addonkit.Health{Mode: addonkit.HealthLease}, s.Manifests))
-	require.Equal(t, []workv1.ManifestConfigOption{web}, Configs(addonkit.Health{Mode: addonkit.HealthWork, Probes: []addonkit.Probe{{Resource: web.ResourceIdentifier, Rules: known}}}, nil))
+	require.Equal(
+		t, []workv1.ManifestConfigOption{web},
+		Configs(addonkit.Health{Mode: addonkit.HealthWork, Probes: []addonkit.Probe{{Resource: web.ResourceIdentifier, Rules: known}}}, nil),
+	)
 }

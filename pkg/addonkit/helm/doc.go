@@ -22,7 +22,7 @@
 // apart, which are left out. What runs before an add-on goes is a Job with a mark, see
 // addonkit.Manifest.Hook.
 //
-// Contract: addon.md 8.3. Done otherwise than there: a document without a kind is an
-// error, dependencies follow their conditions and tags, and a chart that wants another
+// Other than in the API's own implementation: a document without a kind is an error,
+// dependencies follow their conditions and tags, and a chart that wants another
 // version of Kubernetes is refused.
 package helm

@@ -163,7 +163,10 @@ func capabilitiesOf(c *chart.Chart, i addonkit.Instance) (*common.Capabilities, 
 		return nil, fmt.Errorf("managed cluster %s: status.version.kubernetes: %q is no version", i.AddOn.Namespace, version)
 	}
 	if wanted := c.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, parsed.String()) {
-		return nil, fmt.Errorf("chart %s needs Kubernetes %s, and managed cluster %s has %s; change the cluster, or kubeVersion in Chart.yaml", c.Name(), wanted, i.AddOn.Namespace, version)
+		return nil, fmt.Errorf(
+			"chart %s needs Kubernetes %s, and managed cluster %s has %s; change the cluster, or kubeVersion in Chart.yaml",
+			c.Name(), wanted, i.AddOn.Namespace, version,
+		)
 	}
 	out := common.DefaultCapabilities.Copy()
 	out.KubeVersion = *parsed

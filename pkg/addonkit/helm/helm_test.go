@@ -121,19 +121,39 @@ func TestWhatIsWrongWithAChartIsSaid(t *testing.T) {
 		change func(*Config, addonkit.Instance)
 		want   string
 	}{
-		"a hook": {files: map[string]string{"templates/job.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: before, annotations: {helm.sh/hook: pre-install}}\n"},
-			want: `template agent/templates/job.yaml: Job before is the hook "pre-install" of Helm, which nothing runs here`},
-		"no kind":                   {files: map[string]string{"templates/x.yaml": object + "---\nmetadata: {name: y}\n"}, want: "template agent/templates/x.yaml: object 2: "},
-		"no YAML":                   {files: map[string]string{"templates/x.yaml": "a: [\nsecret"}, want: "template agent/templates/x.yaml: object 1 is no YAML as it is rendered"},
+		"a hook": {
+			files: map[string]string{
+				"templates/job.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: before, annotations: {helm.sh/hook: pre-install}}\n",
+			},
+			want: `template agent/templates/job.yaml: Job before is the hook "pre-install" of Helm, which nothing runs here`,
+		},
+		"no kind": {
+			files: map[string]string{"templates/x.yaml": object + "---\nmetadata: {name: y}\n"},
+			want:  "template agent/templates/x.yaml: object 2: ",
+		},
+		"no YAML": {
+			files: map[string]string{"templates/x.yaml": "a: [\nsecret"},
+			want:  "template agent/templates/x.yaml: object 1 is no YAML as it is rendered",
+		},
 		"a definition that is none": {files: map[string]string{"crds/x.yaml": "metadata: {}"}, want: "crds/x.yaml: object 1"},
-		"a value that is missing": {files: map[string]string{"templates/x.yaml": "a: {{ .Values.absent }}"}, change: func(c *Config, _ addonkit.Instance) { c.Strict = true },
+		"a value that is missing": {files: map[string]string{
+			"templates/x.yaml": "a: {{ .Values.absent }}",
+		}, change: func(c *Config, _ addonkit.Instance) { c.Strict = true },
 			want: "agent/templates/x.yaml:1"},
-		"values against the schema": {files: map[string]string{"values.schema.json": `{"properties":{"replicas":{"minimum":3}}}`}, want: "values don't meet the specifications of the schema"},
+		"values against the schema": {
+			files: map[string]string{"values.schema.json": `{"properties":{"replicas":{"minimum":3}}}`},
+			want:  "values don't meet the specifications of the schema",
+		},
 		"an old cluster": {change: func(_ *Config, i addonkit.Instance) { i.Cluster.Status.Version.Kubernetes = "v1.29.9" },
 			want: "chart agent needs Kubernetes >=1.30.0-0, and managed cluster c1 has v1.29.9"},
-		"a cluster without a version": {change: func(_ *Config, i addonkit.Instance) { i.Cluster.Status.Version.Kubernetes = "" },
-			want: "managed cluster c1 has not told its version of Kubernetes yet"},
-		"a version that is none": {change: func(_ *Config, i addonkit.Instance) { i.Cluster.Status.Version.Kubernetes = "new" }, want: `status.version.kubernetes: "new" is no version`},
+		"a cluster without a version": {
+			change: func(_ *Config, i addonkit.Instance) { i.Cluster.Status.Version.Kubernetes = "" },
+			want:   "managed cluster c1 has not told its version of Kubernetes yet",
+		},
+		"a version that is none": {
+			change: func(_ *Config, i addonkit.Instance) { i.Cluster.Status.Version.Kubernetes = "new" },
+			want:   `status.version.kubernetes: "new" is no version`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, i := chartOf(t, tc.files), instance()
@@ -153,8 +173,11 @@ func TestAChartThatIsNoneIsRefusedAtTheStart(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		"no Chart.yaml":         {files: map[string]string{"Chart.yaml": ""}, want: "folder testdata/agent: "},
-		"no name":               {files: map[string]string{"Chart.yaml": "apiVersion: v2\nversion: 0.1.0\n"}, want: "chart.metadata.name is required"},
+		"no Chart.yaml": {files: map[string]string{"Chart.yaml": ""}, want: "folder testdata/agent: "},
+		"no name": {
+			files: map[string]string{"Chart.yaml": "apiVersion: v2\nversion: 0.1.0\n"},
+			want:  "chart.metadata.name is required",
+		},
 		"values of no shape":    {files: map[string]string{"values.yaml": "- a\n"}, want: "values.yaml"},
 		"no files":              {change: func(c *Config) { c.Files = nil }, want: "files: must be set"},
 		"no such folder":        {change: func(c *Config) { c.Dir = "absent" }, want: "reading the chart of the add-on"},

@@ -12,7 +12,7 @@ import (
 )
 
 // Alive is a Check that asks an API server whether it lives, for agents that run on
-// another cluster than the one they serve. Contract: addon.md 8.4.
+// another cluster than the one they serve.
 func Alive(config *rest.Config) (Check, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

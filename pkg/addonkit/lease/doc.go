@@ -8,7 +8,7 @@
 // installed in; in hosted mode on the hosting cluster. The account of the agent needs
 // the rights to create leases there, and to patch this one.
 //
-// Contract: addon.md 5.9. Done otherwise than there: a renewal that fails is tried
-// again after ten seconds, so that five have to fail in a row, and more, before the
+// Other than in the API's own implementation: a renewal that fails is tried again
+// after ten seconds, so that five have to fail in a row, and more, before the
 // add-on counts as gone.
 package lease

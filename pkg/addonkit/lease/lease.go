@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// Interval is the time between two renewals. Contract: addon.md 5.9.
+	// Interval is the time between two renewals.
 	Interval = time.Minute
 	// Jitter is by which part of the interval it is longer at most.
 	Jitter = 0.25

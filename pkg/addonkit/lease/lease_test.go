@@ -141,10 +141,13 @@ func TestOptionsThatAreMissing(t *testing.T) {
 		change func(*Options)
 		want   string
 	}{
-		"client":    {func(o *Options) { o.Client = nil }, "client: must be set"},
-		"namespace": {func(o *Options) { o.Namespace = "" }, "namespace: must be set; use the one that the agent is installed in"},
-		"add-on":    {func(o *Options) { o.AddOn = "" }, "add-on: must be set; use the name of the ManagedClusterAddOn"},
-		"random":    {func(o *Options) { o.Random = nil }, "clock and random: must be set"},
+		"client": {func(o *Options) { o.Client = nil }, "client: must be set"},
+		"namespace": {
+			func(o *Options) { o.Namespace = "" },
+			"namespace: must be set; use the one that the agent is installed in",
+		},
+		"add-on": {func(o *Options) { o.AddOn = "" }, "add-on: must be set; use the name of the ManagedClusterAddOn"},
+		"random": {func(o *Options) { o.Random = nil }, "clock and random: must be set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene()

@@ -22,11 +22,10 @@ var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// Pods is a Check that wants one pod of a label selector that is ready or has
-// succeeded, for agents that tell of the health of other processes. The account needs
-// the right to list pods in the namespace. A selector that is empty or cannot be read is
-// an error. Contract: addon.md 8.4; done otherwise than there: a pod that runs and is
-// not ready does not count.
+// Pods is a Check that wants one pod of a label selector that is ready or has succeeded,
+// for agents that tell of the health of other processes. The account needs the right to
+// list pods in the namespace. A selector that is empty or cannot be read is an error.
+// A pod that runs and is not ready does not count.
 func Pods(client dynamic.Interface, namespace, selector string) (Check, error) {
 	if parsed, err := labels.Parse(selector); err != nil {
 		return nil, fmt.Errorf("label selector %q: %w", selector, err)
@@ -92,7 +91,7 @@ func says(u *unstructured.Unstructured, kind string) bool {
 
 // Deployment is a Check that wants a ready replica of a Deployment, or one of which none
 // is wanted, as the hub judges those that it reads itself. The account needs the right
-// to get it. Contract: addon.md 5.9.
+// to get it.
 func Deployment(client dynamic.Interface, namespace, name string) Check {
 	return func(ctx context.Context) error {
 		u, err := client.Resource(deployments).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})

@@ -51,7 +51,10 @@ func TestPodsTellOfTheHealthOfAnAgent(t *testing.T) {
 		"it is in another one": {[]string{pod("a", "m", ready)}, "there is no pod of app=web in namespace n"},
 		"none is ready":        {[]string{pod("a", "n", unready)}, "no pod of app=web in namespace n is ready: a is Running"},
 		"it leaves":            {[]string{leaving}, "no pod of app=web in namespace n is ready: a is Running"},
-		"an image is missing":  {[]string{pod("a", "n", waits)}, "no pod of app=web in namespace n is ready: a is Pending, container c waits: ImagePullBackOff"},
+		"an image is missing": {
+			[]string{pod("a", "n", waits)},
+			"no pod of app=web in namespace n is ready: a is Pending, container c waits: ImagePullBackOff",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check, err := Pods(cluster(t, tc.objects...), "n", "app=web")
@@ -77,7 +80,9 @@ func TestPodsAreReadInPages(t *testing.T) {
 		if o.Continue == "" {
 			list.SetContinue("more")
 		}
-		list.Items = []unstructured.Unstructured{{Object: map[string]any{"metadata": map[string]any{"name": "p" + o.Continue, "labels": map[string]any{"app": "web"}}, "status": status}}}
+		list.Items = []unstructured.Unstructured{
+			{Object: map[string]any{"metadata": map[string]any{"name": "p" + o.Continue, "labels": map[string]any{"app": "web"}}, "status": status}},
+		}
 		return true, list, nil
 	})
 	check, err := Pods(client, "n", "app")

@@ -14,7 +14,7 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 )
 
 // backdate is how much earlier than now a certificate begins, for clocks that are
@@ -31,8 +31,8 @@ type Authority struct {
 }
 
 // ReadAuthority reads an authority of PEM, as a Secret of type kubernetes.io/tls holds
-// it; the key may be of RSA, of an elliptic curve or Ed25519, as PKCS#8, PKCS#1 or
-// SEC 1. The error never holds the key. Contract: addon.md 6.3.
+// it; the key may be of RSA, of an elliptic curve or Ed25519, as PKCS#8, PKCS#1 or SEC
+// 1. The error never holds the key.
 func ReadAuthority(certificate, key []byte) (Authority, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil || block.Type != "CERTIFICATE" {

@@ -105,9 +105,12 @@ func (s State) stranger() string {
 	name := s.AddOn.Namespace
 	switch {
 	case s.Cluster == nil:
-		return fmt.Sprintf("there is no ManagedCluster %s, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on", name)
+		return fmt.Sprintf(
+			"there is no ManagedCluster %s, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on",
+			name,
+		)
 	case !s.Cluster.Spec.HubAcceptsClient:
-		return fmt.Sprintf("cluster %s is not accepted, so that its agents have no rights on the hub; accept it by: kubectl ocm accept %s", name, name)
+		return fmt.Sprintf("cluster %s is not accepted, so that its agents have no rights on the hub until somebody accepts it", name)
 	}
 	return ""
 }
@@ -158,7 +161,10 @@ func contradiction(registrations []addonv1alpha1.RegistrationConfig) error {
 		}
 		secret := strings.ReplaceAll(r.SignerName, "/", "-")
 		if first, again := at[secret]; again {
-			return fmt.Errorf("registrations[%d].signerName: %s is kept in the secret of registrations[%d]; name each signer once, and let two of them differ by more than / and -", i, r.SignerName, first)
+			return fmt.Errorf(
+				"registrations[%d].signerName: %s is kept in the secret of registrations[%d]; name each signer once, and let two of them differ by more than / and -",
+				i, r.SignerName, first,
+			)
 		}
 		at[secret] = i
 	}
@@ -180,7 +186,7 @@ func (s State) say(object *addonv1alpha1.ManagedClusterAddOn, status metav1.Cond
 }
 
 // owned tells whether the ClusterManagementAddOn of the name owns an instance; version
-// and UID do not count. Contract: addon.md 4.3.
+// and UID do not count.
 func owned(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 	return slices.ContainsFunc(addOn.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Kind == "ClusterManagementAddOn" && o.Name == addOn.Name
@@ -188,7 +194,7 @@ func owned(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 }
 
 // InstallNamespace is where an add-on runs: where it says itself, else where the
-// instance says. Contract: addon.md 5.8.
+// instance says.
 func InstallNamespace(addOn *addonv1alpha1.ManagedClusterAddOn, own string) string {
 	return cmp.Or(own, addOn.Spec.InstallNamespace, addonv1alpha1.DefaultInstallNamespace)
 }

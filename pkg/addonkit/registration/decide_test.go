@@ -25,7 +25,11 @@ func state(permissions ...addonkit.Permission) State {
 	i.AddOn.UID, i.AddOn.Generation = "u", 2
 	i.AddOn.OwnerReferences = []metav1.OwnerReference{{Kind: "ClusterManagementAddOn", Name: "web"}}
 	return State{
-		AddOn: i.AddOn, Cluster: &clusterv1.ManagedCluster{Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}, Registrar: true, Permissions: permissions, Now: start,
+		AddOn:         i.AddOn,
+		Cluster:       &clusterv1.ManagedCluster{Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}},
+		Registrar:     true,
+		Permissions:   permissions,
+		Now:           start,
 		Registrations: []addonv1alpha1.RegistrationConfig{KubeClient{}.registration(i)},
 	}
 }
@@ -54,14 +58,30 @@ func TestRegistrationApplied(t *testing.T) {
 		want          string
 		registrations int
 	}{
-		"it asks for access":       {func(*State) {}, "True SetPermissionApplied: " + fine, 1},
-		"it asks for nothing":      {func(s *State) { s.Registrar, s.Registrations = false, nil }, "True NilRegistration: " + fine, 0},
-		"the add-on fails":         {func(s *State) { s.Fault = errors.New("no value") }, "False SetPermissionFailed: Failed to set permission for hub agent: no value", 0},
-		"the subject is not ready": {func(s *State) { s.Fault = fmt.Errorf("cluster1: %w", addonkit.ErrSubjectNotReady) }, "False PermissionConfigPending: cluster1: it is not known yet who the agent is", 1},
-		"rights without access": {func(s *State) {
-			s.Registrations = nil
-			s.Permissions = []addonkit.Permission{{Role: rbacv1.RoleRef{Kind: "Role", Name: "r"}}}
-		}, "False SetPermissionFailed: Failed to set permission for hub agent: the add-on wants permissions and has no registration for the API server of the hub; give it one of signer kubernetes.io/kube-apiserver-client", 0},
+		"it asks for access": {func(*State) {}, "True SetPermissionApplied: " + fine, 1},
+		"it asks for nothing": {
+			func(s *State) { s.Registrar, s.Registrations = false, nil },
+			"True NilRegistration: " + fine,
+			0,
+		},
+		"the add-on fails": {
+			func(s *State) { s.Fault = errors.New("no value") },
+			"False SetPermissionFailed: Failed to set permission for hub agent: no value",
+			0,
+		},
+		"the subject is not ready": {
+			func(s *State) { s.Fault = fmt.Errorf("cluster1: %w", addonkit.ErrSubjectNotReady) },
+			"False PermissionConfigPending: cluster1: it is not known yet who the agent is",
+			1,
+		},
+		"rights without access": {
+			func(s *State) {
+				s.Registrations = nil
+				s.Permissions = []addonkit.Permission{{Role: rbacv1.RoleRef{Kind: "Role", Name: "r"}}}
+			},
+			"False SetPermissionFailed: Failed to set permission for hub agent: the add-on wants permissions and has no registration for the API server of the hub; give it one of signer kubernetes.io/kube-apiserver-client",
+			0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := state()
@@ -106,10 +126,14 @@ func TestRightsEndWithTheAcceptance(t *testing.T) {
 		change func(*State)
 		want   string
 	}{
-		"not accepted any more": {func(s *State) { s.Cluster.Spec.HubAcceptsClient = false },
-			"False PermissionConfigPending: cluster cluster1 is not accepted, so that its agents have no rights on the hub; accept it by: kubectl ocm accept cluster1"},
-		"no such cluster": {func(s *State) { s.Cluster = nil },
-			"False PermissionConfigPending: there is no ManagedCluster cluster1, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on"},
+		"not accepted any more": {
+			func(s *State) { s.Cluster.Spec.HubAcceptsClient = false },
+			"False PermissionConfigPending: cluster cluster1 is not accepted, so that its agents have no rights on the hub until somebody accepts it",
+		},
+		"no such cluster": {
+			func(s *State) { s.Cluster = nil },
+			"False PermissionConfigPending: there is no ManagedCluster cluster1, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := state(addonkit.Permission{Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}}}}, named("Role", "shared", "infra"))
@@ -146,9 +170,15 @@ func TestRegistrationsThatContradictEachOther(t *testing.T) {
 		return out
 	}
 	for want, registrations := range map[string][]addonv1alpha1.RegistrationConfig{
-		"registrations[1].signerName: must be set; use kubernetes.io/kube-apiserver-client for access to the hub":                                                     signed(kube, ""),
-		"registrations[2].signerName: " + kube + " is kept in the secret of registrations[0]; name each signer once, and let two of them differ by more than / and -": signed(kube, "example.com/s", kube),
-		"registrations[1].signerName: a.com-b/c is kept in the secret of registrations[0]; name each signer once, and let two of them differ by more than / and -":    signed("a.com/b-c", "a.com-b/c"),
+		"registrations[1].signerName: must be set; use kubernetes.io/kube-apiserver-client for access to the hub": signed(
+			kube, "",
+		),
+		"registrations[2].signerName: " + kube + " is kept in the secret of registrations[0]; name each signer once, and let two of them differ by more than / and -": signed(
+			kube, "example.com/s", kube,
+		),
+		"registrations[1].signerName: a.com-b/c is kept in the secret of registrations[0]; name each signer once, and let two of them differ by more than / and -": signed(
+			"a.com/b-c", "a.com-b/c",
+		),
 	} {
 		s := state(named("Role", "r", "infra"))
 		carryOut(&s, Decide(s))
@@ -230,11 +260,16 @@ func TestStatusOfARegistration(t *testing.T) {
 func outline(t *testing.T, p reconcile.Plan) []string {
 	t.Helper()
 	var out []string
-	for _, s := range p.Steps {
-		out = append(out, "replace "+s.Target.String())
-	}
-	for _, a := range p.Apply {
-		switch o := a.Object.(type) {
+	for i, w := range p.Writes {
+		if gone, is := w.(reconcile.Remove); is {
+			line := "delete " + gone.String()
+			if i+1 < len(p.Writes) && reconcile.TargetOf(p.Writes[i+1]).Name == gone.Name {
+				line = "replace " + gone.String()
+			}
+			out = append(out, line)
+			continue
+		}
+		switch o := w.(reconcile.Apply).Object.(type) {
 		case *rbacv1.Role:
 			out = append(out, fmt.Sprintf("role %s/%s owners=%d", o.Namespace, o.Name, len(o.OwnerReferences)))
 		case *rbacv1.RoleBinding:
@@ -245,15 +280,12 @@ func outline(t *testing.T, p reconcile.Plan) []string {
 			out = append(out, line)
 		}
 	}
-	for _, d := range p.Delete {
-		out = append(out, "delete "+d.String())
-	}
 	return out
 }
 
 // carryOut puts what a plan applies into the state.
 func carryOut(s *State, p reconcile.Plan) {
-	for _, a := range p.Apply {
+	for _, a := range reconcile.Of[reconcile.Apply](p.Writes) {
 		switch o := a.Object.(type) {
 		case *rbacv1.Role:
 			s.Roles = append(s.Roles, o)
@@ -279,11 +311,18 @@ func TestPermissions(t *testing.T) {
 		"binding cluster1/open-cluster-management:web:clusterrole:agent:2 owners=1 to ClusterRole editor:" + who,
 		"binding infra/open-cluster-management:web:role:agent:cluster1 owners=0 to Role shared:" + who,
 	}, outline(t, p), "each has a binding of its own, and nobody of another cluster is in it")
-	require.Equal(t, map[string]string{"open-cluster-management.io/addon-name": "web", "open-cluster-management.io/cluster-name": "cluster1"}, p.Apply[0].Object.GetLabels())
+	require.Equal(
+		t,
+		map[string]string{"open-cluster-management.io/addon-name": "web", "open-cluster-management.io/cluster-name": "cluster1"},
+		reconcile.Of[reconcile.Apply](p.Writes)[0].Object.GetLabels(),
+	)
 	require.Equal(t, addonv1alpha1.ReasonSetPermissionFailed, p.OnFailure.Reason)
 	require.Contains(t, p.OnFailure.Message, "Failed to set permission for hub agent: who may, grants it by: "+
 		"kubectl -n cluster1 create role open-cluster-management:web:agent --verb=get,list --resource=configmaps,configmaps.apps && ")
-	require.Contains(t, p.OnFailure.Message, "kubectl -n infra create rolebinding open-cluster-management:web:role:agent:cluster1 --role=shared --user="+defaultUser+" --group="+ownGroup+";")
+	require.Contains(
+		t, p.OnFailure.Message,
+		"kubectl -n infra create rolebinding open-cluster-management:web:role:agent:cluster1 --role=shared --user="+defaultUser+" --group="+ownGroup+";",
+	)
 
 	carryOut(&s, p)
 	s.AddOn = object(t, p)
@@ -292,7 +331,10 @@ func TestPermissions(t *testing.T) {
 	require.Equal(t, s.AddOn, rest.Object, "at rest nothing is written")
 
 	s.AddOn.Status.KubeClientDriver = addonv1alpha1.DriverTypeToken
-	require.Contains(t, outline(t, Decide(s)), "binding infra/open-cluster-management:web:role:agent:cluster1 owners=0 to Role shared: User=system:serviceaccount:cluster1:web-agent")
+	require.Contains(
+		t, outline(t, Decide(s)),
+		"binding infra/open-cluster-management:web:role:agent:cluster1 owners=0 to Role shared: User=system:serviceaccount:cluster1:web-agent",
+	)
 	s.AddOn.Status.KubeClientDriver = ""
 
 	s.Permissions = s.Permissions[1:2]
@@ -343,7 +385,13 @@ func TestNames(t *testing.T) {
 	roles, bindings := Names(state(addonkit.Permission{Rules: []rbacv1.PolicyRule{{}}}, named("Role", "r", "infra")))
 	require.Equal(t, []reconcile.Key{{Namespace: "cluster1", Name: "open-cluster-management:web:agent"}}, roles)
 	require.Equal(t, []reconcile.Key{
-		{Namespace: "cluster1", Name: "open-cluster-management:web:role:agent"}, {Namespace: "infra", Name: "open-cluster-management:web:role:agent:cluster1"},
+		{
+			Namespace: "cluster1",
+			Name:      "open-cluster-management:web:role:agent",
+		}, {
+			Namespace: "infra",
+			Name:      "open-cluster-management:web:role:agent:cluster1",
+		},
 	}, bindings)
 	roles, bindings = Names(State{})
 	require.Empty(t, roles)

@@ -4,7 +4,7 @@
 // agent is (status.registrations), what it may do, which of its certificate requests
 // are its own, and the ServiceAccount of the token driver. Decisions are pure.
 //
-// Contract: addon.md 6 and 3. Done otherwise than there:
+// Other than in the API's own implementation:
 //   - requests are compared whole: the requester is an agent of this very cluster, the
 //     subject is that of the registration to the last group, and of other groups only
 //     system:authenticated is let in, which older agents ask for;

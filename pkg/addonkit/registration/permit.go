@@ -34,7 +34,9 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 	}
 	client := kubeClient(registrations)
 	if client == nil {
-		return errors.New("the add-on wants permissions and has no registration for the API server of the hub; give it one of signer " + addonv1alpha1.KubeAPIServerSigner)
+		return errors.New(
+			"the add-on wants permissions and has no registration for the API server of the hub; give it one of signer " + addonv1alpha1.KubeAPIServerSigner,
+		)
 	}
 	roles, bindings, err := s.wanted(subjects(s.AddOn, *client))
 	if err != nil {
@@ -43,7 +45,7 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 	for _, want := range roles {
 		live := find(s.Roles, want)
 		if live == nil || !reflect.DeepEqual(live.Rules, want.Rules) {
-			plan.Apply = append(plan.Apply, reconcile.Apply{Object: want})
+			plan.Writes = append(plan.Writes, reconcile.Apply{Object: want})
 		}
 	}
 	for _, want := range bindings {
@@ -54,11 +56,11 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 		if live != nil && live.RoleRef != want.RoleRef {
 			// The role of a binding never changes.
 			at := targetOf(bindingsResource.Resource, live)
-			plan.Steps = append(plan.Steps, reconcile.Step{Target: at})
+			plan.Writes = append(plan.Writes, reconcile.Remove{Target: at})
 		}
-		plan.Apply = append(plan.Apply, reconcile.Apply{Object: want})
+		plan.Writes = append(plan.Writes, reconcile.Apply{Object: want})
 	}
-	if len(plan.Apply) > 0 {
+	if len(reconcile.Of[reconcile.Apply](plan.Writes)) > 0 {
 		plan.OnFailure = &metav1.Condition{
 			Type: addonv1alpha1.ConditionRegistrationApplied, Status: metav1.ConditionFalse, Reason: addonv1alpha1.ReasonSetPermissionFailed,
 			Message: addonv1alpha1.MessageSetPermissionFailed + " who may, grants it by: " + grants(roles, bindings) + ";", ObservedGeneration: s.AddOn.Generation,
@@ -69,7 +71,7 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 }
 
 // subjects are who rights are bound to: user and groups of the registration, without
-// those that agents of other clusters are in. Contract: addon.md 6.6.
+// those that agents of other clusters are in.
 func subjects(addOn *addonv1alpha1.ManagedClusterAddOn, r addonv1alpha1.RegistrationConfig) []rbacv1.Subject {
 	out := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: r.Subject.User}}
 	for _, g := range r.Subject.Groups {
@@ -180,12 +182,12 @@ func resources(rule rbacv1.PolicyRule) string {
 func (s State) takeAway(plan *reconcile.Plan, roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) {
 	for _, b := range s.Bindings {
 		if marked(b) && find(bindings, b) == nil {
-			plan.Delete = append(plan.Delete, targetOf(bindingsResource.Resource, b))
+			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(bindingsResource.Resource, b)})
 		}
 	}
 	for _, r := range s.Roles {
 		if marked(r) && find(roles, r) == nil {
-			plan.Delete = append(plan.Delete, targetOf(rolesResource.Resource, r))
+			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(rolesResource.Resource, r)})
 		}
 	}
 }

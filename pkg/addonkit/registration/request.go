@@ -16,14 +16,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // namePrefix begins the names of the certificate requests of add-ons, and
-// approvalMessage is that of their approval. Contract: addon.md 6.3.
+// approvalMessage is that of their approval.
 const (
 	namePrefix      = "addon"
 	approvalMessage = "Auto approving addon agent certificate."
@@ -40,7 +40,7 @@ func Belongs(csr *certificatesv1.CertificateSigningRequest, i addonkit.Instance)
 }
 
 // Check tells why a certificate request is not one that the agent of this cluster
-// makes for one of the registrations; nil where it is. Contract: addon.md 6.3.
+// makes for one of the registrations; nil where it is.
 func Check(csr *certificatesv1.CertificateSigningRequest, i addonkit.Instance, registrations []addonv1alpha1.RegistrationConfig) error {
 	if !Belongs(csr, i) {
 		return fmt.Errorf("it is not that of add-on %s of cluster %s by its name and labels", i.AddOn.Name, i.AddOn.Namespace)
@@ -142,7 +142,7 @@ func Open(csr *certificatesv1.CertificateSigningRequest) bool {
 }
 
 // ToSign tells whether the add-on is to sign a request: one that is approved, has no
-// certificate, and is not for the signer of Kubernetes. Contract: addon.md 6.3.
+// certificate, and is not for the signer of Kubernetes.
 func ToSign(csr *certificatesv1.CertificateSigningRequest) bool {
 	return csr.Spec.SignerName != addonv1alpha1.KubeAPIServerSigner && len(csr.Status.Certificate) == 0 &&
 		says(csr, certificatesv1.CertificateApproved) && !says(csr, certificatesv1.CertificateDenied) && !says(csr, certificatesv1.CertificateFailed)

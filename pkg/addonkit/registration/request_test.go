@@ -83,30 +83,66 @@ func TestWhichRequestsAreApproved(t *testing.T) {
 		change func(*request)
 		want   string
 	}{
-		"the agent's":                    {func(*request) {}, ""},
-		"with the group of older agents": {asks(t, subject(defaultUser, ownGroup, everybodysOwn, "system:authenticated")), ""},
-		"without a DNS name":             {asks(t, with(func(s *x509.CertificateRequest) { s.DNSNames = nil })), ""},
-		"another name":                   {func(r *request) { r.Name = "csr-1" }, "by its name and labels"},
-		"the label of another cluster":   {func(r *request) { r.Labels["open-cluster-management.io/cluster-name"] = "cluster10" }, "by its name and labels"},
-		"the label of another add-on":    {func(r *request) { r.Labels["open-cluster-management.io/addon-name"] = "webs" }, "by its name and labels"},
-		"the agent of cluster10":         {func(r *request) { r.Spec.Username = "system:open-cluster-management:cluster10:agent1" }, "is no agent of cluster cluster1"},
-		"the prefix alone":               {func(r *request) { r.Spec.Username = "system:open-cluster-management:cluster1" }, "is no agent of cluster cluster1"},
-		"the add-on itself":              {func(r *request) { r.Spec.Username = defaultUser }, "is no agent of cluster cluster1"},
-		"another signer":                 {func(r *request) { r.Spec.SignerName = "example.com/other" }, "is that of no registration"},
-		"a usage of servers":             {func(r *request) { r.Spec.Usages = append(r.Spec.Usages, certificatesv1.UsageServerAuth) }, `usage "server auth"`},
-		"no request":                     {func(r *request) { r.Spec.Request = []byte("x") }, "reading it"},
-		"another user":                   {asks(t, subject(defaultUser+"s", ownGroup, everybodysOwn)), "its user is"},
-		"any third group":                {asks(t, subject(defaultUser, ownGroup, everybodysOwn, "system:masters")), "its groups are"},
-		"a group twice":                  {asks(t, subject(defaultUser, ownGroup, everybodysOwn, ownGroup)), "its groups are"},
-		"one group is missing":           {asks(t, subject(defaultUser, ownGroup)), "its groups are"},
-		"the group of another cluster":   {asks(t, subject(defaultUser, everybodysOwn, "system:open-cluster-management:cluster:cluster10:addon:web")), "its groups are"},
-		"an organizational unit":         {asks(t, with(func(s *x509.CertificateRequest) { s.Subject.OrganizationalUnit = []string{"u"} })), "organizational units"},
-		"another attribute":              {asks(t, with(func(s *x509.CertificateRequest) { s.Subject.Country = []string{"DE"} })), "attribute 2.5.4.6"},
-		"another DNS name":               {asks(t, with(func(s *x509.CertificateRequest) { s.DNSNames = []string{"kubernetes.default"} })), "other names than web.addon.open-cluster-management.io"},
-		"an address":                     {asks(t, with(func(s *x509.CertificateRequest) { s.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} })), "other names than"},
-		"another extension": {asks(t, with(func(s *x509.CertificateRequest) {
-			s.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 19}, Value: []byte{0x30, 0x03, 0x01, 0x01, 0xff}}}
-		})), "extension 2.5.29.19"},
+		"the agent's": {func(*request) {}, ""},
+		"with the group of older agents": {
+			asks(t, subject(defaultUser, ownGroup, everybodysOwn, "system:authenticated")),
+			"",
+		},
+		"without a DNS name": {asks(t, with(func(s *x509.CertificateRequest) { s.DNSNames = nil })), ""},
+		"another name":       {func(r *request) { r.Name = "csr-1" }, "by its name and labels"},
+		"the label of another cluster": {
+			func(r *request) { r.Labels["open-cluster-management.io/cluster-name"] = "cluster10" },
+			"by its name and labels",
+		},
+		"the label of another add-on": {
+			func(r *request) { r.Labels["open-cluster-management.io/addon-name"] = "webs" },
+			"by its name and labels",
+		},
+		"the agent of cluster10": {
+			func(r *request) { r.Spec.Username = "system:open-cluster-management:cluster10:agent1" },
+			"is no agent of cluster cluster1",
+		},
+		"the prefix alone": {
+			func(r *request) { r.Spec.Username = "system:open-cluster-management:cluster1" },
+			"is no agent of cluster cluster1",
+		},
+		"the add-on itself": {func(r *request) { r.Spec.Username = defaultUser }, "is no agent of cluster cluster1"},
+		"another signer":    {func(r *request) { r.Spec.SignerName = "example.com/other" }, "is that of no registration"},
+		"a usage of servers": {
+			func(r *request) { r.Spec.Usages = append(r.Spec.Usages, certificatesv1.UsageServerAuth) },
+			`usage "server auth"`,
+		},
+		"no request":           {func(r *request) { r.Spec.Request = []byte("x") }, "reading it"},
+		"another user":         {asks(t, subject(defaultUser+"s", ownGroup, everybodysOwn)), "its user is"},
+		"any third group":      {asks(t, subject(defaultUser, ownGroup, everybodysOwn, "system:masters")), "its groups are"},
+		"a group twice":        {asks(t, subject(defaultUser, ownGroup, everybodysOwn, ownGroup)), "its groups are"},
+		"one group is missing": {asks(t, subject(defaultUser, ownGroup)), "its groups are"},
+		"the group of another cluster": {
+			asks(t, subject(defaultUser, everybodysOwn, "system:open-cluster-management:cluster:cluster10:addon:web")),
+			"its groups are",
+		},
+		"an organizational unit": {
+			asks(t, with(func(s *x509.CertificateRequest) { s.Subject.OrganizationalUnit = []string{"u"} })),
+			"organizational units",
+		},
+		"another attribute": {
+			asks(t, with(func(s *x509.CertificateRequest) { s.Subject.Country = []string{"DE"} })),
+			"attribute 2.5.4.6",
+		},
+		"another DNS name": {
+			asks(t, with(func(s *x509.CertificateRequest) { s.DNSNames = []string{"kubernetes.default"} })),
+			"other names than web.addon.open-cluster-management.io",
+		},
+		"an address": {
+			asks(t, with(func(s *x509.CertificateRequest) { s.IPAddresses = []net.IP{net.IPv4(10, 0, 0, 1)} })),
+			"other names than",
+		},
+		"another extension": {
+			asks(t, with(func(s *x509.CertificateRequest) {
+				s.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 19}, Value: []byte{0x30, 0x03, 0x01, 0x01, 0xff}}}
+			})),
+			"extension 2.5.29.19",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := csr(t)
@@ -133,7 +169,10 @@ func TestTheSignatureOfARequestCounts(t *testing.T) {
 func TestRequestsForOtherRegistrations(t *testing.T) {
 	registrations := []addonv1alpha1.RegistrationConfig{
 		{SignerName: kube},
-		{SignerName: "example.com/signer", Subject: addonv1alpha1.Subject{User: "me", Groups: []string{"g"}, OrganizationUnits: []string{"u"}}},
+		{
+			SignerName: "example.com/signer",
+			Subject:    addonv1alpha1.Subject{User: "me", Groups: []string{"g"}, OrganizationUnits: []string{"u"}},
+		},
 	}
 	r := csr(t)
 	r.Spec.Request = encoded(t, subject(defaultUser, ownGroup))
@@ -152,7 +191,11 @@ func TestAnotherAgentName(t *testing.T) {
 	require.NoError(t, KubeClient{AgentName: "web-agent"}.Approve(context.Background(), instance(), r))
 	got, err := KubeClient{}.Registrations(context.Background(), instance())
 	require.NoError(t, err)
-	require.Equal(t, []addonv1alpha1.RegistrationConfig{{SignerName: kube, Subject: addonv1alpha1.Subject{User: defaultUser, Groups: []string{ownGroup, everybodysOwn}}}}, got)
+	require.Equal(
+		t,
+		[]addonv1alpha1.RegistrationConfig{{SignerName: kube, Subject: addonv1alpha1.Subject{User: defaultUser, Groups: []string{ownGroup, everybodysOwn}}}},
+		got,
+	)
 }
 
 func TestApprovalAndWhatIsLeftToSign(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // authenticated is the group that everybody is in; agents of 2025 and before ask for
@@ -50,7 +50,7 @@ func (k KubeClient) registration(i addonkit.Instance) addonv1alpha1.Registration
 }
 
 // Wanted are registrations as they stand in the status: under the token driver the
-// agent is a ServiceAccount, and writes so itself. Contract: addon.md 6.2.
+// agent is a ServiceAccount, and writes so itself.
 func Wanted(addOn *addonv1alpha1.ManagedClusterAddOn, registrations []addonv1alpha1.RegistrationConfig) []addonv1alpha1.RegistrationConfig {
 	out := slices.Clone(registrations)
 	for i := range out {

@@ -9,17 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // tokenRoleSuffix ends the name of the role by which an agent asks for tokens.
-// Contract: addon.md 6.5.
 const tokenRoleSuffix = "-token-role"
 
 var accountsResource = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
@@ -48,40 +46,45 @@ func TokenNames(addOn string) (account, role string) {
 // DecideToken keeps what the token driver needs in the namespace of the cluster: the
 // account, and the right of the cluster's agent to ask for its tokens. A cluster that
 // is not accepted keeps neither, and so no token that it was given. It is pure.
-// Contract: addon.md 6.5.
 func DecideToken(s TokenState) reconcile.Plan {
 	if s.AddOn == nil {
-		return reconcile.Plan{Delete: s.leftovers()}
+		return reconcile.Plan{Writes: s.leftovers()}
 	}
 	object := s.AddOn.DeepCopy()
 	plan := reconcile.Plan{Object: object}
 	if !HasToken(s.AddOn) {
 		if s.AddOn.DeletionTimestamp == nil {
-			plan.Delete = s.leftovers()
+			plan.Writes = s.leftovers()
 			removeCondition(object, addonv1alpha1.ConditionTokenInfrastructureReady)
 		}
 		return plan
 	}
 	if s.Cluster == nil || !s.Cluster.Spec.HubAcceptsClient {
-		plan.Delete = s.leftovers()
-		s.fail(object, fmt.Sprintf("cluster %s is not accepted, so that its agents get no tokens; accept it by: kubectl ocm accept %s", s.AddOn.Namespace, s.AddOn.Namespace))
+		plan.Writes = s.leftovers()
+		s.fail(
+			object,
+			fmt.Sprintf("cluster %s is not accepted, so that its agents get no tokens until somebody accepts it", s.AddOn.Namespace),
+		)
 		return plan
 	}
 	if s.AddOn.DeletionTimestamp != nil {
 		return plan // it is good until the instance is gone
 	}
 	if other := s.foreign(); other != "" {
-		s.fail(object, other+" is there and was made by somebody else, so that the agent of the cluster gets no token of it; delete it if nothing uses it, or install the add-on under another name")
+		s.fail(
+			object,
+			other+" is there and was made by somebody else, so that the agent of the cluster gets no token of it; delete it if nothing uses it, or install the add-on under another name",
+		)
 		plan.RequeueAfter = addonkit.RetryDelay // only what carries the mark is watched
 		return plan
 	}
-	plan.Steps = s.repairs()
+	plan.Writes, plan.Order = s.repairs(), reconcile.Strict
 	plan.OnFailure = &metav1.Condition{
 		Type: addonv1alpha1.ConditionTokenInfrastructureReady, Status: metav1.ConditionFalse,
 		Reason: addonv1alpha1.ReasonTokenInfrastructureApplyFailed, ObservedGeneration: object.Generation,
 		Message: "What the token driver needs cannot be made. Where the hub has no right to, allow it by \"" + s.Allow + "\":",
 	}
-	if s.Account != nil && len(plan.Steps) == 0 {
+	if s.Account != nil && len(plan.Writes) == 0 {
 		reconcile.SetCondition(&object.Status.Conditions, metav1.Condition{
 			Type: addonv1alpha1.ConditionTokenInfrastructureReady, Status: metav1.ConditionTrue, Reason: addonv1alpha1.ReasonTokenInfrastructureReady,
 			Message:            fmt.Sprintf(addonv1alpha1.MessageTokenInfrastructure, object.Namespace, object.Name, s.Account.UID),
@@ -100,10 +103,10 @@ func (s TokenState) fail(object *addonv1alpha1.ManagedClusterAddOn, message stri
 
 // leftovers is what carries the mark of the token driver. The account goes last: with
 // it every token that it gave ends.
-func (s TokenState) leftovers() (out []reconcile.Target) {
+func (s TokenState) leftovers() (out []reconcile.Write) {
 	for _, p := range []*TokenPart{s.Binding, s.Role, s.Account} {
 		if p != nil && p.Marked {
-			out = append(out, p.target())
+			out = append(out, reconcile.Remove{Target: p.target()})
 		}
 	}
 	return out
@@ -125,32 +128,30 @@ func (s TokenState) foreign() string {
 
 // repairs are the writes to what is wanted. A part of an instance of the same name
 // that is gone is not taken over: its tokens are no longer good.
-func (s TokenState) repairs() (out []reconcile.Step) {
+func (s TokenState) repairs() (out []reconcile.Write) {
 	account, role, binding := s.objects()
 	stale := func(p *TokenPart) bool { return p.Owner != "" && p.Owner != s.AddOn.UID }
-	renew := func(p *TokenPart, resource schema.GroupVersionResource, want reconcile.Object) {
+	renew := func(p *TokenPart, want reconcile.Object) {
 		if p != nil {
-			out = append(out, reconcile.Step{Target: p.target()})
+			out = append(out, reconcile.Remove{Target: p.target()})
 		}
-		out = append(out, reconcile.Step{
-			Target: reconcile.Target{Resource: resource, Namespace: want.GetNamespace(), Name: want.GetName()}, Create: want,
-		})
+		out = append(out, reconcile.Create{Object: want})
 	}
 	switch {
 	case s.Account == nil || stale(s.Account):
-		renew(s.Account, accountsResource, account)
+		renew(s.Account, account)
 	case !s.Account.Right:
 		labels := map[string]any{}
 		for key, value := range account.Labels {
 			labels[key] = value
 		}
-		out = append(out, reconcile.Step{Target: s.Account.target(), Patch: map[string]any{"metadata": map[string]any{"labels": labels}}})
+		out = append(out, reconcile.Patch{Target: s.Account.target(), Body: map[string]any{"metadata": map[string]any{"labels": labels}}})
 	}
 	if s.Role == nil || stale(s.Role) || !s.Role.Right {
-		renew(s.Role, rolesResource, role)
+		renew(s.Role, role)
 	}
 	if s.Binding == nil || stale(s.Binding) || !s.Binding.Right {
-		renew(s.Binding, bindingsResource, binding)
+		renew(s.Binding, binding)
 	}
 	return out
 }

@@ -68,8 +68,19 @@ func (s *tokens) settle(t *testing.T) reconcile.Plan {
 			s.binding = nil
 		}
 	}
-	for _, step := range p.Steps {
-		switch o := step.Create.(type) {
+	for _, w := range p.Writes {
+		switch w := w.(type) {
+		case reconcile.Remove:
+			drop(w.Target)
+			continue
+		case reconcile.Patch:
+			s.account.Labels = map[string]string{}
+			for key, value := range w.Body["metadata"].(map[string]any)["labels"].(map[string]any) {
+				s.account.Labels[key] = value.(string)
+			}
+			continue
+		}
+		switch o := w.(reconcile.Create).Object.(type) {
 		case *corev1.ServiceAccount:
 			require.Nil(t, s.account)
 			s.account, o.UID = o, s.uid
@@ -79,19 +90,7 @@ func (s *tokens) settle(t *testing.T) reconcile.Plan {
 		case *rbacv1.RoleBinding:
 			require.Nil(t, s.binding)
 			s.binding = o
-		case nil:
-			if step.Patch == nil {
-				drop(step.Target)
-				continue
-			}
-			s.account.Labels = map[string]string{}
-			for key, value := range step.Patch["metadata"].(map[string]any)["labels"].(map[string]any) {
-				s.account.Labels[key] = value.(string)
-			}
 		}
-	}
-	for _, at := range p.Delete {
-		drop(at)
 	}
 	if p.Object != nil {
 		s.AddOn = object(t, p)
@@ -101,17 +100,15 @@ func (s *tokens) settle(t *testing.T) reconcile.Plan {
 
 // steps are the writes of a plan in words.
 func steps(p reconcile.Plan) (out []string) {
-	for _, s := range p.Steps {
+	for _, w := range p.Writes {
 		verb := "delete "
-		if s.Create != nil {
+		switch w.(type) {
+		case reconcile.Create:
 			verb = "create "
-		} else if s.Patch != nil {
+		case reconcile.Patch:
 			verb = "patch "
 		}
-		out = append(out, verb+s.Target.String())
-	}
-	for _, d := range p.Delete {
-		out = append(out, "delete "+d.String())
+		out = append(out, verb+reconcile.TargetOf(w).String())
 	}
 	return out
 }
@@ -144,7 +141,13 @@ func TestTokenInfrastructure(t *testing.T) {
 	require.Equal(t, types.UID("u"), s.account.OwnerReferences[0].UID)
 	require.Equal(t, "web-token-role", s.role.Name)
 	require.Equal(t, labels, s.role.Labels)
-	require.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{"web-agent"}, Verbs: []string{"create", "subscribe"}}}, s.role.Rules)
+	require.Equal(
+		t,
+		[]rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{"web-agent"}, Verbs: []string{"create", "subscribe"}},
+		},
+		s.role.Rules,
+	)
 	require.Equal(t, labels, s.binding.Labels)
 	require.Len(t, s.binding.OwnerReferences, 1)
 	require.Equal(t, rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "web-token-role"}, s.binding.RoleRef)
@@ -174,20 +177,34 @@ func TestTokenInfrastructureIsRepaired(t *testing.T) {
 		want   []string
 	}{
 		"labels": {func(s *tokens) { s.account.Labels = nil }, []string{"patch serviceaccounts cluster1/web-agent"}},
-		"rules":  {func(s *tokens) { s.role.Rules = nil }, []string{"delete roles cluster1/web-token-role", "create roles cluster1/web-token-role"}},
-		"one name more": {func(s *tokens) { s.role.Rules[0].ResourceNames = append(s.role.Rules[0].ResourceNames, "default") },
-			[]string{"delete roles cluster1/web-token-role", "create roles cluster1/web-token-role"}},
-		"subjects": {func(s *tokens) { s.binding.Subjects = s.binding.Subjects[:1] }, []string{"delete rolebindings cluster1/web-token-role", "create rolebindings cluster1/web-token-role"}},
-		"role":     {func(s *tokens) { s.binding.RoleRef.Name = "other" }, []string{"delete rolebindings cluster1/web-token-role", "create rolebindings cluster1/web-token-role"}},
+		"rules": {
+			func(s *tokens) { s.role.Rules = nil },
+			[]string{"delete roles cluster1/web-token-role", "create roles cluster1/web-token-role"},
+		},
+		"one name more": {
+			func(s *tokens) { s.role.Rules[0].ResourceNames = append(s.role.Rules[0].ResourceNames, "default") },
+			[]string{"delete roles cluster1/web-token-role", "create roles cluster1/web-token-role"},
+		},
+		"subjects": {
+			func(s *tokens) { s.binding.Subjects = s.binding.Subjects[:1] },
+			[]string{"delete rolebindings cluster1/web-token-role", "create rolebindings cluster1/web-token-role"},
+		},
+		"role": {
+			func(s *tokens) { s.binding.RoleRef.Name = "other" },
+			[]string{"delete rolebindings cluster1/web-token-role", "create rolebindings cluster1/web-token-role"},
+		},
 		"made by another hub process, without an owner": {func(s *tokens) {
 			s.account.OwnerReferences, s.role.OwnerReferences, s.binding.OwnerReferences = nil, nil, nil
 		}, nil},
-		"of an instance before": {func(s *tokens) {
-			s.account.OwnerReferences[0].UID, s.role.OwnerReferences[0].UID, s.binding.OwnerReferences[0].UID = "old", "old", "old"
-		}, []string{
-			"delete serviceaccounts cluster1/web-agent", "create serviceaccounts cluster1/web-agent", "delete roles cluster1/web-token-role",
-			"create roles cluster1/web-token-role", "delete rolebindings cluster1/web-token-role", "create rolebindings cluster1/web-token-role",
-		}},
+		"of an instance before": {
+			func(s *tokens) {
+				s.account.OwnerReferences[0].UID, s.role.OwnerReferences[0].UID, s.binding.OwnerReferences[0].UID = "old", "old", "old"
+			},
+			[]string{
+				"delete serviceaccounts cluster1/web-agent", "create serviceaccounts cluster1/web-agent", "delete roles cluster1/web-token-role",
+				"create roles cluster1/web-token-role", "delete rolebindings cluster1/web-token-role", "create rolebindings cluster1/web-token-role",
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ready(t)
@@ -221,7 +238,10 @@ func TestTokenInfrastructureOfSomebodyElse(t *testing.T) {
 		s.settle(t)
 		require.Contains(t, s.message(), "True")
 		s.AddOn.Status.KubeClientDriver = addonv1alpha1.DriverTypeCSR
-		require.Equal(t, []string{"delete rolebindings cluster1/web-token-role", "delete serviceaccounts cluster1/web-agent"}, steps(s.settle(t)), "what others made under the names is theirs")
+		require.Equal(
+			t, []string{"delete rolebindings cluster1/web-token-role", "delete serviceaccounts cluster1/web-agent"},
+			steps(s.settle(t)), "what others made under the names is theirs",
+		)
 	})
 	_, ok := ReadTokenAccount(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "-agent"}})
 	require.False(t, ok, "of no add-on")
@@ -235,10 +255,14 @@ func TestTokenInfrastructureGoes(t *testing.T) {
 	}{
 		"back to certificates": {func(s *tokens) { s.AddOn.Status.KubeClientDriver = addonv1alpha1.DriverTypeCSR }, ""},
 		"no registration":      {func(s *tokens) { s.AddOn.Status.Registrations = s.AddOn.Status.Registrations[1:] }, ""},
-		"the cluster is no longer accepted": {func(s *tokens) { s.Cluster.Spec.HubAcceptsClient = false },
-			"False TokenInfrastructureApplyFailed: cluster cluster1 is not accepted, so that its agents get no tokens; accept it by: kubectl ocm accept cluster1"},
-		"there is no cluster": {func(s *tokens) { s.Cluster = (*clusterv1.ManagedCluster)(nil) },
-			"False TokenInfrastructureApplyFailed: cluster cluster1 is not accepted, so that its agents get no tokens; accept it by: kubectl ocm accept cluster1"},
+		"the cluster is no longer accepted": {
+			func(s *tokens) { s.Cluster.Spec.HubAcceptsClient = false },
+			"False TokenInfrastructureApplyFailed: cluster cluster1 is not accepted, so that its agents get no tokens until somebody accepts it",
+		},
+		"there is no cluster": {
+			func(s *tokens) { s.Cluster = (*clusterv1.ManagedCluster)(nil) },
+			"False TokenInfrastructureApplyFailed: cluster cluster1 is not accepted, so that its agents get no tokens until somebody accepts it",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := ready(t)

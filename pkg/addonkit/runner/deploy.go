@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/health"
@@ -104,7 +105,7 @@ func (p *pass) draw() *drawn {
 
 // redraw takes what is kept of the last rendering, if that would be the same now: a
 // status that changed costs none.
-func (r *runner) redraw(p *pass, from inputs) bool {
+func (r *runner) redraw(p *pass, from digest.Sum) bool {
 	kept, ok := r.drawn.recall(p.key, from)
 	if !ok {
 		return false

@@ -14,6 +14,4 @@
 //
 // What it watches it keeps packed, and works without their manifests: some two KiB an
 // instance, whatever its works hold.
-//
-// Contract: addon.md 5 and 6.
 package runner

@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
 )
 
 func TestAllThatIsKeptCanBePacked(t *testing.T) {
@@ -38,8 +38,10 @@ func work(cluster string) *workv1.ManifestWork {
 		TypeMeta: metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "ManifestWork"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: cluster, Name: "addon-web-deploy-0", UID: "6ba7b810-9dad-11d1-80b4-00c04fd430c8", ResourceVersion: "1234567", Generation: 3,
-			Labels:          map[string]string{addonv1alpha1.LabelAddOnName: "web"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "a/v1", Kind: "ManagedClusterAddOn", Name: "web", UID: "6ba7b810-9dad-11d1-80b4-00c04fd430c9", Controller: &yes}},
+			Labels: map[string]string{addonv1alpha1.LabelAddOnName: "web"},
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "a/v1", Kind: "ManagedClusterAddOn", Name: "web", UID: "6ba7b810-9dad-11d1-80b4-00c04fd430c9", Controller: &yes},
+			},
 		},
 	}
 	for i := range 10 {
@@ -54,7 +56,9 @@ func work(cluster string) *workv1.ManifestWork {
 }
 
 func TestAWorkIsKeptInLittleSpaceAndComesBack(t *testing.T) {
-	g := newGroup(&packed.Dictionary{}, grouping[*workv1.ManifestWork]{of: func(w *workv1.ManifestWork) reconcile.Key { return reconcile.Key{Namespace: w.Namespace, Name: "web"} }})
+	g := newGroup(&packed.Dictionary{}, grouping[*workv1.ManifestWork]{
+		of: func(w *workv1.ManifestWork) reconcile.Key { return reconcile.Key{Namespace: w.Namespace, Name: "web"} },
+	})
 	var last string
 	for i := range 3 {
 		w := work(fmt.Sprintf("cluster%d", i))

@@ -3,39 +3,35 @@
 package runner
 
 import (
-	"crypto/sha256"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
 )
 
 // maxAnswers bounds of how many instances answers are known. When there are more, all
 // are forgotten, and asked for again when they are needed.
 const maxAnswers = 16384
 
-// inputs is a digest of what the answers of an add-on about an instance follow from.
-type inputs [16]byte
-
-// inputsOf are those of an instance; false where the add-on does not tell them, and for
+// inputsOf digests what the answers of an add-on about an instance follow from; false where the add-on does not tell them, and for
 // one that is on its way out, which is asked.
-func inputsOf(addOn addonkit.AddOn, i addonkit.Instance) (inputs, bool) {
+func inputsOf(addOn addonkit.AddOn, i addonkit.Instance) (digest.Sum, bool) {
 	a, ok := addOn.(addonkit.Traced)
 	if !ok || i.Cluster == nil || i.AddOn.DeletionTimestamp != nil {
-		return inputs{}, false
+		return digest.Sum{}, false
 	}
 	text, ok := a.Inputs(i)
 	if !ok {
-		return inputs{}, false
+		return digest.Sum{}, false
 	}
-	sum := sha256.Sum256([]byte(string(i.AddOn.UID) + "\x00" + text))
-	return inputs(sum[:len(inputs{})]), true
+	return digest.OfParts(string(i.AddOn.UID), text), true
 }
 
 // drawn is what is left of a rendering: no manifest.
@@ -66,12 +62,12 @@ type memo[T any] struct {
 
 // answer is what was answered, and what it follows from.
 type answer struct {
-	from inputs
+	from digest.Sum
 	data string
 }
 
 // recall returns the answer for an instance, if it follows from the same.
-func (m *memo[T]) recall(key reconcile.Key, from inputs) (*T, bool) {
+func (m *memo[T]) recall(key reconcile.Key, from digest.Sum) (*T, bool) {
 	m.mu.Lock()
 	have, ok := m.held[key]
 	m.mu.Unlock()
@@ -84,7 +80,7 @@ func (m *memo[T]) recall(key reconcile.Key, from inputs) (*T, bool) {
 }
 
 // hold keeps an answer.
-func (m *memo[T]) hold(key reconcile.Key, from inputs, what *T) {
+func (m *memo[T]) hold(key reconcile.Key, from digest.Sum, what *T) {
 	data := m.words.Pack(what)
 	m.mu.Lock()
 	defer m.mu.Unlock()

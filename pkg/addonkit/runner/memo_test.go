@@ -23,12 +23,13 @@ import (
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -49,7 +50,9 @@ func (c *counted) Manifests(context.Context, addonkit.Instance) ([]runtime.Objec
 		return nil, c.broken
 	}
 	return []runtime.Object{&corev1.ConfigMap{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"}, Data: map[string]string{"value": c.value},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"},
+		Data:       map[string]string{"value": c.value},
 	}}, nil
 }
 
@@ -94,7 +97,9 @@ func set(t *testing.T, c *counted) *table {
 		TypeMeta: metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "web", UID: "6ba7b810-9dad-11d1-80b4-00c04fd430c9", OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ClusterManagementAddOn", Name: "web", UID: "u"}}},
-		Status: addonv1alpha1.ManagedClusterAddOnStatus{Conditions: []metav1.Condition{{Type: addonv1alpha1.ConditionRegistrationApplied, Status: metav1.ConditionTrue, Reason: "R"}}},
+		Status: addonv1alpha1.ManagedClusterAddOnStatus{
+			Conditions: []metav1.Condition{{Type: addonv1alpha1.ConditionRegistrationApplied, Status: metav1.ConditionTrue, Reason: "R"}},
+		},
 	})
 	for _, w := range s.watches() {
 		go func() { _ = w.Run(t.Context()) }()
@@ -206,7 +211,10 @@ func TestAStatusCostsNoRenderingAndEachInputDoes(t *testing.T) {
 	require.Contains(t, string(s.live().Spec.Workload.Manifests[0].Raw), "two", "it is whole again")
 	s.settles()
 
-	s.patch(instanceAPI, "web", `{"metadata":{"uid":"6ba7b810-9dad-11d1-80b4-00c04fd430c0"}}`, func() bool { return strings.HasSuffix(string(s.instances.get(s.key).UID), "0") })
+	s.patch(
+		instanceAPI, "web", `{"metadata":{"uid":"6ba7b810-9dad-11d1-80b4-00c04fd430c0"}}`,
+		func() bool { return strings.HasSuffix(string(s.instances.get(s.key).UID), "0") },
+	)
 	rendered, granted = s.pass()
 	require.EqualValues(t, []int32{1, 1}, []int32{rendered, granted}, "another instance of the name")
 	require.NoError(t, s.Client.Resource(instanceAPI).Namespace("c1").Delete(t.Context(), "web", metav1.DeleteOptions{}))
@@ -217,7 +225,13 @@ func TestAStatusCostsNoRenderingAndEachInputDoes(t *testing.T) {
 }
 
 func TestWhoDoesNotTellItsInputsIsAsked(t *testing.T) {
-	for name, c := range map[string]*counted{"no inputs": {value: "one"}, "an error": {value: "one", inputs: true, broken: errors.New("no")}} {
+	for name, c := range map[string]*counted{"no inputs": {
+		value: "one",
+	}, "an error": {
+		value:  "one",
+		inputs: true,
+		broken: errors.New("no"),
+	}} {
 		t.Run(name, func(t *testing.T) {
 			s := set(t, c)
 			for range 3 {
@@ -240,7 +254,7 @@ func TestNothingIsRenderedBeforeItsTime(t *testing.T) {
 func TestAnswersAreForgottenBeforeTheyAreTooMany(t *testing.T) {
 	m := memo[asked]{words: &packed.Dictionary{}}
 	for i := range maxAnswers + 1 {
-		m.hold(reconcile.Key{Name: string(rune(i + 1000))}, inputs{}, &asked{})
+		m.hold(reconcile.Key{Name: string(rune(i + 1000))}, digest.Sum{}, &asked{})
 	}
 	require.Len(t, m.held, 1)
 }

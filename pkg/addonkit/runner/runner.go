@@ -95,7 +95,7 @@ func (r *Runner) Regrant() {
 }
 
 // Look looks again at an instance, because something else than it or its cluster
-// changed. Contract: addon.md 8.2, Trigger.
+// changed.
 func (r *Runner) Look(instance reconcile.Key) { r.changed(instance) }
 
 // LookAll looks again at all instances of a name.

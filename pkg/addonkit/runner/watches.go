@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/deploy"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
@@ -19,7 +20,6 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 

@@ -93,8 +93,7 @@ func (c Configs) Values(ctx context.Context, i addonkit.Instance) (map[string]an
 }
 
 // InstallNamespace makes what embeds Configs addonkit.Placed: the namespace of the
-// strongest one; empty, which leaves it to the instance, without any. Contract:
-// addon.md 5.8.
+// strongest one; empty, which leaves it to the instance, without any.
 func (c Configs) InstallNamespace(ctx context.Context, i addonkit.Instance) (string, error) {
 	configs, err := c.Read(ctx, i)
 	if err != nil || len(configs) == 0 {

@@ -59,10 +59,19 @@ func TestEveryConfigurationCountsTheFirstMost(t *testing.T) {
 		},
 		addonv1alpha1.AddOnDeploymentConfigSpec{
 			AgentInstallNamespace: pointer("second"),
-			CustomizedVariables:   []addonv1alpha1.CustomizedVariable{{Name: "Level", Value: "2"}, {Name: "Name", Value: "x"}, {Name: NodeSelector, Value: "no map"}},
-			NodePlacement:         &addonv1alpha1.NodePlacement{NodeSelector: map[string]string{"os": "linux"}, Tolerations: []corev1.Toleration{{Key: "b"}}},
-			ProxyConfig:           addonv1alpha1.ProxyConfig{HTTPSProxy: "https://p", NoProxy: "local", CABundle: []byte("PEM")},
-			ResourceRequirements:  []addonv1alpha1.ContainerResourceRequirements{{ContainerID: "*:.+:.+"}},
+			CustomizedVariables: []addonv1alpha1.CustomizedVariable{{
+				Name:  "Level",
+				Value: "2",
+			}, {
+				Name:  "Name",
+				Value: "x",
+			}, {
+				Name:  NodeSelector,
+				Value: "no map",
+			}},
+			NodePlacement:        &addonv1alpha1.NodePlacement{NodeSelector: map[string]string{"os": "linux"}, Tolerations: []corev1.Toleration{{Key: "b"}}},
+			ProxyConfig:          addonv1alpha1.ProxyConfig{HTTPSProxy: "https://p", NoProxy: "local", CABundle: []byte("PEM")},
+			ResourceRequirements: []addonv1alpha1.ContainerResourceRequirements{{ContainerID: "*:.+:.+"}},
 		})
 	got, err := configs.Values(t.Context(), i)
 	require.NoError(t, err)
@@ -73,7 +82,10 @@ func TestEveryConfigurationCountsTheFirstMost(t *testing.T) {
 		HTTPProxy:    "", HTTPSProxy: "https://p", NoProxy: "local", ProxyCABundle: "UEVN",
 		ResourceRequirements: []any{
 			map[string]any{ContainerIDRegex: "^[^:]+:(?:.+):(?:.+)$", Resources: map[string]any{}},
-			map[string]any{ContainerIDRegex: "^deployments:(?:hello):(?:(?:a|b))$", Resources: map[string]any{"limits": map[string]any{"memory": "64Mi"}}},
+			map[string]any{
+				ContainerIDRegex: "^deployments:(?:hello):(?:(?:a|b))$",
+				Resources:        map[string]any{"limits": map[string]any{"memory": "64Mi"}},
+			},
 		},
 	}, got)
 	namespace, err := configs.InstallNamespace(t.Context(), i)
@@ -121,7 +133,10 @@ func TestConfigurationsThatCannotBeRead(t *testing.T) {
 	_, err := configs.InstallNamespace(t.Context(), i)
 	require.ErrorContains(t, err, "the hub has not found it")
 
-	i.AddOn.Status.ConfigReferences[1].DesiredConfig = &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "gone"}, SpecHash: "1"}
+	i.AddOn.Status.ConfigReferences[1].DesiredConfig = &addonv1alpha1.ConfigSpecHash{
+		ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "gone"},
+		SpecHash:       "1",
+	}
 	i.Of.Spec.SupportedConfigs[0].DefaultConfig.Name = "gone"
 	_, err = configs.Values(t.Context(), i)
 	require.ErrorContains(t, err, "reading AddOnDeploymentConfig default/gone")
@@ -161,14 +176,36 @@ func TestWhereAnImageComesFrom(t *testing.T) {
 		annotation string
 		want       string
 	}{
-		"from where it says":             {want: "quay.io/a/web:v1"},
-		"the annotation of the cluster":  {annotation: `{"registries":[{"source":"quay.io/a","mirror":"local/b"}]}`, want: "local/b/web:v1"},
-		"a configuration before it":      {specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("quay.io", "mine")}, annotation: `{"registries":[{"mirror":"local"}]}`, want: "mine/a/web:v1"},
-		"the first configuration most":   {specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("quay.io/a", "one/"), registry("quay.io/a", "two")}, want: "one/web:v1"},
-		"the second where it does not":   {specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("docker.io", "one"), registry("quay.io/a", "two")}, want: "two/web:v1"},
-		"any registry":                   {specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("", "one")}, want: "one/web:v1"},
-		"parts of a name count as whole": {specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("quay.io/a/we", "one")}, want: "quay.io/a/web:v1"},
-		"an image as a whole":            {specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("quay.io/a/web:v1", "one/web:v2")}, want: "one/web:v2"},
+		"from where it says": {want: "quay.io/a/web:v1"},
+		"the annotation of the cluster": {
+			annotation: `{"registries":[{"source":"quay.io/a","mirror":"local/b"}]}`,
+			want:       "local/b/web:v1",
+		},
+		"a configuration before it": {
+			specs:      []addonv1alpha1.AddOnDeploymentConfigSpec{registry("quay.io", "mine")},
+			annotation: `{"registries":[{"mirror":"local"}]}`,
+			want:       "mine/a/web:v1",
+		},
+		"the first configuration most": {
+			specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("quay.io/a", "one/"), registry("quay.io/a", "two")},
+			want:  "one/web:v1",
+		},
+		"the second where it does not": {
+			specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("docker.io", "one"), registry("quay.io/a", "two")},
+			want:  "two/web:v1",
+		},
+		"any registry": {
+			specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("", "one")},
+			want:  "one/web:v1",
+		},
+		"parts of a name count as whole": {
+			specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("quay.io/a/we", "one")},
+			want:  "quay.io/a/web:v1",
+		},
+		"an image as a whole": {
+			specs: []addonv1alpha1.AddOnDeploymentConfigSpec{registry("quay.io/a/web:v1", "one/web:v2")},
+			want:  "one/web:v2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, configs := configured(t, tc.specs...)
@@ -181,7 +218,10 @@ func TestWhereAnImageComesFrom(t *testing.T) {
 	i, configs := configured(t)
 	i.Cluster.Annotations = map[string]string{clusterv1.AnnotationImageRegistries: "quay.io"}
 	_, err := configs.Image("Image", "a")(t.Context(), i)
-	require.ErrorContains(t, err, "ManagedCluster c1: metadata.annotations[open-cluster-management.io/image-registries]: is no JSON object with registries; write for example {")
+	require.ErrorContains(
+		t, err,
+		"ManagedCluster c1: metadata.annotations[open-cluster-management.io/image-registries]: is no JSON object with registries; write for example {",
+	)
 }
 
 func TestEachContentIsReadOnce(t *testing.T) {
@@ -262,16 +302,27 @@ func TestAnAgentReadsNothingByWhatItWritesIntoItsStatus(t *testing.T) {
 		"there is no add-on":    {func(i *addonkit.Instance) { i.Of = nil }, false},
 		"the add-on went first": {func(i *addonkit.Instance) { i.Of, i.AddOn.DeletionTimestamp = nil, &metav1.Time{} }, true},
 		"a default":             {func(*addonkit.Instance) {}, true},
-		"the instance names it": {func(i *addonkit.Instance) { i.Of, i.AddOn.Spec.Configs = nil, []addonv1alpha1.AddOnConfig{mine} }, true},
-		"a placement names it": {func(i *addonkit.Instance) {
-			i.Of = &addonv1alpha1.ClusterManagementAddOn{}
-			i.Of.Spec.InstallStrategy.Placements = []addonv1alpha1.PlacementStrategy{{Configs: []addonv1alpha1.AddOnConfig{mine}}}
-		}, true},
+		"the instance names it": {
+			func(i *addonkit.Instance) { i.Of, i.AddOn.Spec.Configs = nil, []addonv1alpha1.AddOnConfig{mine} },
+			true,
+		},
+		"a placement names it": {
+			func(i *addonkit.Instance) {
+				i.Of = &addonv1alpha1.ClusterManagementAddOn{}
+				i.Of.Spec.InstallStrategy.Placements = []addonv1alpha1.PlacementStrategy{{Configs: []addonv1alpha1.AddOnConfig{mine}}}
+			},
+			true,
+		},
 		"a rollout of the next goes on": {func(i *addonkit.Instance) {
 			i.Of = &addonv1alpha1.ClusterManagementAddOn{}
-			i.Of.Status.InstallProgressions = []addonv1alpha1.InstallProgression{{ConfigReferences: []addonv1alpha1.InstallConfigReference{{ConfigGroupResource: Kind, LastAppliedConfig: at}}}}
+			i.Of.Status.InstallProgressions = []addonv1alpha1.InstallProgression{
+				{ConfigReferences: []addonv1alpha1.InstallConfigReference{{ConfigGroupResource: Kind, LastAppliedConfig: at}}},
+			}
 		}, true},
-		"the add-on has another kind so": {func(i *addonkit.Instance) { i.Of.Spec.SupportedConfigs[0].Resource = "other" }, false},
+		"the add-on has another kind so": {
+			func(i *addonkit.Instance) { i.Of.Spec.SupportedConfigs[0].Resource = "other" },
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i, configs := configured(t, addonv1alpha1.AddOnDeploymentConfigSpec{CustomizedVariables: []addonv1alpha1.CustomizedVariable{{Name: "Password", Value: "x"}}})

@@ -8,8 +8,7 @@
 // a capital, as Go templates read them. A Func gives some of them, Merge puts them
 // together. Everything but the reading of Configs is pure.
 //
-// Contract: addon.md 8.3 and 2.5. Done otherwise than there: every
-// AddOnDeploymentConfig of the instance counts, the first one most; each of their contents
-// is read once, whatever the number of clusters; tolerations need no nodeSelector; what is
-// wrong is told with its field.
+// Other than in the API's own implementation: every AddOnDeploymentConfig of the instance
+// counts, the first one most; each of their contents is read once, whatever the number of
+// clusters; tolerations need no nodeSelector; what is wrong is told with its field.
 package values

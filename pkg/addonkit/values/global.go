@@ -24,7 +24,6 @@ func (c Configs) Global(ctx context.Context, i addonkit.Instance) (map[string]an
 // of a chart see, nodeSelector, proxyConfig with HTTP_PROXY, HTTPS_PROXY, NO_PROXY and
 // PROXY_CA_BUNDLE, and resourceRequirements, a list of containerIDRegex and resources.
 // What the configuration is silent about is left to the chart. An error has the field.
-// Contract: addon.md 8.3.
 func GlobalFromSpec(spec addonv1alpha1.AddOnDeploymentConfigSpec) (map[string]any, error) {
 	variables := spec.CustomizedVariables
 	spec.CustomizedVariables = nil

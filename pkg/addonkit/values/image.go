@@ -15,7 +15,7 @@ import (
 
 // Image is a Func that gives an image under a name, which may be a path with dots:
 // from the registries of the configurations, else from those that the annotation of
-// the cluster names, else as it is. Contract: addon.md 8.3.
+// the cluster names, else as it is.
 func (c Configs) Image(name, image string) Func {
 	return func(ctx context.Context, i addonkit.Instance) (map[string]any, error) {
 		configs, err := c.Read(ctx, i)

@@ -14,7 +14,6 @@ import (
 )
 
 // Names of the values that FromSpec gives, beside those of customized variables.
-// Contract: addon.md 8.3.
 const (
 	// NodeSelector is a map of labels.
 	NodeSelector = "NodeSelector"
@@ -49,7 +48,10 @@ func FromSpec(spec addonv1alpha1.AddOnDeploymentConfigSpec) (map[string]any, err
 	for i, r := range spec.ResourceRequirements {
 		expression, ok := containerRegex(r.ContainerID)
 		if !ok {
-			return nil, fmt.Errorf("AddOnDeploymentConfig: spec.resourceRequirements[%d].containerID: %q is not a kind and two regular expressions, with colons between them; write for example deployments:my-agent:.+", i, r.ContainerID)
+			return nil, fmt.Errorf(
+				"AddOnDeploymentConfig: spec.resourceRequirements[%d].containerID: %q is not a kind and two regular expressions, with colons between them; write for example deployments:my-agent:.+",
+				i, r.ContainerID,
+			)
 		}
 		resources, err := plain(r.Resources)
 		if err != nil {

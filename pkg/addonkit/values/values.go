@@ -16,7 +16,6 @@ import (
 )
 
 // Names of the values that are known without being told; nothing overrides them.
-// Contract: addon.md 8.3.
 const (
 	// ClusterName is that of the managed cluster.
 	ClusterName = "ClusterName"
@@ -34,7 +33,7 @@ const (
 	ModeHosted  = "Hosted"
 )
 
-// Names of the values that have a default. Contract: addon.md 8.3.
+// Names of the values that have a default.
 const (
 	// HubKubeConfigSecret is the secret with the access to the hub.
 	HubKubeConfigSecret = "HubKubeConfigSecret"
@@ -44,7 +43,7 @@ const (
 )
 
 // managedKubeconfigSuffix, after the name of the add-on, is the name of the secret
-// that users supply. Contract: addon.md 5.6.
+// that users supply.
 const managedKubeconfigSuffix = "-managed-kubeconfig"
 
 // Func gives values for an instance. Nobody may change what it returned.
@@ -91,7 +90,9 @@ func BuiltIn(i addonkit.Instance, namespace string, hosted bool) map[string]any 
 
 // Place is where the agent of an instance and its credentials are, and whether that is
 // on a hosting cluster. namespace and host are the author's; nil where he says nothing.
-func Place(ctx context.Context, i addonkit.Instance, namespace func(context.Context, addonkit.Instance) (string, error), host addonkit.Hosted) (in string, hosted bool, err error) {
+func Place(ctx context.Context, i addonkit.Instance, namespace func(
+	context.Context, addonkit.Instance,
+) (string, error), host addonkit.Hosted) (in string, hosted bool, err error) {
 	own := ""
 	if namespace != nil {
 		if own, err = namespace(ctx, i); err != nil {
@@ -127,7 +128,6 @@ func Fixed(values map[string]any) Func {
 }
 
 // Annotation gives what the annotation "values" of the instance holds: a JSON object.
-// Contract: addon.md 11.
 func Annotation(_ context.Context, i addonkit.Instance) (map[string]any, error) {
 	text := i.AddOn.Annotations[addonv1alpha1.AnnotationValues]
 	if text == "" {

@@ -25,7 +25,12 @@ func instance() addonkit.Instance {
 func TestMergeGoesIntoMapsAndChangesNothing(t *testing.T) {
 	weak := map[string]any{"a": map[string]any{"x": "1", "y": "1"}, "list": []any{"1"}, "map": map[string]any{"x": "1"}}
 	strong := map[string]any{"a": map[string]any{"y": "2"}, "list": []any{"2"}, "map": "2"}
-	require.Equal(t, map[string]any{"a": map[string]any{"x": "1", "y": "2"}, "list": []any{"2"}, "map": "2"}, Merge(weak, nil, strong))
+	require.Equal(t, map[string]any{"a": map[string]any{
+		"x": "1",
+		"y": "2",
+	}, "list": []any{
+		"2",
+	}, "map": "2"}, Merge(weak, nil, strong))
 	require.Equal(t, map[string]any{"x": "1", "y": "1"}, weak["a"])
 	require.Equal(t, map[string]any{"y": "2"}, strong["a"])
 
@@ -63,6 +68,9 @@ func TestValuesOfTheAnnotation(t *testing.T) {
 	for _, text := range []string{`{`, `[]`, `"secret"`} {
 		i.AddOn.Annotations[addonv1alpha1.AnnotationValues] = text
 		_, err = Annotation(t.Context(), i)
-		require.EqualError(t, err, `ManagedClusterAddOn c1/hello: metadata.annotations[addon.open-cluster-management.io/values]: is no JSON object; write for example {"Key":"value"}`)
+		require.EqualError(
+			t, err,
+			`ManagedClusterAddOn c1/hello: metadata.annotations[addon.open-cluster-management.io/values]: is no JSON object; write for example {"Key":"value"}`,
+		)
 	}
 }

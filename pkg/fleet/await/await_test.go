@@ -154,5 +154,6 @@ func TestTrueTriesUntilItIs(t *testing.T) {
 	require.NoError(t, True(t.Context(), clock.RealClock{}, time.Millisecond, func(context.Context) (bool, error) { n++; return n == 3, errors.New("not yet") }))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	require.ErrorContains(t, True(ctx, clock.RealClock{}, time.Millisecond, func(context.Context) (bool, error) { return false, errors.New("not yet") }), "not yet")
+	require.ErrorContains(t, True(ctx, clock.RealClock{}, time.Millisecond, func(context.Context) (bool, error) { return false, errors.New("not yet") }),
+		"not yet")
 }

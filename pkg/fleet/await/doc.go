@@ -7,5 +7,5 @@
 // current set, never a single event.
 //
 // It writes nothing. The deadline is that of the context. It is no cache: a
-// controller reads from pkg/reconcile/watch or controller-runtime instead.
+// controller reads from pkg/reconcile/watch or internal/manager instead.
 package await

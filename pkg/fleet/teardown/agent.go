@@ -62,8 +62,7 @@ type AgentOptions struct {
 // waits until everything that carries the agent's label is gone. It may be
 // repeated after any failure.
 //
-// AppliedManifestWorks and what they applied stay where they are (operator.md
-// 2.8): they lose the agent's finalizer, and their definition stays with them.
+// AppliedManifestWorks and what they applied stay where they are: they lose the agent's finalizer, and their definition stays with them.
 // The error of a ctx that ends names what is left.
 func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error {
 	if o.Klusterlet == "" {

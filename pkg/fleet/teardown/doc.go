@@ -12,5 +12,5 @@
 // needs too loses our label and stays.
 //
 // It asks nobody and knows no terminal; the plugin decides whether something
-// may be removed. Contract: operator.md 1.9 and 2.8.
+// may be removed.
 package teardown

@@ -167,7 +167,8 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 
 // stopProcess ends the hub process, so that no loop makes again what goes.
 func (h *hubRemoval) stopProcess(ctx context.Context) (string, error) {
-	err := reconcile.Delete(ctx, h.client, reconcile.Target{Resource: deployments, Namespace: operatorv1.NamespaceOperator, Name: operatorv1.DefaultClusterManagerName})
+	err := reconcile.Delete(ctx, h.client, reconcile.Target{Resource: deployments, Namespace: operatorv1.NamespaceOperator,
+		Name: operatorv1.DefaultClusterManagerName})
 	if err != nil {
 		return "", err
 	}

@@ -33,12 +33,18 @@ func TestAWorkHasLetGoOnceItsAgentAppliedThatItIsToLeaveItsObjects(t *testing.T)
 		made []func(*workv1.ManifestWork)
 		want bool
 	}{
-		"its objects go with it":                   {[]func(*workv1.ManifestWork){held, applied(2, "True")}, false},
-		"no agent has taken it up":                 {[]func(*workv1.ManifestWork){orphaned}, true},
-		"its agent has not looked yet":             {[]func(*workv1.ManifestWork){orphaned, held, applied(1, "True")}, false},
-		"nothing is known of it":                   {[]func(*workv1.ManifestWork){orphaned, held}, false},
-		"its agent has let go":                     {[]func(*workv1.ManifestWork){orphaned, held, applied(2, "True", "True")}, true},
-		"one object could not be applied":          {[]func(*workv1.ManifestWork){orphaned, held, applied(2, "True", "False")}, false},
+		"its objects go with it":       {[]func(*workv1.ManifestWork){held, applied(2, "True")}, false},
+		"no agent has taken it up":     {[]func(*workv1.ManifestWork){orphaned}, true},
+		"its agent has not looked yet": {[]func(*workv1.ManifestWork){orphaned, held, applied(1, "True")}, false},
+		"nothing is known of it":       {[]func(*workv1.ManifestWork){orphaned, held}, false},
+		"its agent has let go": {
+			[]func(*workv1.ManifestWork){orphaned, held, applied(2, "True", "True")},
+			true,
+		},
+		"one object could not be applied": {
+			[]func(*workv1.ManifestWork){orphaned, held, applied(2, "True", "False")},
+			false,
+		},
 		"it has no objects":                        {[]func(*workv1.ManifestWork){orphaned, held, applied(2)}, true},
 		"it is deleted, and leaves its objects so": {[]func(*workv1.ManifestWork){orphaned, held, gone}, true},
 	} {

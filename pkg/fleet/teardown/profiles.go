@@ -22,7 +22,7 @@ var hubProfiles = multiclusterv1alpha1.GroupVersion.WithResource("clusterprofile
 // profilesPage bounds one page of the list of profiles.
 const profilesPage = 500
 
-// Profiles deletes the ClusterProfiles that the hub made (registration.md 5.7):
+// Profiles deletes the ClusterProfiles that the hub made:
 // those with its label of the manager, with the name of their cluster, and with
 // its name in the spec, which nobody can change. Profiles of others and the API
 // stay. It is done when the gate is off or the hub goes; where the API is not

@@ -264,7 +264,10 @@ func (c *Collection[T]) note(ctx context.Context, verb string, err error) {
 		f(err)
 	}
 	if err != nil && (before == nil || before.Error() != err.Error()) {
-		c.o.Log.Info("Collection cannot be read and will be tried again", "verb", verb, "resource", c.o.Resource.Resource, "namespace", c.o.Namespace, "error", err.Error())
+		c.o.Log.Info(
+			"Collection cannot be read and will be tried again",
+			"verb", verb, "resource", c.o.Resource.Resource, "namespace", c.o.Namespace, "error", err.Error(),
+		)
 	}
 }
 

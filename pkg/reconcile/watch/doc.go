@@ -4,7 +4,6 @@
 // can be: a reflector over the dynamic client that lists in pages, watches from
 // there, and stores only what a transform keeps of each object.
 //
-// It is the driver of control loops in ocm-agent, where controller-runtime
-// would cost more memory than all loops together: a Collection tells a
-// reconcile.Queue which keys changed. It reads only; it never writes.
+// It is the driver of control loops in ocm-agent and in the agents of add-ons: a
+// Collection tells a reconcile.Queue which keys changed. It reads only; it never writes.
 package watch

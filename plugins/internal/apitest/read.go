@@ -75,7 +75,12 @@ func (s *Server) list(w http.ResponseWriter, prefix string, wanted func(*unstruc
 	for _, key := range keys {
 		items = append(items, s.objects[key].Object)
 	}
-	answer(w, http.StatusOK, map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
+	answer(w, http.StatusOK, map[string]any{
+		"apiVersion": "v1",
+		"kind":       "List",
+		"metadata":   map[string]any{"resourceVersion": strconv.Itoa(s.version)},
+		"items":      items,
+	})
 }
 
 // watch sends what changes until the client goes.

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/options"
 )
 
@@ -27,37 +29,37 @@ func Contexts(f *options.Factory) Func {
 }
 
 // Clusters offers managed clusters of the selected context.
-func Clusters(f *options.Factory) Func { return remote(f, fleet.ClusterNames) }
+func Clusters(f *options.Factory) Func { return remote(f, naming.Clusters) }
 
 // Pending offers clusters that wait to be accepted.
-func Pending(f *options.Factory) Func { return remote(f, fleet.PendingNames) }
+func Pending(f *options.Factory) Func { return remote(f, naming.Pending) }
 
 // Works offers names of ManifestWorks.
-func Works(f *options.Factory) Func { return remote(f, fleet.WorkNames) }
+func Works(f *options.Factory) Func { return remote(f, naming.Works) }
 
 // AddOns offers names of add-ons.
-func AddOns(f *options.Factory) Func { return remote(f, fleet.AddOnNames) }
+func AddOns(f *options.Factory) Func { return remote(f, naming.AddOns) }
 
 // Sets offers cluster sets.
-func Sets(f *options.Factory) Func { return remote(f, fleet.SetNames) }
+func Sets(f *options.Factory) Func { return remote(f, naming.Sets) }
 
 // Placements offers placements: those of the namespace that -n names by name,
 // else all as NAMESPACE/NAME.
 func Placements(f *options.Factory) Func {
 	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
-		return fleet.PlacementNames(ctx, hub, f.GivenNamespace())
+		return placement.Names(ctx, hub, f.GivenNamespace())
 	})
 }
 
 // AllPlacements offers the placements of all namespaces as NAMESPACE/NAME.
 func AllPlacements(f *options.Factory) Func {
 	return remote(f, func(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
-		return fleet.PlacementNames(ctx, hub, "")
+		return placement.Names(ctx, hub, "")
 	})
 }
 
 // Tokens offers ids of join tokens.
-func Tokens(f *options.Factory) Func { return remote(f, fleet.TokenIDs) }
+func Tokens(f *options.Factory) Func { return remote(f, naming.Tokens) }
 
 // None offers nothing, not even files.
 func None(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

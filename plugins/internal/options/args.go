@@ -9,19 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 )
 
 // Usage makes the error for a wrong command line.
 func Usage(message, fix string) error {
-	return &fleet.Error{Kind: fleet.Usage, Message: message, Fix: fix}
-}
-
-// ContextFlag returns " --context NAME" for a command that shall run on c.
-func ContextFlag(c *fleet.Cluster) string {
-	if c.Context == "" {
-		return ""
-	}
-	return " --context " + fleet.ShellWord(c.Context)
+	return &fleet.Error{Kind: fleet.Usage, Message: message, Fix: fleet.Advice(fix)}
 }
 
 // Args allows between min and max positional arguments; max < 0 has no limit.
@@ -62,9 +55,9 @@ func unknownCommand(cmd *cobra.Command, word string) error {
 			names = append(append(names, c.Name()), c.Aliases...)
 		}
 	}
-	e := &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()), Fix: helpOf(cmd)}
-	if near := fleet.Nearest(word, names); near != "" {
-		e.Cause, e.Fix = fmt.Sprintf("did you mean %q?", near), cmd.CommandPath()+" "+near
+	e := &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("unknown command %q for %q", word, cmd.CommandPath()), Fix: fleet.Advice(helpOf(cmd))}
+	if near := naming.Nearest(word, names); near != "" {
+		e.Cause, e.Fix = fmt.Sprintf("did you mean %q?", near), fleet.Advice(cmd.CommandPath()+" "+near)
 	}
 	return e
 }

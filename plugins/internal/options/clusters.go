@@ -9,7 +9,7 @@ import (
 
 // Clusters prints what a command did on each of many clusters: a line each, or a
 // table where some failed. line words what was done on one of them.
-func (c *Change) Clusters(u *ui.UI, kind string, result fleet.WorkResult, failure error, line func(fleet.WorkDone) string) error {
+func (c *Change) Clusters(u *ui.UI, kind string, result fleet.ClusterChanges, failure error, line func(fleet.ClusterChange) string) error {
 	if failure == nil {
 		if done, err := c.Preview(u, kind, result, result.Items); done || err != nil {
 			return err

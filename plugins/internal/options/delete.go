@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // Tolerates tells that an error only says that a name is the name of nothing, and that
 // this was to be ignored.
 func (c *Change) Tolerates(err error) bool {
-	return c.IgnoreNotFound && errors.Is(err, fleet.ErrNotFound)
+	return c.IgnoreNotFound && errors.Is(err, naming.ErrNotFound)
 }
 
 // Absent is the error about the first object that a deletion did not find; nil when all

@@ -17,8 +17,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/version"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
@@ -68,7 +69,8 @@ func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 	loader := f.flags.ToRawKubeConfigLoader()
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, &fleet.Error{Message: "the kubeconfig cannot be read", Cause: err.Error(), Fix: "correct the file, or name another by --kubeconfig or KUBECONFIG"}
+		return nil, &fleet.Error{Message: "the kubeconfig cannot be read", Cause: err.Error(),
+			Fix: fleet.Advice("correct the file, or name another by --kubeconfig or KUBECONFIG")}
 	}
 	if contextName == "" {
 		contextName = f.selected(&raw)
@@ -81,7 +83,11 @@ func (f *Factory) Cluster(contextName string) (*fleet.Cluster, error) {
 		return nil, unknownContext(contextName, &raw)
 	}
 	if raw.Clusters[entry.Cluster] == nil {
-		return nil, &fleet.Error{Message: fmt.Sprintf("context %q is of no use", contextName), Cause: fmt.Sprintf("its cluster %q is not in the kubeconfig", entry.Cluster), Fix: "kubectl config view"}
+		return nil, &fleet.Error{
+			Message: fmt.Sprintf("context %q is of no use", contextName),
+			Cause:   fmt.Sprintf("its cluster %q is not in the kubeconfig", entry.Cluster),
+			Fix:     fleet.Advice("kubectl config view"),
+		}
 	}
 	overrides := f.overrides()
 	overrides.CurrentContext = contextName
@@ -100,7 +106,7 @@ func (f *Factory) File(path string) (*fleet.Cluster, error) {
 func (f *Factory) connect(loader clientcmd.ClientConfig, contextName string) (*fleet.Cluster, error) {
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, &fleet.Error{Message: "reading context " + contextName, Cause: err.Error(), Fix: "kubectl config view"}
+		return nil, &fleet.Error{Message: "reading context " + contextName, Cause: err.Error(), Fix: fleet.Advice("kubectl config view")}
 	}
 	config.UserAgent = "kubectl-ocm/" + version.Get()
 	config.WarningHandler = &f.warnings
@@ -151,7 +157,7 @@ func (f *Factory) GivenContext() string {
 	if *f.flags.Context == "" {
 		return ""
 	}
-	return " --context " + fleet.ShellWord(*f.flags.Context)
+	return " --context " + ui.ShellWord(*f.flags.Context)
 }
 
 // Contexts returns the names of all contexts, sorted.
@@ -232,18 +238,19 @@ func unknownContext(name string, raw *clientcmdapi.Config) error {
 		names = append(names, n)
 	}
 	sort.Strings(names)
-	e := &fleet.Error{Message: fmt.Sprintf("context %q does not exist", name), Fix: "kubectl config get-contexts"}
+	e := &fleet.Error{Message: fmt.Sprintf("context %q does not exist", name), Fix: fleet.Advice("kubectl config get-contexts")}
 	switch {
 	case len(names) == 0:
-		e.Message, e.Cause, e.Fix = "no context is selected", "the kubeconfig is empty or missing", "set KUBECONFIG, or name a file by --kubeconfig"
+		e.Message, e.Cause, e.Fix = "no context is selected", "the kubeconfig is empty or missing",
+			fleet.Advice("set KUBECONFIG, or name a file by --kubeconfig")
 		if name != "" {
 			e.Message = fmt.Sprintf("context %q does not exist", name)
 		}
 	case name == "":
 		e.Message, e.Cause = "no context is selected", "the kubeconfig has no current-context"
-		e.Fix = "choose one by --context: " + strings.Join(names, ", ")
+		e.Fix = fleet.Advice("choose one by --context: " + strings.Join(names, ", "))
 	default:
-		if near := fleet.Nearest(name, names); near != "" {
+		if near := naming.Nearest(name, names); near != "" {
 			e.Cause = fmt.Sprintf("did you mean %q?", near)
 		} else {
 			e.Cause = "the kubeconfig has: " + strings.Join(names, ", ")

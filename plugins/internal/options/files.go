@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
@@ -42,12 +43,12 @@ func (f *Files) Given() (bool, error) {
 }
 
 // Sources reads the files, in the order given; those of a folder by name.
-func (f *Files) Sources(u *ui.UI) ([]fleet.Source, error) {
+func (f *Files) Sources(u *ui.UI) ([]manifest.Source, error) {
 	if f.Kustomize != "" {
-		source, err := fleet.Kustomize(f.Kustomize)
-		return []fleet.Source{source}, err
+		source, err := manifest.Kustomize(f.Kustomize, "-k "+f.Kustomize)
+		return []manifest.Source{source}, err
 	}
-	var out []fleet.Source
+	var out []manifest.Source
 	stdin := false
 	for _, name := range f.Files {
 		switch {
@@ -71,16 +72,17 @@ func (f *Files) Sources(u *ui.UI) ([]fleet.Source, error) {
 	return out, nil
 }
 
-func (f *Files) walk(u *ui.UI, name string) ([]fleet.Source, error) {
+func (f *Files) walk(u *ui.UI, name string) ([]manifest.Source, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, &fleet.Error{Kind: fleet.Usage, Message: "-f " + name + " cannot be read", Cause: err.Error(), Fix: "name a file or folder that exists"}
+		return nil, &fleet.Error{Kind: fleet.Usage, Message: "-f " + name + " cannot be read", Cause: err.Error(),
+			Fix: fleet.Advice("name a file or folder that exists")}
 	}
 	if !info.IsDir() {
 		source, err := Text(u, "-f", name)
-		return []fleet.Source{source}, err
+		return []manifest.Source{source}, err
 	}
-	var out []fleet.Source
+	var out []manifest.Source
 	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

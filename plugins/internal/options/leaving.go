@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/unjoin"
 	"github.com/kubectl-ocm/kubectl-ocm/plugins/internal/ui"
 )
 
 // LeavingCluster tells, before a cluster leaves its hub, what becomes of its
 // works.
-func LeavingCluster(name string, plan fleet.UnjoinPlan) string {
+func LeavingCluster(name string, plan unjoin.Plan) string {
 	fate := "removed from the cluster"
 	if plan.Keeps {
 		fate = "left on the cluster"
@@ -25,7 +25,7 @@ const shownWorks = 8
 
 // Staying is the end of a line that tells which works have left objects on
 // their cluster; empty when none has.
-func Staying(works []fleet.AppliedWork) string {
+func Staying(works []unjoin.AppliedWork) string {
 	if len(works) == 0 {
 		return ""
 	}

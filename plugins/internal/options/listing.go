@@ -149,7 +149,10 @@ func (l *Listing) sortKeys(list *Listed) ([]string, error) {
 		expression = "{." + strings.TrimPrefix(expression, ".") + "}"
 	}
 	if !strings.ContainsAny(l.SortBy, ".{") || path.Parse(expression) != nil {
-		return nil, Usage(fmt.Sprintf("there is no column %q to sort by", l.SortBy), "use one of "+strings.ToLower(strings.Join(list.Table.Heads, ", "))+", or a JSONPath such as .name")
+		return nil, Usage(
+			fmt.Sprintf("there is no column %q to sort by", l.SortBy),
+			"use one of "+strings.ToLower(strings.Join(list.Table.Heads, ", "))+", or a JSONPath such as .name",
+		)
 	}
 	raw, err := json.Marshal(list.Items)
 	if err != nil {

@@ -27,7 +27,13 @@ func TestDurationsMayBeBareSeconds(t *testing.T) {
 
 func TestDryRunTakesOldAndNewSpellings(t *testing.T) {
 	quiet := &ui.UI{Quiet: true}
-	for word, want := range map[string]string{"--dry-run": "client", "--dry-run=server": "server", "--dry-run=true": "client", "--dry-run=false": "none", "--wait": "none"} {
+	for word, want := range map[string]string{
+		"--dry-run":        "client",
+		"--dry-run=server": "server",
+		"--dry-run=true":   "client",
+		"--dry-run=false":  "none",
+		"--wait":           "none",
+	} {
 		c := &Change{}
 		flags := pflag.NewFlagSet("x", pflag.ContinueOnError)
 		c.AddFlags(flags, Parts{Diff: true, Wait: true, Yes: true})

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 )
 
 // Release selects the images that are installed.
@@ -58,11 +58,11 @@ func (r *Release) VersionOr(own string) string {
 
 // Images returns the references of the hub's and the agent's image. Image
 // replaces both, because a command installs one of them.
-func (r *Release) Images(own string) (hub, agent string) {
+func (r *Release) Images(own string) (ofHub, ofAgent string) {
 	if r.Image != "" {
 		return r.Image, r.Image
 	}
-	images := fleet.Images(r.Registry, r.VersionOr(own))
+	images := hub.Images(r.Registry, r.VersionOr(own))
 	return images[0], images[1]
 }
 

@@ -6,12 +6,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
 )
 
 // Targets are the flags that say which managed clusters are meant.
 type Targets struct {
-	fleet.Targets
+	cluster.Targets
 }
 
 // Words complete the values of the target flags.

@@ -66,12 +66,12 @@ func (u *UI) Fail(err error) int {
 	var e *fleet.Error
 	switch {
 	case errors.Is(err, context.Canceled):
-		e = &fleet.Error{Message: "interrupted", Fix: "run the same command again; it continues where it stopped"}
+		e = &fleet.Error{Message: "interrupted", Fix: fleet.Advice("run the same command again; it continues where it stopped")}
 	case !errors.As(err, &e):
 		e = &fleet.Error{Message: strings.TrimSpace(err.Error())}
 	}
 	on := u.coloured(u.Streams.Err)
-	u.errorLine(paint(on, Bad, "error:") + " " + u.own(e.Message))
+	u.errorLine(paint(on, bad, "error:") + " " + u.own(e.Message))
 	if e.Cause != "" {
 		u.errorLine("  cause: " + u.own(e.Cause))
 	}
@@ -82,8 +82,8 @@ func (u *UI) Fail(err error) int {
 		}
 		u.errorLine(line)
 	}
-	if e.Fix != "" {
-		u.errorLine("  fix:   " + u.own(e.Fix))
+	if line := Fix(e.Fix); line != "" {
+		u.errorLine("  fix:   " + u.own(line))
 	}
 	return code
 }

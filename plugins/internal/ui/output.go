@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// ResultVersion is the apiVersion of everything that -o json prints.
-const ResultVersion = "cli.ocm/v1"
+// resultVersion is the apiVersion of everything that -o json prints.
+const resultVersion = "cli.ocm/v1"
 
 // Format is the value of -o.
 type Format string
@@ -57,7 +57,7 @@ func (f Format) Check() error {
 
 func badFormat(f Format, cause string) error {
 	return &fleet.Error{Kind: fleet.Usage, Message: fmt.Sprintf("wrong output format %q", string(f)), Cause: cause,
-		Fix: "use one of json, yaml, name, wide, jsonpath=EXPRESSION, go-template=TEMPLATE"}
+		Fix: fleet.Advice("use one of json, yaml, name, wide, jsonpath=EXPRESSION, go-template=TEMPLATE")}
 }
 
 // Machine tells that a program reads the output.
@@ -119,7 +119,7 @@ func envelope(kind string, value any) (map[string]any, error) {
 	if items, ok := document["items"]; ok && items == nil {
 		document["items"] = []any{}
 	}
-	document["apiVersion"], document["kind"] = ResultVersion, kind
+	document["apiVersion"], document["kind"] = resultVersion, kind
 	return document, nil
 }
 

@@ -70,17 +70,17 @@ func (p *Progress) running(s fleet.Step) {
 		return
 	}
 	p.shown = text
-	p.u.errorLine(p.line(p.u.symbol(fleet.Running), Plain, s))
+	p.u.errorLine(p.line(p.u.symbol(fleet.Running), plain, s))
 }
 
 // nameWidth is the widest name of a step, in columns. The elapsed time stands
 // between name and detail, so that the lines align however long a detail is.
 const nameWidth = 29
 
-func (p *Progress) line(mark string, tone Tone, s fleet.Step) string {
+func (p *Progress) line(mark string, tone tone, s fleet.Step) string {
 	text := fmt.Sprintf("%-*s %6.1fs", nameWidth, s.Name, s.Elapsed.Seconds())
-	if s.Detail != "" {
-		text += "  " + p.u.own(s.Detail)
+	if detail := Told(fleet.Note{Text: s.Detail, Fix: s.Fix}, "; "); detail != "" {
+		text += "  " + p.u.own(detail)
 	}
 	return paint(p.u.coloured(p.u.Streams.Err), tone, mark) + " " + text
 }
@@ -95,7 +95,7 @@ func (p *Progress) draw() {
 	}
 	s := p.current
 	s.Elapsed += p.u.Streams.Clock.Since(p.since)
-	text := p.line(frames[p.frame%len(frames)], Pending, s)
+	text := p.line(frames[p.frame%len(frames)], pending, s)
 	if w := p.u.Streams.width(); w > 0 {
 		text = cut(text, w-1)
 	}

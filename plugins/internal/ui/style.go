@@ -10,16 +10,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Tone is the meaning of a word's colour.
-type Tone int
+// tone is the meaning of a word's colour.
+type tone int
 
 // The tones. Only words that name a state are coloured.
 const (
-	Plain Tone = iota
-	Good
-	Pending
-	Bad
-	Dim
+	plain tone = iota
+	good
+	pending
+	bad
+	dim
 )
 
 // coloured decides about escape codes for one stream: the flag, then NO_COLOR,
@@ -37,12 +37,12 @@ func (u *UI) coloured(stream any) bool {
 	return isTerminal(stream)
 }
 
-func paint(on bool, tone Tone, text string) string {
+func paint(on bool, t tone, text string) string {
 	if !on || text == "" {
 		return text
 	}
-	attributes := map[Tone]color.Attribute{Good: color.FgGreen, Pending: color.FgYellow, Bad: color.FgRed, Dim: color.Faint}
-	attribute, ok := attributes[tone]
+	attributes := map[tone]color.Attribute{good: color.FgGreen, pending: color.FgYellow, bad: color.FgRed, dim: color.Faint}
+	attribute, ok := attributes[t]
 	if !ok {
 		return text
 	}
@@ -51,19 +51,19 @@ func paint(on bool, tone Tone, text string) string {
 	return c.Sprint(text)
 }
 
-// ToneOf returns the colour of a state word; words that name no state are plain.
-func ToneOf(word string) Tone {
+// toneOf returns the colour of a state word; words that name no state are plain.
+func toneOf(word string) tone {
 	switch strings.ToLower(word) {
 	case "available", "true", "ready", "ok", "complete", "approved", "issued", "renewed":
-		return Good
+		return good
 	case "pendingaccept", "pendingcsr", "joining", "pending", "applying", "progressing", "deleting":
-		return Pending
+		return pending
 	case "notavailable", "degraded", "false", "denied", "applyfailed", "untrusted", "failed", "expired", "!", "unavailable":
-		return Bad
+		return bad
 	case "unknown", "-":
-		return Dim
+		return dim
 	}
-	return Plain
+	return plain
 }
 
 // symbol returns the mark of a finished step.
@@ -81,8 +81,8 @@ func (u *UI) Mark(state fleet.StepState) string {
 	return paint(u.coloured(u.Streams.Out), stepTone(state), u.symbol(state))
 }
 
-func stepTone(state fleet.StepState) Tone {
-	return map[fleet.StepState]Tone{fleet.Done: Good, fleet.Warned: Pending, fleet.Broken: Bad, fleet.Skipped: Dim}[state]
+func stepTone(state fleet.StepState) tone {
+	return map[fleet.StepState]tone{fleet.Done: good, fleet.Warned: pending, fleet.Broken: bad, fleet.Skipped: dim}[state]
 }
 
 // Branch leads to a child in a tree that is shown in a column.

@@ -5,7 +5,6 @@ package ui
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -59,7 +58,7 @@ func (u *UI) List(t Table, wide, noHeaders bool) error {
 	if err := printers.NewTablePrinter(printers.PrintOptions{NoHeaders: noHeaders, Wide: true}).PrintObj(m, &out); err != nil {
 		return fmt.Errorf("printing table: %w", err)
 	}
-	return u.emit(out.String(), !noHeaders)
+	return u.emit(out.String(), !noHeaders, t.Rows)
 }
 
 // Report prints t as a report: left aligned, three blanks between columns. A wide one
@@ -86,26 +85,43 @@ func (u *UI) Report(t Table, wide bool) error {
 	if err := table.Render(); err != nil {
 		return fmt.Errorf("printing report: %w", err)
 	}
-	return u.emit(out.String(), true)
+	return u.emit(out.String(), true, t.Rows)
 }
 
-// words finds the cells of a printed row: they are two or more blanks apart.
-var words = regexp.MustCompile(`(^|\s{2,})(\S+)`)
-
-// emit writes a printed table: state words coloured, trailing blanks removed.
-func (u *UI) emit(text string, header bool) error {
+// emit writes a printed table without trailing blanks. Words that name a state are
+// coloured once all stands in its column, since escape codes have no width.
+func (u *UI) emit(text string, header bool, rows [][]string) error {
 	on := u.coloured(u.Streams.Out)
-	for i, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		line = strings.TrimRight(line, " \t")
-		if on && (i > 0 || !header) {
-			line = words.ReplaceAllStringFunc(line, func(m string) string {
-				word := strings.TrimLeft(m, " ")
-				return m[:len(m)-len(word)] + paint(true, ToneOf(word), word)
-			})
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\n")
+		switch {
+		case header:
+			header = false
+		case len(rows) > 0:
+			if on {
+				line = tint(line, rows[0])
+			}
+			rows = rows[1:]
 		}
 		if _, err := fmt.Fprintln(u.Streams.Out, line); err != nil {
 			return fmt.Errorf("writing output: %w", err)
 		}
 	}
 	return nil
+}
+
+// tint colours the first word of each cell in the line that shows them.
+func tint(line string, cells []string) string {
+	var out strings.Builder
+	for _, cell := range cells {
+		cell = strings.TrimSpace(cell)
+		before, after, found := strings.Cut(line, cell)
+		if cell == "" || !found {
+			continue
+		}
+		word, _, _ := strings.Cut(cell, " ")
+		out.WriteString(before + paint(true, toneOf(word), word) + cell[len(word):])
+		line = after
+	}
+	return out.String() + line
 }

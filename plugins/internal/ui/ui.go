@@ -39,7 +39,7 @@ func (u *UI) Note(format string, args ...any) {
 // Warn prints one warning to stderr.
 func (u *UI) Warn(format string, args ...any) {
 	if !u.Quiet {
-		u.errorLine(paint(u.coloured(u.Streams.Err), Pending, "warning:") + " " + u.own(fmt.Sprintf(format, args...)))
+		u.errorLine(paint(u.coloured(u.Streams.Err), pending, "warning:") + " " + u.own(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -87,7 +87,7 @@ func (u *UI) Confirm(yes bool, question string, targets []string) error {
 	}
 	if !isTerminal(u.Streams.In) || !isTerminal(u.Streams.Err) {
 		return &fleet.Error{Kind: fleet.Refused, Message: "not done: " + strings.TrimSuffix(question, "?"),
-			Cause: "there is no terminal to ask on", Fix: "add --yes"}
+			Cause: "there is no terminal to ask on", Fix: fleet.Advice("add --yes")}
 	}
 	return u.ask(question)
 }
@@ -111,5 +111,5 @@ func (u *UI) ask(question string) error {
 			return nil
 		}
 	}
-	return &fleet.Error{Kind: fleet.Refused, Message: "not done: you did not answer yes", Fix: "answer y, or add --yes"}
+	return &fleet.Error{Kind: fleet.Refused, Message: "not done: you did not answer yes", Fix: fleet.Advice("answer y, or add --yes")}
 }

@@ -40,11 +40,26 @@ func TestErrorsAreToldWithCauseAndFix(t *testing.T) {
 		code int
 		want string
 	}{
-		"nothing":                 {nil, 0, ""},
-		"plain":                   {errors.New("no"), 1, "error: no\n"},
-		"interrupted":             {fmt.Errorf("waiting: %w", context.Canceled), 1, "error: interrupted\n  fix:   run the same command again; it continues where it stopped\n"},
-		"interrupted with others": {&fleet.Error{Kind: fleet.Partial, Message: "2 of 3", Err: context.Canceled}, 5, "error: interrupted\n  fix:   run the same command again; it continues where it stopped\n"},
-		"full": {&fleet.Error{Kind: fleet.Timeout, Message: "timed out", Cause: "pod x", Fix: "kubectl ocm join", Since: 281 * time.Second, LastEvent: 12 * time.Second}, 4,
+		"nothing": {nil, 0, ""},
+		"plain":   {errors.New("no"), 1, "error: no\n"},
+		"interrupted": {
+			fmt.Errorf("waiting: %w", context.Canceled),
+			1,
+			"error: interrupted\n  fix:   run the same command again; it continues where it stopped\n",
+		},
+		"interrupted with others": {
+			&fleet.Error{Kind: fleet.Partial, Message: "2 of 3", Err: context.Canceled},
+			5,
+			"error: interrupted\n  fix:   run the same command again; it continues where it stopped\n",
+		},
+		"full": {&fleet.Error{
+			Kind:      fleet.Timeout,
+			Message:   "timed out",
+			Cause:     "pod x",
+			Fix:       fleet.Advice("kubectl ocm join"),
+			Since:     281 * time.Second,
+			LastEvent: 12 * time.Second,
+		}, 4,
 			"error: timed out\n  cause: pod x\n  since: 4m41s   last event: 12s ago\n  fix:   kubectl ocm join\n"},
 		"wrapped":   {fmt.Errorf("x: %w", &fleet.Error{Kind: fleet.Refused, Message: "m"}), 6, "error: m\n"},
 		"usage":     {&fleet.Error{Kind: fleet.Usage, Message: "m"}, 2, "error: m\n"},
@@ -64,7 +79,7 @@ func TestErrorsAreToldWithCauseAndFix(t *testing.T) {
 func TestCommandsInTextCarryTheNameWeWereCalledBy(t *testing.T) {
 	u := newUI(nil)
 	u.Program = "ocm"
-	u.Fail(&fleet.Error{Message: "m", Fix: "kubectl ocm join x      or kubectl get x"})
+	u.Fail(&fleet.Error{Message: "m", Fix: fleet.Advice("kubectl ocm join x      or kubectl get x")})
 	require.Contains(t, u.err.String(), "ocm join x      or kubectl get x")
 	require.NotContains(t, u.err.String(), "kubectl ocm")
 }
@@ -86,8 +101,8 @@ func TestColourIsDecidedByFlagThenEnvironmentThenTerminal(t *testing.T) {
 			require.Equal(t, tc.want, u.coloured(u.out))
 		})
 	}
-	require.Equal(t, "\x1b[32mTrue\x1b[0m", paint(true, ToneOf("True"), "True"))
-	require.Equal(t, "web", paint(true, ToneOf("web"), "web"))
+	require.Equal(t, "\x1b[32mTrue\x1b[0m", paint(true, toneOf("True"), "True"))
+	require.Equal(t, "web", paint(true, toneOf("web"), "web"))
 }
 
 func TestProgressElsewhereThanOnATerminalIsALineForEachChange(t *testing.T) {
@@ -204,8 +219,11 @@ func TestTablesFitTheTerminal(t *testing.T) {
 			"cluster1   8/12   replicaset default/everywhere   5m    NotAvailableForLong\n", ""},
 		70: {"NAME       CPU    OWNER                      AGE   STATUS\n" +
 			"cluster1   8/12   replicaset default/eve..   5m    NotAvailableForLong\n", ""},
-		55: {"NAME       OWNER              AGE   STATUS\n" +
-			"cluster1   replicaset def..   5m    NotAvailableForLong\n", "not shown, for want of room: CPU; -o wide shows all\n"},
+		55: {
+			"NAME       OWNER              AGE   STATUS\n" +
+				"cluster1   replicaset def..   5m    NotAvailableForLong\n",
+			"not shown, for want of room: CPU; -o wide shows all\n",
+		},
 		40: {"NAME       STATUS\n" +
 			"cluster1   NotAvailableForLong\n", "not shown, for want of room: CPU, AGE, OWNER; -o wide shows all\n"},
 		10: {"NAME       STATUS\n" +
@@ -243,4 +261,19 @@ func TestUTF8IsReadFromTheLocale(t *testing.T) {
 		require.Equal(t, want, newUI(map[string]string{"LANG": env}).Streams.utf8())
 	}
 	require.False(t, newUI(map[string]string{"LC_ALL": "C", "LANG": "C.UTF-8"}).Streams.utf8())
+}
+
+func TestOnlyCellsThatNameAStateAreTinted(t *testing.T) {
+	red := func(word string) string { return paint(true, bad, word) }
+	for name, tc := range map[string]struct{ line, want string }{
+		"the first word": {
+			"a-b c-d   failed since 3m   -",
+			"a-b c-d   " + red("failed") + " since 3m   " + paint(true, dim, "-"),
+		},
+		"as the printer cut it": {"a-b c-d   fail..", "a-b c-d   fail.."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, tc.want, tint(tc.line, []string{"a-b c-d", "", "failed since 3m", "-"}))
+		})
+	}
 }

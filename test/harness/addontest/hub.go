@@ -42,9 +42,9 @@ var (
 	Works    = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 )
 
-// Rights are what the account of every add-on needs on the hub. Who answers certificate
+// usualRights are what the account of every add-on needs on the hub. Who answers certificate
 // requests, reads configurations or gives rights to agents needs more.
-func Rights() []rbacv1.PolicyRule {
+func usualRights() []rbacv1.PolicyRule {
 	rule := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 	}
@@ -91,7 +91,7 @@ func New(t *testing.T, addOn addonkit.AddOn, rights ...rbacv1.PolicyRule) *Hub {
 	}
 	h.Write(&rbacv1.ClusterRole{
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: name},
-		Rules: append(Rights(), rights...),
+		Rules: append(usualRights(), rights...),
 	})
 	h.Write(&rbacv1.ClusterRoleBinding{
 		TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"}, ObjectMeta: metav1.ObjectMeta{Name: name},

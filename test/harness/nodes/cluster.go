@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
 // startTimeout bounds how long a cluster may take until its node is ready.

@@ -21,5 +21,5 @@
 // test/kubernetes. Tests that use it carry the build tag e2e. What was learnt
 // about running nodes this way is written beside the settings, in settings.go.
 //
-// It is not a way to run clusters for people: pkg/playground is.
+// It is not a way to run clusters for people: test/playground is.
 package nodes

@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/tools/image/oci"
 )
 

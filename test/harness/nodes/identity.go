@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/pki"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
 // writeIdentities makes keys, certificates and kubeconfig files, and the client

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
 // Process is one process of a cluster, of a pod or of the cluster itself.
@@ -23,8 +25,8 @@ type Process struct {
 	PID int
 	// Command is the program's name, without its folder.
 	Command string
-	// Resident is its memory, VmRSS, in bytes.
-	Resident int64
+	// Memory is what it holds.
+	Memory memory.Usage
 }
 
 // Processes lists what runs in the cluster: its programs and its pods.
@@ -73,7 +75,7 @@ func (c *Cluster) Processes() ([]Process, error) {
 // between being listed and being read: its file is gone, or it is still open
 // and its subject is gone.
 func ended(err error) bool {
-	return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV)
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrProcessDone) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENODEV)
 }
 
 func readProcess(pid string) (Process, error) {
@@ -85,21 +87,10 @@ func readProcess(pid string) (Process, error) {
 	if err != nil {
 		return Process{}, err
 	}
-	status, err := os.ReadFile("/proc/" + pid + "/status")
+	held, err := memory.Of(number)
 	if err != nil {
 		return Process{}, err
 	}
 	program, _, _ := bytes.Cut(line, []byte{0})
-	out := Process{PID: number, Command: filepath.Base(string(program))}
-	for line := range strings.Lines(string(status)) {
-		fields := strings.Fields(line)
-		if len(fields) > 1 && fields[0] == "VmRSS:" {
-			kibibytes, err := strconv.ParseInt(fields[1], 10, 64)
-			if err != nil {
-				return Process{}, err
-			}
-			out.Resident = kibibytes << 10
-		}
-	}
-	return out, nil
+	return Process{PID: number, Command: filepath.Base(string(program)), Memory: held}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/pki"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
 // secondAddress is that of Cluster.Elsewhere. kube-apiserver chooses the

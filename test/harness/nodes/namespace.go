@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
 // namespaces are those of one cell, named by its first process.

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/process"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
 )
 
 // tailLines is how much of each program's log a failed test shows.

@@ -77,7 +77,10 @@ func newAuthority(t *testing.T, now time.Time) (registration.Authority, *x509.Ce
 	require.NoError(t, err)
 	sec1, err := x509.MarshalECPrivateKey(key)
 	require.NoError(t, err)
-	a, err := registration.ReadAuthority(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: sec1}))
+	a, err := registration.ReadAuthority(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: sec1}),
+	)
 	require.NoError(t, err)
 	return a, certificate
 }

@@ -40,7 +40,9 @@ func (hello) Manifests(_ context.Context, i addonkit.Instance) ([]runtime.Object
 }
 
 func (hello) Permissions(context.Context, addonkit.Instance) ([]addonkit.Permission, error) {
-	return []addonkit.Permission{{Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}}}}}, nil
+	return []addonkit.Permission{
+		{Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}}}},
+	}, nil
 }
 
 func (hello) Health() addonkit.Health { return addonkit.Health{Mode: addonkit.HealthWork} }

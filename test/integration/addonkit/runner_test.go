@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/registration"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/addontest"
@@ -24,8 +24,17 @@ var bindings = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
 // answering are the rights to approve certificate requests for a signer, and to sign.
 func answering(signer string, verbs ...string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests/approval", "certificatesigningrequests/status"}, Verbs: []string{"update"}},
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{signer}, Verbs: verbs},
+		{
+			APIGroups: []string{"certificates.k8s.io"},
+			Resources: []string{"certificatesigningrequests/approval", "certificatesigningrequests/status"},
+			Verbs:     []string{"update"},
+		},
+		{
+			APIGroups:     []string{"certificates.k8s.io"},
+			Resources:     []string{"signers"},
+			ResourceNames: []string{signer},
+			Verbs:         verbs,
+		},
 	}
 }
 

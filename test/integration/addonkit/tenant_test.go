@@ -182,14 +182,17 @@ func TestAHostedAddOnFollowsItsHostingCluster(t *testing.T) {
 
 	// An acceptance that is taken back takes nothing away.
 	h.Accept("h1", false)
-	tells(t, h, one, addonv1alpha1.ConditionHostingClusterValidity, invalid, "it is not accepted", "kubectl ocm accept h1")
+	tells(t, h, one, addonv1alpha1.ConditionHostingClusterValidity, invalid, "it is not accepted", "accept it")
 	holds(t, h, "h1", "addon-tenant-deploy-hosting-c1-0", "Deployment "+place+"/tenant-c1")
 	h.Accept("h1", true)
 	tells(t, h, one, addonv1alpha1.ConditionHostingClusterValidity, valid)
 
 	// A hosting cluster that vanishes does.
 	leave(t, h, "h1")
-	tells(t, h, one, addonv1alpha1.ConditionHostingClusterValidity, invalid, "there is no ManagedCluster of the name; join it under this name, or change annotation")
+	tells(
+		t, h, one, addonv1alpha1.ConditionHostingClusterValidity, invalid,
+		"there is no ManagedCluster of the name; join it under this name, or change annotation",
+	)
 	h.Gone(addontest.Works, reconcile.Key{Namespace: "h1", Name: "addon-tenant-deploy-hosting-c1-0"})
 	holds(t, h, "c1", "addon-tenant-deploy-0", "ConfigMap default/settings")
 	finalizers(t, h, one, 0)
@@ -212,7 +215,10 @@ func TestAHostedAddOnIsDeleted(t *testing.T) {
 		finalizers(t, h, key, 2)
 	}
 	remove(t, h, one)
-	tells(t, h, one, addonv1alpha1.ConditionHookManifestCompleted, addonv1alpha1.ReasonHookNotCompleted, "tenant-c1-cleanup of cluster h1 has not completed", "it is given up at")
+	tells(
+		t, h, one, addonv1alpha1.ConditionHookManifestCompleted, addonv1alpha1.ReasonHookNotCompleted,
+		"tenant-c1-cleanup of cluster h1 has not completed", "it is given up at",
+	)
 	holds(t, h, "h1", hook.Name, "Job "+place+"/tenant-c1-cleanup")
 	holds(t, h, "h1", "addon-tenant-deploy-hosting-c1-0", "Deployment "+place+"/tenant-c1")
 	h.Report("h1", hook.Name, fmt.Sprintf(cleaned, "c1"))

@@ -62,14 +62,21 @@ func TestTheHubIsToldWhatConfigurationsOfOtherKindsSay(t *testing.T) {
 	}
 	addOns := addonv1alpha1.GroupVersion.WithResource("clustermanagementaddons")
 	_, err := h.Admin.Resource(addOns).Patch(t.Context(), "tuned", types.MergePatchType, fmt.Appendf(nil,
-		`{"status":{"defaultconfigReferences":[%s],"installProgressions":[{"namespace":"default","name":"p","configReferences":[%s]}]}}`, ref("shared"), ref("later")),
+		`{"status":{"defaultconfigReferences":[%s],"installProgressions":[{"namespace":"default","name":"p","configReferences":[%s]}]}}`,
+		ref("shared"),
+		ref("later")),
 		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	at := h.Admin.Resource(addontest.AddOns).Namespace("c1")
-	_, err = at.Patch(t.Context(), "tuned", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"configs":[{%s,"namespace":"default","name":"own"}]}}`, kind), metav1.PatchOptions{})
+	_, err = at.Patch(
+		t.Context(), "tuned", types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"configs":[{%s,"namespace":"default","name":"own"}]}}`, kind),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	_, err = at.Patch(t.Context(), "tuned", types.MergePatchType, fmt.Appendf(nil,
-		`{"status":{"configReferences":[{%s,"namespace":"default","name":"own","lastObservedGeneration":0,"desiredConfig":{"namespace":"default","name":"own"}}]}}`, kind),
+		`{"status":{"configReferences":[{%s,"namespace":"default","name":"own","lastObservedGeneration":0,"desiredConfig":{"namespace":"default","name":"own"}}]}}`,
+		kind),
 		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 

@@ -30,13 +30,42 @@ func TestWhatIsWrongWithOneInstanceHarmsNoOther(t *testing.T) {
 
 	const failed = addonv1alpha1.ReasonManifestWorkApplyFailed
 	for name, tc := range map[string]struct{ annotation, value, condition, reason, want string }{
-		"novalues": {addonv1alpha1.AnnotationValues, "{", addonv1alpha1.ConditionManifestApplied, failed,
-			`ManagedClusterAddOn novalues/tenant: metadata.annotations[addon.open-cluster-management.io/values]: is no JSON object; write for example {"Key":"value"}`},
-		"nokind":   {annotationFault, "kind", addonv1alpha1.ConditionManifestApplied, failed, "manifest 0: "},
-		"panics":   {annotationFault, "panic", addonv1alpha1.ConditionManifestApplied, failed, "this is a mistake in it, and its log has the place"},
-		"noname":   {addonv1alpha1.AnnotationHostingClusterName, "", addonv1alpha1.ConditionHostingClusterValidity, addonv1alpha1.ReasonHostingClusterInvalid, "its name is empty; name one"},
-		"nowhere":  {addonv1alpha1.AnnotationHostingClusterName, "h9", addonv1alpha1.ConditionHostingClusterValidity, addonv1alpha1.ReasonHostingClusterInvalid, "hosting cluster h9 is not a managed cluster of the hub: there is no ManagedCluster of the name; join it"},
-		"stranger": {annotationFault, "", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonPermissionConfigPending, "there is no ManagedCluster stranger, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on"},
+		"novalues": {
+			addonv1alpha1.AnnotationValues,
+			"{",
+			addonv1alpha1.ConditionManifestApplied,
+			failed,
+			`ManagedClusterAddOn novalues/tenant: metadata.annotations[addon.open-cluster-management.io/values]: is no JSON object; write for example {"Key":"value"}`,
+		},
+		"nokind": {annotationFault, "kind", addonv1alpha1.ConditionManifestApplied, failed, "manifest 0: "},
+		"panics": {
+			annotationFault,
+			"panic",
+			addonv1alpha1.ConditionManifestApplied,
+			failed,
+			"this is a mistake in it, and its log has the place",
+		},
+		"noname": {
+			addonv1alpha1.AnnotationHostingClusterName,
+			"",
+			addonv1alpha1.ConditionHostingClusterValidity,
+			addonv1alpha1.ReasonHostingClusterInvalid,
+			"its name is empty; name one",
+		},
+		"nowhere": {
+			addonv1alpha1.AnnotationHostingClusterName,
+			"h9",
+			addonv1alpha1.ConditionHostingClusterValidity,
+			addonv1alpha1.ReasonHostingClusterInvalid,
+			"hosting cluster h9 is not a managed cluster of the hub: there is no ManagedCluster of the name; join it",
+		},
+		"stranger": {
+			annotationFault,
+			"",
+			addonv1alpha1.ConditionRegistrationApplied,
+			addonv1alpha1.ReasonPermissionConfigPending,
+			"there is no ManagedCluster stranger, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on",
+		},
 	} {
 		key := h.Enable(name, map[string]string{tc.annotation: tc.value})
 		if name != "stranger" {

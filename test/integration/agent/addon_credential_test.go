@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 )
 
 const rotated = addonv1alpha1.ConditionClusterCertificateRotated
@@ -72,7 +72,7 @@ func TestAddonGetsItsCredentialsAndLosesThemWhenItIsGone(t *testing.T) {
 	s.awaitNoSecret(t, addonSpace, "away-hub-kubeconfig")
 }
 
-// checkAddonRequest compares a request with registration.md 11.
+// checkAddonRequest compares a request with what an add-on's agent sends.
 func checkAddonRequest(t *testing.T, u *unstructured.Unstructured) {
 	t.Helper()
 	require.Regexp(t, "^addon-addon-life-web-[a-z0-9]{5}$", u.GetName())
@@ -228,7 +228,10 @@ func TestFifteenSubjectsOfAnAddonStayBelowTheCap(t *testing.T) {
 		}
 		await(t, func() bool { return len(h.addonRequests(t, "addon-cap", "web")) > before })
 	}
-	h.awaitAddon(t, "addon-cap", "web", rotated, metav1.ConditionFalse, "ClientCertificateUpdateFailed", "Stop creating csr since there are too many csr created already on hub")
+	h.awaitAddon(
+		t, "addon-cap", "web", rotated, metav1.ConditionFalse, "ClientCertificateUpdateFailed",
+		"Stop creating csr since there are too many csr created already on hub",
+	)
 	require.Len(t, h.addonRequests(t, "addon-cap", "web"), 10)
 	await(t, func() bool { return len(s.pending(t, "web")) == 1 }, "not one request is outstanding")
 	h.grant(t, "addon-cap", "calm")

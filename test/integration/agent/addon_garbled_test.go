@@ -46,7 +46,10 @@ func TestSecretInTheWayOfAnIssuedCertificateIsTold(t *testing.T) {
 	h.enable(t, "addon-way", "web", kubeClient())
 	request := h.awaitAddonRequest(t, "addon-way", "web", addonv1alpha1.KubeAPIServerSigner)
 	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": addonSpace, "name": "web-hub-kubeconfig"},
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
+			"namespace": addonSpace,
+			"name":      "web-hub-kubeconfig",
+		},
 		"data": map[string]any{"password": "c2VjcmV0"}}})
 	h.approve(t, request.GetName())
 	h.awaitAddon(t, "addon-way", "web", rotated, metav1.ConditionFalse, "ClientCertificateUpdateFailed", "web-hub-kubeconfig is not this agent's")

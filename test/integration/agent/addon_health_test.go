@@ -35,8 +35,14 @@ const available = addonv1alpha1.ConditionAvailable
 func renew(t *testing.T, client dynamic.Interface, namespace, name string, ago time.Duration) {
 	t.Helper()
 	apply(t, client, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{"namespace": namespace, "name": name},
-		"spec": map[string]any{"renewTime": time.Now().Add(-ago).UTC().Format(metav1.RFC3339Micro), "leaseDurationSeconds": int64(60)}}})
+		"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": map[string]any{
+			"namespace": namespace,
+			"name":      name,
+		},
+		"spec": map[string]any{
+			"renewTime":            time.Now().Add(-ago).UTC().Format(metav1.RFC3339Micro),
+			"leaseDurationSeconds": int64(60),
+		}}})
 }
 
 func TestAddonHealthFollowsItsLease(t *testing.T) {
@@ -63,7 +69,12 @@ func TestAddonHealthFollowsItsLease(t *testing.T) {
 	// Its own controller tells of it.
 	h.setAddon(t, "addon-health", "web", func(a *addonv1alpha1.ManagedClusterAddOn) {
 		a.Status.HealthCheck.Mode = addonv1alpha1.HealthCheckModeCustomized
-		apimeta.SetStatusCondition(&a.Status.Conditions, metav1.Condition{Type: available, Status: metav1.ConditionTrue, Reason: "Mine", Message: "by its controller"})
+		apimeta.SetStatusCondition(&a.Status.Conditions, metav1.Condition{
+			Type:    available,
+			Status:  metav1.ConditionTrue,
+			Reason:  "Mine",
+			Message: "by its controller",
+		})
 	})
 	renew(t, s.client, addonSpace, "web", 301*time.Second)
 	never(t, time.Second, func() bool {
@@ -110,12 +121,12 @@ func serveAddons(t *testing.T, h *hub, cluster string, spoke, management dynamic
 	for _, p := range places {
 		p.Secrets = addoncredential.NewSecrets(p.Client, operatorv1.NamespaceAgent, log)
 	}
-	credentials, err := addoncredential.New(addoncredential.Options{
+	credentials, err := addoncredential.New(addoncredential.Config{
 		Hub: h.client, Cluster: cluster, Endpoint: h.endpoint("hub"), AddOns: all, Spoke: places[0], Management: places[1],
 		Namespace: operatorv1.NamespaceAgent, Clock: clock.RealClock{},
 	})
 	require.NoError(t, err)
-	judge := addonhealth.New(addonhealth.Options{
+	judge := addonhealth.New(addonhealth.Config{
 		Hub: h.client, Cluster: cluster, Clusters: clusters, AddOns: all, Spoke: spoke, Management: management, Clock: clock.RealClock{},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -132,7 +143,12 @@ func (h *hub) bare(t *testing.T, name string) {
 	h.Claim(t, name)
 	for _, u := range []map[string]any{
 		{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}},
-		{"apiVersion": clusters.Group + "/v1", "kind": "ManagedCluster", "metadata": map[string]any{"name": name}, "spec": map[string]any{}},
+		{
+			"apiVersion": clusters.Group + "/v1",
+			"kind":       "ManagedCluster",
+			"metadata":   map[string]any{"name": name},
+			"spec":       map[string]any{},
+		},
 	} {
 		apply(t, h.client, &unstructured.Unstructured{Object: u})
 	}
@@ -157,7 +173,11 @@ func TestHostedAddonLivesOnTheManagementCluster(t *testing.T) {
 
 	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn", "spec": map[string]any{},
-		"metadata": map[string]any{"namespace": "addon-hosted", "name": "web", "annotations": map[string]any{addonv1alpha1.AnnotationHostingClusterName: "m"}}}})
+		"metadata": map[string]any{
+			"namespace":   "addon-hosted",
+			"name":        "web",
+			"annotations": map[string]any{addonv1alpha1.AnnotationHostingClusterName: "m"},
+		}}})
 	h.awaitAddon(t, "addon-hosted", "web", available, metav1.ConditionUnknown, "ManagedClusterAddOnLeaseNotFound", "which must be m.")
 	renew(t, s.client, addonSpace, "web", 0)
 	renew(t, m.client, addonSpace, "web", 301*time.Second)

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -25,7 +25,10 @@ func TestBrokenAddonHarmsOnlyItself(t *testing.T) {
 	h := newAddonHub(t)
 	s, a := joined(t, h, cluster)
 	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": addonSpace, "name": "taken-hub-kubeconfig"},
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{
+			"namespace": addonSpace,
+			"name":      "taken-hub-kubeconfig",
+		},
 		"data": map[string]any{"password": "c2VjcmV0"}}})
 	own := map[string]map[string][]byte{}
 	for _, name := range []string{"hub-kubeconfig-secret", "bootstrap-hub-kubeconfig"} {
@@ -46,14 +49,30 @@ func TestBrokenAddonHarmsOnlyItself(t *testing.T) {
 		namespace     string
 		want          string
 	}{
-		"masters":               {client(addonv1alpha1.Subject{Groups: []string{"system:masters"}}), "", `"system:masters"`},
-		"neighbour":             {client(addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:other"}}), "", "system:open-cluster-management:other"},
-		"neighbours":            {client(addonv1alpha1.Subject{Groups: []string{"open-cluster-management:other"}}), "", "are those of agents"},
-		"agent":                 {client(addonv1alpha1.Subject{User: "system:open-cluster-management:" + cluster + ":x"}), "", "must start with"},
-		"long":                  {client(addonv1alpha1.Subject{User: strings.Repeat("x", 300)}), "", "300 bytes"},
-		"kubelet":               {signed("kubernetes.io/kube-apiserver-client-kubelet"), "", "not for add-ons"},
-		"ends":                  {signed("example.com/x."), "", "no valid name"},
-		"twice":                 {signed(addonv1alpha1.KubeAPIServerSigner, addonv1alpha1.KubeAPIServerSigner), "", "two registrations are kept in secret"},
+		"masters": {client(addonv1alpha1.Subject{Groups: []string{"system:masters"}}), "", `"system:masters"`},
+		"neighbour": {
+			client(addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:other"}}),
+			"",
+			"system:open-cluster-management:other",
+		},
+		"neighbours": {
+			client(addonv1alpha1.Subject{Groups: []string{"open-cluster-management:other"}}),
+			"",
+			"are those of agents",
+		},
+		"agent": {
+			client(addonv1alpha1.Subject{User: "system:open-cluster-management:" + cluster + ":x"}),
+			"",
+			"must start with",
+		},
+		"long":    {client(addonv1alpha1.Subject{User: strings.Repeat("x", 300)}), "", "300 bytes"},
+		"kubelet": {signed("kubernetes.io/kube-apiserver-client-kubelet"), "", "not for add-ons"},
+		"ends":    {signed("example.com/x."), "", "no valid name"},
+		"twice": {
+			signed(addonv1alpha1.KubeAPIServerSigner, addonv1alpha1.KubeAPIServerSigner),
+			"",
+			"two registrations are kept in secret",
+		},
 		"bootstrap":             {signed(addonv1alpha1.KubeAPIServerSigner), operatorv1.NamespaceAgent, "the agent's own"},
 		"taken":                 {signed(addonv1alpha1.KubeAPIServerSigner), "", "will not replace it"},
 		"nowhere":               {signed(addonv1alpha1.KubeAPIServerSigner), "Not A Namespace", "must be a DNS label"},
@@ -168,7 +187,18 @@ func TestAddonFollowsItsAgentToAnotherHub(t *testing.T) {
 	second.join(t, "addon-moved")
 	s.awaitNoSecret(t, addonSpace, "web-hub-kubeconfig")
 	second.enable(t, "addon-moved", "web", kubeClient())
-	second.grant(t, "addon-moved", "web")
+	// What was still noted of the request at the first hub may be asked for at the
+	// second, and be removed before it is answered: the agent asks again then.
+	granted := map[string]bool{}
+	await(t, func() bool {
+		for _, u := range second.addonRequests(t, "addon-moved", "web") {
+			if !granted[u.GetName()] {
+				second.approve(t, u.GetName())
+				granted[u.GetName()] = true
+			}
+		}
+		return s.secretIn(t.Context(), addonSpace, "web-hub-kubeconfig") != nil
+	}, "the second hub's credential does not come")
 	c, err := kubeconfig.ParseSecret(s.awaitSecret(t, addonSpace, "web-hub-kubeconfig"))
 	require.NoError(t, err)
 	require.Equal(t, second.Config.Host, c.Server)

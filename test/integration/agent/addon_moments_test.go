@@ -75,7 +75,7 @@ func (h *hub) moment(t *testing.T, cluster string, clk clock.PassiveClock, befor
 	require.NoError(t, err)
 	place := &addoncredential.Place{Client: h.client, Secrets: addoncredential.NewSecrets(h.client, namespace, logr.Discard())}
 	addOns := addon.NewAddOns(client, cluster, logr.Discard())
-	loop, err := addoncredential.New(addoncredential.Options{
+	loop, err := addoncredential.New(addoncredential.Config{
 		Hub: client, Cluster: cluster, Endpoint: h.endpoint("hub"), AddOns: addOns, Spoke: place, Management: place, Namespace: namespace, Clock: clk,
 	})
 	require.NoError(t, err)
@@ -98,11 +98,17 @@ func TestAddonThatChangesWhileItsRequestIsSentIsServed(t *testing.T) {
 		change func(*addonv1alpha1.ManagedClusterAddOn)
 		secret string
 	}{
-		"moment-namespace": {func(a *addonv1alpha1.ManagedClusterAddOn) { a.Status.Namespace = "moment-namespace-two" }, "moment-namespace-two/web-hub-kubeconfig"},
+		"moment-namespace": {
+			func(a *addonv1alpha1.ManagedClusterAddOn) { a.Status.Namespace = "moment-namespace-two" },
+			"moment-namespace-two/web-hub-kubeconfig",
+		},
 		"moment-subject": {func(a *addonv1alpha1.ManagedClusterAddOn) {
 			a.Status.Registrations[0].Subject = addonv1alpha1.Subject{User: "somebody"}
 		}, "moment-subject-one/web-hub-kubeconfig"},
-		"moment-signer": {func(a *addonv1alpha1.ManagedClusterAddOn) { a.Status.Registrations[0].SignerName = customSigner }, "moment-signer-one/web-signers.example.com-agent-client-cert"},
+		"moment-signer": {
+			func(a *addonv1alpha1.ManagedClusterAddOn) { a.Status.Registrations[0].SignerName = customSigner },
+			"moment-signer-one/web-signers.example.com-agent-client-cert",
+		},
 	} {
 		t.Run(cluster, func(t *testing.T) {
 			onItsWay, changed := make(chan struct{}), make(chan struct{})

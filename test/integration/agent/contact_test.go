@@ -20,11 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
 // bootstrapAt is a bootstrap kubeconfig that leads to the hub by another address.
@@ -162,6 +162,8 @@ func (s *spoke) setCertificate(t *testing.T, cert, key []byte) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"data": map[string][]byte{"tls.crt": cert, "tls.key": key}})
 	require.NoError(t, err)
-	_, err = s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Patch(t.Context(), "hub-kubeconfig-secret", types.MergePatchType, body, metav1.PatchOptions{})
+	_, err = s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Patch(
+		t.Context(), "hub-kubeconfig-secret", types.MergePatchType, body, metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 }

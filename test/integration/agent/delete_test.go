@@ -61,8 +61,11 @@ func (s *spoke) appliedWork(t *testing.T, name, agentID string) {
 	})
 	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "work.open-cluster-management.io/v1", "kind": "AppliedManifestWork",
-		"metadata": map[string]any{"name": name, "finalizers": []any{"cluster.open-cluster-management.io/applied-manifest-work-cleanup"}},
-		"spec":     map[string]any{"hubHash": "h", "manifestWorkName": name, "agentID": agentID}}})
+		"metadata": map[string]any{
+			"name":       name,
+			"finalizers": []any{"cluster.open-cluster-management.io/applied-manifest-work-cleanup"},
+		},
+		"spec": map[string]any{"hubHash": "h", "manifestWorkName": name, "agentID": agentID}}})
 }
 
 func TestDeletedKlusterletLeavesNothing(t *testing.T) {

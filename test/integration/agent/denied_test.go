@@ -74,7 +74,9 @@ func TestNewBootstrapDataAsksAgainAtOnce(t *testing.T) {
 	later, err := json.Marshal(map[string]any{"data": map[string][]byte{
 		"attempt": []byte("8"), "retry-after": []byte(time.Now().Add(50 * time.Minute).UTC().Format(time.RFC3339))}})
 	require.NoError(t, err)
-	_, err = s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Patch(t.Context(), "hub-kubeconfig-pending", types.MergePatchType, later, metav1.PatchOptions{})
+	_, err = s.client.Resource(secrets).Namespace(operatorv1.NamespaceAgent).Patch(
+		t.Context(), "hub-kubeconfig-pending", types.MergePatchType, later, metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	s.awaitKlusterlet(t, "HubConnectionDegraded", "BootstrapSecretFunctional,HubKubeConfigSecretMissing", "attempt 9 follows at")
 	s.setBootstrap(t, h.bootstrap(t))

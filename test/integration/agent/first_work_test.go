@@ -24,8 +24,15 @@ func (h *hub) work(t *testing.T, cluster, name string) {
 	t.Helper()
 	_, err := h.client.Resource(works).Namespace(cluster).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": works.GroupVersion().String(), "kind": "ManifestWork", "metadata": map[string]any{"name": name},
-		"spec": map[string]any{"workload": map[string]any{"manifests": []any{map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name}, "data": map[string]any{"k": "v"}}}}}}},
+		"spec": map[string]any{
+			"workload": map[string]any{"manifests": []any{map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+					"namespace": "default",
+					"name":      name,
+				}, "data": map[string]any{
+					"k": "v",
+				}}}},
+		}}},
 		metav1.CreateOptions{})
 	require.NoError(t, err)
 }
@@ -39,7 +46,12 @@ func (h *hub) awaitRight(t *testing.T, cluster, verb string) {
 		u, err := h.client.Resource(reviews).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": reviews.GroupVersion().String(), "kind": "SubjectAccessReview", "spec": map[string]any{
 				"user": clusterv1.UserPrefix + cluster + ":agent", "groups": []any{clusterv1.UserPrefix + cluster},
-				"resourceAttributes": map[string]any{"namespace": cluster, "group": works.Group, "resource": works.Resource, "verb": verb}}}}, metav1.CreateOptions{})
+				"resourceAttributes": map[string]any{
+					"namespace": cluster,
+					"group":     works.Group,
+					"resource":  works.Resource,
+					"verb":      verb,
+				}}}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		allowed, _, _ := unstructured.NestedBool(u.Object, "status", "allowed")
 		return allowed

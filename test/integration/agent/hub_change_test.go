@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -137,7 +137,10 @@ func TestMissingBootstrapSecretDoesNotDisturbAJoinedAgent(t *testing.T) {
 	s.install(t, config.Options{ClusterName: "orphan", BootstrapKubeconfig: h.bootstrap(t)})
 	a := s.start(t)
 	h.join(t, "orphan")
-	require.NoError(t, s.client.Resource(secrets).Namespace("open-cluster-management-agent").Delete(t.Context(), "bootstrap-hub-kubeconfig", metav1.DeleteOptions{}))
+	require.NoError(
+		t,
+		s.client.Resource(secrets).Namespace("open-cluster-management-agent").Delete(t.Context(), "bootstrap-hub-kubeconfig", metav1.DeleteOptions{}),
+	)
 	a.kill()
 	h.condition(t, "orphan", clusterv1.ConditionAvailable, metav1.ConditionUnknown, clusterv1.ReasonManagedClusterLeaseUpdateStopped)
 	s.start(t)

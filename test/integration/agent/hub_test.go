@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
@@ -150,7 +150,7 @@ func (h *hub) endpoint(entry string) *kubeconfig.Config {
 	return &kubeconfig.Config{ClusterEntry: entry, Server: h.Config.Host, CAData: h.Config.CAData}
 }
 
-// accept does what a hub does on acceptance (registration.md 5.1, 5.2 and 5.4).
+// accept does what a hub does on acceptance.
 func (h *hub) accept(t *testing.T, name string) {
 	t.Helper()
 	h.acceptWithout(t, name, "")
@@ -340,7 +340,10 @@ func object(t *testing.T, o runtime.Object) *unstructured.Unstructured {
 func (h *hub) deliver(t *testing.T, cluster, name string) {
 	t.Helper()
 	manifest := func(suffix string) map[string]any {
-		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name + suffix},
+		return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+			"namespace": "default",
+			"name":      name + suffix,
+		},
 			"data": map[string]any{"a": "b"}}
 	}
 	apply(t, h.client, &unstructured.Unstructured{Object: map[string]any{

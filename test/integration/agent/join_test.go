@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 )
 
 func TestJoinToAvailable(t *testing.T) {
@@ -51,7 +51,10 @@ func TestJoinToAvailable(t *testing.T) {
 	h.accept(t, "join")
 	h.approve(t, request.GetName())
 	c = h.awaitCondition(t, "join", clusterv1.ConditionAvailable, metav1.ConditionTrue)
-	t.Logf("process started to certificate request and its checks %s; approved to available %s", asked.Round(time.Millisecond), time.Since(approved).Round(time.Millisecond))
+	t.Logf(
+		"process started to certificate request and its checks %s; approved to available %s",
+		asked.Round(time.Millisecond), time.Since(approved).Round(time.Millisecond),
+	)
 	require.True(t, apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1.ConditionJoined))
 
 	checkKept(t, h, s, "join", uid)
@@ -70,7 +73,7 @@ func TestJoinToAvailable(t *testing.T) {
 		return renewed
 	})
 	require.Len(t, h.requestsOf(t, "join"), 1)
-	t.Logf("resident: %d KiB", a.resident(t))
+	t.Logf("measured: %s", a.memory(t))
 	require.Equal(t, 0, a.stop())
 	u, err := s.client.Resource(leases).Namespace(operatorv1.NamespaceAgent).Get(t.Context(), "klusterlet-agent-lock", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -78,7 +81,7 @@ func TestJoinToAvailable(t *testing.T) {
 	require.Empty(t, holder, "the lock is given back")
 }
 
-// checkRequest compares a request with registration.md 3.4.
+// checkRequest compares a request with what an agent sends.
 func checkRequest(t *testing.T, u *unstructured.Unstructured, cluster, agent string) {
 	t.Helper()
 	require.Regexp(t, "^"+cluster+"-[a-z0-9]{5}$", u.GetName())
@@ -94,7 +97,7 @@ func checkRequest(t *testing.T, u *unstructured.Unstructured, cluster, agent str
 	require.Empty(t, csr.DNSNames)
 }
 
-// checkKept compares the hub secret with registration.md 3.1.
+// checkKept compares the hub secret with what an agent keeps.
 func checkKept(t *testing.T, h *hub, s *spoke, cluster, agent string) {
 	t.Helper()
 	kept := s.secret(t.Context(), "hub-kubeconfig-secret")

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 )
 
 // ask makes the sets of a cluster ask for namespaces, given as set/namespace; as
@@ -76,7 +76,12 @@ func TestNamespacesOfSetsAreMadeAndNeverDeleted(t *testing.T) {
 	key := "clusterset.open-cluster-management.io/" + kubeconfig.HubHash(h.Config.Host)[:63]
 	const otherHub = "clusterset.open-cluster-management.io/0123456789abcdef"
 	apply(t, s.client, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
-		"metadata": map[string]any{"name": "payroll", "labels": map[string]any{"team": "pay", otherHub: "true"}, "annotations": map[string]any{"owner": "ann"}}}})
+		"metadata": map[string]any{"name": "payroll", "labels": map[string]any{
+			"team":   "pay",
+			otherHub: "true",
+		}, "annotations": map[string]any{
+			"owner": "ann",
+		}}}})
 	s.node(t, "n1", "2", false)
 	h.join(t, "spaces")
 	h.awaitReport(t, "spaces", "2")
@@ -98,7 +103,10 @@ func TestNamespacesOfSetsAreMadeAndNeverDeleted(t *testing.T) {
 	// At rest nothing is written on either side.
 	before, quiet := h.cluster(t.Context(), "spaces").ResourceVersion, s.awaitLabel(t, "web", key, "true").GetResourceVersion()
 	// Somebody takes the label off, and deletes a namespace.
-	_, err := s.client.Resource(namespaces).Patch(t.Context(), "payroll", types.MergePatchType, []byte(`{"metadata":{"labels":{"`+key+`":null}}}`), metav1.PatchOptions{})
+	_, err := s.client.Resource(namespaces).Patch(
+		t.Context(), "payroll", types.MergePatchType, []byte(`{"metadata":{"labels":{"`+key+`":null}}}`),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	s.awaitLabel(t, "payroll", key, "true")
 	require.Equal(t, before, h.cluster(t.Context(), "spaces").ResourceVersion)
@@ -143,7 +151,9 @@ func TestANamespaceThatCannotBeMadeIsTold(t *testing.T) {
 	require.Contains(t, told.Message, "is being deleted")
 	configmaps := namespaces
 	configmaps.Resource = "configmaps"
-	_, err := s.client.Resource(configmaps).Namespace("ending").Patch(t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	_, err := s.client.Resource(configmaps).Namespace("ending").Patch(
+		t.Context(), "held", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	h.awaitNamespaces(t, "held", "blue/ending=True", "blue/fine=True")
 }

@@ -22,9 +22,9 @@ import (
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 )
 
 // certified is a bootstrap kubeconfig with a client certificate of the hub's own

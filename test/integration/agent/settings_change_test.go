@@ -78,7 +78,9 @@ func (s *spoke) testRest(t *testing.T) {
 	require.Contains(t, c.Message, "joined as amended")
 	require.NotEmpty(t, k.Status.RelatedResources)
 
-	second := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.open-cluster-management.io/v1", "kind": "Klusterlet", "metadata": map[string]any{"name": "second"}}}
+	second := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": "operator.open-cluster-management.io/v1", "kind": "Klusterlet", "metadata": map[string]any{"name": "second"}},
+	}
 	_, err = s.client.Resource(klusterlets).Create(t.Context(), second, metav1.CreateOptions{})
 	require.NoError(t, err)
 	await(t, func() bool {
@@ -104,12 +106,23 @@ func TestAGateOfTheKlusterletReachesTheWorks(t *testing.T) {
 		"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
 		"metadata": map[string]any{"namespace": "structures", "name": "told"},
 		"spec": map[string]any{
-			"workload": map[string]any{"manifests": []any{map[string]any{
-				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": "told"}, "data": map[string]any{"k": "v"}}}},
-			"manifestConfigs": []any{map[string]any{
-				"resourceIdentifier": map[string]any{"resource": "configmaps", "namespace": "default", "name": "told"},
-				"feedbackRules":      []any{map[string]any{"type": "JSONPaths", "jsonPaths": []any{map[string]any{"name": "all", "path": ".data"}}}},
-			}},
+			"workload": map[string]any{
+				"manifests": []any{map[string]any{
+					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+						"namespace": "default",
+						"name":      "told",
+					}, "data": map[string]any{
+						"k": "v",
+					}}},
+			},
+			"manifestConfigs": []any{
+				map[string]any{
+					"resourceIdentifier": map[string]any{"resource": "configmaps", "namespace": "default", "name": "told"},
+					"feedbackRules": []any{
+						map[string]any{"type": "JSONPaths", "jsonPaths": []any{map[string]any{"name": "all", "path": ".data"}}},
+					},
+				},
+			},
 		}}})
 	told := func(want string) {
 		t.Helper()

@@ -14,9 +14,9 @@ import (
 
 	config "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -188,7 +188,10 @@ func TestWithoutAUsableHubEachIsNamedAndAskedAgain(t *testing.T) {
 
 	// The hub in use stays in use while no other one is usable.
 	one.unaccept(t, "nowhere")
-	s.awaitKlusterlet(t, "HubConnectionDegraded", refused, "secret hub-3 is still in use: its hub does not accept the cluster any more, and no other hub is usable: ")
+	s.awaitKlusterlet(
+		t, "HubConnectionDegraded", refused,
+		"secret hub-3 is still in use: its hub does not accept the cluster any more, and no other hub is usable: ",
+	)
 	one.accept(t, "nowhere")
 	s.awaitKlusterlet(t, "HubConnectionDegraded", fine, "")
 	one.unaccept(t, "nowhere")

@@ -30,6 +30,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
 var (
@@ -71,7 +72,7 @@ type spoke struct {
 
 func newSpoke(t *testing.T) *spoke {
 	t.Helper()
-	c := harness.ControlPlane(t, "spoke")
+	c := harness.Fresh(t, "spoke")
 	return &spoke{Cluster: c, client: c.Dynamic(t)}
 }
 
@@ -178,19 +179,12 @@ func (a *agent) running() bool {
 	}
 }
 
-// resident is the resident memory of the process in KiB.
-func (a *agent) resident(t *testing.T) int {
+// memory is what the process holds.
+func (a *agent) memory(t *testing.T) memory.Usage {
 	t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
+	u, err := memory.Of(a.cmd.Process.Pid)
 	require.NoError(t, err)
-	for line := range strings.SplitSeq(string(raw), "\n") {
-		var n int
-		if _, err := fmt.Sscanf(line, "VmRSS: %d kB", &n); err == nil {
-			return n
-		}
-	}
-	t.Fatal("no VmRSS")
-	return 0
+	return u
 }
 
 // Ports for agents lie below the range from which Linux and macOS give ports to

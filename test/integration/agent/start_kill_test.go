@@ -42,7 +42,7 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 	var operator *klusterlet.Controller
 	var once sync.Once
 	list := credential.NewSecrets(client, operatorv1.NamespaceAgent, logr.Discard())
-	l.registration = credential.New(credential.Options{
+	l.registration = credential.New(credential.Config{
 		Spoke: client, Namespace: operatorv1.NamespaceAgent, Secrets: list, Clock: clock.RealClock{}, UserAgent: "test",
 		Serve: func(ctx context.Context, _ registration.Session) {
 			once.Do(func() { close(l.serving) })
@@ -50,11 +50,15 @@ func live(t *testing.T, client dynamic.Interface) *lifetime {
 		},
 		OnReport: func() { operator.Wake() },
 	})
-	operator = klusterlet.New(klusterlet.Options{
+	operator = klusterlet.New(klusterlet.Config{
 		Spoke: client, Name: "klusterlet", Namespace: operatorv1.NamespaceAgent, Definitions: definitions, Version: "v0.1.0", UserAgent: "test",
-		Secrets: list, Registration: l.registration, WorkProblem: func() string { return "" }, Hubs: func() string { return "" }, Accepted: func() bool { return false },
-		Trouble: func() registration.Trouble { return registration.Trouble{} },
-		Clock:   clock.RealClock{}, Log: logr.Discard(),
+		Secrets:      list,
+		Registration: l.registration,
+		WorkProblem:  func() string { return "" },
+		Hubs:         func() string { return "" },
+		Accepted:     func() bool { return false },
+		Trouble:      func() registration.Trouble { return registration.Trouble{} },
+		Clock:        clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

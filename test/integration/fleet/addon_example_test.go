@@ -4,7 +4,6 @@ package fleet
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,10 +29,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
-// maxAgentKiB is what the agent of the example may hold in memory at rest.
-const maxAgentKiB = 20 << 10
+// What the agent of the example may hold in memory at rest, in bytes.
+const (
+	maxAgentAnon     = 7 << 20
+	maxAgentResident = 30 << 20
+)
 
 var deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
 
@@ -128,19 +131,32 @@ func absent(t *testing.T, c *harness.Cluster, resource schema.GroupVersionResour
 }
 
 // available: the add-on works, by the lease of its agent.
-func (e *example) available(t *testing.T) {
+func (e *example) available(t *testing.T) { require.NoError(t, e.unavailable(t)) }
+
+// unavailable is what the add-on lacks to work.
+func (e *example) unavailable(t *testing.T) error {
 	addOn, err := typed.Get[addonv1alpha1.ManagedClusterAddOn](t.Context(), e.hub.Dynamic(t), instances, "c1", "helloworld")
-	require.NoError(t, err)
+	if err != nil {
+		return err
+	}
 	condition := apimeta.FindStatusCondition(addOn.Status.Conditions, addonv1alpha1.ConditionAvailable)
-	require.NotNil(t, condition)
-	require.Equal(t, addonv1alpha1.ReasonLeaseUpdated, condition.Reason)
-	require.Equal(t, "default", addOn.Status.Namespace)
+	if condition == nil || condition.Reason != addonv1alpha1.ReasonLeaseUpdated {
+		return fmt.Errorf("its lease does not tell that it works: %v", condition)
+	}
+	if addOn.Status.Namespace != "default" {
+		return fmt.Errorf("its namespace is %q", addOn.Status.Namespace)
+	}
+	return nil
 }
 
 func (e *example) greet(t *testing.T) {
 	_, err := e.hub.Dynamic(t).Resource(configMaps).Namespace("c1").
 		Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "greeting"}, "data": map[string]any{"hello": "world"},
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+				"name": "greeting",
+			}, "data": map[string]any{
+				"hello": "world",
+			},
 		}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 }
@@ -187,32 +203,25 @@ func (e *example) small(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // nobody else tells
 	}
-	status := ""
+	pid := 0
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(t, err)
 	for _, file := range processes {
 		if command, err := os.ReadFile(file); err == nil && strings.HasPrefix(string(command), e.program+"\x00agent\x00") {
-			require.Empty(t, status, "there are two agents")
-			status = filepath.Join(filepath.Dir(file), "status")
+			require.Zero(t, pid, "there are two agents")
+			pid, err = strconv.Atoi(filepath.Base(filepath.Dir(file)))
+			require.NoError(t, err)
 		}
 	}
 	until(t, func() error {
-		text, err := os.ReadFile(status)
+		held, err := memory.Of(pid)
 		if err != nil {
 			return err
 		}
-		m := regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`).FindSubmatch(text)
-		if m == nil {
-			return errors.New("its size is not told")
+		if held.Anon > maxAgentAnon || held.Resident > maxAgentResident {
+			return fmt.Errorf("it holds too much: %s", held)
 		}
-		resident, err := strconv.Atoi(string(m[1]))
-		if err != nil {
-			return err
-		}
-		if resident > maxAgentKiB {
-			return fmt.Errorf("it holds %d KiB, and may hold %d", resident, maxAgentKiB)
-		}
-		t.Logf("the agent holds %d KiB", resident)
+		t.Logf("measured: the agent of the add-on: %s", held)
 		return nil
 	})
 }

@@ -81,13 +81,23 @@ func TestAddOnsAreMadeAndBroughtToClusters(t *testing.T) {
 	require.Contains(t, silent.err, "nobody has said yet whether it works")
 
 	placement := object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", "probes", map[string]any{"spec": map[string]any{}})
-	places := client.Resource(schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: "v1beta1", Resource: "placements"}).Namespace("default")
+	places := client.Resource(schema.GroupVersionResource{
+		Group:    "cluster.open-cluster-management.io",
+		Version:  "v1beta1",
+		Resource: "placements",
+	}).Namespace("default")
 	_, err = places.Create(t.Context(), placement, metav1.CreateOptions{})
 	require.NoError(t, err)
 	undecided := addOn("enable", "probe", "--placement", "default/probes", "--timeout", "2s")
 	require.Equal(t, 4, undecided.code)
 	require.Contains(t, undecided.err, "placement default/probes is not decided yet")
-	_, err = places.Patch(t.Context(), "probes", types.MergePatchType, []byte(`{"status":{"conditions":[{"type":"PlacementSatisfied","status":"False","reason":"NoManagedClusterMatched","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`), metav1.PatchOptions{}, "status")
+	_, err = places.Patch(
+		t.Context(), "probes", types.MergePatchType,
+		[]byte(
+			`{"status":{"conditions":[{"type":"PlacementSatisfied","status":"False","reason":"NoManagedClusterMatched","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+		),
+		metav1.PatchOptions{}, "status",
+	)
 	require.NoError(t, err)
 	require.Equal(t, 6, addOn("enable", "probe", "--placement", "default/probes").code, "it would be taken from a1")
 	twice("/probe configured", "enable", "probe", "--placement", "default/probes", "--yes")

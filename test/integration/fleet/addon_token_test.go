@@ -36,13 +36,14 @@ func TestAnAddOnUnderTheTokenDriver(t *testing.T) {
 	require.Zero(t, run(t, "hub", "init", "--addon-rights", "narrow", "--context", "hub", "--timeout", "120s").code)
 	require.Zero(t, run(t, "join", "c1", "--context", "c1", "--hub-context", "hub", "--accept", "--timeout", "120s").code)
 	_, err = e.c1.Dynamic(t).Resource(operatorv1.GroupVersion.WithResource("klusterlets")).Patch(t.Context(), "klusterlet", types.MergePatchType,
-		[]byte(`{"spec":{"registrationConfiguration":{"addOnKubeClientRegistrationDriver":{"authType":"token","token":{"expirationSeconds":3600}}}}}`), metav1.PatchOptions{})
+		[]byte(`{"spec":{"registrationConfiguration":{"addOnKubeClientRegistrationDriver":{"authType":"token","token":{"expirationSeconds":3600}}}}}`),
+		metav1.PatchOptions{})
 	require.NoError(t, err)
 
 	e.apply(t, deploy)
 	require.Zero(t, run(t, "addon", "enable", "helloworld", "-c", "c1", "--install-namespace", "default", "--context", "hub").code)
 	mended(t, "OCM0711", "addon", "helloworld", "--context", "hub")
-	e.available(t)
+	until(t, func() error { return e.unavailable(t) })
 	hub := e.hub.Dynamic(t)
 	// The agent may have begun with a certificate, before it knew of the change.
 	until(t, func() error {

@@ -18,20 +18,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	pluginfleet "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/check"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
+// finding is one that check printed, with its fix in words.
+type finding struct {
+	Code              string
+	Severity          check.Severity
+	Title, Cause, Fix string
+}
+
 // looked are the findings of a run of check that are not well, by code.
-func looked(t *testing.T, words ...string) map[string]pluginfleet.Finding {
+func looked(t *testing.T, words ...string) map[string]finding {
 	t.Helper()
 	got := run(t, append(append([]string{"check"}, words...), "-o", "json")...)
-	var report struct{ Areas []pluginfleet.CheckArea }
+	var report struct {
+		Areas []struct{ Findings []finding }
+	}
 	require.NoError(t, json.Unmarshal([]byte(got.out), &report), got.err)
-	out := map[string]pluginfleet.Finding{}
+	out := map[string]finding{}
 	for _, area := range report.Areas {
 		for _, f := range area.Findings {
-			if f.Severity != pluginfleet.SeverityOK {
+			if f.Severity != check.SeverityOK {
 				out[f.Code] = f
 			}
 		}
@@ -65,13 +74,18 @@ func typeLine(t *testing.T, line string) string {
 }
 
 // found waits for a code.
-func found(t *testing.T, code string, words ...string) pluginfleet.Finding {
+func found(t *testing.T, code string, words ...string) finding {
 	t.Helper()
-	var f pluginfleet.Finding
+	return foundWithin(t, time.Minute, code, words...)
+}
+
+func foundWithin(t *testing.T, limit time.Duration, code string, words ...string) finding {
+	t.Helper()
+	var f finding
 	require.Eventually(t, func() bool {
 		f = looked(t, words...)[code]
 		return f.Code == code
-	}, time.Minute, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
+	}, limit, 500*time.Millisecond, "check %s does not find %s", strings.Join(words, " "), code)
 	return f
 }
 
@@ -83,7 +97,7 @@ func told(t *testing.T, code, want string, words ...string) {
 }
 
 // mended types the fix of a code and waits until the check no longer has it.
-func mended(t *testing.T, code string, words ...string) pluginfleet.Finding {
+func mended(t *testing.T, code string, words ...string) finding {
 	t.Helper()
 	f := found(t, code, words...)
 	typeLine(t, f.Fix)
@@ -121,10 +135,13 @@ var (
 // printed.
 func faults(t *testing.T, hub, spoke *harness.Cluster, gate *harness.Gate) {
 	t.Run("the hub is scaled to 0, and admission and a kind are gone", func(t *testing.T) { hubFaults(t, hub) })
+	late := plantLate(t, hub)
 	t.Run("the cluster on its hub", func(t *testing.T) { clusterFaults(t, hub) })
 	t.Run("a cluster without an agent", func(t *testing.T) { agentlessFaults(t, hub, spoke) })
 	t.Run("add-ons", func(t *testing.T) { addOnFaults(t, hub) })
+	t.Run("a rollout", func(t *testing.T) { rolloutFault(t, hub) })
 	t.Run("placements", func(t *testing.T) { placementFaults(t, hub) })
+	t.Run("what shows after a minute", late.mended)
 	t.Run("the agent", func(t *testing.T) { agentFaults(t, spoke, gate) })
 }
 
@@ -142,7 +159,7 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 	require.Contains(t, late.err, "is scaled to 0")
 	require.Contains(t, late.err, "kubectl scale -n open-cluster-management deploy/cluster-manager --replicas=1 --context hub")
 
-	var found map[string]pluginfleet.Finding
+	var found map[string]finding
 	require.Eventually(t, func() bool {
 		found = looked(t, "hub", "--context", "hub")
 		return found["OCM0205"].Code != ""
@@ -168,21 +185,21 @@ func hubFaults(t *testing.T, hub *harness.Cluster) {
 }
 
 func clusterFaults(t *testing.T, hub *harness.Cluster) {
-	check := []string{"cluster", "cluster1", "--context", "hub"}
+	args := []string{"cluster", "cluster1", "--context", "hub"}
 	require.Zero(t, run(t, "cluster", "deny", "cluster1", "--context", "hub", "--yes").code)
-	mended(t, "OCM0306", check...)
+	mended(t, "OCM0306", args...)
 
 	label := `{"metadata":{"labels":{"cluster.open-cluster-management.io/clusterset":"%s"}}}`
 	patched(t, hub, clusters, "", "cluster1", strings.Replace(label, "%s", "nosuch", 1))
-	mended(t, "OCM0312", check...)
+	mended(t, "OCM0312", args...)
 	patched(t, hub, clusters, "", "cluster1", strings.Replace(label, "%s", "other", 1))
 	require.Zero(t, run(t, "clusterset", "delete", "nosuch", "--context", "hub", "--yes").code)
 
 	const wrong = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: greeting, namespace: nosuch}\n"
 	require.Zero(t, runWith(t, wrong, "work", "apply", "wrong", "-f", "-", "-c", "cluster1", "--context", "hub").code)
-	var f pluginfleet.Finding
+	var f finding
 	require.Eventually(t, func() bool {
-		f = looked(t, check...)["OCM0311"]
+		f = looked(t, args...)["OCM0311"]
 		return f.Code != ""
 	}, time.Minute, 500*time.Millisecond)
 	require.Equal(t, "work wrong is not applied, 0 of 1 objects are well", f.Title)
@@ -321,7 +338,11 @@ func selectionFaults(t *testing.T, hub *harness.Cluster) {
 	require.Zero(t, run(t, "clusterset", "bind", "other", "-n", namespace, "--context", "hub").code)
 	for _, tc := range []struct{ code, spec, want string }{
 		{"OCM0502", `{"clusterSets":["other","eu"]}`, ""},
-		{"OCM0504", `{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"no":"where"}}}}]}`, "cluster1"},
+		{
+			"OCM0504",
+			`{"predicates":[{"requiredClusterSelector":{"labelSelector":{"matchLabels":{"no":"where"}}}}]}`,
+			"cluster1",
+		},
 		{"OCM0505", `{"numberOfClusters":5}`, "cluster1"},
 		{"OCM0507", `{"prioritizerPolicy":{"mode":"Exact","configurations":[{"weight":1,"scoreCoordinate":` +
 			`{"type":"AddOn","addOn":{"resourceName":"demo","scoreName":"cpu"}}}]}}`, "No resources found"},

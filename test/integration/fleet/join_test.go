@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"math/big"
 	"os"
@@ -21,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -97,8 +99,12 @@ func reports(t *testing.T, client dynamic.Interface, mc *unstructured.Unstructur
 	condition := func(kind, status string) map[string]any {
 		return map[string]any{"type": kind, "status": status, "reason": "Test", "message": "as the test says", "lastTransitionTime": at}
 	}
-	mc.Object["status"] = map[string]any{"conditions": []any{condition("ManagedClusterJoined", "True"), condition("ManagedClusterConditionAvailable", available)}}
-	_, err := client.Resource(clusters).UpdateStatus(t.Context(), mc, metav1.UpdateOptions{})
+	// A patch: the hub writes the cluster as well.
+	raw, err := json.Marshal(map[string]any{"status": map[string]any{
+		"conditions": []any{condition("ManagedClusterJoined", "True"), condition("ManagedClusterConditionAvailable", available)},
+	}})
+	require.NoError(t, err)
+	_, err = client.Resource(clusters).Patch(t.Context(), mc.GetName(), types.MergePatchType, raw, metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 }
 
@@ -122,23 +128,75 @@ func TestJoinRefusesBeforeItWritesAnything(t *testing.T) {
 		code  int
 		want  []string
 	}{
-		"a name that is no DNS label":      {[]string{"Cluster_1", "--hub-context", "hub"}, 2, []string{"cannot be the name", "cluster-1"}},
-		"a reserved name":                  {[]string{"kube-system", "--hub-context", "hub"}, 2, []string{"reserved"}},
-		"a context that does not exist":    {[]string{"c1", "--hub-context", "hob"}, 1, []string{`context "hob" does not exist`, `did you mean "hub"?`}},
-		"a hub that is no hub":             {[]string{"c1", "--hub-context", "spoke"}, 1, []string{"is not a hub", "kubectl ocm hub init"}},
-		"no hub at all":                    {[]string{"c1"}, 2, []string{"the hub is not named"}},
-		"a token without an address":       {[]string{"c1", "--token-file", tokenFile}, 2, []string{"--hub-apiserver"}},
-		"an address that is no https URL":  {[]string{"c1", "--token-file", tokenFile, "--hub-apiserver", "http://hub"}, 2, []string{"no https URL"}},
-		"a wrong token":                    {[]string{"c1", "--hub-apiserver", good.Server, "--hub-token", "abcdef.0123456789abcdef"}, 1, []string{"rejects the token", "hub token"}},
-		"a CA that does not match":         {append([]string{"c1", "--ca-file", wrongCA}, byToken...), 6, []string{"is not of the CA", "--ca-file"}},
-		"a CA hash that does not match":    {append([]string{"c1", "--hub-ca-hash", "sha256:" + strings.Repeat("0", 64)}, byToken...), 6, []string{"not the expected one", "was not sent"}},
-		"a CA hash that is none":           {append([]string{"c1", "--hub-ca-hash", "abc"}, byToken...), 2, []string{"cannot be a CA hash"}},
-		"a name that another one holds":    {[]string{"taken", "--hub-context", "hub"}, 6, []string{`another cluster holds the name "taken"`}},
-		"accepting without the hub":        {append([]string{"c1", "--accept"}, byToken...), 2, []string{"--hub-context"}},
-		"a layout that is not served":      {[]string{"c1", "--hub-context", "hub", "--layout", "split"}, 2, []string{"not served"}},
-		"a token file that is not there":   {[]string{"c1", "--hub-apiserver", good.Server, "--token-file", filepath.Join(dir, "none")}, 2, []string{"--token-file"}},
-		"a hub that cannot be reached":     {[]string{"c1", "--hub-apiserver", "https://127.0.0.1:1", "--token-file", tokenFile}, 1, []string{"cannot be reached"}},
-		"a feature gate that is not there": {[]string{"c1", "--hub-context", "hub", "--feature-gates", "Nope=true"}, 2, []string{`no feature gate "Nope"`}},
+		"a name that is no DNS label": {
+			[]string{"Cluster_1", "--hub-context", "hub"},
+			2,
+			[]string{"cannot be the name", "cluster-1"},
+		},
+		"a reserved name": {[]string{"kube-system", "--hub-context", "hub"}, 2, []string{"reserved"}},
+		"a context that does not exist": {
+			[]string{"c1", "--hub-context", "hob"},
+			1,
+			[]string{`context "hob" does not exist`, `did you mean "hub"?`},
+		},
+		"a hub that is no hub": {
+			[]string{"c1", "--hub-context", "spoke"},
+			1,
+			[]string{"is not a hub", "kubectl ocm hub init"},
+		},
+		"no hub at all":              {[]string{"c1"}, 2, []string{"the hub is not named"}},
+		"a token without an address": {[]string{"c1", "--token-file", tokenFile}, 2, []string{"--hub-apiserver"}},
+		"an address that is no https URL": {
+			[]string{"c1", "--token-file", tokenFile, "--hub-apiserver", "http://hub"},
+			2,
+			[]string{"no https URL"},
+		},
+		"a wrong token": {
+			[]string{"c1", "--hub-apiserver", good.Server, "--hub-token", "abcdef.0123456789abcdef"},
+			1,
+			[]string{"rejects the token", "hub token"},
+		},
+		"a CA that does not match": {
+			append([]string{"c1", "--ca-file", wrongCA}, byToken...),
+			6,
+			[]string{"is not of the CA", "--ca-file"},
+		},
+		"a CA hash that does not match": {
+			append([]string{"c1", "--hub-ca-hash", "sha256:" + strings.Repeat("0", 64)}, byToken...),
+			6,
+			[]string{"not the expected one", "was not sent"},
+		},
+		"a CA hash that is none": {
+			append([]string{"c1", "--hub-ca-hash", "abc"}, byToken...),
+			2,
+			[]string{"cannot be a CA hash"},
+		},
+		"a name that another one holds": {
+			[]string{"taken", "--hub-context", "hub"},
+			6,
+			[]string{`another cluster holds the name "taken"`},
+		},
+		"accepting without the hub": {append([]string{"c1", "--accept"}, byToken...), 2, []string{"--hub-context"}},
+		"a layout that is not served": {
+			[]string{"c1", "--hub-context", "hub", "--layout", "split"},
+			2,
+			[]string{"not served"},
+		},
+		"a token file that is not there": {
+			[]string{"c1", "--hub-apiserver", good.Server, "--token-file", filepath.Join(dir, "none")},
+			2,
+			[]string{"--token-file"},
+		},
+		"a hub that cannot be reached": {
+			[]string{"c1", "--hub-apiserver", "https://127.0.0.1:1", "--token-file", tokenFile},
+			1,
+			[]string{"cannot be reached"},
+		},
+		"a feature gate that is not there": {
+			[]string{"c1", "--hub-context", "hub", "--feature-gates", "Nope=true"},
+			2,
+			[]string{`no feature gate "Nope"`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, append([]string{"join", "--context", "spoke", "--timeout", "20s"}, tc.words...)...)
@@ -199,7 +257,10 @@ func TestJoinByTokenTakesTheCAThatTheHubPublishesAndPinsIt(t *testing.T) {
 	require.Equal(t, 6, elsewhere.code)
 	require.Contains(t, elsewhere.err, "--rejoin")
 
-	late := runWith(t, made.Token, "join", "byname", "--context", "one", "--hub-apiserver", made.Server, "--token-file", "-", "--hub-ca-hash", made.CAHash, "--timeout", "4")
+	late := runWith(
+		t, made.Token, "join", "byname", "--context", "one", "--hub-apiserver", made.Server, "--token-file", "-",
+		"--hub-ca-hash", made.CAHash, "--timeout", "4",
+	)
 	require.Equal(t, 4, late.code, "no agent runs here")
 	require.Contains(t, late.err, "timed out after 4s waiting for the agent to use "+made.Server)
 	require.Contains(t, late.err, "no node has taken it")
@@ -216,7 +277,13 @@ func otherCA(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{Subject: pkix.Name{CommonName: "other"}, SerialNumber: big.NewInt(1), NotAfter: metav1.Now().AddDate(1, 0, 0), IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: "other"},
+		SerialNumber:          big.NewInt(1),
+		NotAfter:              metav1.Now().AddDate(1, 0, 0),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))

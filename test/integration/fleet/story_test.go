@@ -27,8 +27,9 @@ var (
 // TestAFleetFromNothingAndBack runs the commands of the guide with the real hub
 // process and a real agent.
 func TestAFleetFromNothingAndBack(t *testing.T) {
-	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
-	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
+	agent := harness.Program(t, "controllers/ocm-agent")
+	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
+	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, spoke)
 	before := inventory(t, hub)
 	spokeBefore := inventory(t, spoke)
@@ -92,13 +93,17 @@ func TestAFleetFromNothingAndBack(t *testing.T) {
 	delete(after, "namespaces/cluster1")
 	require.Equal(t, before, after)
 	require.Contains(t, run(t, "hub", "clean", "--context", "hub", "--yes").out, "unchanged")
+	readme(t, hub, spoke)
 }
 
 // edited does to a managed cluster what an upgrade by the tools of others does, and
 // finds the way back: the cluster keeps its name all the while.
 func edited(t *testing.T, spoke *harness.Cluster) {
 	client := spoke.Dynamic(t)
-	_, err := client.Resource(klusterlets).Patch(t.Context(), "klusterlet", types.MergePatchType, []byte(`{"spec":{"clusterName":"cluster2"}}`), metav1.PatchOptions{FieldManager: "stranger"})
+	_, err := client.Resource(klusterlets).Patch(
+		t.Context(), "klusterlet", types.MergePatchType, []byte(`{"spec":{"clusterName":"cluster2"}}`),
+		metav1.PatchOptions{FieldManager: "stranger"},
+	)
 	require.NoError(t, err)
 	former := object("rbac.authorization.k8s.io/v1", "ClusterRole", "", "open-cluster-management:klusterlet-work:agent", nil)
 	former.SetLabels(map[string]string{"open-cluster-management.io/created-by-klusterlet": "klusterlet"})
@@ -142,7 +147,11 @@ func recovers(t *testing.T, hub, spoke *harness.Cluster, server string) {
 		"join cluster1 --context spoke --hub-context hub --accept --timeout 60s --hub-apiserver " + server,
 	} {
 		require.NoError(t, agentSecrets.Delete(t.Context(), "hub-kubeconfig-secret", metav1.DeleteOptions{}))
-		require.Eventually(t, func() bool { return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending") }, time.Minute, time.Second, "the agent does not ask")
+		require.Eventually(
+			t,
+			func() bool { return strings.Contains(run(t, "accept", "--show", "--context", "hub").out, "pending") },
+			time.Minute, time.Second, "the agent does not ask",
+		)
 		unwell := run(t, "check", "--context", "hub")
 		require.Contains(t, unwell.out, "its agent asks for a new certificate and nobody has answered")
 		require.Contains(t, unwell.out, "kubectl ocm accept cluster1 --context hub")

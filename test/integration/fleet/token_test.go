@@ -42,7 +42,11 @@ func newToken(t *testing.T, words ...string) token {
 // worksOn tells whether a token may do what a cluster that joins does.
 func worksOn(t *testing.T, hub *harness.Cluster, bearer string) error {
 	t.Helper()
-	client, err := dynamic.NewForConfig(&rest.Config{Host: hub.Config.Host, BearerToken: bearer, TLSClientConfig: rest.TLSClientConfig{CAData: hub.Config.CAData, CAFile: hub.Config.CAFile}})
+	client, err := dynamic.NewForConfig(&rest.Config{
+		Host:            hub.Config.Host,
+		BearerToken:     bearer,
+		TLSClientConfig: rest.TLSClientConfig{CAData: hub.Config.CAData, CAFile: hub.Config.CAFile},
+	})
 	require.NoError(t, err)
 	_, err = client.Resource(clusters).List(t.Context(), metav1.ListOptions{})
 	return err
@@ -152,7 +156,11 @@ func TestATokenThatIsNotTakenIsExplained(t *testing.T) {
 	live, err := client.Resource(requests).Get(t.Context(), csr, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.NoError(t, unstructured.SetNestedSlice(live.Object, []any{map[string]any{
-		"type": "Denied", "status": "True", "reason": "TokenForAnotherCluster", "message": "it was sent with join token x, which is for cluster tokens only"}}, "status", "conditions"))
+		"type":    "Denied",
+		"status":  "True",
+		"reason":  "TokenForAnotherCluster",
+		"message": "it was sent with join token x, which is for cluster tokens only"}}, "status",
+		"conditions"))
 	_, err = client.Resource(requests).Update(t.Context(), live, metav1.UpdateOptions{}, "approval")
 	require.NoError(t, err)
 	require.Contains(t, run(t, "accept", "--show", "--context", "hub").out, "TokenForAnotherCluster: it was sent with join token x")

@@ -20,6 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	library "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -83,14 +86,20 @@ func TestWorkThatCannotBeSentIsRefusedWithoutTheHub(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	dir := t.TempDir()
 	for name, tc := range map[string]struct{ content, want string }{
-		"not YAML":                   {"a: [", "is no YAML"},
-		"a scalar":                   {"hello", "is no Kubernetes object"},
-		"no kind":                    {"apiVersion: v1\nmetadata: {name: x}\n", "is no Kubernetes object"},
-		"no name":                    {"apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "has no metadata.name"},
-		"a generated name":           {"apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-, namespace: a}\n", "generateName"},
-		"no namespace":               {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "has no namespace"},
-		"twice":                      {configMap + "---\n" + configMap, "is there twice"},
-		"too large":                  {strings.Replace(configMap, "hello", strings.Repeat("x", 600<<10), 1), "a work holds 512000"},
+		"not YAML": {"a: [", "is no YAML"},
+		"a scalar": {"hello", "is no Kubernetes object"},
+		"no kind":  {"apiVersion: v1\nmetadata: {name: x}\n", "is no Kubernetes object"},
+		"no name":  {"apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "has no metadata.name"},
+		"a generated name": {
+			"apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-, namespace: a}\n",
+			"generateName",
+		},
+		"no namespace": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "has no namespace"},
+		"twice":        {configMap + "---\n" + configMap, "is there twice"},
+		"too large": {
+			strings.Replace(configMap, "hello", strings.Repeat("x", 600<<10), 1),
+			"a work holds 512000",
+		},
 		"nothing but comments":       {"# nothing\n---\n", "there are no manifests"},
 		"binary":                     {"\x00\x01\x02", "is no YAML"},
 		"a list inside of documents": {"- a\n- b\n", "is no Kubernetes object"},
@@ -131,7 +140,9 @@ func TestAPlacementBecomesASet(t *testing.T) {
 	hub := harness.Shared(t, "hub")
 	kubeconfig(t, hub)
 	client := asHub(t, hub)
-	_, err := client.Resource(placements).Namespace("default").Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", "everywhere",
+	_, err := client.Resource(
+		placements,
+	).Namespace("default").Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", "everywhere",
 		map[string]any{"spec": map[string]any{}}), metav1.CreateOptions{})
 	require.NoError(t, err)
 	apply := func(words ...string) said {
@@ -139,7 +150,11 @@ func TestAPlacementBecomesASet(t *testing.T) {
 	}
 	const set = "manifestworkreplicaset.work.open-cluster-management.io/fan "
 	for i, words := range [][]string{
-		{}, {"--rollout", "all"}, {"--rollout", "progressive", "--max-concurrency", "25%"}, {"--rollout", "progressive", "--max-concurrency", "2"}, {"--rollout", "per-group"},
+		{},
+		{"--rollout", "all"},
+		{"--rollout", "progressive", "--max-concurrency", "25%"},
+		{"--rollout", "progressive", "--max-concurrency", "2"},
+		{"--rollout", "per-group"},
 		{"--update-strategy", "ssa", "--feedback", "text=.data.text"},
 	} {
 		got := apply(words...)
@@ -181,19 +196,21 @@ func TestTwoPeopleWriteASetAtOnce(t *testing.T) {
 	client := asHub(t, hub)
 	sets := schema.GroupVersionResource{Group: "work.open-cluster-management.io", Version: "v1alpha1", Resource: "manifestworkreplicasets"}
 	for _, name := range []string{"first", "second"} {
-		_, err := client.Resource(placements).Namespace("default").Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", name,
+		_, err := client.Resource(
+			placements,
+		).Namespace("default").Create(t.Context(), object("cluster.open-cluster-management.io/v1beta1", "Placement", "default", name,
 			map[string]any{"spec": map[string]any{}}), metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	manifests, err := library.ReadManifests([]library.Source{{Name: "greeting.yaml", Data: []byte(configMap)}}, "")
+	manifests, err := manifest.Read([]manifest.Source{{Name: "greeting.yaml", Data: []byte(configMap)}}, "")
 	require.NoError(t, err)
 	apply := func(name, placement, rollout string, act func()) (library.Change, error) {
 		config := rest.CopyConfig(hub.Config)
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &meanwhile{RoundTripper: next, act: act} })
 		c, err := library.Connect(config, "hub")
 		require.NoError(t, err)
-		return library.ApplyWorkSet(t.Context(), library.WorkOptions{Hub: c, Name: name, Manifests: manifests, Rollout: rollout,
-			Targets: library.Targets{Placement: "default/" + placement}})
+		return work.ApplySet(t.Context(), work.Options{Hub: c, Name: name, Manifests: manifests, Rollout: rollout,
+			Targets: cluster.Targets{Placement: "default/" + placement}})
 	}
 	nothing := func() {}
 	refs := func(name string) []any {

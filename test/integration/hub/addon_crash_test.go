@@ -16,14 +16,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/addon/selection"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
@@ -31,7 +30,7 @@ import (
 // addOnLoops are those of add-ons.
 var addOnLoops = loops{
 	kinds:  []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1beta1.AddToScheme, selection.AddToScheme},
-	packed: []client.Object{&clusterv1.ManagedCluster{}},
+	limits: []manager.Kind{{Example: &clusterv1.ManagedCluster{}, Packed: true}},
 	register: func(m *manager.Manager, dyn dynamic.Interface) {
 		addon.Register(m, addon.Config{Client: dyn, Clock: clock.RealClock{}})
 	},

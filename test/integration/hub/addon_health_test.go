@@ -40,7 +40,13 @@ func reportAddOn(t testing.TB, agent dynamic.Interface, namespace, name string, 
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []metav1.Condition{
 		{Type: "Other", Status: "True", Reason: "Kept", LastTransitionTime: metav1.Now()},
-		{Type: addonv1alpha1.ConditionAvailable, Status: status, Reason: "ByTheAgent", Message: "m", LastTransitionTime: metav1.Now()},
+		{
+			Type:               addonv1alpha1.ConditionAvailable,
+			Status:             status,
+			Reason:             "ByTheAgent",
+			Message:            "m",
+			LastTransitionTime: metav1.Now(),
+		},
 	}}})
 	require.NoError(t, err)
 	_, err = agent.Resource(addons).Namespace(namespace).Patch(context.Background(), name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
@@ -118,14 +124,20 @@ func TestFeatureLabelsFollowAddOns(t *testing.T) {
 	require.Empty(t, features(s.get(t, "featured")), "nothing is said of a cluster that was never heard of")
 	a.renew(t, "featured", 0)
 	a.report(t, "featured", metav1.ConditionTrue)
-	s.await(t, "featured", "tells of its add-ons", labelled(map[string]string{"good": "available", "bad": "unhealthy", "gone": "unreachable", "silent": "unreachable", "held": "available"}))
+	s.await(
+		t, "featured", "tells of its add-ons",
+		labelled(map[string]string{"good": "available", "bad": "unhealthy", "gone": "unreachable", "silent": "unreachable", "held": "available"}),
+	)
 	require.True(t, eventually(func() bool { return len(s.events(t, "featured", "AddOnNameTooLong")) == 1 }))
 
 	reportAddOn(t, a.dyn, "featured", "bad", metav1.ConditionTrue)
 	for _, name := range []string{"gone", "held"} {
 		require.NoError(t, s.dyn.Resource(addons).Namespace("featured").Delete(context.Background(), name, metav1.DeleteOptions{}))
 	}
-	require.NoError(t, patch(s.dyn, "featured", `{"metadata":{"labels":{"`+clusterv1.LabelPrefixFeatureAddOn+`good":"lie","`+clusterv1.LabelPrefixFeatureAddOn+`no":"available"}}}`))
+	require.NoError(
+		t,
+		patch(s.dyn, "featured", `{"metadata":{"labels":{"`+clusterv1.LabelPrefixFeatureAddOn+`good":"lie","`+clusterv1.LabelPrefixFeatureAddOn+`no":"available"}}}`),
+	)
 	s.await(t, "featured", "follows", labelled(map[string]string{"good": "available", "bad": "available", "silent": "unreachable"}))
 	s.letGo(t, addons, "featured", "held")
 

@@ -150,7 +150,11 @@ func (f *fan) deployAddOn(t *testing.T, cluster string) {
 	require.NoError(t, err)
 	soon(t, func() bool {
 		conditions := f.instance(t, cluster).Status.Conditions
-		apimeta.SetStatusCondition(&conditions, metav1.Condition{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionTrue, Reason: "AddonManifestApplied"})
+		apimeta.SetStatusCondition(&conditions, metav1.Condition{
+			Type:   addonv1alpha1.ConditionManifestApplied,
+			Status: metav1.ConditionTrue,
+			Reason: "AddonManifestApplied",
+		})
 		body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": conditions}})
 		require.NoError(t, err)
 		_, err = f.dyn.Resource(addons).Namespace(cluster).Patch(t.Context(), f.namespace, types.MergePatchType, body, metav1.PatchOptions{}, "status")
@@ -172,11 +176,17 @@ func TestAddOnsFollowTheirPlacement(t *testing.T) {
 	require.Equal(t, "yes", a.Annotations[synced])
 	require.True(t, apimeta.IsStatusConditionTrue(a.Status.Conditions, addonv1alpha1.ConditionConfigured))
 	require.Len(t, a.OwnerReferences, 1)
-	require.Equal(t, "addon.open-cluster-management.io/v1beta1 ClusterManagementAddOn follow", a.OwnerReferences[0].APIVersion+" "+a.OwnerReferences[0].Kind+" "+a.OwnerReferences[0].Name)
+	require.Equal(
+		t, "addon.open-cluster-management.io/v1beta1 ClusterManagementAddOn follow",
+		a.OwnerReferences[0].APIVersion+" "+a.OwnerReferences[0].Kind+" "+a.OwnerReferences[0].Name,
+	)
 	require.True(t, *a.OwnerReferences[0].Controller)
 
 	// A change of what is configured reaches all; what a user set on one stays.
-	_, err := f.dyn.Resource(addons).Namespace(c[0]).Patch(t.Context(), "follow", types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+addonv1alpha1.AnnotationValues+`":"{}"}}}`), metav1.PatchOptions{})
+	_, err := f.dyn.Resource(addons).Namespace(c[0]).Patch(
+		t.Context(), "follow", types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"`+addonv1alpha1.AnnotationValues+`":"{}"}}}`), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	require.NoError(t, patch(f.dyn, c[0], `{"metadata":{"annotations":{"`+synced+`":null}}}`))
 	two := f.settings(t, "two")
@@ -201,7 +211,10 @@ func TestAnAddOnIsRolledOutOneClusterAfterTheOther(t *testing.T) {
 	f := newAddOnFan(t, "inturn", 2)
 	one := f.settings(t, "one")
 	f.place(t, "p", f.clusters...)
-	f.offer(t, `{"type":"Placements","placements":[{"namespace":"inturn","name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1}}}]}`)
+	f.offer(
+		t,
+		`{"type":"Placements","placements":[{"namespace":"inturn","name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1}}}]}`,
+	)
 	f.awaitGiven(t, one, "-")
 	f.awaitProgress(t, "selected clusters 2. configured addons 1/2 progressing..., 0 failed 0 timeout.")
 	f.deployAddOn(t, f.clusters[0])

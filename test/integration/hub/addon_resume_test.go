@@ -32,7 +32,10 @@ func TestAStoppedRolloutIsResumedByOneCommand(t *testing.T) {
 	c := f.clusters
 	one := f.settings(t, "one")
 	f.place(t, "p", c...)
-	f.offer(t, `{"type":"Placements","placements":[{"namespace":"resumed","name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":2,"progressDeadline":"3s","maxFailures":1}}}]}`)
+	f.offer(
+		t,
+		`{"type":"Placements","placements":[{"namespace":"resumed","name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":2,"progressDeadline":"3s","maxFailures":1}}}]}`,
+	)
 	const stopped = "selected clusters 3. configured addons 0/3 progressing..., 0 failed 2 timeout." + addonv1alpha1.MessageRolloutStopped
 	f.awaitProgress(t, stopped)
 	f.awaitGiven(t, one, one, "-")

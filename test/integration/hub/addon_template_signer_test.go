@@ -67,7 +67,10 @@ func (s *scene) letSign(t *testing.T, name string) {
 func TestATemplateWithASignerOfItsOwn(t *testing.T) {
 	f := newAddOnFan(t, "signed", 1)
 	ca := f.authority(t, "signed")
-	f.template(t, "one", `{"type":"CustomSigner","customSigner":{"signerName":"example.com/signed","signingCA":{"name":"signed"},"subject":{"user":"me","groups":["g"]}}}`)
+	f.template(
+		t, "one",
+		`{"type":"CustomSigner","customSigner":{"signerName":"example.com/signed","signingCA":{"name":"signed"},"subject":{"user":"me","groups":["g"]}}}`,
+	)
 	f.offerTemplate(t, `{"type":"Manual"}`)
 	f.addon(t, "signed-0", "signed")
 	a := f.awaitSaid(t, "signed-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionApplied, "")

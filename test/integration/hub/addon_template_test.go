@@ -101,9 +101,18 @@ func (f *fan) applied(t *testing.T, cluster string) {
 		}
 		var conditions []metav1.Condition
 		for _, kind := range []string{workv1.ConditionApplied, workv1.ConditionAvailable} {
-			conditions = append(conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "R", ObservedGeneration: w.Generation, LastTransitionTime: metav1.Now()})
+			conditions = append(conditions, metav1.Condition{
+				Type:               kind,
+				Status:             metav1.ConditionTrue,
+				Reason:             "R",
+				ObservedGeneration: w.Generation,
+				LastTransitionTime: metav1.Now(),
+			})
 		}
-		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": w.ResourceVersion}, "status": map[string]any{"conditions": conditions}})
+		body, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"resourceVersion": w.ResourceVersion},
+			"status":   map[string]any{"conditions": conditions},
+		})
 		if err != nil {
 			return false
 		}
@@ -158,7 +167,10 @@ func TestATemplateComesToItsClusters(t *testing.T) {
 
 	// The agent of a cluster does not choose what its cluster gets.
 	config := rest.CopyConfig(f.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: clusterv1.UserPrefix + c[0] + ":a", Groups: []string{clusterv1.UserPrefix + c[0], clusterv1.GroupManagedClusters}}
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: clusterv1.UserPrefix + c[0] + ":a",
+		Groups:   []string{clusterv1.UserPrefix + c[0], clusterv1.GroupManagedClusters},
+	}
 	evil, err := dynamic.NewForConfig(config)
 	require.NoError(t, err)
 	for body, refused := range map[string]string{
@@ -210,7 +222,10 @@ func TestATemplateIsRolledOutOneClusterAfterTheOther(t *testing.T) {
 	f := newAddOnFan(t, "turns", 2)
 	f.template(t, "one", "")
 	f.place(t, "p", f.clusters...)
-	f.offerTemplate(t, `{"type":"Placements","placements":[{"namespace":"turns","name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1}}}]}`)
+	f.offerTemplate(
+		t,
+		`{"type":"Placements","placements":[{"namespace":"turns","name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1}}}]}`,
+	)
 	f.awaitDeployed(t, "one turns-0 ", "")
 	f.applied(t, f.clusters[0])
 	f.awaitDeployed(t, "one turns-0 ", "one turns-1 ")
@@ -237,7 +252,10 @@ func TestWhatIsWrongWithATemplateIsSaid(t *testing.T) {
 	other.offerTemplate(t, `{"type":"Placements","placements":[{"namespace":"rightful","name":"p"}]}`)
 	other.awaitDeployed(t, "one wrong-0 ")
 	f.template(t, "one", `{"type":"CustomSigner","customSigner":{"signerName":"kubernetes.io/kube-apiserver-client","signingCA":{"name":"ca"}}}`)
-	f.awaitSaid(t, f.clusters[0], addonv1alpha1.ConditionManifestApplied, failed, "AddOnTemplate wrong: spec.registration[0].customSigner.signerName: is the signer of the hub's API server; use the type KubeClient")
+	f.awaitSaid(
+		t, f.clusters[0], addonv1alpha1.ConditionManifestApplied, failed,
+		"AddOnTemplate wrong: spec.registration[0].customSigner.signerName: is the signer of the hub's API server; use the type KubeClient",
+	)
 	f.awaitSaid(t, f.clusters[0], addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionFailed, "spec.registration[0]")
 	require.Empty(t, f.deployed(t, f.clusters[0]))
 	other.template(t, "two", "")
@@ -252,9 +270,15 @@ func TestWhatIsWrongWithATemplateIsSaid(t *testing.T) {
 func (f *fan) roles(t *testing.T) {
 	t.Helper()
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{addonv1alpha1.GroupName}, Resources: []string{"managedclusteraddons"}, Verbs: []string{"get", "list"}}}
-	_, err := f.kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}, Rules: rules}, metav1.CreateOptions{})
+	_, err := f.kube.RbacV1().ClusterRoles().Create(
+		t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}, Rules: rules},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
-	_, err = f.kube.RbacV1().Roles(f.namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}, Rules: rules}, metav1.CreateOptions{})
+	_, err = f.kube.RbacV1().Roles(f.namespace).Create(
+		t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}, Rules: rules},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 }
 
@@ -279,7 +303,11 @@ func (f *fan) ask(t *testing.T, a *addonv1alpha1.ManagedClusterAddOn, as string)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	wanted := a.Status.Registrations[0]
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: wanted.Subject.User, Organization: wanted.Subject.Groups}}, key)
+	der, err := x509.CreateCertificateRequest(
+		rand.Reader,
+		&x509.CertificateRequest{Subject: pkix.Name{CommonName: wanted.Subject.User, Organization: wanted.Subject.Groups}},
+		key,
+	)
 	require.NoError(t, err)
 	config := rest.CopyConfig(f.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: clusterv1.UserPrefix + as + ":agent", Groups: []string{"system:masters"}}
@@ -341,7 +369,10 @@ func TestRightsOfAddOnsEndWithTheAcceptance(t *testing.T) {
 		require.Len(t, f.bound(t, c), 2)
 	}
 	f.accept(t, "disowned-0", false)
-	a := f.awaitSaid(t, "disowned-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonPermissionConfigPending, "accept it by: kubectl ocm accept disowned-0")
+	a := f.awaitSaid(
+		t, "disowned-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonPermissionConfigPending,
+		"until somebody accepts it",
+	)
 	require.Empty(t, f.bound(t, "disowned-0"), "the rights go before it is said")
 	require.Len(t, f.bound(t, "disowned-1"), 2, "others keep theirs")
 	late := f.ask(t, a, "disowned-0")
@@ -374,12 +405,18 @@ func TestARightThatTheHubMayNotGiveIsSaidWithTheCommand(t *testing.T) {
 	// A chart grants what its agent needs to the add-on manager: it is noticed, and kept.
 	charted := newAddOnFan(t, "charted", 1)
 	rules := []rbacv1.PolicyRule{{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{"get"}}}
-	_, err = f.kube.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "charted"}, Rules: rules}, metav1.CreateOptions{})
+	_, err = f.kube.RbacV1().ClusterRoles().Create(
+		t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "charted"}, Rules: rules},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 	charted.template(t, "one", `{"type":"KubeClient","kubeClient":{"hubPermissions":[{"type":"CurrentCluster","currentCluster":{"clusterRoleName":"charted"}}]}}`)
 	charted.offerTemplate(t, `{"type":"Manual"}`)
 	charted.addon(t, "charted-0", "charted")
-	charted.awaitSaid(t, "charted-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionFailed, "create rolebinding open-cluster-management:charted:clusterrole:agent")
+	charted.awaitSaid(
+		t, "charted-0", addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ReasonSetPermissionFailed,
+		"create rolebinding open-cluster-management:charted:clusterrole:agent",
+	)
 	_, err = f.kube.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "charted"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "charted"},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "open-cluster-management-hub", Name: "addon-manager-controller-sa"}},
@@ -437,7 +474,10 @@ func (f *fan) hookRan(t *testing.T, cluster, namespace, job string) {
 		{"resourceMeta":{"ordinal":0,"group":"batch","version":"v1","kind":"Job","resource":"jobs","namespace":%q,"name":%q},"conditions":[],
 		"statusFeedback":{"values":[{"name":"JobComplete","fieldValue":{"type":"String","string":"True"}}]}}]}}}`, namespace, job)
 	soon(t, func() bool {
-		_, err := f.dyn.Resource(works).Namespace(cluster).Patch(t.Context(), "addon-"+f.namespace+"-pre-delete", types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+		_, err := f.dyn.Resource(works).Namespace(cluster).Patch(
+			t.Context(), "addon-"+f.namespace+"-pre-delete", types.MergePatchType, []byte(body),
+			metav1.PatchOptions{}, "status",
+		)
 		return err == nil
 	})
 }
@@ -458,7 +498,11 @@ func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	grant("modest-author", rbacv1.PolicyRule{APIGroups: []string{addonv1alpha1.GroupName}, Resources: []string{"addontemplates"}, Verbs: []string{"create", "get", "patch"}})
+	grant("modest-author", rbacv1.PolicyRule{
+		APIGroups: []string{addonv1alpha1.GroupName},
+		Resources: []string{"addontemplates"},
+		Verbs:     []string{"create", "get", "patch"},
+	})
 	config := rest.CopyConfig(f.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "modest"}
 	author, err := dynamic.NewForConfig(config)
@@ -485,10 +529,18 @@ func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 		require.NoError(t, f.dyn.Resource(templates).Delete(context.Background(), "modest", metav1.DeleteOptions{}))
 	})
 	change := func() error {
-		_, err := author.Resource(templates).Patch(t.Context(), "modest", types.MergePatchType, []byte(`{"spec":{"registration":[`+strong+`]}}`), metav1.PatchOptions{})
+		_, err := author.Resource(templates).Patch(
+			t.Context(), "modest", types.MergePatchType, []byte(`{"spec":{"registration":[`+strong+`]}}`),
+			metav1.PatchOptions{},
+		)
 		return err
 	}
 	refused(change)
-	grant("modest-binder", rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{"cluster-manager"}, Verbs: []string{"bind"}})
+	grant("modest-binder", rbacv1.PolicyRule{
+		APIGroups:     []string{rbacv1.GroupName},
+		Resources:     []string{"clusterroles"},
+		ResourceNames: []string{"cluster-manager"},
+		Verbs:         []string{"bind"},
+	})
 	settled(t, change)
 }

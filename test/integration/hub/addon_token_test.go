@@ -39,7 +39,10 @@ func (a *agent) drive(t *testing.T, cluster, addOn, driver string) {
 	if driver == "token" {
 		user = "system:serviceaccount:" + cluster + ":" + addOn + "-agent"
 	}
-	body := fmt.Sprintf(`{"status":{"kubeClientDriver":%q,"registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","subject":{"user":%q}}]}}`, driver, user)
+	body := fmt.Sprintf(
+		`{"status":{"kubeClientDriver":%q,"registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","subject":{"user":%q}}]}}`,
+		driver, user,
+	)
 	settled(t, func() error {
 		_, err := a.dyn.Resource(addons).Namespace(cluster).Patch(t.Context(), addOn, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
 		return err
@@ -123,12 +126,12 @@ func (s *scene) refusesTokens(t *testing.T) {
 	widen()
 	s.awaitAccount(t, "token-refused", "web", "")
 	_, process := clients(t, s.As(t, hub.Namespace, hub.Name))
-	_, err := token(t, process, "token-refused", "default")
+	_, err := askToken(t, process, "token-refused", "default")
 	require.True(t, apierrors.IsForbidden(err), err)
 }
 
-// token asks for a token of an account as somebody.
-func token(t *testing.T, kube kubernetes.Interface, namespace, account string) (string, error) {
+// askToken asks for a token of an account as somebody.
+func askToken(t *testing.T, kube kubernetes.Interface, namespace, account string) (string, error) {
 	t.Helper()
 	answer, err := kube.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
@@ -141,7 +144,7 @@ func token(t *testing.T, kube kubernetes.Interface, namespace, account string) (
 func awaitToken(t *testing.T, kube kubernetes.Interface, namespace, account string) (text string) {
 	t.Helper()
 	settled(t, func() (err error) {
-		text, err = token(t, kube, namespace, account)
+		text, err = askToken(t, kube, namespace, account)
 		return err
 	})
 	return text
@@ -202,15 +205,34 @@ func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 
 	for who, kube := range map[string]kubernetes.Interface{
 		"the agent of token1": one.kube, "the agent of token10": ten.kube, "the add-on web of token1": mine, "the add-on web of token10": theirs,
-		"an agent that came in by an EKS access entry": s.as(t, "e", "open-cluster-management:token1"), "all agents": s.as(t, "e", "system:open-cluster-management:managed-clusters"),
+		"an agent that came in by an EKS access entry": s.as(t, "e", "open-cluster-management:token1"),
+		"all agents": s.as(t, "e", "system:open-cluster-management:managed-clusters"),
 	} {
 		for _, account := range [][2]string{
-			{"token1", "web-agent"}, {"token10", "web-agent"}, {"token1", "db-agent"}, {"token10", "db-agent"}, {"token1", "default"}, {"token10", "default"},
+			{
+				"token1",
+				"web-agent",
+			}, {
+				"token10",
+				"web-agent",
+			}, {
+				"token1",
+				"db-agent",
+			}, {
+				"token10",
+				"db-agent",
+			}, {
+				"token1",
+				"default",
+			}, {
+				"token10",
+				"default",
+			},
 			{"token1", "web"}, {"open-cluster-management", "cluster-manager"}, {"kube-system", "default"},
 		} {
 			own := account == [2]string{"token1", "web-agent"} && (who == "the agent of token1" || who == "an agent that came in by an EKS access entry") ||
 				account == [2]string{"token10", "web-agent"} && who == "the agent of token10"
-			if _, err := token(t, kube, account[0], account[1]); own {
+			if _, err := askToken(t, kube, account[0], account[1]); own {
 				require.NoError(t, err, "%s asks for %v", who, account)
 			} else {
 				require.True(t, apierrors.IsForbidden(err), "%s asks for %v: %v", who, account, err)
@@ -262,7 +284,10 @@ func TestAnAgentGetsTokensOfItsOwnAddOnsOnly(t *testing.T) {
 func TestAnAccountOfSomebodyElseIsNotHandedOut(t *testing.T) {
 	s := sharedHub(t) // what it refuses needs no right
 	a := s.register(t, "token-foreign", "a")
-	_, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web-agent"}}, metav1.CreateOptions{})
+	_, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Create(
+		t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "web-agent"}},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 	s.addon(t, "token-foreign", "web")
 	s.wantAccess(t, "token-foreign", "web")
@@ -272,7 +297,7 @@ func TestAnAccountOfSomebodyElseIsNotHandedOut(t *testing.T) {
 		return c != nil && c.Status == metav1.ConditionFalse
 	})
 	require.Contains(t, s.infrastructure(t, "token-foreign", "web").Message, "serviceaccounts token-foreign/web-agent is there and was made by somebody else")
-	_, err = token(t, a.kube, "token-foreign", "web-agent")
+	_, err = askToken(t, a.kube, "token-foreign", "web-agent")
 	require.True(t, apierrors.IsForbidden(err), err)
 	account, err := s.kube.CoreV1().ServiceAccounts("token-foreign").Get(t.Context(), "web-agent", metav1.GetOptions{})
 	require.NoError(t, err)

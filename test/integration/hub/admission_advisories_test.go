@@ -37,18 +37,35 @@ func TestCVE20249779AccountsOfTheHubHaveNoPodsAndNoForeignSecrets(t *testing.T) 
 	for _, account := range []string{hub.Name, hub.BootstrapServiceAccount} {
 		_, kube := clients(t, s.As(t, hub.Namespace, account))
 		for what, right := range map[string]authorizationv1.ResourceAttributes{
-			"make pods":              {Verb: "create", Resource: "pods", Namespace: hub.Namespace},
-			"make deployments":       {Verb: "create", Group: "apps", Resource: "deployments", Namespace: hub.Namespace},
-			"change its deployment":  {Verb: "patch", Group: "apps", Resource: "deployments", Namespace: hub.Namespace, Name: hub.Name},
+			"make pods":        {Verb: "create", Resource: "pods", Namespace: hub.Namespace},
+			"make deployments": {Verb: "create", Group: "apps", Resource: "deployments", Namespace: hub.Namespace},
+			"change its deployment": {
+				Verb:      "patch",
+				Group:     "apps",
+				Resource:  "deployments",
+				Namespace: hub.Namespace,
+				Name:      hub.Name,
+			},
 			"run in pods":            {Verb: "create", Resource: "pods", Subresource: "exec", Namespace: hub.Namespace},
 			"read all secrets":       {Verb: "list", Resource: "secrets"},
 			"read secrets of others": {Verb: "get", Resource: "secrets", Namespace: "kube-system", Name: "x"},
-			"make tokens":            {Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: "kube-system", Name: "x"},
-			"act on nodes":           {Verb: "create", Resource: "nodes", Subresource: "proxy", Name: "x"},
-			"escalate":               {Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"},
-			"bind":                   {Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles", Name: "cluster-admin"},
-			"sign for kubelets":      {Verb: "approve", Group: "certificates.k8s.io", Resource: "signers", Name: "kubernetes.io/kube-apiserver-client-kubelet"},
-			"everything":             {Verb: "*", Group: "*", Resource: "*"},
+			"make tokens": {
+				Verb:        "create",
+				Resource:    "serviceaccounts",
+				Subresource: "token",
+				Namespace:   "kube-system",
+				Name:        "x",
+			},
+			"act on nodes": {Verb: "create", Resource: "nodes", Subresource: "proxy", Name: "x"},
+			"escalate":     {Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"},
+			"bind":         {Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles", Name: "cluster-admin"},
+			"sign for kubelets": {
+				Verb:     "approve",
+				Group:    "certificates.k8s.io",
+				Resource: "signers",
+				Name:     "kubernetes.io/kube-apiserver-client-kubelet",
+			},
+			"everything": {Verb: "*", Group: "*", Resource: "*"},
 		} {
 			require.False(t, may(t, kube, right), "%s may %s", account, what)
 		}
@@ -85,7 +102,11 @@ func TestCVE20255187AnAgentSetsNoOwners(t *testing.T) {
 	const owner = `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"none","uid":"none"}]}}`
 	_, err := a.dyn.Resource(works).Namespace("owned").Patch(t.Context(), "w", types.MergePatchType, []byte(owner), metav1.PatchOptions{})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
-	_, err = a.dyn.Resource(works).Namespace("owned").Patch(t.Context(), "w", types.MergePatchType, []byte(`{"metadata":{"finalizers":["cluster.open-cluster-management.io/manifest-work-cleanup"]}}`), metav1.PatchOptions{})
+	_, err = a.dyn.Resource(works).Namespace("owned").Patch(
+		t.Context(), "w", types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":["cluster.open-cluster-management.io/manifest-work-cleanup"]}}`),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err, "what an agent has to write")
 	// By the status neither.
 	_, err = a.dyn.Resource(works).Namespace("owned").Patch(t.Context(), "w", types.MergePatchType, []byte(owner), metav1.PatchOptions{}, "status")

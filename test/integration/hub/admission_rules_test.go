@@ -96,19 +96,37 @@ func TestInvalidClustersAreRefusedOnTheHub(t *testing.T) {
 	s := sharedHub(t)
 	require.NoError(t, create(s.dyn, cluster("fine")))
 	for name, tc := range map[string]struct{ rest, words string }{
-		"http address":     {`},"spec":{"managedClusterClientConfigs":[{"url":"http://x"}]}`, `url "http://x" is invalid in client configs`},
-		"no host":          {`},"spec":{"managedClusterClientConfigs":[{"url":"https://"}]}`, `url "https://" is invalid in client configs`},
-		"negative lease":   {`},"spec":{"leaseDurationSeconds":-1}`, "spec.leaseDurationSeconds"},
-		"lease of years":   {`},"spec":{"leaseDurationSeconds":2147483647}`, "spec.leaseDurationSeconds"},
-		"lease is a text":  {`},"spec":{"leaseDurationSeconds":"60s"}`, "leaseDurationSeconds"},
-		"lease overflows":  {`},"spec":{"leaseDurationSeconds":4294967296}`, "leaseDurationSeconds"},
-		"unknown effect":   {`},"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}`, "effect"},
-		"taint without":    {`},"spec":{"taints":[{"effect":"NoSelect"}]}`, "key"},
-		"long taint key":   {`},"spec":{"taints":[{"key":"` + strings.Repeat("k", 64) + `","effect":"NoSelect"}]}`, "spec.taints[0].key"},
-		"long taint value": {`},"spec":{"taints":[{"key":"k","value":"` + strings.Repeat("v", 1025) + `","effect":"NoSelect"}]}`, "value"},
-		"unprintable":      {`},"spec":{"taints":[{"key":"k","value":"a\u0007","effect":"NoSelect"}]}`, "spec.taints[0].value"},
-		"spec is a list":   {`},"spec":[]`, "spec"},
-		"huge authority":   {`},"spec":{"managedClusterClientConfigs":[{"url":"https://x","caBundle":"` + strings.Repeat("QUFB", 100_000) + `"}]}`, "spec.managedClusterClientConfigs"},
+		"http address": {
+			`},"spec":{"managedClusterClientConfigs":[{"url":"http://x"}]}`,
+			`url "http://x" is invalid in client configs`,
+		},
+		"no host": {
+			`},"spec":{"managedClusterClientConfigs":[{"url":"https://"}]}`,
+			`url "https://" is invalid in client configs`,
+		},
+		"negative lease":  {`},"spec":{"leaseDurationSeconds":-1}`, "spec.leaseDurationSeconds"},
+		"lease of years":  {`},"spec":{"leaseDurationSeconds":2147483647}`, "spec.leaseDurationSeconds"},
+		"lease is a text": {`},"spec":{"leaseDurationSeconds":"60s"}`, "leaseDurationSeconds"},
+		"lease overflows": {`},"spec":{"leaseDurationSeconds":4294967296}`, "leaseDurationSeconds"},
+		"unknown effect":  {`},"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}`, "effect"},
+		"taint without":   {`},"spec":{"taints":[{"effect":"NoSelect"}]}`, "key"},
+		"long taint key": {
+			`},"spec":{"taints":[{"key":"` + strings.Repeat("k", 64) + `","effect":"NoSelect"}]}`,
+			"spec.taints[0].key",
+		},
+		"long taint value": {
+			`},"spec":{"taints":[{"key":"k","value":"` + strings.Repeat("v", 1025) + `","effect":"NoSelect"}]}`,
+			"value",
+		},
+		"unprintable": {
+			`},"spec":{"taints":[{"key":"k","value":"a\u0007","effect":"NoSelect"}]}`,
+			"spec.taints[0].value",
+		},
+		"spec is a list": {`},"spec":[]`, "spec"},
+		"huge authority": {
+			`},"spec":{"managedClusterClientConfigs":[{"url":"https://x","caBundle":"` + strings.Repeat("QUFB", 100_000) + `"}]}`,
+			"spec.managedClusterClientConfigs",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := raw(s.dyn, clusters, rawCluster("wrong", tc.rest))
@@ -134,7 +152,10 @@ func TestInvalidSetsAreRefusedInEveryVersion(t *testing.T) {
 	for _, version := range []string{"v1beta2", "v1beta1"} {
 		resource := schema.GroupVersionResource{Group: clusterv1.GroupName, Version: version, Resource: "managedclustersets"}
 		set := func(name, spec string) error {
-			return raw(s.dyn, resource, `{"apiVersion":"cluster.open-cluster-management.io/`+version+`","kind":"ManagedClusterSet","metadata":{"name":"`+name+`"},"spec":`+spec+`}`)
+			return raw(
+				s.dyn, resource,
+				`{"apiVersion":"cluster.open-cluster-management.io/`+version+`","kind":"ManagedClusterSet","metadata":{"name":"`+name+`"},"spec":`+spec+`}`,
+			)
 		}
 		require.NoError(t, set("plain-"+version, `{}`))
 		require.NoError(t, set("chosen-"+version, `{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":{"a":"b"}}}}`))
@@ -153,10 +174,16 @@ func TestInvalidSetsAreRefusedInEveryVersion(t *testing.T) {
 		require.ErrorContains(t, err, "metadata.name")
 	}
 	v1beta2 := schema.GroupVersionResource{Group: clusterv1.GroupName, Version: "v1beta2", Resource: "managedclustersets"}
-	_, err := s.dyn.Resource(v1beta2).Patch(t.Context(), "plain-v1beta2", types.MergePatchType, []byte(`{"spec":{"managedNamespaces":[{"name":"kube-system"}]}}`), metav1.PatchOptions{})
+	_, err := s.dyn.Resource(v1beta2).Patch(
+		t.Context(), "plain-v1beta2", types.MergePatchType,
+		[]byte(`{"spec":{"managedNamespaces":[{"name":"kube-system"}]}}`), metav1.PatchOptions{},
+	)
 	require.True(t, apierrors.IsBadRequest(err), "%v", err)
 	require.ErrorContains(t, err, "spec.managedNamespaces[0].name")
-	_, err = s.dyn.Resource(v1beta2).Patch(t.Context(), "plain-v1beta2", types.MergePatchType, []byte(`{"spec":{"managedNamespaces":[{"name":"web"}]}}`), metav1.PatchOptions{})
+	_, err = s.dyn.Resource(v1beta2).Patch(
+		t.Context(), "plain-v1beta2", types.MergePatchType,
+		[]byte(`{"spec":{"managedNamespaces":[{"name":"web"}]}}`), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 }
 
@@ -193,8 +220,18 @@ func TestABindingThatStandsNeedsNoRightToBeLabelled(t *testing.T) {
 	_, err := s.kube.CoreV1().Namespaces().Create(t.Context(), namespace("labellers"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	bindings := schema.GroupVersionResource{Group: clusterv1.GroupName, Version: "v1beta2", Resource: "managedclustersetbindings"}
-	require.NoError(t, raw(s.dyn, bindings, `{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSetBinding","metadata":{"namespace":"labellers","name":"tools"},"spec":{"clusterSet":"tools"}}`))
-	editor := s.user(t, "labeller", rbacv1.PolicyRule{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclustersetbindings"}, Verbs: []string{"*"}})
+	require.NoError(
+		t,
+		raw(
+			s.dyn, bindings,
+			`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSetBinding","metadata":{"namespace":"labellers","name":"tools"},"spec":{"clusterSet":"tools"}}`,
+		),
+	)
+	editor := s.user(t, "labeller", rbacv1.PolicyRule{
+		APIGroups: []string{clusterv1.GroupName},
+		Resources: []string{"managedclustersetbindings"},
+		Verbs:     []string{"*"},
+	})
 	change := func(body string) error {
 		_, err := editor.Resource(bindings).Namespace("labellers").Patch(context.Background(), "tools", types.MergePatchType, []byte(body), metav1.PatchOptions{})
 		return err

@@ -53,7 +53,16 @@ func joinSet(set string) rbacv1.PolicyRule {
 func TestReservedNamesAreRefusedAtCreation(t *testing.T) {
 	s := sharedHub(t)
 	dyn, _ := s.bootstrap(t)
-	for _, name := range []string{"default", "kube-system", "openshift-x", "open-cluster-management", "open-cluster-management-hub", "registration", "work", "managed-clusters"} {
+	for _, name := range []string{
+		"default",
+		"kube-system",
+		"openshift-x",
+		"open-cluster-management",
+		"open-cluster-management-hub",
+		"registration",
+		"work",
+		"managed-clusters",
+	} {
 		err := create(dyn, cluster(name))
 		require.True(t, apierrors.IsBadRequest(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, "reserved")
@@ -114,7 +123,10 @@ func TestAForeignNamespaceIsOnlyTakenOverByWhoMayUpdateIt(t *testing.T) {
 	err = patch(stranger, "payroll", `{"spec":{"hubAcceptsClient":true}}`)
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, "was there before")
-	err = patch(stranger, "payroll", `{"spec":{"hubAcceptsClient":true},"metadata":{"annotations":{"registration.open-cluster-management.io/adopted-namespace":"x"}}}`)
+	err = patch(
+		stranger, "payroll",
+		`{"spec":{"hubAcceptsClient":true},"metadata":{"annotations":{"registration.open-cluster-management.io/adopted-namespace":"x"}}}`,
+	)
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 
 	s.accept(t, "payroll", true)
@@ -131,7 +143,11 @@ func TestATerminatingNamespaceIsWaitedFor(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "ending-space", Labels: map[string]string{clusterv1.LabelClusterName: "ending-space"}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	_, err = s.kube.CoreV1().ConfigMaps("ending-space").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}, metav1.CreateOptions{})
+	_, err = s.kube.CoreV1().ConfigMaps("ending-space").Create(
+		ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}},
+		metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 	require.NoError(t, s.kube.CoreV1().Namespaces().Delete(ctx, "ending-space", metav1.DeleteOptions{}))
 	require.NoError(t, create(s.dyn, cluster("ending-space")))
@@ -263,7 +279,9 @@ func (s *scene) scale(t testing.TB, replicas int32) {
 		}
 		slices.Sort(ready)
 		routed = s.routed(t)
-		return len(pods.Items) == int(replicas) && len(ready) == int(replicas) && d.Status.AvailableReplicas == replicas && d.Status.ObservedGeneration >= d.Generation &&
+		return len(
+			pods.Items,
+		) == int(replicas) && len(ready) == int(replicas) && d.Status.AvailableReplicas == replicas && d.Status.ObservedGeneration >= d.Generation &&
 			!slices.ContainsFunc(slices.Collect(maps.Values(routed)), func(to []string) bool { return !slices.Equal(to, ready) })
 	}, "the hub has no %d processes that are asked: ready %v, routed %v", replicas, &ready, &routed)
 }

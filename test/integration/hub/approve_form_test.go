@@ -45,7 +45,10 @@ func forge(t testing.TB, kube kubernetes.Interface, name string, change func(*fo
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	f := &forgery{key: key, around: func(raw []byte) []byte { return raw }}
-	f.template.Subject = pkix.Name{CommonName: clusterv1.UserPrefix + name + ":a", Organization: []string{clusterv1.UserPrefix + name, clusterv1.GroupManagedClusters}}
+	f.template.Subject = pkix.Name{
+		CommonName:   clusterv1.UserPrefix + name + ":a",
+		Organization: []string{clusterv1.UserPrefix + name, clusterv1.GroupManagedClusters},
+	}
 	f.csr.GenerateName, f.csr.Labels = name+"-", map[string]string{clusterv1.LabelClusterName: name}
 	f.csr.Spec.SignerName = clusterv1.SignerName
 	f.csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth}

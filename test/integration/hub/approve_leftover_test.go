@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,15 +17,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/approve"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // ahead is the machine's clock, some time later.
@@ -41,7 +37,6 @@ func (c ahead) Now() time.Time { return c.RealClock.Now().Add(c.by) }
 // will be after some time.
 func (s *scene) approveLater(t *testing.T, by time.Duration) {
 	t.Helper()
-	ctrllog.SetLogger(logr.Discard())
 	config := s.As(t, hub.Namespace, hub.Name)
 	config.QPS = -1
 	scheme := runtime.NewScheme()
@@ -52,9 +47,9 @@ func (s *scene) approveLater(t *testing.T, by time.Duration) {
 	require.NoError(t, err)
 	tokens, err := labels.Parse(clusterv1.LabelJoinToken)
 	require.NoError(t, err)
-	m, err := manager.New(manager.Options{Config: config, Scheme: scheme, Clock: clock.RealClock{}, Kinds: map[client.Object]cache.ByObject{
-		&certificatesv1.CertificateSigningRequest{}: {Label: selector, Transform: approve.TrimRequest},
-		&corev1.Secret{}: {Namespaces: map[string]cache.Config{hub.Namespace: {LabelSelector: tokens}}, Transform: approve.TrimToken},
+	m, err := manager.New(manager.Options{Config: config, Scheme: scheme, Clock: clock.RealClock{}, Kinds: []manager.Kind{
+		{Example: &certificatesv1.CertificateSigningRequest{}, Label: selector, Transform: approve.TrimRequest},
+		{Example: &corev1.Secret{}, Namespace: hub.Namespace, Label: tokens, Transform: approve.TrimToken},
 	}})
 	require.NoError(t, err)
 	dyn, err := dynamic.NewForConfig(rest.CopyConfig(config))

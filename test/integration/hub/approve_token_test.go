@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
 )
 
 // holder is somebody with a join token.
@@ -31,15 +32,15 @@ type holder struct {
 // joinToken makes a token as the plugin does, for one cluster or for any.
 func (s *scene) joinToken(t testing.TB, name string, bootstrap bool) holder {
 	t.Helper()
-	return s.tokenOf(t, fleet.TokenOptions{Cluster: name, Bootstrap: bootstrap})
+	return s.tokenOf(t, token.Options{Cluster: name, Bootstrap: bootstrap})
 }
 
-func (s *scene) tokenOf(t testing.TB, o fleet.TokenOptions) holder {
+func (s *scene) tokenOf(t testing.TB, o token.Options) holder {
 	t.Helper()
 	c, err := fleet.Connect(s.Config, "hub")
 	require.NoError(t, err)
 	o.Hub = c
-	made, err := fleet.Token(t.Context(), o)
+	made, err := token.Create(t.Context(), o)
 	require.NoError(t, err)
 	config := rest.AnonymousClientConfig(s.Config)
 	config.BearerToken, config.QPS = made.Token, -1
@@ -93,21 +94,27 @@ func TestATokenIsForItsClusterOnly(t *testing.T) {
 			require.Contains(t, c.Message, "kubectl ocm hub token create --cluster")
 		}
 		require.Contains(t, s.denial(t, stolen.Name).Message, kind.says)
-		mc := s.await(t, kind.prefix+"1", "tells of the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
+		mc := s.await(
+			t, kind.prefix+"1", "tells of the denial",
+			conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied),
+		)
 		require.Contains(t, findCondition(mc, clusterv1.ConditionCertificateRequestDenied).Message, stolen.Name)
 
 		// The right one waits for a person, who approves it; then all is well.
 		own, key := agentRequest(t, one.kube, kind.prefix+"1", "a")
 		s.approve(t, own.Name)
 		s.issued(t, own.Name, key)
-		s.await(t, kind.prefix+"1", "tells that it is over", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionFalse, clusterv1.ReasonRequestIssued))
+		s.await(
+			t, kind.prefix+"1", "tells that it is over",
+			conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionFalse, clusterv1.ReasonRequestIssued),
+		)
 	}
 }
 
 // TestATokenOfOneUseLetsOneClusterIn: both wait for a person, who lets one in.
 func TestATokenOfOneUseLetsOneClusterIn(t *testing.T) {
 	s := sharedHub(t)
-	token := s.tokenOf(t, fleet.TokenOptions{Uses: 1})
+	token := s.tokenOf(t, token.Options{Uses: 1})
 	for _, name := range []string{"use-1", "use-10"} {
 		settled(t, func() error { return create(token.dyn, cluster(name)) })
 	}
@@ -118,7 +125,10 @@ func TestATokenOfOneUseLetsOneClusterIn(t *testing.T) {
 	c := s.denial(t, second.Name)
 	require.Equal(t, clusterv1.ReasonTokenUsedUp, c.Reason)
 	require.Contains(t, c.Message, "kubectl ocm hub token create --cluster use-10")
-	mc := s.await(t, "use-10", "tells of the denial", conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied))
+	mc := s.await(
+		t, "use-10", "tells of the denial",
+		conditionIs(clusterv1.ConditionCertificateRequestDenied, metav1.ConditionTrue, clusterv1.ReasonRequestDenied),
+	)
 	require.Contains(t, findCondition(mc, clusterv1.ConditionCertificateRequestDenied).Message, "which is for 1 cluster")
 
 	// Only the note tells of the use once the request is gone; the cluster that has
@@ -136,7 +146,7 @@ func TestATokenOfOneUseLetsOneClusterIn(t *testing.T) {
 
 // testRace: clusters that need no person ask at once with a token of one use.
 func (s *scene) testRace(t *testing.T) {
-	token := s.tokenOf(t, fleet.TokenOptions{Uses: 1})
+	token := s.tokenOf(t, token.Options{Uses: 1})
 	const racers = 6
 	names := make([]string, racers)
 	for i := range names {

@@ -21,7 +21,12 @@ func TestBindingASetNeedsTheRightInEveryVersion(t *testing.T) {
 	_, err := s.kube.CoreV1().Namespaces().Create(context.Background(), namespace("binders"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	edit := rbacv1.PolicyRule{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclustersetbindings"}, Verbs: []string{"*"}}
-	bind := rbacv1.PolicyRule{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclustersets/bind"}, ResourceNames: []string{"tools"}, Verbs: []string{"create"}}
+	bind := rbacv1.PolicyRule{
+		APIGroups:     []string{clusterv1.GroupName},
+		Resources:     []string{"managedclustersets/bind"},
+		ResourceNames: []string{"tools"},
+		Verbs:         []string{"create"},
+	}
 	user := s.user(t, "binder", edit, bind)
 	for _, version := range []string{"v1beta2", "v1beta1"} {
 		resource := schema.GroupVersionResource{Group: clusterv1.GroupName, Version: version, Resource: "managedclustersetbindings"}

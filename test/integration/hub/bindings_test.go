@@ -119,7 +119,10 @@ func TestABindingThatCannotBeRightIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
-	_, err := s.dyn.Resource(bindings).Namespace("refuses").Patch(t.Context(), "refusing", types.MergePatchType, []byte(`{"spec":{"clusterSet":"default"}}`), metav1.PatchOptions{})
+	_, err := s.dyn.Resource(bindings).Namespace("refuses").Patch(
+		t.Context(), "refusing", types.MergePatchType, []byte(`{"spec":{"clusterSet":"default"}}`),
+		metav1.PatchOptions{},
+	)
 	require.True(t, apierrors.IsBadRequest(err), "the set of a binding stays: %v", err)
 	s.awaitBound(t, "refuses", "refusing", metav1.ConditionTrue, clusterv1beta2.ReasonClusterSetBound, "")
 }

@@ -19,6 +19,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/unjoin"
 )
 
 // steps collects what an operation tells.
@@ -39,7 +40,7 @@ func (s *scene) removed(t testing.TB, name string, force bool, timeout time.Dura
 	c, err := fleet.Connect(s.Config, "hub")
 	require.NoError(t, err)
 	told := &steps{}
-	_, err = fleet.Unjoin(context.Background(), fleet.UnjoinOptions{
+	_, err = unjoin.Run(context.Background(), unjoin.Options{
 		Name: name, Hub: c, HubOnly: true, Force: force, Common: fleet.Common{Timeout: timeout, Progress: told.note},
 	})
 	return told, err
@@ -66,7 +67,7 @@ func TestADeadClusterIsDetachedByForce(t *testing.T) {
 	require.Equal(t, fleet.Timeout, e.Kind)
 	require.Contains(t, e.Cause, "1 managedclusteraddons are left, 1 of them wait for their finalizers")
 	require.Contains(t, e.Cause, "ManagedClusterAddOn dead/metrics ("+addonv1alpha1.FinalizerPreDelete+", "+addonv1alpha1.FinalizerHostingManifests+")")
-	require.Contains(t, e.Fix, "kubectl ocm cluster remove dead --context hub --force")
+	require.Equal(t, unjoin.RemoveByForce, e.Fix.(fleet.Remedy).Code)
 
 	told, err := s.removed(t, "dead", true, patience)
 	require.NoError(t, err)
@@ -111,12 +112,18 @@ func TestForceLeavesNamespacesThatHoldSomethingOfOthers(t *testing.T) {
 		do   func(namespace string) error
 		want string
 	}{
-		"with-config": {func(ns string) error {
-			_, err := s.kube.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{})
-			return err
-		}, "stays: it holds configmap/mine"},
+		"with-config": {
+			func(ns string) error {
+				_, err := s.kube.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{})
+				return err
+			},
+			"stays: it holds configmap/mine",
+		},
 		"with-other-kinds": {func(ns string) error {
-			_, err := s.kube.NetworkingV1().NetworkPolicies(ns).Create(ctx, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{})
+			_, err := s.kube.NetworkingV1().NetworkPolicies(ns).Create(
+				ctx, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "mine"}},
+				metav1.CreateOptions{},
+			)
 			return err
 		}, "stays: it holds networkpolicy.networking.k8s.io/mine"},
 		"with-other-owner": {func(ns string) error {

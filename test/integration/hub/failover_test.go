@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -180,7 +180,7 @@ func TestAnotherReplicaLeadsWhenTheLeaderDies(t *testing.T) {
 func (s *scene) replace(t testing.TB, pod string) {
 	t.Helper()
 	ctx, now := context.Background(), int64(0)
-	require.NoError(t, client.IgnoreNotFound(s.kube.CoreV1().Pods(hub.Namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: &now})))
+	require.NoError(t, reconcile.IgnoreNotFound(s.kube.CoreV1().Pods(hub.Namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: &now})))
 	soon(t, func() bool {
 		_, err := s.kube.CoreV1().Pods(hub.Namespace).Get(ctx, pod, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)

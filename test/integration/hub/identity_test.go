@@ -61,7 +61,10 @@ func TestASecondAgentOfTheSameNameWaitsForAPerson(t *testing.T) {
 	})
 	_, kube := s.bootstrap(t)
 	csr, key := agentRequest(t, kube, "twin", "b")
-	mc := s.await(t, "twin", "shows the duplicate", conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName))
+	mc := s.await(
+		t, "twin", "shows the duplicate",
+		conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName),
+	)
 	require.Contains(t, findCondition(mc, clusterv1.ConditionDuplicateClusterName).Message, "kubectl ocm accept twin --replace")
 	own, ownKey := agentRequest(t, a.kube, "twin", "a")
 	s.issued(t, own.Name, ownKey)

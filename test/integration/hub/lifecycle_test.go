@@ -34,6 +34,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
 // pid finds the process of the hub's pod by its program.
@@ -56,16 +57,12 @@ func hubPID(t testing.TB, s *scene) int {
 	return found
 }
 
-// rss is the resident memory of a process in KiB.
-func rss(t testing.TB, pid int) int {
+// held is what the hub's process holds.
+func held(t testing.TB, s *scene) memory.Usage {
 	t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	u, err := memory.Of(hubPID(t, s))
 	require.NoError(t, err)
-	m := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(raw)
-	require.NotNil(t, m)
-	n, err := strconv.Atoi(string(m[1]))
-	require.NoError(t, err)
-	return n
+	return u
 }
 
 func TestTheWholeLifeOfAHub(t *testing.T) {
@@ -76,14 +73,14 @@ func TestTheWholeLifeOfAHub(t *testing.T) {
 		// Nobody renews from here on, however long the rest takes.
 		require.NoError(t, patch(s.dyn, name, `{"spec":{"leaseDurationSeconds":3600}}`))
 	}
-	t.Logf("resident memory with 2 clusters: %d KiB", rss(t, hubPID(t, s)))
+	t.Logf("measured: with 2 clusters %s", held(t, s))
 
 	t.Run("its own objects are repaired", func(t *testing.T) { s.testRepair(t) })
 	t.Run("gates change without a new process", func(t *testing.T) { s.testGates(t) })
 	t.Run("metrics are shown to who may read them", func(t *testing.T) { s.testMetrics(t) })
 	t.Run("a restart writes nothing", func(t *testing.T) { s.testRestart(t) })
 	t.Run("a split hub is not joined", func(t *testing.T) { s.testSplit(t) })
-	t.Logf("resident memory at the end: %d KiB", rss(t, hubPID(t, s)))
+	t.Logf("measured: at the end %s", held(t, s))
 	t.Run("removing the ClusterManager removes what the process made", func(t *testing.T) { s.testRemoval(t) })
 	t.Run("the rest goes by its label", func(t *testing.T) { s.testClean(t) })
 }
@@ -114,7 +111,10 @@ func (s *scene) testRepair(t *testing.T) {
 	for _, name := range []string{operatorv1.ServiceRegistrationWebhook, operatorv1.ServiceWorkWebhook} {
 		require.NoError(t, s.kube.CoreV1().Services(hub.Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
 	}
-	addons, err := s.kube.CoreV1().Services(hub.Namespace).Patch(ctx, operatorv1.ServiceAddOnWebhook, types.MergePatchType, []byte(`{"spec":{"selector":{"app":"other"}}}`), metav1.PatchOptions{})
+	addons, err := s.kube.CoreV1().Services(hub.Namespace).Patch(
+		ctx, operatorv1.ServiceAddOnWebhook, types.MergePatchType, []byte(`{"spec":{"selector":{"app":"other"}}}`),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	require.NoError(t, s.kube.CoreV1().ServiceAccounts(hub.ComponentNamespace).Delete(ctx, hub.AddOnManager, metav1.DeleteOptions{}))
 	soon(t, func() bool {
@@ -304,11 +304,24 @@ func (s *scene) rob(t *testing.T) (whole func()) {
 	}
 	validating := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 	definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	take(validating, "manifestworkvalidators.admission.work.open-cluster-management.io", `[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`, "webhooks")
+	take(
+		validating, "manifestworkvalidators.admission.work.open-cluster-management.io",
+		`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`, "webhooks",
+	)
 	take(validating, "managedclustersetbindingvalidators.admission.cluster.open-cluster-management.io", `[{"op":"remove","path":"/webhooks/0/rules"}]`, "webhooks")
-	take(definitions, "managedclusteraddons.addon.open-cluster-management.io", `[{"op":"remove","path":"/spec/conversion/webhook/clientConfig/caBundle"}]`, "spec", "conversion")
-	take(definitions, "placements.cluster.open-cluster-management.io", `[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/tolerations"}]`, "spec", "versions")
-	take(rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), clusterv1.RolePrefixManagedCluster+"c1", `[{"op":"remove","path":"/subjects"}]`, "subjects")
+	take(
+		definitions, "managedclusteraddons.addon.open-cluster-management.io",
+		`[{"op":"remove","path":"/spec/conversion/webhook/clientConfig/caBundle"}]`, "spec", "conversion",
+	)
+	take(
+		definitions, "placements.cluster.open-cluster-management.io",
+		`[{"op":"remove","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/tolerations"}]`,
+		"spec", "versions",
+	)
+	take(
+		rbacv1.SchemeGroupVersion.WithResource("clusterrolebindings"), clusterv1.RolePrefixManagedCluster+"c1",
+		`[{"op":"remove","path":"/subjects"}]`, "subjects",
+	)
 	// What an installer made and the process needs: the namespace with its rights,
 	// certificates and the account in it, and Services.
 	remove := func(resource schema.GroupVersionResource, namespace, name string) {

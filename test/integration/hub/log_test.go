@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
 )
 
 // TestTheHubLogsNoTokenAndNoKey lets the hub say all that it can while clusters
@@ -25,11 +26,11 @@ func TestTheHubLogsNoTokenAndNoKey(t *testing.T) {
 	s.arguments(t, "run", "-v", "9")
 	c, err := fleet.Connect(s.Config, "hub")
 	require.NoError(t, err)
-	token, err := fleet.Token(t.Context(), fleet.TokenOptions{Hub: c, Cluster: "quiet"})
+	own, err := token.Create(t.Context(), token.Options{Hub: c, Cluster: "quiet"})
 	require.NoError(t, err)
-	boot, err := fleet.Token(t.Context(), fleet.TokenOptions{Hub: c, Cluster: "quiet", Bootstrap: true})
+	boot, err := token.Create(t.Context(), token.Options{Hub: c, Cluster: "quiet", Bootstrap: true})
 	require.NoError(t, err)
-	for _, text := range []string{token.Token, boot.Token} {
+	for _, text := range []string{own.Token, boot.Token} {
 		config := rest.AnonymousClientConfig(s.Config)
 		config.BearerToken, config.QPS = text, -1
 		dyn, kube := clients(t, config)
@@ -53,7 +54,7 @@ func TestTheHubLogsNoTokenAndNoKey(t *testing.T) {
 	require.Contains(t, log, "Controllers start")
 	_, secret, _ := strings.Cut(boot.Token, ".")
 	said := map[string]string{
-		"a join token": token.Token, "its signature": token.Token[strings.LastIndex(token.Token, ".")+1:], "the secret of a bootstrap token": secret,
+		"a join token": own.Token, "its signature": own.Token[strings.LastIndex(own.Token, ".")+1:], "the secret of a bootstrap token": secret,
 		"a key": "PRIVATE KEY", "a credential": "Bearer ",
 	}
 	kept, err := s.kube.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{})

@@ -19,16 +19,15 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // loops are some of the hub's, to be run by a test without the process.
 type loops struct {
 	kinds    []func(*runtime.Scheme) error
-	packed   []client.Object
+	limits   []manager.Kind
 	register func(*manager.Manager, dynamic.Interface)
 }
 
@@ -42,7 +41,7 @@ func (l loops) run(t *testing.T, config *rest.Config, dead <-chan struct{}, done
 	for _, add := range l.kinds {
 		require.NoError(t, add(scheme))
 	}
-	m, err := manager.New(manager.Options{Config: config, Scheme: scheme, Packed: l.packed, Clock: clock.RealClock{}, Log: logr.Discard()})
+	m, err := manager.New(manager.Options{Config: config, Scheme: scheme, Kinds: l.limits, Clock: clock.RealClock{}, Log: logr.Discard()})
 	require.NoError(t, err)
 	l.register(m, dyn)
 	var begun atomic.Bool

@@ -49,7 +49,11 @@ func reportNamespaces(t testing.TB, s *scene, name string) {
 			}}
 		}
 		body, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"resourceVersion": mc.ResourceVersion}, "status": map[string]any{"managedNamespaces": mc.Status.ManagedNamespaces},
+			"metadata": map[string]any{
+				"resourceVersion": mc.ResourceVersion,
+			}, "status": map[string]any{
+				"managedNamespaces": mc.Status.ManagedNamespaces,
+			},
 		})
 		return err == nil && patch(s.dyn, name, string(body), "status") == nil
 	}))
@@ -58,7 +62,10 @@ func reportNamespaces(t testing.TB, s *scene, name string) {
 func TestAClusterIsToldTheNamespacesOfItsSets(t *testing.T) {
 	s := sharedHub(t)
 	require.NoError(t, s.makeSet(t, "ns-b", "{managedNamespaces: [{name: two}, {name: one}]}"))
-	require.NoError(t, s.makeSet(t, "ns-a", "{clusterSelector: {selectorType: LabelSelector, labelSelector: {matchLabels: {ns-a: 'yes'}}}, managedNamespaces: [{name: one}]}"))
+	require.NoError(
+		t,
+		s.makeSet(t, "ns-a", "{clusterSelector: {selectorType: LabelSelector, labelSelector: {matchLabels: {ns-a: 'yes'}}}, managedNamespaces: [{name: one}]}"),
+	)
 	s.member(t, "told", map[string]string{clusterv1.LabelClusterSet: "ns-b", "ns-a": "yes"})
 	s.awaitEntries(t, "told", "ns-a/one", "ns-b/one", "ns-b/two")
 
@@ -105,7 +112,10 @@ func TestTheAgentsConditionsOfNamespacesStay(t *testing.T) {
 	require.Empty(t, mc.Status.ManagedNamespaces[0].Conditions)
 
 	// What somebody else makes of the entries is put right.
-	require.NoError(t, patch(s.dyn, "kept", `{"status":{"managedNamespaces":[{"clusterSet":"keeps","name":"one"},{"clusterSet":"nobody","name":"wanted"}]}}`, "status"))
+	require.NoError(
+		t,
+		patch(s.dyn, "kept", `{"status":{"managedNamespaces":[{"clusterSet":"keeps","name":"one"},{"clusterSet":"nobody","name":"wanted"}]}}`, "status"),
+	)
 	s.awaitEntries(t, "kept", "keeps/four", "keeps/one", "keeps/three")
 }
 
@@ -132,7 +142,10 @@ func TestNamespacesOfAllClustersOfTheGlobalSet(t *testing.T) {
 	s.member(t, "global-two", nil)
 	s.patchSet(t, "global", `{"spec":{"managedNamespaces":[{"name":"everywhere"}]}}`)
 	t.Cleanup(func() {
-		_, err := s.dyn.Resource(sets).Patch(context.Background(), "global", types.MergePatchType, []byte(`{"spec":{"managedNamespaces":null}}`), metav1.PatchOptions{})
+		_, err := s.dyn.Resource(sets).Patch(
+			context.Background(), "global", types.MergePatchType, []byte(`{"spec":{"managedNamespaces":null}}`),
+			metav1.PatchOptions{},
+		)
 		require.NoError(t, err)
 		// The clusters of all other tests lose it, too, before the next one begins.
 		soon(t, func() bool {

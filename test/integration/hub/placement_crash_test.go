@@ -18,21 +18,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/placement"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/faults"
 )
 
 // placementLoop is the one of placements.
 var placementLoop = loops{
 	kinds:  []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1alpha1.AddToScheme, clusterv1beta1.AddToScheme, clusterv1beta2.AddToScheme},
-	packed: []client.Object{&clusterv1.ManagedCluster{}},
+	limits: []manager.Kind{{Example: &clusterv1.ManagedCluster{}, Packed: true}},
 	register: func(m *manager.Manager, dyn dynamic.Interface) {
 		placement.Register(m, placement.Config{Client: dyn, Clock: clock.RealClock{}})
 	},
@@ -207,7 +206,10 @@ func TestAPlacementAtRestCostsNothing(t *testing.T) {
 func (s *scene) heartbeat(t *testing.T, name string) {
 	t.Helper()
 	for i := range 3 {
-		body := fmt.Sprintf(`{"status":{"conditions":[{"type":"ManagedClusterConditionAvailable","status":"True","reason":"R","message":"%d","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, i)
+		body := fmt.Sprintf(
+			`{"status":{"conditions":[{"type":"ManagedClusterConditionAvailable","status":"True","reason":"R","message":"%d","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`,
+			i,
+		)
 		_, err := s.dyn.Resource(clusters).Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
 		require.NoError(t, err)
 		<-time.After(500 * time.Millisecond)

@@ -23,9 +23,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule/verdict"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule/verdict"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
 // debugger asks the debug endpoint of placement, as the contract's Service is
@@ -100,7 +101,8 @@ func (f *field) allow(t *testing.T, account string, verbs ...string) (token stri
 	})
 	if len(verbs) > 0 {
 		_, err = f.kube.RbacV1().Roles(f.namespace).Create(t.Context(), &rbacv1.Role{
-			ObjectMeta: metav1.ObjectMeta{Name: account}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{placements.Group}, Resources: []string{"placements"}, Verbs: verbs}},
+			ObjectMeta: metav1.ObjectMeta{Name: account},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{placements.Group}, Resources: []string{"placements"}, Verbs: verbs}},
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		_, err = f.kube.RbacV1().RoleBindings(f.namespace).Create(t.Context(), &rbacv1.RoleBinding{
@@ -115,7 +117,10 @@ func (f *field) allow(t *testing.T, account string, verbs ...string) (token stri
 // the answer that the plugin computes.
 func TestPlacementsAreExplainedOverHTTP(t *testing.T) {
 	f, names := newField(t, "pdebug", 3)
-	f.place(t, "p", `{"numberOfClusters":1,"prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"type":"BuiltIn","builtIn":"Steady"},"weight":2}]}}`)
+	f.place(
+		t, "p",
+		`{"numberOfClusters":1,"prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"type":"BuiltIn","builtIn":"Steady"},"weight":2}]}}`,
+	)
 	f.awaitGroups(t, "p", "0: "+names[0])
 	d := f.debugger(t)
 	reader, maker, other := f.allow(t, "reader", "get"), f.allow(t, "maker", "create"), f.allow(t, "other")
@@ -128,12 +133,20 @@ func TestPlacementsAreExplainedOverHTTP(t *testing.T) {
 	text = d.awaitCode(t, http.StatusOK, "GET", "/debug/placements/pdebug/p", reader, "")
 	var got, want verdict.Explanation
 	require.NoError(t, json.Unmarshal([]byte(text), &got))
-	require.Equal(t, []verdict.Aggregated{{ClusterName: names[0], Score: 200}, {ClusterName: names[1]}, {ClusterName: names[2]}}, got.AggregatedScores)
+	require.Equal(t, []verdict.Aggregated{{
+		ClusterName: names[0],
+		Score:       200,
+	}, {
+		ClusterName: names[1],
+	}, {
+		ClusterName: names[2],
+	}}, got.AggregatedScores)
 	require.Len(t, got.Clusters, 3, "of clusters in no set of the namespace nobody is told")
 	require.True(t, got.Live.Same)
 	c, err := fleet.Connect(f.Config, "hub")
 	require.NoError(t, err)
-	want, err = fleet.ExplainPlacement(t.Context(), fleet.ExplainOptions{Common: fleet.Common{Clock: clock.RealClock{}}, Hub: c, Key: types.NamespacedName{Namespace: "pdebug", Name: "p"}})
+	want, _, err = placement.Explain(t.Context(), placement.ExplainOptions{Common: fleet.Common{Clock: clock.RealClock{}}, Hub: c,
+		Key: types.NamespacedName{Namespace: "pdebug", Name: "p"}})
 	require.NoError(t, err)
 	require.Equal(t, want.FilteredPipelineResults, got.FilteredPipelineResults)
 	require.Equal(t, want.PrioritizeResults, got.PrioritizeResults)
@@ -146,7 +159,17 @@ func TestPlacementsAreExplainedOverHTTP(t *testing.T) {
 	got = verdict.Explanation{}
 	require.NoError(t, json.Unmarshal([]byte(d.awaitCode(t, http.StatusOK, "POST", "/debug/placements/", maker, trial)), &got))
 	require.Equal(t, "trial", got.Placement.Metadata.Name)
-	require.Equal(t, []verdict.Filtered{{Name: "Predicate", FilteredClusters: []string{}}, {Name: "Predicate,TaintToleration", FilteredClusters: []string{}}}, got.FilteredPipelineResults)
+	require.Equal(
+		t,
+		[]verdict.Filtered{{
+			Name:             "Predicate",
+			FilteredClusters: []string{},
+		}, {
+			Name:             "Predicate,TaintToleration",
+			FilteredClusters: []string{},
+		}},
+		got.FilteredPipelineResults,
+	)
 	require.Contains(t, got.Clusters[0].Reason, "no=where")
 	_, err = f.dyn.Resource(placements).Namespace("pdebug").Get(t.Context(), "trial", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "nothing is stored: %v", err)

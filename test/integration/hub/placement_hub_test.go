@@ -56,7 +56,10 @@ func TestGroupsOfDecisions(t *testing.T) {
 	for i := range 4 {
 		f.join(t, fmt.Sprintf("pgroups-%d", i), map[string]string{"canary": fmt.Sprint(i >= 2)})
 	}
-	f.place(t, "p", `{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":1,"decisionGroups":[{"groupName":"canary","groupClusterSelector":{"labelSelector":{"matchLabels":{"canary":"true"}}}}]}}}`)
+	f.place(
+		t, "p",
+		`{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":1,"decisionGroups":[{"groupName":"canary","groupClusterSelector":{"labelSelector":{"matchLabels":{"canary":"true"}}}}]}}}`,
+	)
 	f.awaitGroups(t, "p", "canary 0: pgroups-2", "canary 1: pgroups-3", "2: pgroups-0", "3: pgroups-1")
 	f.awaitVerdict(t, "p", satisfiedKind, "True AllDecisionsScheduled")
 	require.Len(t, f.placement(t, "p").Status.DecisionGroups, 4)
@@ -78,7 +81,10 @@ func TestWithoutASetNothingIsSelected(t *testing.T) {
 	f.place(t, "p", `{}`)
 	f.awaitGroups(t, "p", "0: psets-0")
 	require.Empty(t, f.warned(t, f.namespace, `{"clusterSets":["psets"]}`))
-	require.Contains(t, f.warned(t, f.namespace, `{"clusterSets":["psets","other"]}`), `spec.clusterSets[1]: namespace psets has no ManagedClusterSetBinding "other"`)
+	require.Contains(
+		t, f.warned(t, f.namespace, `{"clusterSets":["psets","other"]}`),
+		`spec.clusterSets[1]: namespace psets has no ManagedClusterSetBinding "other"`,
+	)
 	require.Contains(t, f.warned(t, "default", `{}`), "namespace default has no ManagedClusterSetBinding, so that nothing is selected")
 	require.NoError(t, f.dyn.Resource(clusterSets).Delete(t.Context(), f.set, metav1.DeleteOptions{}))
 	f.awaitGroups(t, "p", "0:")
@@ -138,10 +144,17 @@ func TestBadPlacementsAreRefusedAndStoredOnesHarmNobody(t *testing.T) {
 	hooks := f.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	const name = "placementvalidators.admission.cluster.open-cluster-management.io"
 	require.True(t, eventually(func() bool {
-		if _, err := hooks.Patch(t.Context(), name, types.JSONPatchType, []byte(`[{"op":"replace","path":"/webhooks/0/rules/0/operations","value":["CONNECT"]}]`), metav1.PatchOptions{}); err != nil {
+		if _, err := hooks.Patch(
+			t.Context(), name, types.JSONPatchType,
+			[]byte(`[{"op":"replace","path":"/webhooks/0/rules/0/operations","value":["CONNECT"]}]`),
+			metav1.PatchOptions{},
+		); err != nil {
 			return false
 		}
-		_, err := f.dyn.Resource(placements).Namespace(f.namespace).Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"numberOfClusters":-1}}`), metav1.PatchOptions{})
+		_, err := f.dyn.Resource(placements).Namespace(f.namespace).Patch(
+			t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"numberOfClusters":-1}}`),
+			metav1.PatchOptions{},
+		)
 		return err == nil
 	}))
 	require.Contains(t, f.awaitVerdict(t, "p", misconfiguredKind, "True Misconfigured"), "spec.numberOfClusters")
@@ -160,7 +173,10 @@ func TestExpressionsSeeTheWholeCluster(t *testing.T) {
 	f.awaitGroups(t, "plain", "0: pcel-0 pcel-1")
 	require.NoError(t, patch(f.dyn, "pcel-1", `{"metadata":{"annotations":{"tier":"gold"}}}`))
 	require.NoError(t, patch(f.dyn, "pcel-1", `{"status":{"version":{"kubernetes":"1.36.3"},"clusterClaims":[{"name":"region","value":"eu"}]}}`, "status"))
-	f.place(t, "p", `{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["managedCluster.metadata.annotations[\"tier\"] == \"gold\"","managedCluster.status.version.kubernetes == \"1.36.3\""]}}}]}`)
+	f.place(
+		t, "p",
+		`{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["managedCluster.metadata.annotations[\"tier\"] == \"gold\"","managedCluster.status.version.kubernetes == \"1.36.3\""]}}}]}`,
+	)
 	f.awaitGroups(t, "p", "0: pcel-1")
 	f.place(t, "claim", `{"predicates":[{"requiredClusterSelector":{"claimSelector":{"matchExpressions":[{"key":"region","operator":"In","values":["eu"]}]}}}]}`)
 	f.awaitGroups(t, "claim", "0: pcel-1")
@@ -174,6 +190,9 @@ func TestResourcesRankClusters(t *testing.T) {
 		body := fmt.Sprintf(`{"status":{"capacity":{"cpu":"16"},"allocatable":{"cpu":%q}}}`, cpu)
 		require.NoError(t, patch(f.dyn, fmt.Sprintf("pcpu-%d", i), body, "status"))
 	}
-	f.place(t, "p", `{"numberOfClusters":1,"prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"type":"BuiltIn","builtIn":"ResourceAllocatableCPU"}}]}}`)
+	f.place(
+		t, "p",
+		`{"numberOfClusters":1,"prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"type":"BuiltIn","builtIn":"ResourceAllocatableCPU"}}]}}`,
+	)
 	f.awaitGroups(t, "p", "0: pcpu-1")
 }

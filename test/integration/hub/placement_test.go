@@ -57,7 +57,13 @@ func (f *field) bind(t *testing.T, set string) {
 	if _, err := f.dyn.Resource(clusterSets).Create(t.Context(), s, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		require.NoError(t, err)
 	}
-	b := decoded(t, fmt.Sprintf(`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSetBinding","metadata":{"name":%q},"spec":{"clusterSet":%q}}`, set, set))
+	b := decoded(
+		t,
+		fmt.Sprintf(
+			`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSetBinding","metadata":{"name":%q},"spec":{"clusterSet":%q}}`,
+			set, set,
+		),
+	)
 	_, err := f.dyn.Resource(setBindings).Namespace(f.namespace).Create(t.Context(), b, metav1.CreateOptions{})
 	require.NoError(t, err)
 }
@@ -100,7 +106,9 @@ func (f *field) placement(t *testing.T, name string) *clusterv1beta1.Placement {
 // objects are the decisions of a placement by name.
 func (f *field) objects(t *testing.T, name string) []clusterv1beta1.PlacementDecision {
 	t.Helper()
-	list, err := f.dyn.Resource(decisions).Namespace(f.namespace).List(context.Background(), metav1.ListOptions{LabelSelector: clusterv1beta1.LabelPlacement + "=" + name})
+	list, err := f.dyn.Resource(decisions).Namespace(f.namespace).List(context.Background(), metav1.ListOptions{
+		LabelSelector: clusterv1beta1.LabelPlacement + "=" + name,
+	})
 	require.NoError(t, err)
 	var out []clusterv1beta1.PlacementDecision
 	for i := range list.Items {

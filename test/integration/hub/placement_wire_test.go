@@ -62,8 +62,14 @@ func TestScoresOfAddOnsRankClusters(t *testing.T) {
 		_, err := f.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	f.place(t, "p", `{"numberOfClusters":1,"scoreRateLimit":"0s","prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"type":"AddOn","addOn":{"resourceName":"usage","scoreName":"cpu"}}}]}}`)
-	f.place(t, "cel", `{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["managedCluster.scores(\"usage\").exists(s, s.name == \"cpu\" && s.value > 80)"]}}}]}`)
+	f.place(
+		t, "p",
+		`{"numberOfClusters":1,"scoreRateLimit":"0s","prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"type":"AddOn","addOn":{"resourceName":"usage","scoreName":"cpu"}}}]}}`,
+	)
+	f.place(
+		t, "cel",
+		`{"predicates":[{"requiredClusterSelector":{"celSelector":{"celExpressions":["managedCluster.scores(\"usage\").exists(s, s.name == \"cpu\" && s.value > 80)"]}}}]}`,
+	)
 	f.awaitGroups(t, "p", "0: "+names[0])
 	f.awaitGroups(t, "cel", "0:")
 	f.score(t, names[1], 70, "null")
@@ -85,7 +91,10 @@ func TestScoresOfAddOnsRankClusters(t *testing.T) {
 	require.Contains(t, told, "Normal DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p in namespace pscore")
 	require.Contains(t, told, "Normal ScoreUpdate/ScoreUpdated p-decision-1: pscore-0:0 pscore-1:70 ")
 	require.Contains(t, told, "Normal ScoreUpdate/ScoreUpdated p-decision-1: pscore-0:90 pscore-1:70 ")
-	require.Contains(t, told, "Warning DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p in namespace pscore: AddOnPlacementScores pscore-0/usage expired")
+	require.Contains(
+		t, told,
+		"Warning DecisionUpdate/DecisionUpdated p-decision-1: Decision p-decision-1 is updated with placement p in namespace pscore: AddOnPlacementScores pscore-0/usage expired",
+	)
 }
 
 func TestATolerationEndsByItself(t *testing.T) {
@@ -111,10 +120,16 @@ func TestClustersAreSpreadOverPlaces(t *testing.T) {
 		f.join(t, fmt.Sprintf("pspread-%d", i), map[string]string{"region": region})
 	}
 	require.NoError(t, patch(f.dyn, "pspread-3", `{"metadata":{"labels":{"region":null}}}`))
-	f.place(t, "hard", `{"spreadPolicy":{"spreadConstraints":[{"topologyKey":"region","topologyKeyType":"Label","whenUnsatisfiable":"DoNotSchedule"}]},"numberOfClusters":4}`)
+	f.place(
+		t, "hard",
+		`{"spreadPolicy":{"spreadConstraints":[{"topologyKey":"region","topologyKeyType":"Label","whenUnsatisfiable":"DoNotSchedule"}]},"numberOfClusters":4}`,
+	)
 	f.awaitGroups(t, "hard", "0: pspread-0 pspread-1 pspread-2")
 	require.Equal(t, "1 cluster decisions unscheduled", f.awaitVerdict(t, "hard", satisfiedKind, "False NotAllDecisionsScheduled"))
-	f.place(t, "soft", `{"spreadPolicy":{"spreadConstraints":[{"topologyKey":"region","topologyKeyType":"Label"}]},"numberOfClusters":2,"prioritizerPolicy":{"mode":"Exact"}}`)
+	f.place(
+		t, "soft",
+		`{"spreadPolicy":{"spreadConstraints":[{"topologyKey":"region","topologyKeyType":"Label"}]},"numberOfClusters":2,"prioritizerPolicy":{"mode":"Exact"}}`,
+	)
 	f.awaitGroups(t, "soft", "0: pspread-0 pspread-2")
 	f.awaitVerdict(t, "soft", satisfiedKind, "True AllDecisionsScheduled")
 	require.NoError(t, patch(f.dyn, "pspread-3", `{"metadata":{"labels":{"region":"asia"}}}`))

@@ -259,7 +259,10 @@ func (s *scene) testProfileShows(t *testing.T) {
 // foreign creates a profile of another manager.
 func (s *scene) foreign(t testing.TB, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
-	u := parsed(t, `{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {labels: {x-k8s.io/cluster-manager: other}}, spec: {displayName: d, clusterManager: {name: other}}}`)
+	u := parsed(
+		t,
+		`{apiVersion: multicluster.x-k8s.io/v1alpha1, kind: ClusterProfile, metadata: {labels: {x-k8s.io/cluster-manager: other}}, spec: {displayName: d, clusterManager: {name: other}}}`,
+	)
 	u.SetName(name)
 	u, err := s.dyn.Resource(profiles).Namespace(namespace).Create(t.Context(), u, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -279,7 +282,11 @@ func (s *scene) testForeignProfiles(t *testing.T) {
 
 	api := s.dyn.Resource(profiles).Namespace("foreign")
 	own := s.awaitProfile(t, "foreign", "f2", func(*multiclusterv1alpha1.ClusterProfile) bool { return true })
-	_, err := api.Patch(t.Context(), "f2", types.MergePatchType, []byte(`{"metadata":{"labels":{"x-k8s.io/cluster-manager":null,"mine":"stays"}},"spec":{"displayName":"x"}}`), metav1.PatchOptions{})
+	_, err := api.Patch(
+		t.Context(), "f2", types.MergePatchType,
+		[]byte(`{"metadata":{"labels":{"x-k8s.io/cluster-manager":null,"mine":"stays"}},"spec":{"displayName":"x"}}`),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	own = s.awaitProfile(t, "foreign", "f2", func(p *multiclusterv1alpha1.ClusterProfile) bool {
 		return p.Labels[multiclusterv1alpha1.LabelClusterManager] == "open-cluster-management" && p.Labels["mine"] == "stays" && p.Spec.DisplayName == "f2" && p.UID == own.UID

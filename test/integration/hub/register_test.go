@@ -40,10 +40,28 @@ func TestAnAcceptedClusterGetsItsPlaceOnTheHub(t *testing.T) {
 	role, err := s.kube.RbacV1().ClusterRoles().Get(ctx, "open-cluster-management:managedcluster:place", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{
-		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get", "list", "watch"}},
-		{APIGroups: []string{"register.open-cluster-management.io"}, Resources: []string{"managedclusters/clientcertificates"}, Verbs: []string{"renew"}},
-		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters"}, ResourceNames: []string{"place"}, Verbs: []string{"get", "list", "update", "watch"}},
-		{APIGroups: []string{"cluster.open-cluster-management.io"}, Resources: []string{"managedclusters/status"}, ResourceNames: []string{"place"}, Verbs: []string{"patch", "update"}},
+		{
+			APIGroups: []string{"certificates.k8s.io"},
+			Resources: []string{"certificatesigningrequests"},
+			Verbs:     []string{"create", "get", "list", "watch"},
+		},
+		{
+			APIGroups: []string{"register.open-cluster-management.io"},
+			Resources: []string{"managedclusters/clientcertificates"},
+			Verbs:     []string{"renew"},
+		},
+		{
+			APIGroups:     []string{"cluster.open-cluster-management.io"},
+			Resources:     []string{"managedclusters"},
+			ResourceNames: []string{"place"},
+			Verbs:         []string{"get", "list", "update", "watch"},
+		},
+		{
+			APIGroups:     []string{"cluster.open-cluster-management.io"},
+			Resources:     []string{"managedclusters/status"},
+			ResourceNames: []string{"place"},
+			Verbs:         []string{"patch", "update"},
+		},
 	}, role.Rules)
 	require.Equal(t, "place", role.Labels[clusterv1.LabelClusterName])
 	for _, suffix := range []string{"registration", "work"} {

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -22,23 +21,18 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/gc"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // collector is the loop gc, run beside the hub's own under the hub's token; change
 // is what is different of its connection and of what it sees.
-func (s *scene) collector(t *testing.T, kinds map[client.Object]cache.ByObject, change func(*rest.Config)) *manager.Manager {
+func (s *scene) collector(t *testing.T, kinds []manager.Kind, change func(*rest.Config)) *manager.Manager {
 	t.Helper()
-	ctrllog.SetLogger(logr.Discard())
 	config := s.As(t, hub.Namespace, hub.Name)
 	change(config)
 	dyn, err := dynamic.NewForConfig(rest.CopyConfig(config))
@@ -49,8 +43,6 @@ func (s *scene) collector(t *testing.T, kinds map[client.Object]cache.ByObject, 
 	m, err := manager.New(manager.Options{Config: config, Scheme: scheme, Clock: clock.RealClock{}, Kinds: kinds})
 	require.NoError(t, err)
 	gc.Register(m, gc.Config{Client: dyn, Clock: clock.RealClock{}, Clean: true})
-	// The namespaces that the loop reads have to be watched by somebody.
-	manager.Watch(m, manager.Metadata(accept.NamespaceKind), func(_, _ *metav1.PartialObjectMetadata) {})
 	return m
 }
 
@@ -72,7 +64,7 @@ func TestWorksOfAClusterThatIsBackAreNotDeleted(t *testing.T) {
 	require.NoError(t, patch(s.dyn, "back", `{"metadata":{"labels":{"seen":"yes"}}}`))
 	seen, err := labels.Parse("seen=yes")
 	require.NoError(t, err)
-	m := s.collector(t, map[client.Object]cache.ByObject{&clusterv1.ManagedCluster{}: {Label: seen}}, func(*rest.Config) {})
+	m := s.collector(t, []manager.Kind{{Example: &clusterv1.ManagedCluster{}, Label: seen}}, func(*rest.Config) {})
 	came, went := make(chan struct{}, 1), make(chan struct{}, 1)
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(_, current *clusterv1.ManagedCluster) {
 		switch {

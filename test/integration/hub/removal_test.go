@@ -41,9 +41,11 @@ func (s *scene) work(t testing.TB, namespace, name string, priority int, finaliz
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": workv1.GroupVersion.String(), "kind": "ManifestWork",
 		"metadata": map[string]any{"namespace": namespace, "name": name},
-		"spec": map[string]any{"workload": map[string]any{"manifests": []any{
-			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name}},
-		}}},
+		"spec": map[string]any{
+			"workload": map[string]any{"manifests": []any{
+				map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": name}},
+			}},
+		},
 	}}
 	u.SetFinalizers(finalizers)
 	if priority >= 0 {
@@ -162,7 +164,10 @@ func TestADeletedClusterGoesInOrder(t *testing.T) {
 	require.True(t, s.hasBinding("leaving", ":work"))
 	binding, err := s.kube.RbacV1().RoleBindings("leaving").Get(t.Context(), clusterv1.RolePrefixManagedCluster+"leaving:work", metav1.GetOptions{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"cluster.open-cluster-management.io/manifest-work-cleanup"}, binding.Finalizers, "the agent keeps its rights until its works are gone")
+	require.Equal(
+		t, []string{"cluster.open-cluster-management.io/manifest-work-cleanup"}, binding.Finalizers,
+		"the agent keeps its rights until its works are gone",
+	)
 	for _, name := range []string{"first", "second", "third"} {
 		require.True(t, eventually(func() bool {
 			going, _ := s.deleting(t, works, "leaving")

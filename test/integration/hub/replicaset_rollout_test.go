@@ -67,7 +67,10 @@ func TestLabelsOfAReplicaSetComeAndGo(t *testing.T) {
 	const name = "web.v2"
 	f.deploy(t, name, "one", "", "p")
 	f.awaitDelivered(t, name, f.clusters[0]+"=one")
-	_, err := f.dyn.Resource(replicaSets).Namespace(f.namespace).Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"team":null,"tier":"b"}}}`), metav1.PatchOptions{})
+	_, err := f.dyn.Resource(replicaSets).Namespace(f.namespace).Patch(
+		t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"labels":{"team":null,"tier":"b"}}}`),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	var last map[string]string
 	soon(t, func() bool {
@@ -85,7 +88,10 @@ func TestADeadlineLetsARolloutPass(t *testing.T) {
 	f := newFan(t, "deadline", 3)
 	c := f.clusters
 	f.place(t, "p", c...)
-	f.deploy(t, "web", "one", "", `{"name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1,"maxFailures":1,"progressDeadline":"2s"}}}`)
+	f.deploy(
+		t, "web", "one", "",
+		`{"name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":1,"maxFailures":1,"progressDeadline":"2s"}}}`,
+	)
 	f.awaitDelivered(t, "web", c[0]+"=one", c[1]+"=one")
 	made := map[string]time.Time{}
 	for _, w := range f.works(t, "web") {

@@ -116,7 +116,9 @@ func (f *fan) delivered(t *testing.T, name string) []string {
 
 func (f *fan) works(t *testing.T, name string) []unstructured.Unstructured {
 	t.Helper()
-	list, err := f.dyn.Resource(works).List(context.Background(), metav1.ListOptions{LabelSelector: workv1alpha1.LabelManifestWorkReplicaSet + "=" + f.namespace + "." + name})
+	list, err := f.dyn.Resource(works).List(context.Background(), metav1.ListOptions{
+		LabelSelector: workv1alpha1.LabelManifestWorkReplicaSet + "=" + f.namespace + "." + name,
+	})
 	require.NoError(t, err)
 	return list.Items
 }
@@ -246,14 +248,18 @@ func TestAWorkOfAReplicaSetThatSomebodyChangesIsPutRight(t *testing.T) {
 	f.awaitDelivered(t, "web", f.clusters[0]+"=one")
 	work := f.works(t, "web")[0]
 	other := `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"settings"},"data":{"value":"theirs"}}]}}}`
-	_, err := f.dyn.Resource(works).Namespace(work.GetNamespace()).Patch(context.Background(), work.GetName(), types.MergePatchType, []byte(other), metav1.PatchOptions{})
+	_, err := f.dyn.Resource(works).Namespace(work.GetNamespace()).Patch(
+		context.Background(), work.GetName(), types.MergePatchType, []byte(other), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	f.awaitDelivered(t, "web", f.clusters[0]+"=one")
 	require.NoError(t, f.dyn.Resource(works).Namespace(work.GetNamespace()).Delete(context.Background(), work.GetName(), metav1.DeleteOptions{}))
 	f.awaitDelivered(t, "web", f.clusters[0]+"=one")
 
 	beside := `{"metadata":{"annotations":{"theirs":"kept"}},"spec":{"deleteOption":{"propagationPolicy":"Orphan"}}}`
-	_, err = f.dyn.Resource(works).Namespace(work.GetNamespace()).Patch(context.Background(), work.GetName(), types.MergePatchType, []byte(beside), metav1.PatchOptions{})
+	_, err = f.dyn.Resource(works).Namespace(work.GetNamespace()).Patch(
+		context.Background(), work.GetName(), types.MergePatchType, []byte(beside), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	soon(t, func() bool {
 		work = f.works(t, "web")[0]

@@ -208,7 +208,11 @@ func TestTheRightsOfAnAgentEndAtItsOwnCluster(t *testing.T) {
 		requireRights(t, anybody, s.as(t, "eve", clusterv1.GroupManagedClusters), there)
 	})
 	t.Run("a name that only begins like the cluster's", func(t *testing.T) {
-		requireRights(t, anybody, s.as(t, clusterv1.UserPrefix+"matrix:a", clusterv1.UserPrefix+"matrix", clusterv1.UserPrefix+"matrix1:", clusterv1.UserPrefix+"matrix1 "), there)
+		requireRights(
+			t, anybody,
+			s.as(t, clusterv1.UserPrefix+"matrix:a", clusterv1.UserPrefix+"matrix", clusterv1.UserPrefix+"matrix1:", clusterv1.UserPrefix+"matrix1 "),
+			there,
+		)
 	})
 }
 

@@ -252,7 +252,9 @@ func conditionIs(kind string, status metav1.ConditionStatus, reason string) func
 }
 
 // request makes a certificate request as an agent does.
-func request(t testing.TB, kube kubernetes.Interface, label, cn string, organizations ...string) (*certificatesv1.CertificateSigningRequest, *ecdsa.PrivateKey) {
+func request(
+	t testing.TB, kube kubernetes.Interface, label, cn string, organizations ...string,
+) (*certificatesv1.CertificateSigningRequest, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -387,10 +389,22 @@ func (a *agent) report(t testing.TB, name string, available metav1.ConditionStat
 			return false
 		}
 		now := time.Now()
-		reconcile.SetCondition(&mc.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined, Message: "m"}, now)
-		reconcile.SetCondition(&mc.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionAvailable, Status: available, Reason: clusterv1.ReasonManagedClusterAvailable, Message: "m"}, now)
+		reconcile.SetCondition(
+			&mc.Status.Conditions,
+			metav1.Condition{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterJoined, Message: "m"},
+			now,
+		)
+		reconcile.SetCondition(
+			&mc.Status.Conditions,
+			metav1.Condition{Type: clusterv1.ConditionAvailable, Status: available, Reason: clusterv1.ReasonManagedClusterAvailable, Message: "m"},
+			now,
+		)
 		body, err := json.Marshal(map[string]any{
-			"metadata": map[string]any{"resourceVersion": mc.ResourceVersion}, "status": map[string]any{"conditions": mc.Status.Conditions},
+			"metadata": map[string]any{
+				"resourceVersion": mc.ResourceVersion,
+			}, "status": map[string]any{
+				"conditions": mc.Status.Conditions,
+			},
 		})
 		return err == nil && patch(a.dyn, name, string(body), "status") == nil
 	})

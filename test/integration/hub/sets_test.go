@@ -132,10 +132,30 @@ func TestASetTellsOfItsMembers(t *testing.T) {
 		spec            string
 		inside, outside map[string]any
 	}{
-		"exclusive": {sets, "{clusterSelector: {selectorType: ExclusiveClusterSetLabel}}", map[string]any{clusterv1.LabelClusterSet: "tells-exclusive"}, map[string]any{clusterv1.LabelClusterSet: "default"}},
-		"no-type":   {sets, "{clusterSelector: {}}", map[string]any{clusterv1.LabelClusterSet: "tells-no-type"}, map[string]any{clusterv1.LabelClusterSet: "default"}},
-		"no-spec":   {sets, "{}", map[string]any{clusterv1.LabelClusterSet: "tells-no-spec"}, map[string]any{clusterv1.LabelClusterSet: "default"}},
-		"v1beta1":   {oldSets, "{}", map[string]any{clusterv1.LabelClusterSet: "tells-v1beta1"}, map[string]any{clusterv1.LabelClusterSet: "default"}},
+		"exclusive": {
+			sets,
+			"{clusterSelector: {selectorType: ExclusiveClusterSetLabel}}",
+			map[string]any{clusterv1.LabelClusterSet: "tells-exclusive"},
+			map[string]any{clusterv1.LabelClusterSet: "default"},
+		},
+		"no-type": {
+			sets,
+			"{clusterSelector: {}}",
+			map[string]any{clusterv1.LabelClusterSet: "tells-no-type"},
+			map[string]any{clusterv1.LabelClusterSet: "default"},
+		},
+		"no-spec": {
+			sets,
+			"{}",
+			map[string]any{clusterv1.LabelClusterSet: "tells-no-spec"},
+			map[string]any{clusterv1.LabelClusterSet: "default"},
+		},
+		"v1beta1": {
+			oldSets,
+			"{}",
+			map[string]any{clusterv1.LabelClusterSet: "tells-v1beta1"},
+			map[string]any{clusterv1.LabelClusterSet: "default"},
+		},
 		"labels": {
 			sets, "{clusterSelector: {selectorType: LabelSelector, labelSelector: {matchLabels: {tells: 'yes'}}}}",
 			map[string]any{"tells": "yes"}, map[string]any{"tells": nil},
@@ -231,24 +251,84 @@ func TestASetThatCannotBeRightHarmsNobody(t *testing.T) {
 		return "{clusterSelector: {selectorType: LabelSelector, labelSelector: " + s + "}}"
 	}
 	cases := map[string]struct{ set, spec, refused, told string }{
-		"an unknown type":                {"wrong", "{clusterSelector: {selectorType: Labels}}", "spec.clusterSelector.selectorType", ""},
-		"the type of the oldest version": {"wrong", "{clusterSelector: {selectorType: LegacyClusterSetLabel}}", "spec.clusterSelector.selectorType", ""},
-		"a selector that is a text":      {"wrong", selector("'a=b'"), "labelSelector", ""},
-		"labels that are numbers":        {"wrong", selector("{matchLabels: {a: 1}}"), "matchLabels", ""},
-		"a name with capitals":           {"Wrong", "{}", "metadata.name", ""},
-		"a name in other letters":        {"größe", "{}", "metadata.name", ""},
-		"a namespace with a dot":         {"wrong", "{managedNamespaces: [{name: a.b}]}", "spec.managedNamespaces[0].name", ""},
-		"a namespace that is too long":   {"wrong", "{managedNamespaces: [{name: " + long + "}]}", "spec.managedNamespaces[0].name", ""},
-		"a namespace twice":              {"wrong", "{managedNamespaces: [{name: a}, {name: a}]}", "spec.managedNamespaces[1]", ""},
-		"a namespace without a name":     {"wrong", "{managedNamespaces: [{}]}", "spec.managedNamespaces[0].name", ""},
-		"an unknown operator":            {"wrong-1", selector("{matchExpressions: [{key: a, operator: Likes}]}"), "spec.clusterSelector.labelSelector", "spec.clusterSelector.labelSelector.matchExpressions[0].operator"},
-		"In without values":              {"wrong-2", selector("{matchExpressions: [{key: a, operator: In}]}"), "spec.clusterSelector.labelSelector", "spec.clusterSelector.labelSelector.matchExpressions[0].values"},
-		"Exists with values":             {"wrong-3", selector("{matchExpressions: [{key: a, operator: Exists, values: [b]}]}"), "spec.clusterSelector.labelSelector", "matchExpressions[0].values"},
-		"an empty key":                   {"wrong-4", selector("{matchExpressions: [{key: '', operator: Exists}]}"), "spec.clusterSelector.labelSelector", "matchExpressions[0].key"},
-		"a key in other letters":         {"wrong-5", selector("{matchLabels: {größe: klein}}"), "spec.clusterSelector.labelSelector", "spec.clusterSelector.labelSelector.matchLabels"},
-		"a value of emoji":               {"wrong-6", selector("{matchLabels: {a: 🚀}}"), "spec.clusterSelector.labelSelector", "spec.clusterSelector.labelSelector.matchLabels"},
-		"two thousand bad requirements":  {"wrong-7", selector("{matchExpressions: [" + many.String() + "]}"), "spec.clusterSelector.labelSelector", "and 1997 more"},
-		"a name that no label can hold":  {long, "{}", "metadata.name", "metadata.name"},
+		"an unknown type": {
+			"wrong",
+			"{clusterSelector: {selectorType: Labels}}",
+			"spec.clusterSelector.selectorType",
+			"",
+		},
+		"the type of the oldest version": {
+			"wrong",
+			"{clusterSelector: {selectorType: LegacyClusterSetLabel}}",
+			"spec.clusterSelector.selectorType",
+			"",
+		},
+		"a selector that is a text": {"wrong", selector("'a=b'"), "labelSelector", ""},
+		"labels that are numbers":   {"wrong", selector("{matchLabels: {a: 1}}"), "matchLabels", ""},
+		"a name with capitals":      {"Wrong", "{}", "metadata.name", ""},
+		"a name in other letters":   {"größe", "{}", "metadata.name", ""},
+		"a namespace with a dot": {
+			"wrong",
+			"{managedNamespaces: [{name: a.b}]}",
+			"spec.managedNamespaces[0].name",
+			"",
+		},
+		"a namespace that is too long": {
+			"wrong",
+			"{managedNamespaces: [{name: " + long + "}]}",
+			"spec.managedNamespaces[0].name",
+			"",
+		},
+		"a namespace twice": {
+			"wrong",
+			"{managedNamespaces: [{name: a}, {name: a}]}",
+			"spec.managedNamespaces[1]",
+			"",
+		},
+		"a namespace without a name": {"wrong", "{managedNamespaces: [{}]}", "spec.managedNamespaces[0].name", ""},
+		"an unknown operator": {
+			"wrong-1",
+			selector("{matchExpressions: [{key: a, operator: Likes}]}"),
+			"spec.clusterSelector.labelSelector",
+			"spec.clusterSelector.labelSelector.matchExpressions[0].operator",
+		},
+		"In without values": {
+			"wrong-2",
+			selector("{matchExpressions: [{key: a, operator: In}]}"),
+			"spec.clusterSelector.labelSelector",
+			"spec.clusterSelector.labelSelector.matchExpressions[0].values",
+		},
+		"Exists with values": {
+			"wrong-3",
+			selector("{matchExpressions: [{key: a, operator: Exists, values: [b]}]}"),
+			"spec.clusterSelector.labelSelector",
+			"matchExpressions[0].values",
+		},
+		"an empty key": {
+			"wrong-4",
+			selector("{matchExpressions: [{key: '', operator: Exists}]}"),
+			"spec.clusterSelector.labelSelector",
+			"matchExpressions[0].key",
+		},
+		"a key in other letters": {
+			"wrong-5",
+			selector("{matchLabels: {größe: klein}}"),
+			"spec.clusterSelector.labelSelector",
+			"spec.clusterSelector.labelSelector.matchLabels",
+		},
+		"a value of emoji": {
+			"wrong-6",
+			selector("{matchLabels: {a: 🚀}}"),
+			"spec.clusterSelector.labelSelector",
+			"spec.clusterSelector.labelSelector.matchLabels",
+		},
+		"two thousand bad requirements": {
+			"wrong-7",
+			selector("{matchExpressions: [" + many.String() + "]}"),
+			"spec.clusterSelector.labelSelector",
+			"and 1997 more",
+		},
+		"a name that no label can hold": {long, "{}", "metadata.name", "metadata.name"},
 	}
 	stored := map[string]string{}
 	for name, tc := range cases {
@@ -275,7 +355,10 @@ func TestASetThatCannotBeRightHarmsNobody(t *testing.T) {
 		t.Run(name+", from before admission", func(t *testing.T) {
 			s.awaitEmpty(t, tc.set, true, tc.told)
 			s.awaitEmpty(t, "bystander", false, "1 ManagedClusters selected")
-			s.patchSet(t, tc.set, `{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":null,"matchExpressions":[{"key":"no-such-key","operator":"Exists"}]}}}}`)
+			s.patchSet(
+				t, tc.set,
+				`{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{"matchLabels":null,"matchExpressions":[{"key":"no-such-key","operator":"Exists"}]}}}}`,
+			)
 			s.awaitEmpty(t, tc.set, true, "No ManagedCluster selected")
 		})
 	}

@@ -168,7 +168,11 @@ func (s *scene) testOrder(t *testing.T) {
 	require.Empty(t, going, "what comes later waits")
 
 	role, err := s.kube.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "hub-policies"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"}, Verbs: []string{"get", "list", "delete"}},
+		{
+			APIGroups: []string{"networking.k8s.io"},
+			Resources: []string{"networkpolicies"},
+			Verbs:     []string{"get", "list", "delete"},
+		},
 		// What the API server does not know it refuses by rights first.
 		{APIGroups: []string{"example.com"}, Resources: []string{"things"}, Verbs: []string{"list"}},
 	}}, metav1.CreateOptions{})

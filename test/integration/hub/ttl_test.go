@@ -24,7 +24,9 @@ import (
 func (s *scene) finite(t *testing.T, name, option, labels string) {
 	t.Helper()
 	u := decoded(t, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"name":%q,"labels":{%s}},
-		"spec":{"deleteOption":{%s},"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"x"}}]}}}`, name, labels, option))
+		"spec":{"deleteOption":{%s},"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"x"}}]}}}`, name,
+		labels,
+		option))
 	reached(t, func() error {
 		_, err := s.dyn.Resource(works).Namespace("jobs").Create(context.Background(), u, metav1.CreateOptions{})
 		return err
@@ -110,7 +112,10 @@ func TestCompleteWorksGoWhenTheirTimeIsOver(t *testing.T) {
 	s.finite(t, "soon", ttl+"3", "")
 	s.finish(t, "soon", metav1.ConditionTrue, 1, began)
 	// What is edited after it was complete has not run yet, though its time is over now.
-	_, err = s.dyn.Resource(works).Namespace("jobs").Patch(t.Context(), "edited", types.MergePatchType, []byte(`{"spec":{"deleteOption":{"ttlSecondsAfterFinished":0}}}`), metav1.PatchOptions{})
+	_, err = s.dyn.Resource(works).Namespace("jobs").Patch(
+		t.Context(), "edited", types.MergePatchType,
+		[]byte(`{"spec":{"deleteOption":{"ttlSecondsAfterFinished":0}}}`), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	s.finish(t, "negative", metav1.ConditionTrue, 1, past)
 	soon(t, func() bool { return s.finiteGone(t, "negative") })

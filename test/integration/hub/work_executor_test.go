@@ -60,12 +60,32 @@ func TestInvalidWorksAreRefusedOnTheHub(t *testing.T) {
 	f := newFan(t, "invalid-works", 0)
 	one, ns := fmt.Sprintf(aMap, "one"), f.namespace
 	for name, tc := range map[string]struct{ manifests, more, words string }{
-		"no manifests":     {"", "", "manifests should not be empty"},
-		"no name":          {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default"}}`, "", "name must be set in manifest"},
-		"a generated name": {`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}`, "", "generateName must not be set in manifest"},
-		"the same twice":   {one + "," + one, "", "duplicate manifest for resource default/one with resource type v1.ConfigMap"},
-		"too large":        {strings.TrimSuffix(one, "}") + `,"data":{"a":"` + strings.Repeat("x", 512_000) + `"}}`, "", "bytes which exceeds the 512000 limit"},
-		"no account":       {one, `,"executor":{"subject":{"type":"ServiceAccount"}}`, "executor service account can not be nil"},
+		"no manifests": {"", "", "manifests should not be empty"},
+		"no name": {
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default"}}`,
+			"",
+			"name must be set in manifest",
+		},
+		"a generated name": {
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}`,
+			"",
+			"generateName must not be set in manifest",
+		},
+		"the same twice": {
+			one + "," + one,
+			"",
+			"duplicate manifest for resource default/one with resource type v1.ConfigMap",
+		},
+		"too large": {
+			strings.TrimSuffix(one, "}") + `,"data":{"a":"` + strings.Repeat("x", 512_000) + `"}}`,
+			"",
+			"bytes which exceeds the 512000 limit",
+		},
+		"no account": {
+			one,
+			`,"executor":{"subject":{"type":"ServiceAccount"}}`,
+			"executor service account can not be nil",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := raw(f.dyn, works, rawWork(ns, "wrong", tc.manifests, tc.more))
@@ -74,7 +94,10 @@ func TestInvalidWorksAreRefusedOnTheHub(t *testing.T) {
 		})
 	}
 	require.NoError(t, raw(f.dyn, works, rawWork(ns, "fine", one, "")))
-	_, err := f.dyn.Resource(works).Namespace(ns).Patch(t.Context(), "fine", types.MergePatchType, []byte(`{"spec":{"workload":{"manifests":[]}}}`), metav1.PatchOptions{})
+	_, err := f.dyn.Resource(works).Namespace(ns).Patch(
+		t.Context(), "fine", types.MergePatchType, []byte(`{"spec":{"workload":{"manifests":[]}}}`),
+		metav1.PatchOptions{},
+	)
 	require.True(t, apierrors.IsBadRequest(err), "%v", err)
 	require.ErrorContains(t, err, "manifests should not be empty")
 }
@@ -125,12 +148,20 @@ func TestSetsOfWorksAreCheckedOnTheHub(t *testing.T) {
 		return `{"name":"p","rolloutStrategy":{"type":"Progressive","progressive":{` + block + `}}}`
 	}
 	for words, set := range map[string]string{
-		"manifests should not be empty":                                                           rawSet(f.namespace, "wrong", p, "", ""),
-		"duplicate manifest for resource default/one with resource type v1.ConfigMap":             rawSet(f.namespace, "wrong", p, one+","+one, ""),
-		"spec.placementRefs[1].rolloutStrategy.progressive.maxFailures":                           rawSet(f.namespace, "wrong", p+","+rollout(`"maxFailures":-1`), one, ""),
-		"spec.placementRefs[0].rolloutStrategy.progressive.maxConcurrency":                        rawSet(f.namespace, "wrong", rollout(`"maxConcurrency":"7"`), one, ""),
-		"spec.placementRefs[0].rolloutStrategy.progressive.progressDeadline: \"5mm\"":             rawSet(f.namespace, "wrong", rollout(`"progressDeadline":"5mm"`), one, ""),
-		"spec.placementRefs[0].rolloutStrategy.progressive.minSuccessTime":                        rawSet(f.namespace, "wrong", rollout(`"minSuccessTime":"-5m"`), one, ""),
+		"manifests should not be empty":                                               rawSet(f.namespace, "wrong", p, "", ""),
+		"duplicate manifest for resource default/one with resource type v1.ConfigMap": rawSet(f.namespace, "wrong", p, one+","+one, ""),
+		"spec.placementRefs[1].rolloutStrategy.progressive.maxFailures": rawSet(
+			f.namespace, "wrong", p+","+rollout(`"maxFailures":-1`), one, "",
+		),
+		"spec.placementRefs[0].rolloutStrategy.progressive.maxConcurrency": rawSet(
+			f.namespace, "wrong", rollout(`"maxConcurrency":"7"`), one, "",
+		),
+		"spec.placementRefs[0].rolloutStrategy.progressive.progressDeadline: \"5mm\"": rawSet(
+			f.namespace, "wrong", rollout(`"progressDeadline":"5mm"`), one, "",
+		),
+		"spec.placementRefs[0].rolloutStrategy.progressive.minSuccessTime": rawSet(
+			f.namespace, "wrong", rollout(`"minSuccessTime":"-5m"`), one, "",
+		),
 		"cannot manipulate the Manifestwork with executor apps/robot in namespace " + f.namespace: "",
 	} {
 		t.Run(words, func(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
 func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
@@ -50,7 +50,9 @@ func TestAnApprovedRequestIsSignedForTheChosenTime(t *testing.T) {
 		},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test"}}
+	request.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Test"},
+	}
 	_, err = client.UpdateApproval(t.Context(), request.Name, request, metav1.UpdateOptions{})
 	require.NoError(t, err)
 

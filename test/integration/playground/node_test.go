@@ -25,9 +25,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground/pki"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
 )
 
 // image is what pods of these tests name; registry and tag are of no meaning.
@@ -60,7 +60,9 @@ type app struct {
 func newApp(t *testing.T, cluster *harness.Cluster) app {
 	t.Helper()
 	a := app{t: t, client: clientOf(t, cluster.Config)}
-	space, err := a.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "app-"}}, metav1.CreateOptions{})
+	space, err := a.client.CoreV1().Namespaces().Create(
+		t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "app-"}}, metav1.CreateOptions{},
+	)
 	require.NoError(t, err)
 	a.space = space.Name
 	return a
@@ -126,7 +128,10 @@ func (a app) await(what string, wanted func(*corev1.Pod) bool) *corev1.Pod {
 // wanted, for however short a time.
 func (a app) follow(from *corev1.Pod) func(what string, wanted func(*corev1.Pod) bool) {
 	a.t.Helper()
-	w, err := a.client.CoreV1().Pods(a.space).Watch(a.t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + from.Name, ResourceVersion: from.ResourceVersion})
+	w, err := a.client.CoreV1().Pods(a.space).Watch(a.t.Context(), metav1.ListOptions{
+		FieldSelector:   "metadata.name=" + from.Name,
+		ResourceVersion: from.ResourceVersion,
+	})
 	require.NoError(a.t, err)
 	a.t.Cleanup(w.Stop)
 	return func(what string, wanted func(*corev1.Pod) bool) {
@@ -182,7 +187,9 @@ func (a app) mustGet(path string, query ...string) string {
 
 func (a app) secret(name string, data map[string][]byte) {
 	a.t.Helper()
-	_, err := a.client.CoreV1().Secrets(a.space).Create(a.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
+	_, err := a.client.CoreV1().Secrets(a.space).Create(
+		a.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{},
+	)
 	require.NoError(a.t, err)
 }
 
@@ -193,9 +200,15 @@ func TestAPodSeesWhatItsManifestSays(t *testing.T) {
 	c := &pod.Containers[0]
 	c.Args = []string{"--name=$(POD_NAME)", "$$(POD_NAME)", "$(UNKNOWN)"}
 	c.Env = []corev1.EnvVar{
-		{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},
+		{
+			Name:      "POD_NAME",
+			ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}},
+		},
 		{Name: "POD_IP", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}},
-		{Name: "WORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "word"}}},
+		{
+			Name:      "WORD",
+			ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "word"}},
+		},
 		{Name: "TWICE", Value: "$(WORD) $(WORD)"},
 	}
 	c.VolumeMounts = []corev1.VolumeMount{{Name: "settings", MountPath: "/etc/settings"}}
@@ -331,7 +344,10 @@ func TestADeletedPodEndsGracefullyAndLeavesNothing(t *testing.T) {
 	pod := a.await("ready", ready)
 	folder := filepath.Join(cluster.Playground.Dir, "pods", string(pod.UID))
 	require.DirExists(t, folder)
-	require.NoError(t, a.client.AppsV1().Deployments(a.space).Delete(t.Context(), "podapp", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}))
+	require.NoError(
+		t,
+		a.client.AppsV1().Deployments(a.space).Delete(t.Context(), "podapp", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}),
+	)
 	require.Eventually(t, func() bool {
 		_, err := a.client.CoreV1().Pods(a.space).Get(t.Context(), pod.Name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
@@ -371,7 +387,10 @@ func TestAWebhookByServiceIsAsked(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: a.space},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "deny.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone),
-			ClientConfig:      admissionregistrationv1.WebhookClientConfig{CABundle: authority.Certificate(), Service: &admissionregistrationv1.ServiceReference{Namespace: a.space, Name: "podapp"}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{
+				CABundle: authority.Certificate(),
+				Service:  &admissionregistrationv1.ServiceReference{Namespace: a.space, Name: "podapp"},
+			},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: a.space}},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
@@ -381,7 +400,10 @@ func TestAWebhookByServiceIsAsked(t *testing.T) {
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	create := func() error {
-		_, err := a.client.CoreV1().ConfigMaps(a.space).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "denied-"}}, metav1.CreateOptions{})
+		_, err := a.client.CoreV1().ConfigMaps(a.space).Create(
+			t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "denied-"}},
+			metav1.CreateOptions{},
+		)
 		return err
 	}
 	require.Eventually(t, func() bool {

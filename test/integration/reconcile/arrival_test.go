@@ -96,21 +96,35 @@ func (s *scene) letRead(t *testing.T, account string) {
 	t.Helper()
 	user := "system:serviceaccount:" + s.namespace + ":" + account
 	for gvr, u := range map[string]runtime.Object{
-		"roles": &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"}, ObjectMeta: metav1.ObjectMeta{Name: account},
-			Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}}},
-		"rolebindings": &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "RoleBinding"}, ObjectMeta: metav1.ObjectMeta{Name: account},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}},
+		"roles": &rbacv1.Role{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "Role"},
+			ObjectMeta: metav1.ObjectMeta{Name: account},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}},
+		},
+		"rolebindings": &rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{
+			APIVersion: "rbac.authorization.k8s.io/v1",
+			Kind:       "RoleBinding",
+		}, ObjectMeta: metav1.ObjectMeta{Name: account},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: account},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}},
 	} {
 		made, err := typed.ToUnstructured(u)
 		assert.NoError(t, err)
-		_, err = s.client.Resource(schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: gvr}).Namespace(s.namespace).Create(t.Context(), made, metav1.CreateOptions{})
+		_, err = s.client.Resource(schema.GroupVersionResource{
+			Group:    rbacv1.GroupName,
+			Version:  "v1",
+			Resource: gvr,
+		}).Namespace(s.namespace).Create(t.Context(), made, metav1.CreateOptions{})
 		assert.NoError(t, err)
 	}
 	review := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 	assert.Eventually(t, func() bool {
 		answer, err := s.client.Resource(review).Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-			"spec": map[string]any{"user": user, "resourceAttributes": map[string]any{"verb": "list", "resource": "configmaps", "namespace": s.namespace}}}}, metav1.CreateOptions{})
+			"spec": map[string]any{
+				"user":               user,
+				"resourceAttributes": map[string]any{"verb": "list", "resource": "configmaps", "namespace": s.namespace},
+			}}}, metav1.CreateOptions{})
 		allowed := err == nil
 		if allowed {
 			allowed, _, _ = unstructured.NestedBool(answer.Object, "status", "allowed")

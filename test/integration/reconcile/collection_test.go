@@ -114,7 +114,7 @@ func TestACollectionIsReadWhole(t *testing.T) {
 	s := newScene(t)
 	const many = 1203 // more than two pages
 	for i := range many {
-		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: s.configMap(fmt.Sprintf("n%04d", i), "1")}}})
+		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap(fmt.Sprintf("n%04d", i), "1")}}})
 		require.NoError(t, err)
 	}
 	c := watch.New(watch.Options[string]{Client: s.client, Resource: configMaps, Namespace: s.namespace, Keep: value})

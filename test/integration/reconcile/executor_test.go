@@ -102,7 +102,7 @@ func (s *scene) told(t *testing.T) (out []map[string]any) {
 
 func TestAPlanIsCarriedOutInOrder(t *testing.T) {
 	s := newScene(t)
-	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: s.configMap("old", "1")}}})
+	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap("old", "1")}}})
 	require.NoError(t, err)
 	start := len(s.writes.Seen())
 
@@ -112,13 +112,24 @@ func TestAPlanIsCarriedOutInOrder(t *testing.T) {
 	reconcile.SetCondition(&want.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Fine"}, time.Now())
 	_, err = s.executor.Execute(t.Context(), s.service, reconcile.Plan{
 		Object: want,
-		Apply:  []reconcile.Apply{{Object: s.configMap("a", "1")}, {Object: s.configMap("b", "1")}},
-		Delete: []reconcile.Target{{Resource: configMaps, Namespace: s.namespace, Name: "old"}, {Resource: configMaps, Namespace: s.namespace, Name: "never"}},
+		Writes: []reconcile.Write{
+			reconcile.Apply{
+				Object: s.configMap("a", "1"),
+			}, reconcile.Apply{
+				Object: s.configMap("b", "1"),
+			}, s.remove("old"), s.remove("never"),
+		},
 		Events: []reconcile.Event{{Type: corev1.EventTypeNormal, Reason: "Done", Message: "All is well"}},
 	})
 	require.NoError(t, err)
 	got := s.newWrites(start)
-	require.Empty(t, cmp.Diff([]string{"PATCH /services/web", "PATCH /configmaps/a", "PATCH /configmaps/b", "DELETE /configmaps/old", "PATCH /services/web/status", "POST /events"}, got))
+	require.Empty(
+		t,
+		cmp.Diff(
+			[]string{"PATCH /services/web", "PATCH /configmaps/a", "PATCH /configmaps/b", "DELETE /configmaps/old", "PATCH /services/web/status", "POST /events"},
+			got,
+		),
+	)
 
 	s.refresh(t)
 	require.Equal(t, []string{finalizer}, s.service.Finalizers)
@@ -132,7 +143,9 @@ func TestAnEventMayTellOfAnObjectThatIsInNoNamespace(t *testing.T) {
 	s := newScene(t)
 	ns, err := typed.Get[corev1.Namespace](t.Context(), s.client, namespaces, "", s.namespace)
 	require.NoError(t, err)
-	_, err = s.executor.Execute(t.Context(), ns, reconcile.Plan{Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: "Seen", Namespace: s.namespace, Message: "m"}}})
+	_, err = s.executor.Execute(t.Context(), ns, reconcile.Plan{
+		Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: "Seen", Namespace: s.namespace, Message: "m"}},
+	})
 	require.NoError(t, err)
 	told := s.told(t)
 	require.Len(t, told, 1)
@@ -143,7 +156,20 @@ func TestAnEventMayTellOfAnObjectThatIsInNoNamespace(t *testing.T) {
 func TestAnEventThatIsToldOnceIsThereOnce(t *testing.T) {
 	s := newScene(t)
 	for _, e := range []reconcile.Event{
-		{Reason: "Gone", Once: true}, {Reason: "Gone", Once: true}, {Reason: "Other", Once: true}, {Reason: "Again"}, {Reason: "Again"},
+		{
+			Reason: "Gone",
+			Once:   true,
+		}, {
+			Reason: "Gone",
+			Once:   true,
+		}, {
+			Reason: "Other",
+			Once:   true,
+		}, {
+			Reason: "Again",
+		}, {
+			Reason: "Again",
+		},
 	} {
 		e.Type, e.Message = corev1.EventTypeNormal, "m"
 		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Events: []reconcile.Event{e}})
@@ -162,8 +188,17 @@ func TestAnEventOfTheStatusIsSentThoughAnotherWriteFails(t *testing.T) {
 	reconcile.SetCondition(&want.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Fine"}, time.Now())
 	elsewhere := s.configMap("a", "1")
 	elsewhere.Namespace = "not-there"
-	plan := reconcile.Plan{Object: want, Apply: []reconcile.Apply{{Object: elsewhere}}, Events: []reconcile.Event{
-		{Type: corev1.EventTypeNormal, Reason: "Changed", Message: "m", WithStatus: true}, {Type: corev1.EventTypeNormal, Reason: "Done", Message: "m"},
+	plan := reconcile.Plan{Object: want, Writes: []reconcile.Write{reconcile.Apply{Object: elsewhere}}, Events: []reconcile.Event{
+		{
+			Type:       corev1.EventTypeNormal,
+			Reason:     "Changed",
+			Message:    "m",
+			WithStatus: true,
+		}, {
+			Type:    corev1.EventTypeNormal,
+			Reason:  "Done",
+			Message: "m",
+		},
 	}}
 	_, err := s.executor.Execute(t.Context(), s.service, plan)
 	require.ErrorContains(t, err, "not-there")
@@ -179,7 +214,7 @@ func TestAnEventOfTheStatusIsSentThoughAnotherWriteFails(t *testing.T) {
 func TestAPassThatChangesNothingSendsNothing(t *testing.T) {
 	s := newScene(t)
 	plan := func(version string) reconcile.Plan {
-		return reconcile.Plan{Object: s.service.DeepCopy(), Apply: []reconcile.Apply{{Object: s.configMap("a", "1"), LiveVersion: version}}}
+		return reconcile.Plan{Object: s.service.DeepCopy(), Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap("a", "1"), LiveVersion: version}}}
 	}
 	_, err := s.executor.Execute(t.Context(), s.service, plan(""))
 	require.NoError(t, err)
@@ -190,7 +225,9 @@ func TestAPassThatChangesNothingSendsNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, s.newWrites(start))
 
-	_, err = s.client.Resource(configMaps).Namespace(s.namespace).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"k":"drift"}}`), metav1.PatchOptions{})
+	_, err = s.client.Resource(configMaps).Namespace(s.namespace).Patch(
+		t.Context(), "a", types.MergePatchType, []byte(`{"data":{"k":"drift"}}`), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	drifted, err := s.client.Resource(configMaps).Namespace(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -204,11 +241,14 @@ func TestAPassThatChangesNothingSendsNothing(t *testing.T) {
 func TestAnOldViewIsAConflictAndNoError(t *testing.T) {
 	s := newScene(t)
 	old := s.service.DeepCopy()
-	_, err := s.client.Resource(services).Namespace(s.namespace).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"other":"1"}}}`), metav1.PatchOptions{})
+	_, err := s.client.Resource(services).Namespace(s.namespace).Patch(
+		t.Context(), "web", types.MergePatchType, []byte(`{"metadata":{"labels":{"other":"1"}}}`),
+		metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	want := old.DeepCopy()
 	want.Finalizers = []string{finalizer}
-	result, err := s.executor.Execute(t.Context(), old, reconcile.Plan{Object: want, Apply: []reconcile.Apply{{Object: s.configMap("a", "1")}}})
+	result, err := s.executor.Execute(t.Context(), old, reconcile.Plan{Object: want, Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap("a", "1")}}})
 	require.NoError(t, err)
 	require.NotZero(t, result.RequeueAfter)
 	_, err = s.client.Resource(configMaps).Namespace(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
@@ -228,7 +268,7 @@ func TestAFailureKeepsTheFinalizerAndIsShown(t *testing.T) {
 	bad := s.configMap("Not A Name", "1")
 	_, err = s.executor.Execute(t.Context(), s.service, reconcile.Plan{
 		Object:    free,
-		Apply:     []reconcile.Apply{{Object: bad}, {Object: s.configMap("good", "1")}},
+		Writes:    []reconcile.Write{reconcile.Apply{Object: bad}, reconcile.Apply{Object: s.configMap("good", "1")}},
 		OnFailure: &metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Error"},
 	})
 	require.ErrorContains(t, err, "Not A Name")
@@ -246,7 +286,7 @@ func TestAFailureKeepsTheFinalizerAndIsShown(t *testing.T) {
 
 func TestDeleteTakesOnlyTheObjectThatWasMeant(t *testing.T) {
 	s := newScene(t)
-	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: s.configMap("a", "1")}}})
+	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap("a", "1")}}})
 	require.NoError(t, err)
 	target := reconcile.Target{Resource: configMaps, Namespace: s.namespace, Name: "a", UID: "another"}
 	require.NoError(t, reconcile.Delete(t.Context(), s.client, target))
@@ -260,15 +300,17 @@ func TestDeleteTakesOnlyTheObjectThatWasMeant(t *testing.T) {
 
 func TestDeleteHoldsForTheVersionThatWasJudged(t *testing.T) {
 	s := newScene(t)
-	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: s.configMap("a", "1")}}})
+	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: s.configMap("a", "1")}}})
 	require.NoError(t, err)
 	judged, err := s.client.Resource(configMaps).Namespace(s.namespace).Get(t.Context(), "a", metav1.GetOptions{})
 	require.NoError(t, err)
-	edited, err := s.client.Resource(configMaps).Namespace(s.namespace).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"data":{"k":"2"}}`), metav1.PatchOptions{})
+	edited, err := s.client.Resource(configMaps).Namespace(s.namespace).Patch(
+		t.Context(), "a", types.MergePatchType, []byte(`{"data":{"k":"2"}}`), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	target := reconcile.Target{Resource: configMaps, Namespace: s.namespace, Name: "a", UID: judged.GetUID(), Version: judged.GetResourceVersion()}
 	require.True(t, apierrors.IsConflict(reconcile.Delete(t.Context(), s.client, target)))
-	result, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Delete: []reconcile.Target{target}})
+	result, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Remove{Target: target}}})
 	require.NoError(t, err)
 	require.NotZero(t, result.RequeueAfter, "it is judged again soon")
 	target.Version = edited.GetResourceVersion()
@@ -284,19 +326,30 @@ func TestAnExactSpecHoldsNothingOfOthers(t *testing.T) {
 		return &corev1.Service{TypeMeta: kind("Service"), ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "exact"},
 			Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "one.example"}}
 	}
-	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: wanted()}}})
+	_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: wanted()}}})
 	require.NoError(t, err)
 	theirs := func() bool {
 		live, err := typed.Get[corev1.Service](t.Context(), s.client, services, s.namespace, "exact")
 		require.NoError(t, err)
 		return live.Spec.Selector["app"] == "theirs"
 	}
-	_, err = s.client.Resource(services).Namespace(s.namespace).Patch(t.Context(), "exact", types.MergePatchType, []byte(`{"spec":{"selector":{"app":"theirs"}}}`), metav1.PatchOptions{FieldManager: "other"})
+	_, err = s.client.Resource(services).Namespace(s.namespace).Patch(
+		t.Context(), "exact", types.MergePatchType, []byte(`{"spec":{"selector":{"app":"theirs"}}}`),
+		metav1.PatchOptions{FieldManager: "other"},
+	)
 	require.NoError(t, err)
-	_, err = s.executor.Execute(t.Context(), s.service, reconcile.Plan{Apply: []reconcile.Apply{{Object: wanted()}}})
+	_, err = s.executor.Execute(t.Context(), s.service, reconcile.Plan{Writes: []reconcile.Write{reconcile.Apply{Object: wanted()}}})
 	require.NoError(t, err)
 	require.True(t, theirs(), "an apply leaves the fields of others")
-	_, err = s.executor.Execute(t.Context(), s.service, reconcile.Plan{Unordered: true, Apply: []reconcile.Apply{{Object: wanted(), Exact: true}, {Object: s.configMap("beside", "1")}}})
+	_, err = s.executor.Execute(t.Context(), s.service, reconcile.Plan{
+		Order: reconcile.Parallel,
+		Writes: []reconcile.Write{reconcile.Apply{
+			Object: wanted(),
+			Exact:  true,
+		}, reconcile.Apply{
+			Object: s.configMap("beside", "1"),
+		}},
+	})
 	require.NoError(t, err)
 	require.False(t, theirs(), "an exact one does not")
 }
@@ -309,8 +362,10 @@ func TestAPlanConvergesAfterACrashBehindAnyWrite(t *testing.T) {
 		reconcile.SetCondition(&want.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Fine"}, time.Now())
 		_, err := s.executor.Execute(t.Context(), s.service, reconcile.Plan{
 			Object: want,
-			Apply:  []reconcile.Apply{{Object: s.configMap("a", "1")}, {Object: s.configMap("b", "1")}},
-			Delete: []reconcile.Target{{Resource: services, Namespace: s.namespace, Name: "gone"}},
+			Writes: []reconcile.Write{
+				reconcile.Apply{Object: s.configMap("a", "1")}, reconcile.Apply{Object: s.configMap("b", "1")},
+				reconcile.Remove{Target: reconcile.Target{Resource: services, Namespace: s.namespace, Name: "gone"}},
+			},
 		})
 		return err == nil, err
 	}

@@ -25,13 +25,31 @@ func TestACreatedWorkIsAppliedAndAvailable(t *testing.T) {
 
 	require.Empty(t, cmp.Diff(workv1.ManifestWorkStatus{
 		Conditions: []metav1.Condition{
-			{Type: "Applied", Status: "True", Reason: "AppliedManifestWorkComplete", Message: "Apply manifest work complete", ObservedGeneration: 1},
-			{Type: "Available", Status: "True", Reason: "ResourcesAvailable", Message: "All resources are available", ObservedGeneration: 1},
+			{
+				Type:               "Applied",
+				Status:             "True",
+				Reason:             "AppliedManifestWorkComplete",
+				Message:            "Apply manifest work complete",
+				ObservedGeneration: 1,
+			},
+			{
+				Type:               "Available",
+				Status:             "True",
+				Reason:             "ResourcesAvailable",
+				Message:            "All resources are available",
+				ObservedGeneration: 1,
+			},
 		},
 		ResourceStatus: workv1.ManifestResourceStatus{Manifests: []workv1.ManifestCondition{{
 			ResourceMeta: workv1.ManifestResourceMeta{Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "one", Namespace: s.namespace},
 			Conditions: []metav1.Condition{
-				{Type: "Applied", Status: "True", Reason: "AppliedManifestComplete", Message: "Apply manifest complete", ObservedGeneration: 1},
+				{
+					Type:               "Applied",
+					Status:             "True",
+					Reason:             "AppliedManifestComplete",
+					Message:            "Apply manifest complete",
+					ObservedGeneration: 1,
+				},
 				{Type: "Available", Status: "True", Reason: "ResourceAvailable", Message: "Resource is available"},
 				{Type: "StatusFeedbackSynced", Status: "True", Reason: "NoStatusFeedbackSynced"},
 			},
@@ -46,7 +64,9 @@ func TestACreatedWorkIsAppliedAndAvailable(t *testing.T) {
 	require.Equal(t, workv1.AppliedManifestWorkSpec{HubHash: s.config.HubHash, AgentID: s.config.AgentID, ManifestWorkName: "web"}, applied.Spec)
 	require.Equal(t, []workv1.AppliedManifestResourceMeta{{Version: "v1", Resource: "configmaps", Namespace: s.namespace, Name: "one", UID: object.GetUID()}},
 		applied.Status.AppliedResources)
-	require.Equal(t, []metav1.OwnerReference{{APIVersion: "work.open-cluster-management.io/v1", Kind: "AppliedManifestWork", Name: applied.Name, UID: applied.UID}},
+	require.Equal(t, []metav1.OwnerReference{
+		{APIVersion: "work.open-cluster-management.io/v1", Kind: "AppliedManifestWork", Name: applied.Name, UID: applied.UID},
+	},
 		object.GetOwnerReferences())
 	require.Equal(t, "work-agent", object.GetManagedFields()[0].Manager)
 	require.Len(t, object.GetManagedFields(), 1)
@@ -183,8 +203,15 @@ func TestConditionsStayWithTheirObjectsWhenManifestsChangePlaces(t *testing.T) {
 	s.nextSecond(condition(before, 0, "Available"))
 	s.update("web", s.manifests(deployment, second, bound, role))
 	after := s.ready("web")
-	require.Equal(t, condition(before, 3, "Available").LastTransitionTime, condition(after, 0, "Available").LastTransitionTime, "the Deployment kept its condition")
-	require.True(t, condition(after, 1, "Available").LastTransitionTime.After(condition(before, 0, "Available").LastTransitionTime.Time), "the new account has a new one")
+	require.Equal(
+		t, condition(before, 3, "Available").LastTransitionTime, condition(after, 0, "Available").LastTransitionTime,
+		"the Deployment kept its condition",
+	)
+	require.True(
+		t,
+		condition(after, 1, "Available").LastTransitionTime.After(condition(before, 0, "Available").LastTransitionTime.Time),
+		"the new account has a new one",
+	)
 	s.eventually(func() bool { return s.get(serviceAccounts, "web") == nil }, "the old account was not pruned")
 	require.NotNil(t, s.get(serviceAccounts, "other"))
 }

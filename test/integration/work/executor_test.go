@@ -43,7 +43,10 @@ func robot(s *scene) change {
 // and waits until it has them.
 func grant(s *scene, rules string) {
 	s.t.Helper()
-	apply(s.t, s.spoke, roles, s.namespace, fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"robots"},"rules":%s}`, rules))
+	apply(
+		s.t, s.spoke, roles, s.namespace,
+		fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"robots"},"rules":%s}`, rules),
+	)
 	apply(s.t, s.spoke, roleBindings, s.namespace, fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"RoleBinding","metadata":{"name":"robots"},
 		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"robots"},"subjects":[{"kind":"ServiceAccount","name":"robot","namespace":%q}]}`, s.namespace))
 	hold(s.t, s.spoke, s.robotUser(), s.namespace, rules)
@@ -96,11 +99,21 @@ func TestAnExecutorAppliesWhatItMay(t *testing.T) {
 		work       metav1.ConditionStatus
 		want, data string
 	}{
-		"no right":            {`[]`, metav1.ConditionFalse, "False False", "--"},
-		"all rights":          {on(owning), metav1.ConditionTrue, "True True", "11"},
-		"the rights on one":   {`[{"apiGroups":[""],"resources":["configmaps"],"verbs":["update","patch","get","delete"],"resourceNames":["one"]},{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]`, metav1.ConditionFalse, "True False", "1-"},
-		"all but one verb":    {on(`["create","update","patch","delete"]`), metav1.ConditionFalse, "False False", "--"},
-		"rights on something": {`[{"apiGroups":[""],"resources":["secrets"],"verbs":["*"]}]`, metav1.ConditionFalse, "False False", "--"},
+		"no right":   {`[]`, metav1.ConditionFalse, "False False", "--"},
+		"all rights": {on(owning), metav1.ConditionTrue, "True True", "11"},
+		"the rights on one": {
+			`[{"apiGroups":[""],"resources":["configmaps"],"verbs":["update","patch","get","delete"],"resourceNames":["one"]},{"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]`,
+			metav1.ConditionFalse,
+			"True False",
+			"1-",
+		},
+		"all but one verb": {on(`["create","update","patch","delete"]`), metav1.ConditionFalse, "False False", "--"},
+		"rights on something": {
+			`[{"apiGroups":[""],"resources":["secrets"],"verbs":["*"]}]`,
+			metav1.ConditionFalse,
+			"False False",
+			"--",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)
@@ -137,7 +150,9 @@ func TestADeniedExecutorIsToldWhatItLacks(t *testing.T) {
 	grant(s, on(`["get","patch"]`))
 	s.start()
 	s.create("web", []string{configMap("one", "a", "sesame"), `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"NS"},"spec":{
-		"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"web:1"}]}}}}`}, robot(s))
+		"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"web:1"}]}}}}`}, robot(
+		s,
+	))
 	work := s.settled("web", workv1.ConditionApplied, metav1.ConditionFalse)
 	first := condition(work, 0, workv1.ConditionApplied)
 	require.Equal(t, workv1.ReasonAppliedManifestFailed, first.Reason)
@@ -266,7 +281,10 @@ func TestAnExecutorIsHeldByTheAPIServer(t *testing.T) {
 	}, "the right is not taken away")
 	s.patch(configMaps, "one", `{"data":{"a":"2"}}`)
 	work := s.settled("web", workv1.ConditionApplied, metav1.ConditionFalse)
-	require.Contains(t, condition(work, 0, workv1.ConditionApplied).Message, "not allowed to apply the resource  configmaps, "+s.namespace+" one, will try again in 1m0s; the API server refused ServiceAccount")
+	require.Contains(
+		t, condition(work, 0, workv1.ConditionApplied).Message,
+		"not allowed to apply the resource  configmaps, "+s.namespace+" one, will try again in 1m0s; the API server refused ServiceAccount",
+	)
 	require.Equal(t, "2", s.data("one", "a"))
 	release()
 	s.eventually(func() bool {
@@ -312,7 +330,10 @@ func TestWithExecutorsNothingIsSentAtRest(t *testing.T) {
 
 	// Rights that say the same in another way cost one look at the rules and no
 	// write.
-	apply(t, s.spoke, roles, s.namespace, `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"robots","labels":{"a":"b"}},"rules":`+on(owning)+`}`)
+	apply(
+		t, s.spoke, roles, s.namespace,
+		`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"robots","labels":{"a":"b"}},"rules":`+on(owning)+`}`,
+	)
 	s.eventually(func() bool {
 		return slices.ContainsFunc(s.sent.Take(), func(r string) bool { return strings.Contains(r, "selfsubjectrulesreviews") })
 	}, "the rules are not compared")
@@ -365,7 +386,9 @@ func TestAnExecutorCannotGrantWhatItDoesNotHave(t *testing.T) {
 			if tc.want == "True True" {
 				return
 			}
-			require.Contains(t, condition(work, 0, workv1.ConditionApplied).Message, "Failed to apply manifest: not allowed to apply the resource rbac.authorization.k8s.io roles, "+
+			require.Contains(t, condition(
+				work, 0, workv1.ConditionApplied,
+			).Message, "Failed to apply manifest: not allowed to apply the resource rbac.authorization.k8s.io roles, "+
 				s.namespace+" wide, error: permission escalation, will try again in 1m0s; ServiceAccount "+s.namespace+"/robot may grant only rights that it has itself")
 			require.Contains(t, condition(work, 1, workv1.ConditionApplied).Message, "rolebindings, "+s.namespace+" wide, error: permission escalation, ")
 			require.Empty(t, s.get(roles, "wide").GetOwnerReferences())
@@ -383,14 +406,30 @@ func TestAnExecutorCannotSpreadARoleThatIsThere(t *testing.T) {
 		require.NoError(t, s.spoke.Resource(clusterRoles).Delete(context.Background(), name+"-robot", metav1.DeleteOptions{}))
 		require.NoError(t, s.spoke.Resource(clusterRoleBindings).Delete(context.Background(), name+"-robot", metav1.DeleteOptions{}))
 	})
-	apply(t, s.spoke, clusterRoles, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q},"rules":[{"apiGroups":["example.com"],"resources":["*"],"verbs":["*"]}]}`, name))
+	apply(
+		t, s.spoke, clusterRoles, "",
+		fmt.Sprintf(
+			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q},"rules":[{"apiGroups":["example.com"],"resources":["*"],"verbs":["*"]}]}`,
+			name,
+		),
+	)
 	apply(t, s.spoke, clusterRoles, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"%s-robot"},"rules":[
 		{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":%s}]}`, name, owning))
 	apply(t, s.spoke, clusterRoleBindings, "", fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"%[1]s-robot"},
-		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"%[1]s-robot"},"subjects":[{"kind":"ServiceAccount","name":"robot","namespace":%[2]q}]}`, name, s.namespace))
+		"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"%[1]s-robot"},"subjects":[{"kind":"ServiceAccount","name":"robot","namespace":%[2]q}]}`, name,
+		s.namespace))
 	hold(t, s.spoke, s.robotUser(), "", `[{"apiGroups":["rbac.authorization.k8s.io"],"resources":["clusterroles"],"verbs":`+owning+`}]`)
 	s.start()
-	s.create("web", []string{fmt.Sprintf(`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q,"labels":{"example.com/aggregate-to-robots":"true"}}}`, name)}, robot(s))
+	s.create(
+		"web",
+		[]string{
+			fmt.Sprintf(
+				`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":%q,"labels":{"example.com/aggregate-to-robots":"true"}}}`,
+				name,
+			),
+		},
+		robot(s),
+	)
 	work := s.settled("web", workv1.ConditionApplied, metav1.ConditionFalse)
 	require.Contains(t, condition(work, 0, workv1.ConditionApplied).Message, "clusterroles,  "+name+", error: permission escalation, ")
 	require.Empty(t, s.getIn(clusterRoles, "", name).GetLabels())
@@ -465,7 +504,10 @@ func TestANoteThatSomebodyChangesIsPutRight(t *testing.T) {
 		s.eventually(func() bool { return s.applied("web").Annotations[key] != "" }, "nothing is noted as %s", key)
 		noted := s.applied("web").Annotations[key]
 		for _, value := range []string{`"somebody"`, "null"} {
-			_, err := s.spoke.Resource(applieds).Patch(t.Context(), s.applied("web").Name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+key+`":`+value+`}}}`), metav1.PatchOptions{})
+			_, err := s.spoke.Resource(applieds).Patch(
+				t.Context(), s.applied("web").Name, types.MergePatchType,
+				[]byte(`{"metadata":{"annotations":{"`+key+`":`+value+`}}}`), metav1.PatchOptions{},
+			)
 			require.NoError(t, err)
 			s.eventually(func() bool { return s.applied("web").Annotations[key] == noted }, "%s stays %s", key, value)
 		}

@@ -101,7 +101,10 @@ func (s *scene) kubelet(label, phase, ready string) {
 		require.NoError(s.t, err)
 		for _, p := range list.Items {
 			body := fmt.Sprintf(`{"status":{"phase":%q,"conditions":[{"type":"Ready","status":%q,"lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, phase, ready)
-			_, err := s.spoke.Resource(pods).Namespace(s.namespace).Patch(context.Background(), p.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+			_, err := s.spoke.Resource(pods).Namespace(s.namespace).Patch(
+				context.Background(), p.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{},
+				"status",
+			)
 			require.NoError(s.t, err)
 		}
 		return len(list.Items) > 0
@@ -137,7 +140,10 @@ func TestWellKnownValuesArePushed(t *testing.T) {
 	s.told("web", 3, "PodPhase=Pending")
 	work := s.told("web", 4)
 	require.Equal(t, "False StatusFeedbackSyncFailed", synced(work, 4))
-	require.Contains(t, condition(work, 4, "StatusFeedbackSynced").Message, "Sync status feedback failed with error cannot find the wellknown statuses for resource with gvk /v1, Kind=ServiceAccount")
+	require.Contains(
+		t, condition(work, 4, "StatusFeedbackSynced").Message,
+		"Sync status feedback failed with error cannot find the wellknown statuses for resource with gvk /v1, Kind=ServiceAccount",
+	)
 	for i := range 4 {
 		require.Equal(t, "True StatusFeedbackSynced", synced(work, i))
 	}
@@ -155,14 +161,18 @@ func TestPollAndWatchBothPush(t *testing.T) {
 		t.Run(string(scrape), func(t *testing.T) {
 			s := newScene(t)
 			s.start()
-			s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, ask("configmaps", "*", "*", jsonPaths("theirs", ".data.theirs", "a", ".data.a")),
+			s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")}, ask(
+				"configmaps", "*", "*", jsonPaths("theirs", ".data.theirs", "a", ".data.a"),
+			),
 				func(w *workv1.ManifestWork) { w.Spec.ManifestConfigs[0].FeedbackScrapeType = scrape })
 			s.ready("web")
 			before := s.told("web", 0, "a=1")
 			s.rests()
 			s.patch(configMaps, "one", `{"data":{"theirs":"2"}}`)
 			after := s.told("web", 0, "theirs=2", "a=1")
-			require.True(t, condition(before, 0, "StatusFeedbackSynced").LastTransitionTime.Time.Before(condition(after, 0, "StatusFeedbackSynced").LastTransitionTime.Time),
+			require.True(t, condition(before, 0, "StatusFeedbackSynced").LastTransitionTime.Time.Before(
+				condition(after, 0, "StatusFeedbackSynced").LastTransitionTime.Time,
+			),
 				"new values restart the condition")
 			for _, kind := range []string{"Applied", "Available"} {
 				require.Equal(t, condition(before, 0, kind), condition(after, 0, kind))
@@ -250,7 +260,10 @@ func TestWhatChangesAtTheSameTimeIsToldInOneWrite(t *testing.T) {
 func TestPathsThatCannotBeReadLeaveTheOthers(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	s.create("web", []string{configMap("one", "a", "1")}, ask("configmaps", "*", "*", jsonPaths("good", ".data.a", "none", ".data.b", "map", ".data", "bad", "data")))
+	s.create(
+		"web", []string{configMap("one", "a", "1")},
+		ask("configmaps", "*", "*", jsonPaths("good", ".data.a", "none", ".data.b", "map", ".data", "bad", "data")),
+	)
 	s.ready("web")
 	work := s.told("web", 0, "good=1")
 	require.Equal(t, "False StatusFeedbackSyncFailed", synced(work, 0))
@@ -370,7 +383,10 @@ func TestValuesOfANamespaceArePushed(t *testing.T) {
 	s.ready("web")
 	s.told("web", 0, "phase=Active")
 	s.rests()
-	_, err := s.spoke.Resource(namespaces).Patch(context.Background(), name, types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/note":"hello"}}}`), metav1.PatchOptions{})
+	_, err := s.spoke.Resource(namespaces).Patch(
+		context.Background(), name, types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"example.com/note":"hello"}}}`), metav1.PatchOptions{},
+	)
 	require.NoError(t, err)
 	s.told("web", 0, "phase=Active", "note=hello")
 	s.remove("web")
@@ -408,7 +424,10 @@ func TestValuesThatSomebodyTakesOffTheHubComeBack(t *testing.T) {
 	s.create("web", []string{configMap("one", "a", "1")}, ask("configmaps", "*", "*", jsonPaths("a", ".data.a")))
 	s.ready("web")
 	s.told("web", 0, "a=1")
-	for _, body := range []string{`[{"op":"remove","path":"/status/resourceStatus/manifests/0/statusFeedback"}]`, `[{"op":"replace","path":"/status/resourceStatus/manifests/0/statusFeedback/values/0/fieldValue/string","value":"x"}]`} {
+	for _, body := range []string{
+		`[{"op":"remove","path":"/status/resourceStatus/manifests/0/statusFeedback"}]`,
+		`[{"op":"replace","path":"/status/resourceStatus/manifests/0/statusFeedback/values/0/fieldValue/string","value":"x"}]`,
+	} {
 		_, err := s.hub.Resource(works).Namespace(s.cluster).Patch(context.Background(), "web", types.JSONPatchType, []byte(body), metav1.PatchOptions{}, "status")
 		require.NoError(t, err)
 		s.told("web", 0, "a=1")
@@ -443,7 +462,10 @@ func TestAnObjectThatCannotBeReadChangesAvailableAlone(t *testing.T) {
 func TestValuesFollowTheirManifestAndANewObject(t *testing.T) {
 	s := newScene(t)
 	s.start()
-	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "2")}, ask("configmaps", "*", "*", jsonPaths("a", ".data.a", "uid", ".metadata.uid")))
+	s.create(
+		"web", []string{configMap("one", "a", "1"), configMap("two", "a", "2")},
+		ask("configmaps", "*", "*", jsonPaths("a", ".data.a", "uid", ".metadata.uid")),
+	)
 	s.ready("web")
 	one, two := "uid="+string(s.get(configMaps, "one").GetUID()), "uid="+string(s.get(configMaps, "two").GetUID())
 	s.told("web", 0, "a=1", one)

@@ -65,7 +65,10 @@ func TestLargeObjectsAreReadAgainWhereThereIsNoRoom(t *testing.T) {
 	for i := range 12 {
 		name := fmt.Sprint("large-", i)
 		declared = append(declared, configMap(name))
-		apply(t, s.spoke, configMaps, s.namespace, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"a":"%d","x":%q}}`, name, i, large))
+		apply(
+			t, s.spoke, configMaps, s.namespace,
+			fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"a":"%d","x":%q}}`, name, i, large),
+		)
 	}
 	s.create("web", declared, strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReadOnly}),
 		ask("configmaps", "*", "*", jsonPaths("a", ".data.a")))

@@ -160,7 +160,10 @@ func TestAnObjectOfAnEarlierAgentKeepsItsIgnoredFields(t *testing.T) {
 func TestAnEditStaysUntilTheManifestChanges(t *testing.T) {
 	s := newScene(t)
 	stop := s.start()
-	s.create("web", []string{scaled(1, "web:1", "a")}, ignoring(onChange(".spec.replicas", `.spec.template.spec.containers[?(@.name=="web")].env[?(@.name=="A")].value`)))
+	s.create(
+		"web", []string{scaled(1, "web:1", "a")},
+		ignoring(onChange(".spec.replicas", `.spec.template.spec.containers[?(@.name=="web")].env[?(@.name=="A")].value`)),
+	)
 	s.ready("web")
 	sum := s.get(deployments, "web").GetAnnotations()[hash]
 	require.Len(t, sum, 64)
@@ -192,7 +195,10 @@ func TestBothConditionsHoldTogether(t *testing.T) {
 	s.start()
 	s.create("web", []string{scaled(1, "web:1", "a")}, ignoring(
 		workv1.IgnoreField{Condition: "OnSpokePresent", JSONPointers: []string{"/spec/replicas"}},
-		workv1.IgnoreField{Condition: "OnSpokeChange", JQPathExpressions: []string{`.spec.template.spec.containers[] | select(.name == "web") | .env[] | select(.name == "A") | .value`}}))
+		workv1.IgnoreField{
+			Condition:         "OnSpokeChange",
+			JQPathExpressions: []string{`.spec.template.spec.containers[] | select(.name == "web") | .env[] | select(.name == "A") | .value`},
+		}))
 	s.ready("web")
 	s.autoscale(3)
 	s.edit(`"env":[{"name":"A","value":"theirs"}]`)

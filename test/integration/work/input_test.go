@@ -27,7 +27,8 @@ func TestWhatAPolicyRefusesIsSaidAndAppliedWhenItMay(t *testing.T) {
 	apply(t, s.spoke, policies, "", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicy","metadata":{"name":%q},"spec":{
 		"failurePolicy":"Fail","matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["configmaps"]}],
 			"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":%q}}},
-		"validations":[{"expression":"!object.metadata.name.startsWith('bad')","message":"names that begin with bad are not wanted here"}]}}`, s.namespace, s.namespace))
+		"validations":[{"expression":"!object.metadata.name.startsWith('bad')","message":"names that begin with bad are not wanted here"}]}}`, s.namespace,
+		s.namespace))
 	apply(t, s.spoke, policyBindings, "", fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingAdmissionPolicyBinding","metadata":{"name":%q},
 		"spec":{"policyName":%q,"validationActions":["Deny"]}}`, s.namespace, s.namespace))
 	lift := func() {
@@ -59,7 +60,10 @@ func TestWhatAQuotaRefusesIsSaidAndAppliedWhenThereIsRoom(t *testing.T) {
 	const counted = "count/networkpolicies.networking.k8s.io"
 	room := func(most string) {
 		t.Helper()
-		apply(t, s.spoke, quotas, s.namespace, fmt.Sprintf(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"few"},"spec":{"hard":{%q:%q}}}`, counted, most))
+		apply(
+			t, s.spoke, quotas, s.namespace,
+			fmt.Sprintf(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"few"},"spec":{"hard":{%q:%q}}}`, counted, most),
+		)
 		s.eventually(func() bool {
 			hard, _, _ := unstructured.NestedString(s.get(quotas, "few").Object, "status", "hard", counted)
 			return hard == most

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kind is one line of the table of kinds (work.md section 5.1).
+// kind is one line of the table of kinds.
 type kindCase struct {
 	gvr schema.GroupVersionResource
 	// manifest has the cluster-scoped name CLUSTER; from and to are a change of it,
@@ -163,14 +163,19 @@ func foreignDefinitions() []*unstructured.Unstructured {
 		out = append(out, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 			// The group of snapshots is one that only its owners may define.
-			"metadata": map[string]any{"name": name, "annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, for tests"}},
+			"metadata": map[string]any{
+				"name":        name,
+				"annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, for tests"},
+			},
 			"spec": map[string]any{
 				"group": group, "scope": scope,
 				"names": map[string]any{"kind": kind, "plural": plural},
-				"versions": []any{map[string]any{
-					"name": "v1", "served": true, "storage": true,
-					"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-				}},
+				"versions": []any{
+					map[string]any{
+						"name": "v1", "served": true, "storage": true,
+						"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+					},
+				},
 			},
 		}})
 	}

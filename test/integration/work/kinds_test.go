@@ -39,7 +39,7 @@ func (s *scene) value(k kindCase, name string) string {
 }
 
 // TestEveryKindOfTheTableIsMadeChangedRepairedAndRemoved goes through the kinds
-// that have a way of their own in OCM (work.md section 5.1): here all have one.
+// that have a way of their own in OCM: here all have one.
 func TestEveryKindOfTheTableIsMadeChangedRepairedAndRemoved(t *testing.T) {
 	s := newScene(t)
 	apply(t, s.spoke, clusterRoles, "", `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole",
@@ -72,7 +72,10 @@ func TestEveryKindOfTheTableIsMadeChangedRepairedAndRemoved(t *testing.T) {
 			s.ready(id)
 			second := s.value(k, name)
 			require.NotEqual(t, first, second)
-			_, err := s.spoke.Resource(k.gvr).Namespace(namespace).Patch(context.Background(), name, types.MergePatchType, []byte(k.drift), metav1.PatchOptions{FieldManager: "somebody"})
+			_, err := s.spoke.Resource(k.gvr).Namespace(namespace).Patch(
+				context.Background(), name, types.MergePatchType, []byte(k.drift),
+				metav1.PatchOptions{FieldManager: "somebody"},
+			)
 			require.NoError(t, err)
 			s.eventually(func() bool { return s.value(k, name) == second }, "drift is not repaired")
 			s.remove(id)
@@ -97,7 +100,10 @@ func TestRulesOfAnAggregatedClusterRoleAreTheClusters(t *testing.T) {
 		"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"none":"none"}}]}}`})
 	s.ready("web")
 	filled := `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`
-	_, err := s.spoke.Resource(clusterRoles).Patch(context.Background(), name, types.MergePatchType, []byte(filled), metav1.PatchOptions{FieldManager: "clusterrole-aggregation-controller"})
+	_, err := s.spoke.Resource(clusterRoles).Patch(
+		context.Background(), name, types.MergePatchType, []byte(filled),
+		metav1.PatchOptions{FieldManager: "clusterrole-aggregation-controller"},
+	)
 	require.NoError(t, err)
 	s.rests()
 	for _, entry := range s.getIn(clusterRoles, "", name).GetManagedFields() {
@@ -117,7 +123,8 @@ func TestACABundleThatSomebodyInjectsStays(t *testing.T) {
 	s.create("web", []string{replace(k.manifest, "CLUSTER", name)})
 	s.ready("web")
 	_, err := s.spoke.Resource(k.gvr).Patch(context.Background(), name, types.JSONPatchType,
-		[]byte(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+bundle+`"},{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":3}]`), metav1.PatchOptions{FieldManager: "somebody"})
+		[]byte(`[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"`+bundle+`"},{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":3}]`),
+		metav1.PatchOptions{FieldManager: "somebody"})
 	require.NoError(t, err)
 	s.update("web", s.manifests(replace(replace(k.manifest, "CLUSTER", name), `"a":"1"`, `"a":"2"`)))
 	s.ready("web")
@@ -161,7 +168,10 @@ func TestWhatCannotBeRemovedIsSaid(t *testing.T) {
 			return apimeta.FindStatusCondition(s.work("pruned").Status.Conditions, "Applied").Message
 		}
 		s.eventually(func() bool { return strings.Contains(message(), said) }, "it is not said")
-		require.Contains(t, message(), "Apply manifest work complete; objects that the work no longer declares could not be removed: removing validatingwebhookconfigurations")
+		require.Contains(
+			t, message(),
+			"Apply manifest work complete; objects that the work no longer declares could not be removed: removing validatingwebhookconfigurations",
+		)
 		require.Contains(t, message(), fix)
 		require.Len(t, s.applied("pruned").Status.AppliedResources, 2, "what could not be removed stays recorded")
 		version := s.work("pruned").ResourceVersion
@@ -183,7 +193,9 @@ func TestWhatCannotBeRemovedIsSaid(t *testing.T) {
 		s.remove("deleted")
 		s.eventually(func() bool {
 			c := apimeta.FindStatusCondition(s.work("deleted").Status.Conditions, "Deleting")
-			return c != nil && strings.HasPrefix(c.Message, "ManifestWork is being deleted, but removing validatingwebhookconfigurations") && strings.Contains(c.Message, fix)
+			return c != nil && strings.HasPrefix(
+				c.Message, "ManifestWork is being deleted, but removing validatingwebhookconfigurations",
+			) && strings.Contains(c.Message, fix)
 		}, "it is not said")
 		s.delete(k.gvr, name)
 		s.gone("deleted")
@@ -302,8 +314,16 @@ func TestUpdateLeavesWhatOthersAddedToACustomObject(t *testing.T) {
 		_, err := s.spoke.Resource(gvr).Namespace(s.namespace).List(context.Background(), metav1.ListOptions{})
 		return err == nil
 	}, "the kind is not served")
-	apply(t, s.spoke, gvr, s.namespace, fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":%q,"metadata":{"name":"w","annotations":{"theirs":"1"},"finalizers":["example.com/theirs"]},"spec":{"size":1}}`, kind))
-	s.create("web", []string{fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":%q,"metadata":{"name":"w","namespace":"NS","annotations":{"ours":"1"}},"spec":{"size":2}}`, kind)})
+	apply(
+		t, s.spoke, gvr, s.namespace,
+		fmt.Sprintf(
+			`{"apiVersion":"example.com/v1","kind":%q,"metadata":{"name":"w","annotations":{"theirs":"1"},"finalizers":["example.com/theirs"]},"spec":{"size":1}}`,
+			kind,
+		),
+	)
+	s.create("web", []string{
+		fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":%q,"metadata":{"name":"w","namespace":"NS","annotations":{"ours":"1"}},"spec":{"size":2}}`, kind),
+	})
 	s.ready("web")
 	w := s.get(gvr, "w")
 	require.Equal(t, map[string]string{"theirs": "1", "ours": "1"}, w.GetAnnotations())

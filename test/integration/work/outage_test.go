@@ -113,7 +113,10 @@ func TestAnAPIServerThatIsBusyForLongIsLeftAlone(t *testing.T) {
 		}
 	})
 	s.create("busy", []string{configMap("busy", "a", "1"), configMap("beside", "a", "1")})
-	s.soonManifestSays("busy", 0, "Applied", "False AppliedManifestFailed Failed to apply manifest: reading configmaps "+s.namespace+"/busy: the API server is busy (code 429) and asks to come back after 17 s")
+	s.soonManifestSays(
+		"busy", 0, "Applied",
+		"False AppliedManifestFailed Failed to apply manifest: reading configmaps "+s.namespace+"/busy: the API server is busy (code 429) and asks to come back after 17 s",
+	)
 	require.Equal(t, "1", s.data("beside", "a"))
 	s.create("other", []string{configMap("other", "a", "1")})
 	s.ready("other")

@@ -16,6 +16,9 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trace"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
@@ -40,15 +43,15 @@ func (s *scene) person() person {
 	return person{s, connect("hub"), connect("spoke")}
 }
 
-func (p person) options(name string) fleet.WorkOptions {
-	return fleet.WorkOptions{Hub: p.hub, Spoke: p.spoke, Name: name, Targets: fleet.Targets{Clusters: []string{p.cluster}}}
+func (p person) options(name string) work.Options {
+	return work.Options{Hub: p.hub, Spoke: p.spoke, Name: name, Targets: cluster.Targets{Clusters: []string{p.cluster}}}
 }
 
 // differing are the objects that differ between a work and the cluster, by kind
 // and name.
 func (p person) differing(name string) map[string]fleet.Change {
 	p.t.Helper()
-	changes, err := fleet.DiffLive(context.Background(), p.options(name))
+	changes, err := work.DiffLive(context.Background(), p.options(name))
 	require.NoError(p.t, err)
 	out := map[string]fleet.Change{}
 	for _, c := range changes {
@@ -101,8 +104,14 @@ func TestWhatAPersonSeesOfAWork(t *testing.T) {
 
 	o := p.options("seen")
 	o.Manifests = []*unstructured.Unstructured{{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": "kept", "namespace": s.namespace}, "data": map[string]any{"a": "2", "theirs": "stays"}}}}
-	changes, err := fleet.DiffLive(t.Context(), o)
+		"metadata": map[string]any{
+			"name":      "kept",
+			"namespace": s.namespace,
+		}, "data": map[string]any{
+			"a":      "2",
+			"theirs": "stays",
+		}}}}
+	changes, err := work.DiffLive(t.Context(), o)
 	require.NoError(t, err)
 	gone := 0
 	for _, c := range changes {
@@ -112,7 +121,7 @@ func TestWhatAPersonSeesOfAWork(t *testing.T) {
 	}
 	require.Equal(t, 3, gone, "what other manifests would no longer hold")
 
-	trace, err := fleet.TraceObject(t.Context(), fleet.WorkTraceOptions{Spoke: p.spoke, Hub: p.hub, Cluster: s.cluster, Type: "deploy", Namespace: s.namespace, Name: "app"})
+	trace, err := trace.Object(t.Context(), trace.Options{Spoke: p.spoke, Hub: p.hub, Cluster: s.cluster, Type: "deploy", Namespace: s.namespace, Name: "app"})
 	require.NoError(t, err)
 	var kinds []string
 	for _, step := range trace.Steps {
@@ -120,7 +129,7 @@ func TestWhatAPersonSeesOfAWork(t *testing.T) {
 	}
 	require.Equal(t, []string{"Deployment", "AppliedManifestWork", "Hub", "ManifestWork"}, kinds)
 	require.ElementsMatch(t, []string{"somebody", "work-agent"}, trace.Steps[0].By)
-	require.Equal(t, fleet.WorkReady, trace.Steps[3].State)
+	require.Equal(t, work.Ready, trace.Steps[3].State)
 }
 
 // An executor's rights are asked of its cluster before a work is sent, as the
@@ -130,13 +139,15 @@ func TestAPersonIsToldWhatAnExecutorLacks(t *testing.T) {
 	p := s.person()
 	o := p.options("asked")
 	o.Executor = s.namespace + "/robot"
-	o.Manifests = []*unstructured.Unstructured{{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": s.namespace}}}}
-	require.ErrorContains(t, fleet.CheckExecutor(t.Context(), o), "has no ServiceAccount")
+	o.Manifests = []*unstructured.Unstructured{
+		{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": s.namespace}}},
+	}
+	require.ErrorContains(t, work.CheckExecutor(t.Context(), o), "has no ServiceAccount")
 	apply(t, s.spoke, serviceAccounts, s.namespace, `{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"robot"}}`)
 	grant(s, on(`["get","update","patch","delete"]`, "one"))
-	err := fleet.CheckExecutor(t.Context(), o)
+	err := work.CheckExecutor(t.Context(), o)
 	require.ErrorContains(t, err, "lacks 1 right")
 	require.ErrorContains(t, err, "may not create configmaps")
 	grant(s, on(`["create","get","update","patch","delete"]`))
-	require.NoError(t, fleet.CheckExecutor(t.Context(), o))
+	require.NoError(t, work.CheckExecutor(t.Context(), o))
 }

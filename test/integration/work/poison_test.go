@@ -67,7 +67,10 @@ func TestAMalformedEditDeletesNothing(t *testing.T) {
 	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
 	s.ready("web")
 	uid := s.get(configMaps, "one").GetUID()
-	s.update("web", s.manifests(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","generateName":"one-","namespace":"NS"}}`, configMap("three", "a", "1")))
+	s.update(
+		"web",
+		s.manifests(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","generateName":"one-","namespace":"NS"}}`, configMap("three", "a", "1")),
+	)
 	s.settled("web", "Applied", metav1.ConditionFalse)
 	s.eventually(func() bool { return s.data("two", "a") == "-" && s.data("three", "a") == "1" }, "the rest of the edit is not carried out")
 	require.Equal(t, uid, s.get(configMaps, "one").GetUID(), "an object whose manifest has a fault is still declared")
@@ -120,7 +123,10 @@ func TestWhereAWatchIsForbiddenDriftIsFoundByALook(t *testing.T) {
 		holder, _, _ := unstructured.NestedString(s.get(leases, "l").Object, "spec", "holderIdentity")
 		return holder == "ours"
 	}, "what somebody changed is not found")
-	s.soonManifestSays("web", 0, "Applied", "True AppliedManifestComplete Apply manifest complete: the agent may not list and watch leases.coordination.k8s.io, so that a change of the object is found within a minute only")
+	s.soonManifestSays(
+		"web", 0, "Applied",
+		"True AppliedManifestComplete Apply manifest complete: the agent may not list and watch leases.coordination.k8s.io, so that a change of the object is found within a minute only",
+	)
 	s.remove("web")
 	s.gone("web")
 }
@@ -135,7 +141,10 @@ func (s *scene) narrow() *rest.Config {
 			"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":%q},"subjects":[{"kind":"ServiceAccount","namespace":%q,"name":"narrow"}]}`,
 			s.namespace, replace(role, ":", "-"), role, s.namespace))
 	}
-	hold(s.t, s.spoke, user, "", `[{"apiGroups":["work.open-cluster-management.io"],"resources":["appliedmanifestworks"],"verbs":["list","watch","create","patch"]}]`)
+	hold(
+		s.t, s.spoke, user, "",
+		`[{"apiGroups":["work.open-cluster-management.io"],"resources":["appliedmanifestworks"],"verbs":["list","watch","create","patch"]}]`,
+	)
 	return cfg
 }
 

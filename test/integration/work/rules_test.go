@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	objects "github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	objects "github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
@@ -281,7 +281,10 @@ func TestHostileRulesOfManyManifestsArePutOff(t *testing.T) {
 	for i := range many {
 		name := fmt.Sprint("large-", i)
 		declared = append(declared, configMap(name))
-		apply(t, s.spoke, configMaps, s.namespace, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"k":%q}}`, name, strings.Repeat("a", 300_000)))
+		apply(
+			t, s.spoke, configMaps, s.namespace,
+			fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"k":%q}}`, name, strings.Repeat("a", 300_000)),
+		)
 	}
 	hostile := celRule("Dear", "")
 	hostile.CELExpressions = slices.Repeat([]string{"!object.data.k.contains('b')"}, 400)

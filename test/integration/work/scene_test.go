@@ -141,7 +141,9 @@ func prepare(t testing.TB, hub, spoke *harness.Cluster) {
 		}
 	}
 	// The authorizer learns of them later; an agent that it refuses pauses.
-	hold(t, spoke.Dynamic(t), agentUser, "", `[{"apiGroups":["work.open-cluster-management.io"],"resources":["appliedmanifestworks"],"verbs":["list","watch","create","patch"]},
+	hold(t, spoke.Dynamic(
+		t,
+	), agentUser, "", `[{"apiGroups":["work.open-cluster-management.io"],"resources":["appliedmanifestworks"],"verbs":["list","watch","create","patch"]},
 		{"apiGroups":[""],"resources":["configmaps"],"verbs":["list","watch","patch","delete"]}]`)
 }
 
@@ -325,7 +327,10 @@ func (s *scene) data(name, key string) string {
 // patch edits an object of the managed cluster as somebody else.
 func (s *scene) patch(gvr schema.GroupVersionResource, name, body string) *unstructured.Unstructured {
 	s.t.Helper()
-	u, err := s.spoke.Resource(gvr).Namespace(s.namespace).Patch(context.Background(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "somebody"})
+	u, err := s.spoke.Resource(gvr).Namespace(s.namespace).Patch(
+		context.Background(), name, types.MergePatchType, []byte(body),
+		metav1.PatchOptions{FieldManager: "somebody"},
+	)
 	require.NoError(s.t, err)
 	return u
 }

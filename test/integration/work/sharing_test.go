@@ -274,8 +274,17 @@ func TestOwnersOfOtherKindsDoNotKeepAnObject(t *testing.T) {
 	t.Cleanup(func() { drop(t, s.spoke, applieds, another) })
 	s.create("web", []string{configMap("one", "a", "1"), configMap("two", "a", "1")})
 	s.ready("web")
-	s.patch(configMaps, "one", fmt.Sprintf(`{"metadata":{"ownerReferences":[%s,{"apiVersion":"v1","kind":"ConfigMap","name":"other","uid":%q}]}}`, owner(s, "one"), other.GetUID()))
-	s.patch(configMaps, "two", fmt.Sprintf(`{"metadata":{"ownerReferences":[%s,{"apiVersion":"work.open-cluster-management.io/v1","kind":"AppliedManifestWork","name":%q,"uid":%q}]}}`, owner(s, "two"), another.GetName(), another.GetUID()))
+	s.patch(
+		configMaps, "one",
+		fmt.Sprintf(`{"metadata":{"ownerReferences":[%s,{"apiVersion":"v1","kind":"ConfigMap","name":"other","uid":%q}]}}`, owner(s, "one"), other.GetUID()),
+	)
+	s.patch(
+		configMaps, "two",
+		fmt.Sprintf(
+			`{"metadata":{"ownerReferences":[%s,{"apiVersion":"work.open-cluster-management.io/v1","kind":"AppliedManifestWork","name":%q,"uid":%q}]}}`,
+			owner(s, "two"), another.GetName(), another.GetUID(),
+		),
+	)
 	s.remove("web")
 	s.gone("web")
 	require.Equal(t, "-", s.data("one", "a"))
@@ -347,7 +356,9 @@ func TestADeletedAppliedManifestWorkIsMadeAnew(t *testing.T) {
 	require.NoError(t, s.spoke.Resource(applieds).Delete(context.Background(), first.Name, metav1.DeleteOptions{}))
 	s.eventually(func() bool {
 		next := s.applied("web")
-		return next != nil && next.UID != first.UID && len(next.Status.AppliedResources) == 1 && next.Status.AppliedResources[0].UID != "" && s.data("one", "a") == "1"
+		return next != nil && next.UID != first.UID && len(
+			next.Status.AppliedResources,
+		) == 1 && next.Status.AppliedResources[0].UID != "" && s.data("one", "a") == "1"
 	}, "it did not come back")
 	require.NotEqual(t, object, s.get(configMaps, "one").GetUID())
 }

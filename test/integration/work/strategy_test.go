@@ -32,7 +32,10 @@ func serverSide(manager string, force bool, ignore ...workv1.IgnoreField) workv1
 
 func TestUpdateLeavesWhatOthersAdded(t *testing.T) {
 	s := newScene(t)
-	apply(t, s.spoke, configMaps, s.namespace, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","annotations":{"theirs":"1"},"finalizers":["example.com/theirs"]},"data":{"theirs":"1","a":"0"}}`)
+	apply(
+		t, s.spoke, configMaps, s.namespace,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","annotations":{"theirs":"1"},"finalizers":["example.com/theirs"]},"data":{"theirs":"1","a":"0"}}`,
+	)
 	s.start()
 	s.create("web", []string{`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"one","namespace":"NS","annotations":{"ours":"1"}},"data":{"a":"1"}}`})
 	s.ready("web")
@@ -150,7 +153,8 @@ func TestTheFirstMatchingStrategyHolds(t *testing.T) {
 	s := newScene(t)
 	s.start()
 	s.create("web", []string{configMap("cm-a", "a", "1"), configMap("other", "a", "1")},
-		strategy("cm-*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}), strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}))
+		strategy("cm-*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}),
+		strategy("*", workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}))
 	s.ready("web")
 	s.update("web", s.manifests(configMap("cm-a", "a", "2"), configMap("other", "a", "2")))
 	s.ready("web")

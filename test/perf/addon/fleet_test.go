@@ -15,6 +15,7 @@ import (
 
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/scene"
 )
@@ -104,10 +105,10 @@ func TestAddOnsReachAThousandClustersWithinTheirBudgets(t *testing.T) {
 	puts := budget.LeasePuts(t, s.Config)
 	s.Fleet(s.clusters)
 	s.Settle(quiet)
-	var before int64
+	var before memory.Usage
 	if !testing.Short() {
 		<-time.After(idle)
-		before = s.Resident()
+		before = s.Memory()
 	}
 
 	began := s.Mark()
@@ -136,7 +137,7 @@ func TestAddOnsReachAThousandClustersWithinTheirBudgets(t *testing.T) {
 		}
 		s.Settle(quiet)
 		<-time.After(idle)
-		b.Memory("resident", s.Resident()-before)
+		b.Memory("memory", s.Memory().Since(before))
 	}
 	began = s.Mark()
 	<-time.After(window)

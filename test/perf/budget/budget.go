@@ -12,13 +12,20 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
-// Line is one figure of a budget file.
-type Line struct {
+// line is one figure of a budget file.
+type line struct {
 	// Limit is the most that is allowed: a duration, an amount of memory or a
 	// count; of rates it is the least.
 	Limit any `json:"limit"`
+	// Anon, Resident and Peak are the limits of a memory.Usage; those left out are printed
+	// and not checked.
+	Anon     string `json:"anon"`
+	Resident string `json:"resident"`
+	Peak     string `json:"peak"`
 	// Ratio is the limit of times and rates on a machine that is too slow for
 	// Limit: the most that one may take, as a multiple of the calibration that is
 	// named where it is measured. 0 means that Limit holds on every machine.
@@ -31,7 +38,7 @@ type Line struct {
 type File struct {
 	t        testing.TB
 	path     string
-	lines    map[string]Line
+	lines    map[string]line
 	measured map[string]bool
 }
 
@@ -61,7 +68,7 @@ func (f *File) Complete() {
 	}
 }
 
-func (f *File) line(name string) Line {
+func (f *File) line(name string) line {
 	f.t.Helper()
 	l, ok := f.lines[name]
 	require.True(f.t, ok, "%s has no budget in %s", name, f.path)
@@ -129,7 +136,7 @@ type timed struct {
 
 // either fails the benchmark where a figure exceeds its limit and its ratio: a
 // slow machine exceeds the limit alone, a slow program both.
-func (f *File) either(name string, l Line, unit time.Duration, m timed) {
+func (f *File) either(name string, l line, unit time.Duration, m timed) {
 	f.t.Helper()
 	ratio := float64(m.one) / float64(unit)
 	if l.Ratio > 0 {
@@ -147,12 +154,32 @@ func (f *File) Count(name string, got float64) {
 	f.say(name, fmt.Sprintf("%.4g", got), fmt.Sprintf("%g", limit), got <= limit)
 }
 
-// Memory checks an amount of memory, in bytes.
-func (f *File) Memory(name string, got int64) {
+// Bytes checks an amount of memory that the benchmark counts itself.
+func (f *File) Bytes(name string, got int64) {
 	f.t.Helper()
 	limit, err := resource.ParseQuantity(fmt.Sprint(f.line(name).Limit))
 	require.NoError(f.t, err, "%s in %s", name, f.path)
-	f.say(name, fmt.Sprintf("%.1f MiB", float64(got)/(1<<20)), limit.String(), got <= limit.Value())
+	f.say(name, memory.MiB(got), limit.String(), got <= limit.Value())
+}
+
+// Memory checks the memory of a process against those limits that there are; there
+// must be one.
+func (f *File) Memory(name string, got memory.Usage) {
+	f.t.Helper()
+	l := f.line(name)
+	require.NotEmpty(f.t, l.Anon+l.Resident+l.Peak, "%s in %s limits nothing", name, f.path)
+	for _, one := range []struct {
+		what, limit string
+		got         int64
+	}{{"RssAnon", l.Anon, got.Anon}, {"VmRSS", l.Resident, got.Resident}, {"VmHWM", l.Peak, got.Peak}} {
+		if one.limit == "" {
+			f.say(name+" "+one.what, memory.MiB(one.got), "none", true)
+			continue
+		}
+		limit, err := resource.ParseQuantity(one.limit)
+		require.NoError(f.t, err, "%s in %s", name, f.path)
+		f.say(name+" "+one.what, memory.MiB(one.got), limit.String(), one.got <= limit.Value())
+	}
 }
 
 // Median is the middle one of durations.

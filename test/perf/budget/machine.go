@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 )
 
 const (
@@ -83,8 +84,6 @@ func LeasePuts(t testing.TB, config *rest.Config) time.Duration {
 	return Median(took)
 }
 
-var vmRSS = regexp.MustCompile(`(?m)^VmRSS:\s+(\d+) kB$`)
-
 // Processes are the ids of the processes that run a program.
 func Processes(t testing.TB, program string) []int {
 	t.Helper()
@@ -102,16 +101,12 @@ func Processes(t testing.TB, program string) []int {
 	return out
 }
 
-// Resident is the memory of a process, VmRSS, in bytes.
-func Resident(t testing.TB, pid int) int64 {
+// MemoryOf reads the memory of a process.
+func MemoryOf(t testing.TB, pid int) memory.Usage {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	u, err := memory.Of(pid)
 	require.NoError(t, err)
-	found := vmRSS.FindSubmatch(status)
-	require.NotNil(t, found, "process %d says nothing of its memory", pid)
-	kib, err := strconv.ParseInt(string(found[1]), 10, 64)
-	require.NoError(t, err)
-	return kib << 10
+	return u
 }
 
 // clockTick is the unit of /proc/PID/stat.

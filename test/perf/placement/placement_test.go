@@ -55,7 +55,10 @@ func (s *run) grow(from, to int) {
 	s.t.Helper()
 	s.Each(from, to, func(ctx context.Context, i int) error {
 		name := fmt.Sprintf("c-%05d", i)
-		mc, err := scene.Object(`{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":%q,"labels":{"region":"r%d","vendor":"v%d"}}}`, name, i%12, i%3)
+		mc, err := scene.Object(
+			`{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":%q,"labels":{"region":"r%d","vendor":"v%d"}}}`,
+			name, i%12, i%3,
+		)
 		if err != nil {
 			return err
 		}
@@ -97,7 +100,11 @@ func (s *run) decided(names []string, spec string) time.Duration {
 	have := map[string]bool{}
 	return s.Until(api, "", func() {
 		s.Each(0, len(names), func(ctx context.Context, i int) error {
-			return s.Create(ctx, placements, `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"namespace":"default","name":%q},"spec":%s}`, names[i], spec)
+			return s.Create(
+				ctx, placements,
+				`{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"namespace":"default","name":%q},"spec":%s}`,
+				names[i], spec,
+			)
 		})
 	}, func(u *unstructured.Unstructured) bool {
 		p, err := typed.FromUnstructured[clusterv1beta1.Placement](u)
@@ -115,24 +122,26 @@ func TestPlacementsAreDecidedWithinTheirBudgets(t *testing.T) {
 	b := budget.Open(t, path)
 	s := &run{Scene: scene.New(t, audit.OnlyResources, audit.NotWatches, audit.NotLeases), t: t}
 	puts := budget.LeasePuts(t, s.Config)
-	binding, err := scene.Object(`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSetBinding","metadata":{"name":"default"},"spec":{"clusterSet":"default"}}`)
+	binding, err := scene.Object(
+		`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSetBinding","metadata":{"name":"default"},"spec":{"clusterSet":"default"}}`,
+	)
 	require.NoError(t, err)
 	_, err = s.Dyn.Resource(bindings).Namespace("default").Create(t.Context(), binding, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.grow(0, 1000)
 	s.rest(1000)
-	t.Logf("1,000 clusters: %.1f MiB", float64(s.Resident())/(1<<20))
+	t.Logf("1,000 clusters: %s", s.Memory())
 	names := make([]string, many)
 	for i := range names {
 		names[i] = fmt.Sprintf("p-%04d", i)
 	}
 	b.Time("thousand", []time.Duration{s.decided(names, `{"numberOfClusters":10,`+tolerant+`}`)}, puts)
 	s.Settle(quiet)
-	t.Logf("1,000 placements: %.1f MiB", float64(s.Resident())/(1<<20))
+	t.Logf("1,000 placements: %s", s.Memory())
 
 	s.grow(1000, 4000)
 	s.rest(4000)
-	t.Logf("4,000 clusters: %.1f MiB", float64(s.Resident())/(1<<20))
+	t.Logf("4,000 clusters: %s", s.Memory())
 	from := s.Mark()
 	b.Time("large", []time.Duration{s.decided([]string{"all"}, `{`+tolerant+`}`)}, puts)
 	s.Settle(quiet)
@@ -140,12 +149,12 @@ func TestPlacementsAreDecidedWithinTheirBudgets(t *testing.T) {
 	from = s.Mark()
 	<-time.After(window)
 	b.Count("requestsAtRest", s.Sum("at rest", s.Asked(from)))
-	b.Memory("resident", s.Resident())
+	b.Memory("memory", s.Memory())
 	if !testing.Short() {
 		s.grow(4000, 10000)
 		s.rest(10000)
 		<-time.After(window)
-		b.Memory("residentLarge", s.Resident())
+		b.Memory("memoryLarge", s.Memory())
 	}
 	b.Complete()
 }

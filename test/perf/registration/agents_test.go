@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/playground"
 	"github.com/kubectl-ocm/kubectl-ocm/test/fakefleet"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/scene"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
 const (

@@ -55,7 +55,7 @@ func fourThousandClusters(t *testing.T, b *budget.File) {
 
 	require.NoError(t, s.fleet().Attach(t.Context(), all...))
 	s.settle() // the taints of all have gone
-	s.memory(b, "hubResident")
+	s.memory(b, "hub")
 
 	began := s.Mark()
 	late := names("late", 1)
@@ -64,7 +64,7 @@ func fourThousandClusters(t *testing.T, b *budget.File) {
 	if !testing.Short() {
 		b.Time("hubRestart", took, cpu)
 	}
-	s.memory(b, "hubResidentRestarted")
+	s.memory(b, "hubRestarted")
 	s.require("a restart of the hub writes nothing for clusters that are as they should be", s.idleWrites(began, "late-0000"))
 	s.require("no cluster is Unknown", s.unknown())
 }
@@ -76,7 +76,7 @@ func (s *run) memory(b *budget.File, name string) {
 		return
 	}
 	<-time.After(idle)
-	b.Memory(name, s.Resident())
+	b.Memory(name, s.Memory())
 }
 
 // letIn accepts clusters and waits until the hub has given each its place: it
@@ -90,7 +90,7 @@ func (s *run) letIn(person *fakefleet.Person, names []string) time.Duration {
 	accepted()
 	leased()
 	took := time.Since(began)
-	s.t.Logf("%d clusters accepted in %s, hub %.1f MiB", len(names), took.Round(time.Millisecond), float64(s.Resident())/(1<<20))
+	s.t.Logf("%d clusters accepted in %s, hub %s", len(names), took.Round(time.Millisecond), s.Memory())
 	s.placed(names)
 	return took
 }

@@ -62,7 +62,9 @@ func (s *run) report() time.Duration {
 	began := time.Now()
 	require.Eventually(s.t, func() bool {
 		set, err := typed.Get[workv1alpha1.ManifestWorkReplicaSet](s.t.Context(), s.Dyn, replicaSets, "default", "web")
-		return err == nil && apimeta.IsStatusConditionTrue(set.Status.Conditions, workv1alpha1.ConditionPlacementRolledOut) && set.Status.Summary.Available == fleetSize
+		return err == nil && apimeta.IsStatusConditionTrue(
+			set.Status.Conditions, workv1alpha1.ConditionPlacementRolledOut,
+		) && set.Status.Summary.Available == fleetSize
 	}, scene.Patience, 10*time.Millisecond)
 	return time.Since(began)
 }
@@ -73,7 +75,7 @@ func TestASetReachesAThousandClustersWithinItsBudgets(t *testing.T) {
 	puts := budget.LeasePuts(t, s.Config)
 	s.Fleet(fleetSize)
 	s.Settle(quiet)
-	t.Logf("before: %.1f MiB", float64(s.Resident())/(1<<20))
+	t.Logf("before: %s", s.Memory())
 
 	began := s.Mark()
 	b.Time("created", []time.Duration{s.deploy("one")}, puts)
@@ -87,6 +89,6 @@ func TestASetReachesAThousandClustersWithinItsBudgets(t *testing.T) {
 	began = s.Mark()
 	<-time.After(window)
 	b.Count("writesAtRest", s.Sum("at rest", s.Asked(began)))
-	b.Memory("hubResident", s.Resident())
+	b.Memory("hub", s.Memory())
 	b.Complete()
 }

@@ -16,8 +16,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Works is the resource of ManifestWorks.
-var Works = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
+// works is the resource of ManifestWorks.
+var works = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 
 // Delivered does something, and returns how long it takes from then on until as many
 // clusters have a work of a label selector whose first manifest, a ConfigMap, has a
@@ -25,7 +25,7 @@ var Works = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 func (s *Scene) Delivered(selector string, clusters int, value string, do func()) time.Duration {
 	s.t.Helper()
 	have := map[string]bool{}
-	return s.Until(s.Dyn.Resource(Works), selector, do, func(u *unstructured.Unstructured) bool {
+	return s.Until(s.Dyn.Resource(works), selector, do, func(u *unstructured.Unstructured) bool {
 		manifests, _, _ := unstructured.NestedSlice(u.Object, "spec", "workload", "manifests")
 		first, _ := manifests[0].(map[string]any)
 		if data, _, _ := unstructured.NestedStringMap(first, "data"); data["value"] == value {
@@ -76,7 +76,7 @@ func (s *Scene) Until(api dynamic.ResourceInterface, selector string, do func(),
 // it is applied and available; there must be one a cluster.
 func (s *Scene) Report(selector string, clusters int) {
 	s.t.Helper()
-	list, err := s.Dyn.Resource(Works).List(s.t.Context(), metav1.ListOptions{LabelSelector: selector})
+	list, err := s.Dyn.Resource(works).List(s.t.Context(), metav1.ListOptions{LabelSelector: selector})
 	require.NoError(s.t, err)
 	require.Len(s.t, list.Items, clusters, "one work a cluster")
 	stamp := time.Now().UTC().Format(time.RFC3339)
@@ -86,7 +86,7 @@ func (s *Scene) Report(selector string, clusters int) {
 			{"type":"Applied","status":"True","reason":"AppliedManifestWorkComplete","message":"Apply manifest work complete","lastTransitionTime":%[1]q,"observedGeneration":%[2]d},
 			{"type":"Available","status":"True","reason":"ResourcesAvailable","message":"All resources are available","lastTransitionTime":%[1]q,"observedGeneration":%[2]d}]}}`,
 			stamp, u.GetGeneration())
-		_, err := s.Dyn.Resource(Works).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, "status")
+		_, err := s.Dyn.Resource(works).Namespace(u.GetNamespace()).Patch(ctx, u.GetName(), types.MergePatchType, body, metav1.PatchOptions{}, "status")
 		return err
 	})
 }

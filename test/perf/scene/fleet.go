@@ -27,7 +27,7 @@ var (
 )
 
 // Name is that of a cluster of Fleet, by its number.
-func Name(i int) string { return fmt.Sprintf("c-%04d", i) }
+func clusterName(i int) string { return fmt.Sprintf("c-%04d", i) }
 
 // Create makes an object of its JSON form.
 func (s *Scene) Create(ctx context.Context, resource schema.GroupVersionResource, text string, args ...any) error {
@@ -45,10 +45,14 @@ func (s *Scene) Fleet(size int) {
 	s.t.Helper()
 	require.Zero(s.t, size%perDecision)
 	s.Each(0, size, func(ctx context.Context, i int) error {
-		if err := s.Create(ctx, clusters, `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":%q}}`, Name(i)); err != nil {
+		if err := s.Create(
+			ctx, clusters,
+			`{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":%q}}`,
+			clusterName(i),
+		); err != nil {
 			return err
 		}
-		return s.Create(ctx, namespaces, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, Name(i))
+		return s.Create(ctx, namespaces, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, clusterName(i))
 	})
 	require.NoError(s.t, s.Create(s.t.Context(), placements, `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement",
 		"metadata":{"name":"all","namespace":"default","annotations":{"cluster.open-cluster-management.io/experimental-scheduling-disable":"true"}},"spec":{}}`))
@@ -58,7 +62,7 @@ func (s *Scene) Fleet(size int) {
 			"cluster.open-cluster-management.io/placement":"all","cluster.open-cluster-management.io/decision-group-index":"0","cluster.open-cluster-management.io/decision-group-name":""}}}`, name))
 		list := []map[string]string{}
 		for i := range perDecision {
-			list = append(list, map[string]string{"clusterName": Name(first + i), "reason": ""})
+			list = append(list, map[string]string{"clusterName": clusterName(first + i), "reason": ""})
 		}
 		body, err := json.Marshal(map[string]any{"status": map[string]any{"decisions": list}})
 		require.NoError(s.t, err)

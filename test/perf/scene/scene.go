@@ -15,8 +15,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness/audit"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 )
 
@@ -48,7 +50,7 @@ func New(t *testing.T, rules ...string) *Scene {
 	s.Dyn = s.Dynamic(t)
 	cluster, err := fleet.Connect(s.Config, "hub")
 	require.NoError(t, err)
-	_, err = fleet.Init(t.Context(), fleet.InitOptions{Common: fleet.Common{Wait: true}, Hub: cluster, Version: "v0.0.0-perf"})
+	_, err = hub.Init(t.Context(), hub.InitOptions{Common: fleet.Common{Wait: true}, Hub: cluster, Version: "v0.0.0-perf"})
 	require.NoError(t, err)
 	return s
 }
@@ -64,10 +66,10 @@ func (s *Scene) PID() int {
 	return pids[0]
 }
 
-// Resident is the memory of the hub, VmRSS, in bytes.
-func (s *Scene) Resident() int64 {
+// Memory is that of the hub's process.
+func (s *Scene) Memory() memory.Usage {
 	s.t.Helper()
-	return budget.Resident(s.t, s.PID())
+	return budget.MemoryOf(s.t, s.PID())
 }
 
 // Each runs do for the numbers from one to another, some at a time.

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/schedule"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 )
 
@@ -63,7 +63,7 @@ func TestPlacementWithinItsBudget(t *testing.T) {
 		crowd.SetCluster(beat)
 	}
 	b.Count("heartbeat", float64(len(crowd.Take()))+float64(crowd.Evaluations()-before.Evaluations))
-	b.Memory("memory", memory(t))
+	b.Bytes("memory", memory(t))
 	b.Complete()
 }
 
@@ -169,7 +169,8 @@ func cluster(i int, region string) *clusterv1.ManagedCluster {
 		Name: fmt.Sprintf("cluster%05d", i), Labels: map[string]string{clusterv1.LabelClusterSet: set, "region": region},
 	}}
 	amounts := clusterv1.ResourceList{
-		clusterv1.ResourceCPU: *resource.NewQuantity(int64(i%97), resource.DecimalSI), clusterv1.ResourceMemory: *resource.NewQuantity(int64(i%89), resource.BinarySI),
+		clusterv1.ResourceCPU:    *resource.NewQuantity(int64(i%97), resource.DecimalSI),
+		clusterv1.ResourceMemory: *resource.NewQuantity(int64(i%89), resource.BinarySI),
 	}
 	c.Status.Allocatable, c.Status.Capacity = amounts, amounts
 	return c

@@ -31,9 +31,9 @@ import (
 
 	agentconfig "github.com/kubectl-ocm/kubectl-ocm/config/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
@@ -64,7 +64,11 @@ func newProgram(t *testing.T, budgets *budget.File) *program {
 	p := &program{bench: &bench{t: t, budgets: budgets}, root: t.TempDir()}
 	hub, spoke := p.controlPlane("hub"), p.controlPlane("spoke")
 	p.spokeCluster, p.hub, p.spoke = spoke, hub.Dynamic(t), spoke.Dynamic(t)
-	for _, name := range []string{"managedclusteraddons.addon.open-cluster-management.io", "managedclusters.cluster.open-cluster-management.io", "manifestworks.work.open-cluster-management.io"} {
+	for _, name := range []string{
+		"managedclusteraddons.addon.open-cluster-management.io",
+		"managedclusters.cluster.open-cluster-management.io",
+		"manifestworks.work.open-cluster-management.io",
+	} {
 		p.install(p.hub, name)
 	}
 	definitions, err := crd.Agent()
@@ -184,7 +188,10 @@ func (p *program) letIn() {
 		_, err = p.hub.Resource(clusters).Patch(ctx, cluster, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, strings.Fields(subresource)...)
 		require.NoError(p.t, err)
 	}
-	p.create(p.hub, leases, `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"namespace":"c1","name":"managed-cluster-lease"},"spec":{"holderIdentity":"managed-cluster-lease"}}`)
+	p.create(
+		p.hub, leases,
+		`{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"namespace":"c1","name":"managed-cluster-lease"},"spec":{"holderIdentity":"managed-cluster-lease"}}`,
+	)
 	p.until(func() bool {
 		c, err := typed.Get[clusterv1.ManagedCluster](ctx, p.hub, clusters, "", cluster)
 		return err == nil && apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1.ConditionAvailable)

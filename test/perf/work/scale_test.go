@@ -17,6 +17,7 @@ import (
 
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness/memory"
 	"github.com/kubectl-ocm/kubectl-ocm/test/perf/budget"
 )
 
@@ -70,7 +71,7 @@ func TestAThousandWorksStayWithinTheBudgets(t *testing.T) {
 	sent, by := p.since(mark)
 	t.Logf("at rest: %v", by)
 	p.budgets.Count("requestsAtRest", float64(sent))
-	p.budgets.Memory("residentThousandWorks", p.resident())
+	p.budgets.Memory("thousandWorks", p.memory())
 
 	mark = p.mark()
 	p.stop()
@@ -79,7 +80,7 @@ func TestAThousandWorksStayWithinTheBudgets(t *testing.T) {
 	sent, by = p.since(mark)
 	t.Logf("started anew: %v", by)
 	p.budgets.Count("requestsToStartAnew", float64(sent))
-	p.budgets.Memory("residentStartedAnew", p.resident())
+	p.budgets.Memory("startedAnew", p.memory())
 	if !testing.Short() {
 		p.foreign()
 	}
@@ -108,7 +109,7 @@ func (p *program) foreign() {
 	}
 	other.patiently(func() bool { return other.done("own-") == 10 }, "works are not applied")
 	<-time.After(idle())
-	other.budgets.Memory("residentForeignObjects", other.resident())
+	other.budgets.Memory("foreignObjects", other.memory())
 }
 
 // load creates works of ten manifests each.
@@ -120,14 +121,17 @@ func (p *program) load(prefix string, n int) {
 			if m == 0 {
 				kind = "Secret"
 			}
-			list = append(list, fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":"%s-%d-%d","namespace":"default"},"data":{"key":"dmFsdWU="}}`, kind, prefix, i, m))
+			list = append(
+				list,
+				fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"metadata":{"name":"%s-%d-%d","namespace":"default"},"data":{"key":"dmFsdWU="}}`, kind, prefix, i, m),
+			)
 		}
 		return p.make(p.hub, works, fmt.Sprintf(`{"apiVersion":"work.open-cluster-management.io/v1","kind":"ManifestWork","metadata":{"name":"%s-%d","namespace":"c1"},
 			"spec":{"workload":{"manifests":[%s]}}}`, prefix, i, strings.Join(list, ",")))
 	})
 }
 
-func (p *program) resident() int64 { return budget.Resident(p.t, p.cmd.Process.Pid) }
+func (p *program) memory() memory.Usage { return budget.MemoryOf(p.t, p.cmd.Process.Pid) }
 
 // patiently waits for what takes minutes on a busy machine.
 func (p *program) patiently(done func() bool, message string) {

@@ -94,7 +94,7 @@ func assemble(config Config, image Image, platform v1.Platform, program []byte) 
 	file = file.DeepCopy()
 	file.OS, file.Architecture, file.Created = platform.OS, platform.Architecture, epoch
 	file.Config = v1.Config{
-		User:       User,
+		User:       user,
 		Entrypoint: []string{"/" + image.Name},
 		WorkingDir: "/",
 		Env:        []string{"PATH=/", "SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt"},

@@ -15,9 +15,9 @@ import (
 // DefaultRepository is where the project's images are published.
 const DefaultRepository = "ghcr.io/kubectl-ocm"
 
-// User is the numeric user and group that every image runs as. It is numeric
+// user is the numeric user and group that every image runs as. It is numeric
 // because a pod with runAsNonRoot refuses a name it cannot check.
-const User = "65532:65532"
+const user = "65532:65532"
 
 var (
 	nameFormat     = regexp.MustCompile(`^[a-z0-9]+([._-][a-z0-9]+)*$`)

@@ -24,8 +24,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// versionVariable is the variable that pkg/version prefers to build information.
-const versionVariable = "github.com/kubectl-ocm/kubectl-ocm/pkg/version.stamped"
+// versionVariable is the variable that internal/version prefers to build information.
+const versionVariable = "github.com/kubectl-ocm/kubectl-ocm/internal/version.stamped"
 
 // entry is one file or folder of an image, its name relative to the root.
 type entry struct {

@@ -39,7 +39,7 @@ func (r Right) String() string {
 	return s
 }
 
-// Bootstrap are the rights of a bootstrap kubeconfig (registration.md 3.6).
+// Bootstrap are the rights of a bootstrap kubeconfig.
 func Bootstrap() []Right {
 	return []Right{
 		{group: clusterv1.GroupVersion.Group, resource: "managedclusters", verbs: []string{"create", "get"}},
@@ -47,7 +47,7 @@ func Bootstrap() []Right {
 	}
 }
 
-// Hub are the rights of the agent of a cluster (registration.md 3.6).
+// Hub are the rights of the agent of a cluster.
 func Hub(cluster string) []Right {
 	event := []string{"create", "patch", "update"}
 	return []Right{

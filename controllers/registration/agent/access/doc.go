@@ -6,6 +6,4 @@
 // kubeconfig and one for its own access, and asks by SelfSubjectAccessReviews.
 // The answer names each right that is missing. It changes nothing on the hub
 // and remembers nothing: who asks decides how long an answer is good for.
-//
-// Contract: registration.md 3.6, operator.md 2.6.
 package access

@@ -16,8 +16,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Resource is that of ManagedClusterAddOns.
-var Resource = schema.GroupVersionResource{Group: addonv1alpha1.GroupVersion.Group, Version: addonv1alpha1.GroupVersion.Version, Resource: "managedclusteraddons"}
+// resource is that of ManagedClusterAddOns.
+var resource = schema.GroupVersionResource{
+	Group:    addonv1alpha1.GroupVersion.Group,
+	Version:  addonv1alpha1.GroupVersion.Version,
+	Resource: "managedclusteraddons",
+}
 
 // AddOns are the ManagedClusterAddOns of one cluster. One that cannot be decoded
 // is nil: it is there, and nothing more is known.
@@ -27,7 +31,7 @@ type AddOns = watch.Collection[*addonv1alpha1.ManagedClusterAddOn]
 // runs it.
 func NewAddOns(hub dynamic.Interface, cluster string, log logr.Logger) *AddOns {
 	return watch.New(watch.Options[*addonv1alpha1.ManagedClusterAddOn]{
-		Client: hub, Resource: Resource, Namespace: cluster, Log: log,
+		Client: hub, Resource: resource, Namespace: cluster, Log: log,
 		Keep: func(u *unstructured.Unstructured) (*addonv1alpha1.ManagedClusterAddOn, bool) {
 			a, err := read(u)
 			if err != nil {

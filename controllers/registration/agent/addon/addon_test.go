@@ -33,7 +33,10 @@ func TestHosted(t *testing.T) {
 }
 
 func TestOfAnAddOnIsKeptWhatIsReadAndNoMore(t *testing.T) {
-	want := addonv1alpha1.ManagedClusterAddOn{TypeMeta: metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"}, ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "c1", UID: "u", ResourceVersion: "1",
+	want := addonv1alpha1.ManagedClusterAddOn{TypeMeta: metav1.TypeMeta{
+		APIVersion: addonv1alpha1.GroupVersion.String(),
+		Kind:       "ManagedClusterAddOn",
+	}, ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "c1", UID: "u", ResourceVersion: "1",
 		Annotations: map[string]string{addonv1alpha1.AnnotationHostingClusterName: "m"}}}
 	want.Spec.InstallNamespace, want.Status.Namespace = "user", "hub"
 	want.Status.Registrations = []addonv1alpha1.RegistrationConfig{{SignerName: "example.com/s"}}

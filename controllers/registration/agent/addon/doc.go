@@ -7,7 +7,6 @@
 // It reads them at the version that hubs store, so that a hub whose conversion
 // webhook is away serves them all the same; status.kubeClientDriver there is
 // status.registrations[].kubeClient.driver in version v1beta1, and
-// spec.installNamespace there is the annotation with the install namespace
-// (addon.md 2.7). Packages addoncredential and addonhealth do the work. Contract:
-// registration.md 11.
+// spec.installNamespace there is the annotation with the install namespace.
+// Packages addoncredential and addonhealth do the work.
 package addon

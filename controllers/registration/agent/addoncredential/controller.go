@@ -15,14 +15,14 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// LoopName is the id of this loop.
-const LoopName = "addon.registration"
+// Name is the id of this loop.
+const Name = "addon.registration"
 
 // Place is a cluster that secrets are kept on.
 type Place struct {
@@ -32,8 +32,8 @@ type Place struct {
 	Secrets *watch.Collection[Secret]
 }
 
-// Options of a Controller; all but the seconds and the driver are required.
-type Options struct {
+// Config is what a Controller works with; all but the seconds and the driver are required.
+type Config struct {
 	// Hub is the connection under the agent's identity.
 	Hub dynamic.Interface
 	// Cluster is the name of the ManagedCluster.
@@ -62,7 +62,7 @@ type Options struct {
 
 // Controller is the loop. Make it with New, run it once.
 type Controller struct {
-	o       Options
+	config  Config
 	queue   *reconcile.Queue
 	execute *reconcile.Executor
 	// kubeconfigs are those of the secrets, by driver.
@@ -86,7 +86,7 @@ type slot struct {
 }
 
 // New prepares the loop.
-func New(o Options) (*Controller, error) {
+func New(o Config) (*Controller, error) {
 	if o.Driver == "" {
 		o.Driver = addonv1alpha1.DriverTypeCSR
 	}
@@ -97,7 +97,7 @@ func New(o Options) (*Controller, error) {
 		o.TokenSeconds = addonv1alpha1.DefaultTokenSeconds
 	}
 	c := &Controller{
-		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Hub, LoopName, o.Clock),
+		config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Hub, Name, o.Clock),
 		owners: map[slot]string{}, contested: map[string]bool{}, entries: map[slot]*entry{},
 	}
 	byCertificate, err := o.Endpoint.Kept()
@@ -118,21 +118,21 @@ func New(o Options) (*Controller, error) {
 
 // places are the clusters that secrets are kept on, each once.
 func (c *Controller) places() []*Place {
-	if c.o.Spoke == c.o.Management {
-		return []*Place{c.o.Spoke}
+	if c.config.Spoke == c.config.Management {
+		return []*Place{c.config.Spoke}
 	}
-	return []*Place{c.o.Spoke, c.o.Management}
+	return []*Place{c.config.Spoke, c.config.Management}
 }
 
 func (c *Controller) place(hosted bool) *Place {
 	if hosted {
-		return c.o.Management
+		return c.config.Management
 	}
-	return c.o.Spoke
+	return c.config.Spoke
 }
 
 func (c *Controller) wake(addOn string) {
-	c.queue.Add(reconcile.Key{Namespace: c.o.Cluster, Name: addOn})
+	c.queue.Add(reconcile.Key{Namespace: c.config.Cluster, Name: addOn})
 }
 
 // changed wakes an add-on, and those that wait for a secret of another one.
@@ -167,7 +167,7 @@ func (c *Controller) written(s slot) {
 func (c *Controller) Run(ctx context.Context) error {
 	// Nothing may be decided on the absence of an object before all are known;
 	// a collection without objects tells of nothing when it is complete.
-	err := c.o.AddOns.WaitSynced(ctx)
+	err := c.config.AddOns.WaitSynced(ctx)
 	for _, p := range c.places() {
 		err = errors.Join(err, p.Secrets.WaitSynced(ctx))
 	}
@@ -175,17 +175,17 @@ func (c *Controller) Run(ctx context.Context) error {
 		c.queue.Close()
 		return err
 	}
-	err = reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	err = reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 	for s := range c.entries {
 		c.leave(s)
 	}
 	return err
 }
 
-// reconcile is one pass over an add-on: one step for each registration, then
+// Reconcile is one pass over an add-on: one step for each registration, then
 // what is told of it.
-func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	a, ok := c.o.AddOns.Get(key)
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	a, ok := c.config.AddOns.Get(key)
 	if !ok {
 		c.contend(key.Name, false)
 		return reconcile.Result{}, c.drop(ctx, key.Name, nil)
@@ -194,12 +194,12 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		return reconcile.Result{}, nil
 	}
 	after := a.DeepCopy()
-	prepare(after, c.o.Driver)
+	prepare(after, c.config.Driver)
 	if !same(a, after) {
 		// The hub reacts to the driver; the registrations may be others then.
 		return c.execute.Execute(ctx, a, reconcile.Plan{Object: after})
 	}
-	wants := c.allot(key.Name, wantsOf(after, c.o.HubID))
+	wants := c.allot(key.Name, wantsOf(after, c.config.HubID))
 	var result reconcile.Result
 	var errs []error
 	reports := make([]report, 0, len(wants))
@@ -212,7 +212,7 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	if after.DeletionTimestamp == nil {
 		errs = append(errs, c.drop(ctx, key.Name, wants))
 	}
-	tell(after, reports, c.o.Clock.Now())
+	tell(after, reports, c.config.Clock.Now())
 	told, err := c.execute.Execute(ctx, a, reconcile.Plan{Object: after})
 	return result.Sooner(told), errors.Join(append(errs, err)...)
 }
@@ -227,7 +227,7 @@ func (c *Controller) pass(ctx context.Context, a *addonv1alpha1.ManagedClusterAd
 	switch {
 	case err == nil:
 		c.caughtUp(s)
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && p.Step != StepAsk && p.Step != StepToken:
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && p.Step != request.StepAsk && p.Step != stepToken:
 		// The cache was behind.
 		again, err = c.behind(s), nil
 	case errors.Is(err, errThrottled):

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func idle(t *testing.T) *Controller {
 	t.Helper()
 	p := &Place{Secrets: NewSecrets(nil, "agent", logr.Discard())}
-	c, err := New(Options{
+	c, err := New(Config{
 		Cluster: "c1", Endpoint: hubConfig(), AddOns: addon.NewAddOns(nil, "c1", logr.Discard()), Spoke: p, Management: p,
 		Namespace: "agent", Clock: clock.RealClock{},
 	})
@@ -40,7 +40,7 @@ func TestAddOnsReachTheHubAsTheirAgentDoes(t *testing.T) {
 		ClusterEntry: "hub", Server: "https://hub:6443", ProxyURL: "http://proxy:3128", TLSServerName: "hub.internal", CAData: pem.EncodeToMemory(block),
 	}
 	p := &Place{Secrets: NewSecrets(nil, "agent", logr.Discard())}
-	c, err := New(Options{
+	c, err := New(Config{
 		Cluster: "c1", Endpoint: hub, AddOns: addon.NewAddOns(nil, "c1", logr.Discard()), Spoke: p, Management: p, Namespace: "agent", Clock: clock.RealClock{},
 	})
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestAnAddonThatIsGoneWaitsForNoSecret(t *testing.T) {
 	c := idle(t)
 	defer c.queue.Close()
 	c.contend("web", true)
-	_, err := c.reconcile(t.Context(), reconcile.Key{Namespace: "c1", Name: "web"})
+	_, err := c.Reconcile(t.Context(), reconcile.Key{Namespace: "c1", Name: "web"})
 	require.NoError(t, err)
 	require.Empty(t, c.contested, "nothing may grow with what others make and remove")
 }

@@ -3,6 +3,8 @@
 package addoncredential
 
 import (
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,12 +13,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 )
 
-// Times of the state machine.
-const (
-	// longest is how long a credential is not looked at, so that a clock that was
-	// set does not let it expire.
-	longest = time.Hour
-)
+// longest is how long a credential is not looked at, so that a clock that was
+// set does not let it expire.
+const longest = time.Hour
 
 // Phase is where a registration stands.
 type Phase string
@@ -33,32 +32,23 @@ const (
 	PhaseFailed Phase = "Failed"
 )
 
-// Step is the one thing that a pass does for a registration.
-type Step int
+// phases are those of the stages of a request.
+var phases = map[request.Stage]Phase{
+	request.Serving: PhaseServing, request.Preparing: PhaseWaiting, request.Waiting: PhaseWaiting, request.Denied: PhaseFailed,
+}
 
-// The steps.
+// Step is the one thing that a pass does for a registration.
+type Step = request.Step
+
+// The steps of add-ons, beside those of every certificate.
 const (
-	// StepNone waits for an event or a time.
-	StepNone Step = iota
-	// StepDrop removes a credential that was made for another registration.
-	StepDrop
-	// StepBegin makes a key and a name and keeps them.
-	StepBegin
-	// StepAsk creates the certificate request.
-	StepAsk
-	// StepHold keeps the issued certificate with its key, until there is a
+	// stepDrop removes a credential that was made for another registration.
+	stepDrop = request.StepOwn
+	// stepHold keeps the issued certificate with its key, until there is a
 	// namespace for it.
-	StepHold
-	// StepKeep keeps the issued certificate where the add-on finds it.
-	StepKeep
-	// StepToken asks for a token and keeps it.
-	StepToken
-	// StepRewrite brings kubeconfig and cluster name in line.
-	StepRewrite
-	// StepPostpone notes that the request was denied.
-	StepPostpone
-	// StepForget removes what is pending.
-	StepForget
+	stepHold = request.StepOwn + 1
+	// stepToken asks for a token and keeps it.
+	stepToken = request.StepOwn + 2
 )
 
 // State is what a decision about one registration is made on.
@@ -105,7 +95,7 @@ const (
 
 // Plan is what a pass does for one registration.
 type Plan struct {
-	Step Step
+	Step request.Step
 	// Phase and Message are reported.
 	Phase   Phase
 	Message string
@@ -118,7 +108,7 @@ type Plan struct {
 }
 
 // Decide chooses the next step from a registration to a valid credential, and
-// on to its renewal (registration.md 11).
+// on to its renewal.
 func Decide(s State) Plan {
 	switch {
 	case s.Want.Problem != "":
@@ -127,59 +117,59 @@ func Decide(s State) Plan {
 	case s.Deleting && (s.Held == nil || s.Held.Digest != s.Digest):
 		return Plan{}
 	case s.Held != nil && s.Held.Digest != s.Digest:
-		return Plan{Step: StepDrop, Phase: PhaseWaiting, Message: "the registration changed: the old credential is removed"}
+		return Plan{Step: stepDrop, Phase: PhaseWaiting, Message: "the registration changed: the old credential is removed"}
 	}
-	problem := s.unusable()
-	if problem == "" && s.Now.Before(s.renewAt()) {
-		return s.serving()
-	}
-	if s.fulfilled() {
-		// Its answer is kept, and of no use any more: the next one begins anew.
-		p := Plan{Step: StepForget, Phase: PhaseWaiting, Message: problem}
-		if problem == "" {
-			p.Phase, p.Message = PhaseServing, s.good()
+	m := s.course()
+	p, rests := m.Rest()
+	switch {
+	case rests:
+	case s.Want.Token():
+		p = s.token()
+	default:
+		if p = m.Request(); p.Step == request.StepKeep {
+			p = s.home(p)
 		}
-		return p
 	}
-	if wait := s.settling(); wait > 0 {
-		return Plan{Phase: PhaseWaiting, Message: problem, RequeueAfter: wait}
+	out := Plan{Step: p.Step, Phase: phases[p.Stage], Message: p.Message, Attempt: p.Attempt, Reason: p.Reason, RequeueAfter: p.RequeueAfter}
+	if m.Unusable == "" && !rests && out.Phase == PhaseWaiting {
+		// That a renewal is under way is no news, that it failed is.
+		out.Phase, out.RequeueAfter = PhaseServing, s.untilOver(p.RequeueAfter)
 	}
-	if problem == "" {
-		return s.renewal()
+	if out.Phase == PhaseServing {
+		out.Message = s.good()
 	}
-	return s.next()
+	return out
 }
 
-// next is the plan on the way to a new credential.
-func (s State) next() Plan {
-	if s.Want.Token() {
-		return s.token()
+// untilOver is when to look again while a good credential is renewed: after the
+// time, zero for none, or when the credential is over.
+func (s State) untilOver(after time.Duration) time.Duration {
+	left := min(s.life().Until.Sub(s.Now), longest)
+	if after == 0 {
+		return left
 	}
-	return s.request()
+	return min(left, after)
 }
 
-// renewal is the plan on the way to a new credential while the old one is good:
-// that it is under way is no news, that it failed is.
-func (s State) renewal() Plan {
-	p := s.next()
-	if p.Phase != PhaseWaiting {
-		return p
+// course is what the certificate of every keeper is decided on.
+func (s State) course() request.State {
+	m := request.State{
+		Now: s.Now, Unusable: s.unusable(), Every: longest, KeptAt: s.KeptAt, Meant: s.Held != nil,
+		Noted: s.Pending != nil, Current: s.current(), Done: s.fulfilled(), Answer: s.Answer, Asked: s.Asked,
+		Check: func(leaf *x509.Certificate) error {
+			if !sameSubject(leaf.Subject, s.Want.Subject) {
+				return errors.New("the issued certificate is for another subject")
+			}
+			return nil
+		},
 	}
-	p.Phase, p.Message = PhaseServing, s.good()
-	if left := min(s.life().Until.Sub(s.Now), longest); p.RequeueAfter == 0 || left < p.RequeueAfter {
-		p.RequeueAfter = left
+	if s.Held != nil {
+		m.Renew, m.Stale = s.life().Renew, s.Held.Kubeconfig != s.Kubeconfig || s.Held.Cluster != s.Want.Cluster
 	}
-	return p
-}
-
-// settling is how long to wait with another request because the credential that
-// is of no use was given just now. It keeps a hub that gives expired ones from
-// being asked without end.
-func (s State) settling() time.Duration {
-	if s.KeptAt.IsZero() || s.Held == nil || s.Pending != nil {
-		return 0
+	if s.Pending != nil {
+		m.Pending, m.Certificate = s.Pending.Pending.Pending, s.Pending.Pending.Certificate
 	}
-	return s.KeptAt.Add(request.Settle).Sub(s.Now)
+	return m
 }
 
 // fulfilled tells whether the certificate of what is pending is the one that is
@@ -206,7 +196,7 @@ func (s State) unusable() string {
 	case l.Problem != "":
 		return l.Problem
 	case !s.Now.Before(l.Until):
-		return "the credential expired at " + stamp(l.Until)
+		return "the credential expired at " + request.Stamp(l.Until)
 	case s.Want.Token() && l.Owner != s.serviceAccount():
 		return "the token is of another ServiceAccount"
 	case s.Want.Token() && s.Infrastructure != "" && l.UID != s.Infrastructure:
@@ -219,42 +209,19 @@ func (s State) serviceAccount() string {
 	return s.Want.Cluster + "/" + s.Want.account()
 }
 
-// renewAt is when the credential that is held is renewed.
-func (s State) renewAt() time.Time {
-	at := s.life().Renew
-	if soonest := s.KeptAt.Add(request.Settle); !s.KeptAt.IsZero() && at.Before(soonest) {
-		return soonest
-	}
-	return at
-}
-
 func (s State) good() string {
 	if s.Want.Token() {
-		return "Addon token refreshed, expires at " + stamp(s.life().Until)
+		return "Addon token refreshed, expires at " + request.Stamp(s.life().Until)
 	}
-	return fmt.Sprintf("secret %s/%s holds a certificate that is valid until %s", s.Want.Namespace, s.Want.Name, stamp(s.life().Until))
-}
-
-// serving is the plan while the credential is valid and fresh.
-func (s State) serving() Plan {
-	p := Plan{Phase: PhaseServing, Message: s.good()}
-	switch {
-	case s.Held.Kubeconfig != s.Kubeconfig || s.Held.Cluster != s.Want.Cluster:
-		p.Step = StepRewrite
-	case s.Pending != nil:
-		p.Step = StepForget
-	default:
-		p.RequeueAfter = min(s.renewAt().Sub(s.Now), longest)
-	}
-	return p
+	return fmt.Sprintf("secret %s/%s holds a certificate that is valid until %s", s.Want.Namespace, s.Want.Name, request.Stamp(s.life().Until))
 }
 
 // homeless is the plan while the namespace of a new secret is not there.
-func (s State) homeless() (Plan, bool) {
+func (s State) homeless() (request.Plan, bool) {
 	if s.Held != nil || s.Namespace == Present {
-		return Plan{}, false
+		return request.Plan{}, false
 	}
-	p := Plan{Phase: PhaseWaiting, Message: fmt.Sprintf("namespace %s does not exist on the cluster", s.Want.Namespace)}
+	p := request.Plan{Stage: request.Preparing, Message: fmt.Sprintf("namespace %s does not exist on the cluster", s.Want.Namespace)}
 	if s.Namespace == Unknown {
 		p.Message, p.RequeueAfter = fmt.Sprintf("looking for namespace %s on the cluster", s.Want.Namespace), request.Recheck
 	}
@@ -262,14 +229,27 @@ func (s State) homeless() (Plan, bool) {
 }
 
 // token is the plan on the way to a new token.
-func (s State) token() Plan {
+func (s State) token() request.Plan {
 	if s.Waiting != "" {
-		return Plan{Phase: PhaseWaiting, Message: s.Waiting}
+		return request.Plan{Stage: request.Preparing, Message: s.Waiting}
 	}
 	if p, ok := s.homeless(); ok {
 		return p
 	}
-	return Plan{Step: StepToken, Phase: PhaseWaiting, Message: "asking for a token"}
+	return request.Plan{Step: stepToken, Stage: request.Preparing, Message: "asking for a token"}
+}
+
+// home is the plan for a certificate that is to be kept: it is held with its
+// request while there is no namespace for it.
+func (s State) home(p request.Plan) request.Plan {
+	wait, ok := s.homeless()
+	switch {
+	case !ok:
+		return p
+	case s.Namespace == Missing && len(s.Pending.Pending.Certificate) == 0:
+		wait.Step = stepHold
+	}
+	return wait
 }
 
 // current tells whether what is pending is for the registration of now.
@@ -280,79 +260,8 @@ func (s State) watched() string {
 	if s.Want.Problem != "" || s.Want.Token() || !s.current() || len(s.Pending.Pending.Certificate) > 0 {
 		return ""
 	}
-	if s.Held != nil && s.Held.Digest == s.Digest && s.unusable() == "" && s.Now.Before(s.renewAt()) {
+	if s.Held != nil && s.Held.Digest == s.Digest && s.unusable() == "" && s.Now.Before(request.Due(s.life().Renew, s.KeptAt)) {
 		return ""
 	}
 	return s.Pending.Pending.Request
 }
-
-// request is the plan on the way to a new certificate.
-func (s State) request() Plan {
-	p := Plan{Phase: PhaseWaiting, Message: "preparing a certificate request"}
-	if !s.current() {
-		p.Step = StepBegin
-		return p
-	}
-	pending := s.Pending.Pending
-	p.Attempt = pending.Attempt
-	switch wait := pending.RetryAfter.Sub(s.Now); {
-	// What is longer than any pause is left by a clock that was set back.
-	case !pending.RetryAfter.IsZero() && wait > 0 && wait <= request.RetryDelay(pending.Attempt):
-		p.Phase, p.RequeueAfter = PhaseFailed, wait
-		p.Message = fmt.Sprintf("the hub denied the certificate request: %s; attempt %d follows at %s", pending.Reason, pending.Attempt+1, stamp(pending.RetryAfter))
-	case pending.Request == "" || len(pending.Key) == 0:
-		p.Step = StepBegin
-	case len(pending.Certificate) > 0:
-		return s.keep(p, pending.Certificate, StepNone)
-	default:
-		return s.answer(p)
-	}
-	return p
-}
-
-// answer is the plan by what the hub shows of the request.
-func (s State) answer(p Plan) Plan {
-	j := s.Answer.Judge(s.Pending.Pending.Request, s.Now, s.Asked)
-	p.Message, p.RequeueAfter = j.Message, j.After
-	switch j.Verdict {
-	case request.Lost:
-		p.Step = StepBegin
-	case request.Unsent:
-		p.Step = StepAsk
-	case request.Refused:
-		return s.denied(p, j.Message)
-	case request.Signed:
-		return s.keep(p, s.Answer.Certificate, StepHold)
-	case request.Unclear, request.Open:
-	}
-	return p
-}
-
-func (s State) denied(p Plan, reason string) Plan {
-	p.Step, p.Phase, p.Attempt, p.Reason = StepPostpone, PhaseFailed, p.Attempt+1, reason
-	p.Message = fmt.Sprintf("the hub denied certificate request %s: %s", s.Pending.Pending.Request, reason)
-	return p
-}
-
-// keep is the plan for an issued certificate. One that is not what was asked for
-// counts as a denial, or a signer that changes subjects would be asked without
-// end. Homeless is the step while there is no namespace for it.
-func (s State) keep(p Plan, certificate []byte, homeless Step) Plan {
-	chain, err := request.Issued(certificate, s.Pending.Pending.Key)
-	switch {
-	case err != nil:
-		return s.denied(p, err.Error())
-	case !sameSubject(chain[0].Subject, s.Want.Subject):
-		return s.denied(p, "the issued certificate is for another subject")
-	}
-	if wait, ok := s.homeless(); ok {
-		if s.Namespace == Missing {
-			wait.Step = homeless
-		}
-		return wait
-	}
-	p.Step, p.Message = StepKeep, "keeping the issued certificate"
-	return p
-}
-
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

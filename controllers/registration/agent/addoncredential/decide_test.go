@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 )
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -86,75 +86,261 @@ func (w *world) issued() request.Answer {
 func TestDecideCertificate(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(*world)
-		step    Step
+		step    request.Step
 		phase   Phase
 		message string
 		requeue time.Duration
 	}{
-		"a new registration":                 {func(*world) {}, StepBegin, PhaseWaiting, "preparing", 0},
-		"one that is refused":                {func(w *world) { w.Want.Problem = "no" }, StepNone, PhaseFailed, "no", 0},
-		"an add-on that goes gets nothing":   {func(w *world) { w.Deleting = true }, StepNone, PhaseIdle, "", 0},
-		"nor loses what it has":              {func(w *world) { w.held(time.Hour, 2*time.Hour).Digest, w.Deleting = "other", true }, StepNone, PhaseIdle, "", 0},
-		"and has it renewed":                 {func(w *world) { w.held(-time.Second, time.Hour); w.Deleting = true }, StepBegin, PhaseServing, "valid until", time.Hour},
-		"another registration drops the old": {func(w *world) { w.held(time.Hour, 2*time.Hour).Digest = "other" }, StepDrop, PhaseWaiting, "changed", 0},
-		"a good one is left alone":           {func(w *world) { w.held(time.Minute, 2*time.Hour) }, StepNone, PhaseServing, "valid until", time.Minute},
-		"but looked at now and then":         {func(w *world) { w.held(24*time.Hour, 48*time.Hour) }, StepNone, PhaseServing, "", time.Hour},
-		"another kubeconfig is written":      {func(w *world) { w.held(time.Minute, time.Hour); w.Kubeconfig = "k2" }, StepRewrite, PhaseServing, "", 0},
-		"another cluster name is written":    {func(w *world) { w.held(time.Minute, time.Hour).Held.Cluster = "c2" }, StepRewrite, PhaseServing, "", 0},
-		"what is pending is forgotten":       {func(w *world) { w.held(time.Minute, time.Hour).pending(func(*Pending) {}) }, StepForget, PhaseServing, "", 0},
-		"it is time to renew":                {func(w *world) { w.held(-time.Second, 30*time.Minute) }, StepBegin, PhaseServing, "valid until", 30 * time.Minute},
-		"but not just after it was kept":     {func(w *world) { w.held(-time.Second, time.Hour).KeptAt = now.Add(-time.Second) }, StepNone, PhaseServing, "", 9 * time.Second},
-		"it expired":                         {func(w *world) { w.held(-time.Hour, 0) }, StepBegin, PhaseWaiting, "preparing", 0},
-		"it came expired a moment ago":       {func(w *world) { w.held(-time.Hour, 0).KeptAt = now.Add(-time.Second) }, StepNone, PhaseWaiting, "expired", 9 * time.Second},
-		"it cannot be read":                  {func(w *world) { w.held(time.Hour, 2*time.Hour).Held.Certificate.Problem = "bad" }, StepBegin, PhaseWaiting, "", 0},
+		"a new registration": {func(*world) {}, request.StepBegin, PhaseWaiting, "preparing", 0},
+		"one that is refused": {
+			func(w *world) { w.Want.Problem = "no" },
+			request.StepNone,
+			PhaseFailed,
+			"no",
+			0,
+		},
+		"an add-on that goes gets nothing": {func(w *world) { w.Deleting = true }, request.StepNone, PhaseIdle, "", 0},
+		"nor loses what it has": {
+			func(w *world) { w.held(time.Hour, 2*time.Hour).Digest, w.Deleting = "other", true },
+			request.StepNone,
+			PhaseIdle,
+			"",
+			0,
+		},
+		"and has it renewed": {
+			func(w *world) { w.held(-time.Second, time.Hour); w.Deleting = true },
+			request.StepBegin,
+			PhaseServing,
+			"valid until",
+			time.Hour,
+		},
+		"another registration drops the old": {
+			func(w *world) { w.held(time.Hour, 2*time.Hour).Digest = "other" },
+			stepDrop,
+			PhaseWaiting,
+			"changed",
+			0,
+		},
+		"a good one is left alone": {
+			func(w *world) { w.held(time.Minute, 2*time.Hour) },
+			request.StepNone,
+			PhaseServing,
+			"valid until",
+			time.Minute,
+		},
+		"but looked at now and then": {
+			func(w *world) { w.held(24*time.Hour, 48*time.Hour) },
+			request.StepNone,
+			PhaseServing,
+			"",
+			time.Hour,
+		},
+		"another kubeconfig is written": {
+			func(w *world) { w.held(time.Minute, time.Hour); w.Kubeconfig = "k2" },
+			request.StepRewrite,
+			PhaseServing,
+			"",
+			0,
+		},
+		"another cluster name is written": {
+			func(w *world) { w.held(time.Minute, time.Hour).Held.Cluster = "c2" },
+			request.StepRewrite,
+			PhaseServing,
+			"",
+			0,
+		},
+		"what is pending is forgotten": {
+			func(w *world) { w.held(time.Minute, time.Hour).pending(func(*Pending) {}) },
+			request.StepForget,
+			PhaseServing,
+			"",
+			0,
+		},
+		"it is time to renew": {
+			func(w *world) { w.held(-time.Second, 30*time.Minute) },
+			request.StepBegin,
+			PhaseServing,
+			"valid until",
+			30 * time.Minute,
+		},
+		"but not just after it was kept": {
+			func(w *world) { w.held(-time.Second, time.Hour).KeptAt = now.Add(-time.Second) },
+			request.StepNone,
+			PhaseServing,
+			"",
+			9 * time.Second,
+		},
+		"it expired": {
+			func(w *world) { w.held(-time.Hour, 0) },
+			request.StepBegin,
+			PhaseWaiting,
+			"preparing",
+			0,
+		},
+		"it came expired a moment ago": {
+			func(w *world) { w.held(-time.Hour, 0).KeptAt = now.Add(-time.Second) },
+			request.StepNone,
+			PhaseWaiting,
+			"expired",
+			9 * time.Second,
+		},
+		"it cannot be read": {
+			func(w *world) { w.held(time.Hour, 2*time.Hour).Held.Certificate.Problem = "bad" },
+			request.StepBegin,
+			PhaseWaiting,
+			"",
+			0,
+		},
 
-		"another one was asked for": {func(w *world) { w.asked(w.issued()).Pending.Digest = "other" }, StepBegin, PhaseWaiting, "preparing", 0},
-		"the key is lost":           {func(w *world) { w.pending(func(p *Pending) { p.Key = nil }) }, StepBegin, PhaseWaiting, "preparing", 0},
-		"the hub has not said":      {func(w *world) { w.asked(request.Answer{}) }, StepNone, PhaseWaiting, "waiting for an answer", request.Recheck},
-		"the hub cannot be asked":   {func(w *world) { w.asked(request.Answer{Problem: "forbidden"}) }, StepNone, PhaseWaiting, "forbidden", request.Recheck},
-		"it is not on the hub yet":  {func(w *world) { w.asked(request.Answer{Known: true}) }, StepAsk, PhaseWaiting, "", 0},
+		"another one was asked for": {
+			func(w *world) { w.asked(w.issued()).Pending.Digest = "other" },
+			request.StepBegin,
+			PhaseWaiting,
+			"preparing",
+			0,
+		},
+		"the key is lost": {
+			func(w *world) { w.pending(func(p *Pending) { p.Key = nil }) },
+			request.StepBegin,
+			PhaseWaiting,
+			"preparing",
+			0,
+		},
+		"the hub has not said": {
+			func(w *world) { w.asked(request.Answer{}) },
+			request.StepNone,
+			PhaseWaiting,
+			"waiting for an answer",
+			request.Recheck,
+		},
+		"the hub cannot be asked": {
+			func(w *world) { w.asked(request.Answer{Problem: "forbidden"}) },
+			request.StepNone,
+			PhaseWaiting,
+			"forbidden",
+			request.Recheck,
+		},
+		"it is not on the hub yet": {
+			func(w *world) { w.asked(request.Answer{Known: true}) },
+			request.StepAsk,
+			PhaseWaiting,
+			"",
+			0,
+		},
 		"it was made and is not shown": {func(w *world) {
 			w.asked(request.Answer{Known: true}).Asked = now.Add(-4 * time.Second)
-		}, StepNone, PhaseWaiting, "to show", 7 * time.Second},
-		"it is of a time to come and gone": {func(w *world) { w.asked(request.Answer{Known: true}).Asked = now.Add(time.Hour) }, StepBegin, PhaseWaiting, "does not know", 0},
-		"it is no longer on the hub":       {func(w *world) { w.asked(request.Answer{Known: true}).Asked = now.Add(-time.Minute) }, StepBegin, PhaseWaiting, "does not know", 0},
-		"nobody has approved it":           {func(w *world) { w.asked(request.Answer{Known: true, Found: true}) }, StepNone, PhaseWaiting, "addon-c1-web-abcde waits for approval", 0},
-		"it was denied":                    {func(w *world) { w.asked(request.Answer{Known: true, Found: true, Denied: true, Message: "no"}) }, StepPostpone, PhaseFailed, "denied certificate request addon-c1-web-abcde: no", 0},
+		}, request.StepNone, PhaseWaiting, "to show", 7 * time.Second},
+		"it is of a time to come and gone": {
+			func(w *world) { w.asked(request.Answer{Known: true}).Asked = now.Add(time.Hour) },
+			request.StepBegin,
+			PhaseWaiting,
+			"does not know",
+			0,
+		},
+		"it is no longer on the hub": {
+			func(w *world) { w.asked(request.Answer{Known: true}).Asked = now.Add(-time.Minute) },
+			request.StepBegin,
+			PhaseWaiting,
+			"does not know",
+			0,
+		},
+		"nobody has approved it": {
+			func(w *world) { w.asked(request.Answer{Known: true, Found: true}) },
+			request.StepNone,
+			PhaseWaiting,
+			"addon-c1-web-abcde waits for approval",
+			0,
+		},
+		"it was denied": {
+			func(w *world) { w.asked(request.Answer{Known: true, Found: true, Denied: true, Message: "no"}) },
+			request.StepPostpone,
+			PhaseFailed,
+			"denied certificate request addon-c1-web-abcde: no",
+			0,
+		},
 		"it is not yet time to ask again": {func(w *world) {
 			w.pending(func(p *Pending) {
 				*p = Pending{Pending: request.Pending{RetryAfter: now.Add(time.Minute), Attempt: 2, Reason: "no"}}
 			})
-		}, StepNone, PhaseFailed, "no; attempt 3 follows at 2026-01-01T12:01:00Z", time.Minute},
+		}, request.StepNone, PhaseFailed, "no; attempt 3 follows at 2026-01-01T12:01:00Z", time.Minute},
 		"it is time to ask again": {func(w *world) {
 			w.pending(func(p *Pending) { *p = Pending{Pending: request.Pending{RetryAfter: now, Attempt: 2}} })
-		}, StepBegin, PhaseWaiting, "", 0},
-		"it was issued":                   {func(w *world) { w.asked(w.issued()) }, StepKeep, PhaseWaiting, "keeping", 0},
-		"for a namespace that is missing": {func(w *world) { w.asked(w.issued()).Namespace = Missing }, StepHold, PhaseWaiting, "namespace ns does not exist", 0},
-		"for one that is looked for":      {func(w *world) { w.asked(w.issued()).Namespace = Unknown }, StepNone, PhaseWaiting, "looking for namespace ns", request.Recheck},
+		}, request.StepBegin, PhaseWaiting, "", 0},
+		"it was issued": {
+			func(w *world) { w.asked(w.issued()) },
+			request.StepKeep,
+			PhaseWaiting,
+			"keeping",
+			0,
+		},
+		"for a namespace that is missing": {
+			func(w *world) { w.asked(w.issued()).Namespace = Missing },
+			stepHold,
+			PhaseWaiting,
+			"namespace ns does not exist",
+			0,
+		},
+		"for one that is looked for": {
+			func(w *world) { w.asked(w.issued()).Namespace = Unknown },
+			request.StepNone,
+			PhaseWaiting,
+			"looking for namespace ns",
+			request.Recheck,
+		},
 		"it is held for the namespace": {func(w *world) {
 			w.pending(func(p *Pending) { p.Certificate = w.issued().Certificate }).Namespace = Missing
-		}, StepNone, PhaseWaiting, "does not exist", 0},
-		"the namespace came":  {func(w *world) { w.pending(func(p *Pending) { p.Certificate = w.issued().Certificate }) }, StepKeep, PhaseWaiting, "", 0},
-		"for another subject": {func(w *world) { a := w.issued(); w.asked(a).Want.Subject.CommonName = "x" }, StepPostpone, PhaseFailed, "another subject", 0},
-		"for another key":     {func(w *world) { w.asked(newWorld(w.t, "csr").issued()) }, StepPostpone, PhaseFailed, "another key", 0},
+		}, request.StepNone, PhaseWaiting, "does not exist", 0},
+		"the namespace came": {
+			func(w *world) { w.pending(func(p *Pending) { p.Certificate = w.issued().Certificate }) },
+			request.StepKeep,
+			PhaseWaiting,
+			"",
+			0,
+		},
+		"for another subject": {
+			func(w *world) { a := w.issued(); w.asked(a).Want.Subject.CommonName = "x" },
+			request.StepPostpone,
+			PhaseFailed,
+			"another subject",
+			0,
+		},
+		"for another key": {
+			func(w *world) { w.asked(newWorld(w.t, "csr").issued()) },
+			request.StepPostpone,
+			PhaseFailed,
+			"another key",
+			0,
+		},
 		"the clock was set back after a denial": {func(w *world) {
 			w.pending(func(p *Pending) {
 				*p = Pending{Pending: request.Pending{RetryAfter: now.Add(24 * time.Hour), Attempt: 2, Reason: "no"}}
 			})
-		}, StepBegin, PhaseWaiting, "preparing", 0},
+		}, request.StepBegin, PhaseWaiting, "preparing", 0},
 		"what was issued is kept and expired": {func(w *world) {
 			w.held(-time.Hour, 0).asked(w.issued()).KeptAt = now.Add(-time.Second)
 			w.Held.Key = textDigest(w.key)
-		}, StepForget, PhaseWaiting, "expired", 0},
+		}, request.StepForget, PhaseWaiting, "expired", 0},
 		"what was issued is kept and old": {func(w *world) {
 			w.held(-time.Hour, time.Hour).asked(w.issued())
 			w.Held.Key = textDigest(w.key)
-		}, StepForget, PhaseServing, "valid until", 0},
-		"a renewal waits while the clock is set": {func(w *world) { w.held(-time.Second, 48*time.Hour).asked(request.Answer{Known: true, Found: true}) }, StepNone, PhaseServing, "", time.Hour},
+		}, request.StepForget, PhaseServing, "valid until", 0},
+		"a renewal waits while the clock is set": {
+			func(w *world) { w.held(-time.Second, 48*time.Hour).asked(request.Answer{Known: true, Found: true}) },
+			request.StepNone,
+			PhaseServing,
+			"",
+			time.Hour,
+		},
 		"a denied renewal is told": {func(w *world) {
 			w.held(-time.Second, time.Hour).asked(request.Answer{Known: true, Found: true, Denied: true, Message: "no"})
-		}, StepPostpone, PhaseFailed, "no", 0},
-		"a renewal that waits isn't": {func(w *world) { w.held(-time.Second, time.Hour).asked(request.Answer{Known: true, Found: true}) }, StepNone, PhaseServing, "valid until", time.Hour},
+		}, request.StepPostpone, PhaseFailed, "no", 0},
+		"a renewal that waits isn't": {
+			func(w *world) { w.held(-time.Second, time.Hour).asked(request.Answer{Known: true, Found: true}) },
+			request.StepNone,
+			PhaseServing,
+			"valid until",
+			time.Hour,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, addonv1alpha1.DriverTypeCSR)
@@ -171,22 +357,67 @@ func TestDecideCertificate(t *testing.T) {
 func TestDecideToken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change  func(*world)
-		step    Step
+		step    request.Step
 		phase   Phase
 		message string
 	}{
-		"the hub is not ready":                   {func(w *world) { w.Waiting = "not yet" }, StepNone, PhaseWaiting, "not yet"},
-		"a new one":                              {func(*world) {}, StepToken, PhaseWaiting, "asking for a token"},
-		"the namespace is missing":               {func(w *world) { w.Namespace = Missing }, StepNone, PhaseWaiting, "does not exist"},
-		"a good one":                             {func(w *world) { w.held(time.Minute, time.Hour) }, StepNone, PhaseServing, "Addon token refreshed, expires at 2026-01-01T13:00:00Z"},
-		"a good one while the hub is not":        {func(w *world) { w.held(time.Minute, time.Hour).Infrastructure, w.Waiting = "", "not yet" }, StepNone, PhaseServing, ""},
-		"a fifth of its life is left":            {func(w *world) { w.held(0, time.Hour) }, StepToken, PhaseServing, "expires at"},
-		"it expired":                             {func(w *world) { w.held(-time.Hour, 0) }, StepToken, PhaseWaiting, ""},
-		"it cannot be read":                      {func(w *world) { w.held(time.Minute, time.Hour).Held.Token.Problem = "bad" }, StepToken, PhaseWaiting, ""},
-		"the ServiceAccount was made anew":       {func(w *world) { w.held(time.Minute, time.Hour).Infrastructure = "u2" }, StepToken, PhaseWaiting, ""},
-		"it is of another ServiceAccount":        {func(w *world) { w.held(time.Minute, time.Hour).Held.Token.Owner = "c1/other" }, StepToken, PhaseWaiting, ""},
-		"a leftover request is forgotten":        {func(w *world) { w.held(time.Minute, time.Hour).pending(func(*Pending) {}) }, StepForget, PhaseServing, ""},
-		"it was made for a certificate's holder": {func(w *world) { w.held(time.Minute, time.Hour).Held.Digest = "x" }, StepDrop, PhaseWaiting, "changed"},
+		"the hub is not ready": {func(w *world) { w.Waiting = "not yet" }, request.StepNone, PhaseWaiting, "not yet"},
+		"a new one":            {func(*world) {}, stepToken, PhaseWaiting, "asking for a token"},
+		"the namespace is missing": {
+			func(w *world) { w.Namespace = Missing },
+			request.StepNone,
+			PhaseWaiting,
+			"does not exist",
+		},
+		"a good one": {
+			func(w *world) { w.held(time.Minute, time.Hour) },
+			request.StepNone,
+			PhaseServing,
+			"Addon token refreshed, expires at 2026-01-01T13:00:00Z",
+		},
+		"a good one while the hub is not": {
+			func(w *world) { w.held(time.Minute, time.Hour).Infrastructure, w.Waiting = "", "not yet" },
+			request.StepNone,
+			PhaseServing,
+			"",
+		},
+		"a fifth of its life is left": {
+			func(w *world) { w.held(0, time.Hour) },
+			stepToken,
+			PhaseServing,
+			"expires at",
+		},
+		"it expired": {func(w *world) { w.held(-time.Hour, 0) }, stepToken, PhaseWaiting, ""},
+		"it cannot be read": {
+			func(w *world) { w.held(time.Minute, time.Hour).Held.Token.Problem = "bad" },
+			stepToken,
+			PhaseWaiting,
+			"",
+		},
+		"the ServiceAccount was made anew": {
+			func(w *world) { w.held(time.Minute, time.Hour).Infrastructure = "u2" },
+			stepToken,
+			PhaseWaiting,
+			"",
+		},
+		"it is of another ServiceAccount": {
+			func(w *world) { w.held(time.Minute, time.Hour).Held.Token.Owner = "c1/other" },
+			stepToken,
+			PhaseWaiting,
+			"",
+		},
+		"a leftover request is forgotten": {
+			func(w *world) { w.held(time.Minute, time.Hour).pending(func(*Pending) {}) },
+			request.StepForget,
+			PhaseServing,
+			"",
+		},
+		"it was made for a certificate's holder": {
+			func(w *world) { w.held(time.Minute, time.Hour).Held.Digest = "x" },
+			stepDrop,
+			PhaseWaiting,
+			"changed",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, addonv1alpha1.DriverTypeToken)
@@ -249,11 +480,38 @@ func TestConditions(t *testing.T) {
 		reports []report
 		want    string
 	}{
-		"none":                      {nil, ""},
-		"all have theirs":           {[]report{{phase: PhaseServing, message: "a"}, {phase: PhaseServing, message: "b"}}, "True ClientCertificateUpdated a; b"},
-		"one waits":                 {[]report{{phase: PhaseServing, message: "a"}, {phase: PhaseWaiting, message: "b"}}, "Unknown CredentialPending b"},
-		"one waits for a moment":    {[]report{{phase: PhaseWaiting, message: "b", fresh: true}}, "False Before old"},
-		"one failed":                {[]report{{phase: PhaseWaiting, message: "a"}, {phase: PhaseFailed, message: "b"}}, "False ClientCertificateUpdateFailed b"},
+		"none": {nil, ""},
+		"all have theirs": {
+			[]report{{
+				phase:   PhaseServing,
+				message: "a",
+			}, {
+				phase:   PhaseServing,
+				message: "b",
+			}},
+			"True ClientCertificateUpdated a; b",
+		},
+		"one waits": {
+			[]report{{
+				phase:   PhaseServing,
+				message: "a",
+			}, {
+				phase:   PhaseWaiting,
+				message: "b",
+			}},
+			"Unknown CredentialPending b",
+		},
+		"one waits for a moment": {[]report{{phase: PhaseWaiting, message: "b", fresh: true}}, "False Before old"},
+		"one failed": {
+			[]report{{
+				phase:   PhaseWaiting,
+				message: "a",
+			}, {
+				phase:   PhaseFailed,
+				message: "b",
+			}},
+			"False ClientCertificateUpdateFailed b",
+		},
 		"the add-on goes":           {[]report{{phase: PhaseIdle}}, "False Before old"},
 		"tokens are told elsewhere": {[]report{{token: true, phase: PhaseServing}}, ""},
 	} {

@@ -20,5 +20,5 @@
 // namespace is missing, is told so in its own condition and holds up no other.
 //
 // It approves nothing, makes no namespaces, and does not judge the health of
-// add-ons. Contract: registration.md 11, addon.md 6.
+// add-ons.
 package addoncredential

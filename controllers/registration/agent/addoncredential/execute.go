@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,42 +29,42 @@ const (
 
 var accountsResource = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
-// errThrottled is in the words of addon.md 3.
+// errThrottled is in the words that agents of every version use.
 var errThrottled = errors.New("Stop creating csr since there are too many csr created already on hub") //nolint:staticcheck // the contract's text
 
 // carryOut does the step of a plan. The caches show the result sooner or later
 // and bring the next pass.
 func (c *Controller) carryOut(ctx context.Context, s State, p Plan) error {
-	if p.Step == StepNone {
+	if p.Step == request.StepNone {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	switch p.Step {
-	case StepDrop:
+	case stepDrop:
 		return c.remove(ctx, c.place(s.Want.Hosted), *s.Held)
-	case StepBegin:
+	case request.StepBegin:
 		return c.begin(ctx, s, p)
-	case StepAsk:
+	case request.StepAsk:
 		if err := c.ask(ctx, s, p); err != nil {
 			return err
 		}
-		c.entry(c.slotOf(s.Want.Target)).asked = request.Asked{Name: s.Pending.Pending.Request, At: c.o.Clock.Now()}
-	case StepHold:
+		c.entry(c.slotOf(s.Want.Target)).asked = request.Asked{Name: s.Pending.Pending.Request, At: c.config.Clock.Now()}
+	case stepHold:
 		next := *s.Pending.Pending
 		next.Certificate = s.Answer.Certificate
 		return c.note(ctx, s, next)
-	case StepKeep:
+	case request.StepKeep:
 		return c.keep(ctx, s)
-	case StepToken:
+	case stepToken:
 		return c.token(ctx, s)
-	case StepRewrite:
+	case request.StepRewrite:
 		return c.rewrite(ctx, s)
-	case StepPostpone:
+	case request.StepPostpone:
 		return c.postpone(ctx, s, p.Attempt, p.Reason)
-	case StepForget:
-		return c.remove(ctx, c.o.Management, *s.Pending)
-	case StepNone:
+	case request.StepForget:
+		return c.remove(ctx, c.config.Management, *s.Pending)
+	case request.StepNone:
 	}
 	return nil
 }
@@ -75,19 +74,17 @@ func (c *Controller) begin(ctx context.Context, s State, p Plan) error {
 	if err := c.vacant(ctx, s); err != nil {
 		return err
 	}
-	key, err := request.NewKey()
+	begun, err := request.Begin("addon-"+s.Want.Cluster+"-"+s.Want.AddOn+"-", p.Attempt, p.Reason)
 	if err != nil {
 		return err
 	}
-	return c.note(ctx, s, Pending{Pending: request.Pending{
-		Request: request.NewName("addon-" + s.Want.Cluster + "-" + s.Want.AddOn + "-"), Key: key, Attempt: p.Attempt,
-	}})
+	return c.note(ctx, s, Pending{Pending: begun})
 }
 
 // postpone notes that so many requests in a row came to nothing, and why the last
 // did.
 func (c *Controller) postpone(ctx context.Context, s State, attempt int, reason string) error {
-	return c.note(ctx, s, Pending{Pending: request.Pending{Attempt: attempt, Reason: reason, RetryAfter: s.Now.Add(request.RetryDelay(attempt))}})
+	return c.note(ctx, s, Pending{Pending: request.Postponed(s.Now, attempt, reason)})
 }
 
 // vacant makes sure that nobody else has a secret where the credential goes,
@@ -106,16 +103,16 @@ func (c *Controller) vacant(ctx context.Context, s State) error {
 // unseen tells why a secret that the cache does not show cannot be created: it
 // is somebody else's, or ours and the cache is behind; nil when there is none.
 func (c *Controller) unseen(ctx context.Context, at slot) error {
-	live, err := at.place.Client.Resource(secretsResource).Namespace(at.key.Namespace).Get(ctx, at.key.Name, metav1.GetOptions{})
+	live, err := at.place.Client.Resource(request.Secrets).Namespace(at.key.Namespace).Get(ctx, at.key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
 		return fmt.Errorf("looking for secret %s: %w", at.key, err)
-	case live.GetLabels()[addonv1alpha1.LabelCredentialAgent] != c.o.Namespace:
+	case live.GetLabels()[addonv1alpha1.LabelCredentialAgent] != c.config.Namespace:
 		return fmt.Errorf("secret %s is not this agent's, which will not replace it: remove it or rename the add-on", at.key)
 	}
-	return apierrors.NewAlreadyExists(secretsResource.GroupResource(), at.key.Name)
+	return apierrors.NewAlreadyExists(request.Secrets.GroupResource(), at.key.Name)
 }
 
 // ask creates the request whose name and key are kept already.
@@ -124,8 +121,8 @@ func (c *Controller) ask(ctx context.Context, s State, p Plan) error {
 	marks := map[string]string{clusterv1.LabelClusterName: w.Cluster, clusterv1.LabelAddOnName: w.AddOn}
 	err := request.Want{
 		Name: pending.Request, Labels: marks, Signer: w.Signer, Subject: w.Subject,
-		DNSNames: []string{w.AddOn + addonv1alpha1.DNSNameSuffix}, Key: pending.Key, Seconds: c.o.CertificateSeconds,
-	}.Create(ctx, c.o.Hub, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: marks}))
+		DNSNames: []string{w.AddOn + addonv1alpha1.DNSNameSuffix}, Key: pending.Key, Seconds: c.config.CertificateSeconds,
+	}.Create(ctx, c.config.Hub, metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: marks}))
 	switch {
 	case errors.Is(err, request.ErrThrottled):
 		return errThrottled
@@ -152,9 +149,9 @@ func (c *Controller) token(ctx context.Context, s State) error {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
 		"metadata": map[string]any{"namespace": s.Want.Cluster, "name": s.Want.account()},
-		"spec":     map[string]any{"expirationSeconds": c.o.TokenSeconds},
+		"spec":     map[string]any{"expirationSeconds": c.config.TokenSeconds},
 	}}
-	answer, err := c.o.Hub.Resource(accountsResource).Namespace(s.Want.Cluster).Create(ctx, u, metav1.CreateOptions{}, "token")
+	answer, err := c.config.Hub.Resource(accountsResource).Namespace(s.Want.Cluster).Create(ctx, u, metav1.CreateOptions{}, "token")
 	if err != nil {
 		return fmt.Errorf("asking for a token of ServiceAccount %s: %w", s.serviceAccount(), err)
 	}
@@ -185,7 +182,7 @@ func (c *Controller) store(ctx context.Context, s State, data map[string][]byte)
 
 // note writes the pending secret, whole.
 func (c *Controller) note(ctx context.Context, s State, p Pending) error {
-	at := slot{c.o.Management, reconcile.Key{Namespace: c.o.Namespace, Name: s.Want.pendingName()}}
+	at := slot{c.config.Management, reconcile.Key{Namespace: c.config.Namespace, Name: s.Want.pendingName()}}
 	if seen, ok := at.place.Secrets.Get(at.key); ok && s.Pending == nil {
 		// Ours, and somebody changed its labels.
 		return c.write(ctx, at, &seen, c.secret(s, addonv1alpha1.CredentialPending, p.data()))
@@ -195,12 +192,8 @@ func (c *Controller) note(ctx context.Context, s State, p Pending) error {
 
 // secret is a secret of this agent, without name.
 func (c *Controller) secret(s State, role string, data map[string][]byte) *unstructured.Unstructured {
-	content := map[string]any{}
-	for key, value := range data {
-		content[key] = base64.StdEncoding.EncodeToString(value)
-	}
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": content}}
-	u.SetLabels(labels(c.o.Namespace, role, s.Want))
+	u := request.NewSecret(data)
+	u.SetLabels(labels(c.config.Namespace, role, s.Want))
 	u.SetAnnotations(map[string]string{addonv1alpha1.AnnotationCredentialDigest: s.Digest})
 	return u
 }
@@ -208,7 +201,7 @@ func (c *Controller) secret(s State, role string, data map[string][]byte) *unstr
 // write creates the secret, or replaces what was seen of it; what people set
 // beside it stays. Another writer in between is a conflict.
 func (c *Controller) write(ctx context.Context, at slot, seen *Secret, u *unstructured.Unstructured) error {
-	secrets := at.place.Client.Resource(secretsResource).Namespace(at.key.Namespace)
+	secrets := at.place.Client.Resource(request.Secrets).Namespace(at.key.Namespace)
 	if seen == nil {
 		u.SetNamespace(at.key.Namespace)
 		u.SetName(at.key.Name)
@@ -223,25 +216,13 @@ func (c *Controller) write(ctx context.Context, at slot, seen *Secret, u *unstru
 		}
 		return nil
 	}
-	return c.update(ctx, at.place, *seen, func(live *unstructured.Unstructured) {
-		live.Object["data"] = u.Object["data"]
-		live.SetLabels(merged(live.GetLabels(), u.GetLabels()))
-		live.SetAnnotations(merged(live.GetAnnotations(), u.GetAnnotations()))
-	})
-}
-
-func merged(a, b map[string]string) map[string]string {
-	out := maps.Clone(a)
-	if out == nil {
-		out = map[string]string{}
-	}
-	maps.Copy(out, b)
-	return out
+	return seen.seen().Replace(ctx, secrets, u)
 }
 
 // rewrite brings kubeconfig and cluster name in line with what they should be.
 func (c *Controller) rewrite(ctx context.Context, s State) error {
-	return c.update(ctx, c.place(s.Want.Hosted), *s.Held, func(live *unstructured.Unstructured) {
+	secrets := c.place(s.Want.Hosted).Client.Resource(request.Secrets).Namespace(s.Held.Namespace)
+	return s.Held.seen().Update(ctx, secrets, func(live *unstructured.Unstructured) {
 		data, _, _ := unstructured.NestedMap(live.Object, "data")
 		data[clusterv1.SecretKeyClusterName] = base64.StdEncoding.EncodeToString([]byte(s.Want.Cluster))
 		delete(data, clusterv1.SecretKeyKubeconfig)
@@ -252,31 +233,14 @@ func (c *Controller) rewrite(ctx context.Context, s State) error {
 	})
 }
 
-// update changes the secret that was seen, and no other.
-func (c *Controller) update(ctx context.Context, p *Place, seen Secret, change func(*unstructured.Unstructured)) error {
-	secrets := p.Client.Resource(secretsResource).Namespace(seen.Namespace)
-	live, err := secrets.Get(ctx, seen.Name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading secret %s/%s: %w", seen.Namespace, seen.Name, err)
-	}
-	live.SetUID(seen.UID)
-	live.SetResourceVersion(seen.ResourceVersion)
-	change(live)
-	if _, err := secrets.Update(ctx, live, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("writing secret %s/%s: %w", seen.Namespace, seen.Name, err)
-	}
-	return nil
-}
-
 // remove deletes the secret that was seen, and no other.
 func (c *Controller) remove(ctx context.Context, p *Place, seen Secret) error {
-	uid, version := seen.UID, seen.ResourceVersion
-	err := p.Client.Resource(secretsResource).Namespace(seen.Namespace).Delete(ctx, seen.Name,
-		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing secret %s/%s: %w", seen.Namespace, seen.Name, err)
-	}
-	return nil
+	return seen.seen().Remove(ctx, p.Client.Resource(request.Secrets).Namespace(seen.Namespace))
+}
+
+// seen identifies the secret.
+func (s Secret) seen() request.Seen {
+	return request.Seen{Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Called: s.Namespace + "/" + s.Name}
 }
 
 // drop removes every secret of an add-on that none of its registrations wants,
@@ -289,7 +253,7 @@ func (c *Controller) drop(ctx context.Context, addOn string, wants []Want) error
 	wanted := map[slot]bool{}
 	for _, w := range wants {
 		wanted[c.slotOf(w.Target)] = true
-		wanted[slot{c.o.Management, reconcile.Key{Namespace: c.o.Namespace, Name: w.pendingName()}}] = true
+		wanted[slot{c.config.Management, reconcile.Key{Namespace: c.config.Namespace, Name: w.pendingName()}}] = true
 	}
 	for s, e := range c.entries {
 		if e.addOn == addOn && !wanted[s] {

@@ -84,7 +84,7 @@ func (c *Controller) leave(s slot) {
 
 // gather reads what is known of a registration, and watches what it waits for.
 func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn, w Want) State {
-	s := State{Now: c.o.Clock.Now(), Want: w, Deleting: a.DeletionTimestamp != nil}
+	s := State{Now: c.config.Clock.Now(), Want: w, Deleting: a.DeletionTimestamp != nil}
 	if w.Problem != "" {
 		return s
 	}
@@ -107,7 +107,7 @@ func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedCluster
 	if w.Token() {
 		s.Infrastructure, s.Waiting = infrastructureOf(a)
 	}
-	s.Answer = e.answers.Look(ctx, c.o.Hub, s.watched())
+	s.Answer = e.answers.Look(ctx, c.config.Hub, s.watched())
 	s.Namespace = e.presence(ctx, s, at)
 	return s
 }
@@ -131,7 +131,7 @@ func (e *entry) presence(ctx context.Context, s State, at slot) Presence {
 
 // pendingOf is the secret of the request for a registration; nil without one.
 func (c *Controller) pendingOf(w Want) *Secret {
-	p, ok := c.o.Management.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: w.pendingName()})
+	p, ok := c.config.Management.Secrets.Get(reconcile.Key{Namespace: c.config.Namespace, Name: w.pendingName()})
 	if !ok || p.Pending == nil || p.AddOn != w.AddOn {
 		return nil
 	}
@@ -141,8 +141,8 @@ func (c *Controller) pendingOf(w Want) *Secret {
 // allot gives each contested secret to one add-on: to the one that has it, else
 // to the first by name. The others are told.
 func (c *Controller) allot(addOn string, wants []Want) []Want {
-	own, _ := c.o.AddOns.Get(reconcile.Key{Namespace: c.o.Cluster, Name: addOn})
-	contested := surplus(own, c.o.AddOns.List())
+	own, _ := c.config.AddOns.Get(reconcile.Key{Namespace: c.config.Cluster, Name: addOn})
+	contested := surplus(own, c.config.AddOns.List())
 	for i := range wants {
 		if contested {
 			wants[i].Problem = tooMany
@@ -153,7 +153,7 @@ func (c *Controller) allot(addOn string, wants []Want) []Want {
 		}
 		at := c.slotOf(w.Target)
 		held, _ := at.place.Secrets.Get(at.key)
-		for _, b := range c.o.AddOns.List() {
+		for _, b := range c.config.AddOns.List() {
 			if b == nil || b.Name == w.AddOn || !c.claims(b, at) || held.AddOn == w.AddOn || (held.AddOn != b.Name && b.Name > w.AddOn) {
 				continue
 			}

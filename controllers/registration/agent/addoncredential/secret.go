@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -20,8 +19,6 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
-
-var secretsResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // Secret is what is remembered of a secret that this agent made: no private key
 // but that of a request under way.
@@ -66,7 +63,7 @@ type Pending struct {
 // agent of that namespace made for add-ons. Its owner runs it.
 func NewSecrets(client dynamic.Interface, agentNamespace string, log logr.Logger) *watch.Collection[Secret] {
 	return watch.New(watch.Options[Secret]{
-		Client: client, Resource: secretsResource, Log: log,
+		Client: client, Resource: request.Secrets, Log: log,
 		LabelSelector: addonv1alpha1.LabelCredentialAgent + "=" + agentNamespace,
 		Keep:          func(u *unstructured.Unstructured) (Secret, bool) { return readSecret(u), true },
 	})

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 const (

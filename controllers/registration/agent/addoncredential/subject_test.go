@@ -26,31 +26,79 @@ func TestSubjects(t *testing.T) {
 		want    string
 		problem string
 	}{
-		"the default":                      {want: own + ":agent:web | " + own + " | "},
-		"the default of a custom signer":   {custom: true, want: own + ":agent:web |  | "},
-		"own groups, the old one included": {in: addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:addon:web", own, "system:authenticated"}}, want: own + ":agent:web | system:authenticated," + "system:open-cluster-management:addon:web," + own + " | "},
-		"another agent of the add-on":      {in: addonv1alpha1.Subject{User: own + ":agent:abcde"}, want: own + ":agent:abcde | " + own + " | "},
-		"names outside of system:":         {in: addonv1alpha1.Subject{User: "u", Groups: []string{"b", "a"}}, want: "u | a,b | "},
-		"units of a custom signer":         {custom: true, in: addonv1alpha1.Subject{OrganizationUnits: []string{"o"}}, want: own + ":agent:web |  | o"},
-		"units are not for the hub":        {in: addonv1alpha1.Subject{OrganizationUnits: []string{"o"}}, want: own + ":agent:web | " + own + " | "},
+		"the default":                    {want: own + ":agent:web | " + own + " | "},
+		"the default of a custom signer": {custom: true, want: own + ":agent:web |  | "},
+		"own groups, the old one included": {
+			in:   addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:addon:web", own, "system:authenticated"}},
+			want: own + ":agent:web | system:authenticated," + "system:open-cluster-management:addon:web," + own + " | ",
+		},
+		"another agent of the add-on": {
+			in:   addonv1alpha1.Subject{User: own + ":agent:abcde"},
+			want: own + ":agent:abcde | " + own + " | ",
+		},
+		"names outside of system:": {in: addonv1alpha1.Subject{User: "u", Groups: []string{"b", "a"}}, want: "u | a,b | "},
+		"units of a custom signer": {
+			custom: true,
+			in:     addonv1alpha1.Subject{OrganizationUnits: []string{"o"}},
+			want:   own + ":agent:web |  | o",
+		},
+		"units are not for the hub": {
+			in:   addonv1alpha1.Subject{OrganizationUnits: []string{"o"}},
+			want: own + ":agent:web | " + own + " | ",
+		},
 
-		"masters":                           {in: addonv1alpha1.Subject{Groups: []string{"system:masters"}}, problem: "system:masters"},
-		"masters of a custom signer":        {custom: true, in: addonv1alpha1.Subject{Groups: []string{"system:masters"}}, problem: "system:masters"},
-		"a user of Kubernetes":              {in: addonv1alpha1.Subject{User: "system:kube-controller-manager"}, problem: "must start with"},
-		"the agent itself":                  {in: addonv1alpha1.Subject{User: "system:open-cluster-management:c1:agent"}, problem: "must start with"},
-		"the group of the agent":            {in: addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:c1"}}, problem: "may be asked for"},
-		"the group of another agent":        {in: addonv1alpha1.Subject{Groups: []string{"open-cluster-management:c2"}}, problem: "those of agents"},
-		"another cluster":                   {in: addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:cluster:c2:addon:web"}}, problem: "may be asked for"},
-		"another add-on":                    {in: addonv1alpha1.Subject{User: "system:open-cluster-management:cluster:c1:addon:web2:agent:x"}, problem: "must start with"},
-		"another add-on whose name is ours": {in: addonv1alpha1.Subject{Groups: []string{own + "2"}}, problem: "may be asked for"},
-		"a long user":                       {in: addonv1alpha1.Subject{User: long}, problem: "300 bytes"},
-		"a long group":                      {in: addonv1alpha1.Subject{Groups: []string{long}}, problem: "300 bytes"},
-		"a long unit":                       {custom: true, in: addonv1alpha1.Subject{OrganizationUnits: []string{long}}, problem: "300 bytes"},
-		"too many groups":                   {in: addonv1alpha1.Subject{Groups: strings.Split(strings.Repeat("a,", 17), ",")}, problem: "at most 16"},
-		"an empty group":                    {in: addonv1alpha1.Subject{Groups: []string{""}}, problem: "empty"},
-		"a line break":                      {in: addonv1alpha1.Subject{User: "a\nb"}, problem: "printable"},
-		"a space at the end":                {in: addonv1alpha1.Subject{Groups: []string{"a "}}, problem: "printable"},
-		"a mask":                            {in: addonv1alpha1.Subject{User: " system:admin"}, problem: "printable"},
+		"masters": {
+			in:      addonv1alpha1.Subject{Groups: []string{"system:masters"}},
+			problem: "system:masters",
+		},
+		"masters of a custom signer": {
+			custom:  true,
+			in:      addonv1alpha1.Subject{Groups: []string{"system:masters"}},
+			problem: "system:masters",
+		},
+		"a user of Kubernetes": {
+			in:      addonv1alpha1.Subject{User: "system:kube-controller-manager"},
+			problem: "must start with",
+		},
+		"the agent itself": {
+			in:      addonv1alpha1.Subject{User: "system:open-cluster-management:c1:agent"},
+			problem: "must start with",
+		},
+		"the group of the agent": {
+			in:      addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:c1"}},
+			problem: "may be asked for",
+		},
+		"the group of another agent": {
+			in:      addonv1alpha1.Subject{Groups: []string{"open-cluster-management:c2"}},
+			problem: "those of agents",
+		},
+		"another cluster": {
+			in:      addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:cluster:c2:addon:web"}},
+			problem: "may be asked for",
+		},
+		"another add-on": {
+			in:      addonv1alpha1.Subject{User: "system:open-cluster-management:cluster:c1:addon:web2:agent:x"},
+			problem: "must start with",
+		},
+		"another add-on whose name is ours": {
+			in:      addonv1alpha1.Subject{Groups: []string{own + "2"}},
+			problem: "may be asked for",
+		},
+		"a long user":  {in: addonv1alpha1.Subject{User: long}, problem: "300 bytes"},
+		"a long group": {in: addonv1alpha1.Subject{Groups: []string{long}}, problem: "300 bytes"},
+		"a long unit": {
+			custom:  true,
+			in:      addonv1alpha1.Subject{OrganizationUnits: []string{long}},
+			problem: "300 bytes",
+		},
+		"too many groups": {
+			in:      addonv1alpha1.Subject{Groups: strings.Split(strings.Repeat("a,", 17), ",")},
+			problem: "at most 16",
+		},
+		"an empty group":     {in: addonv1alpha1.Subject{Groups: []string{""}}, problem: "empty"},
+		"a line break":       {in: addonv1alpha1.Subject{User: "a\nb"}, problem: "printable"},
+		"a space at the end": {in: addonv1alpha1.Subject{Groups: []string{"a "}}, problem: "printable"},
+		"a mask":             {in: addonv1alpha1.Subject{User: " system:admin"}, problem: "printable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := subjectOf("c1", "web", !tc.custom, tc.in)
@@ -86,7 +134,7 @@ func FuzzSubject(f *testing.F) {
 
 func TestTokenMessages(t *testing.T) {
 	const good = "ServiceAccount c1/web-agent (UID: 0f6a-1) is ready"
-	uid, err := ParseTokenMessage(good, "c1", "web")
+	uid, err := parseTokenMessage(good, "c1", "web")
 	require.NoError(t, err)
 	require.Equal(t, "0f6a-1", string(uid))
 	for name, message := range map[string]string{
@@ -103,7 +151,7 @@ func TestTokenMessages(t *testing.T) {
 		"two UIDs in one text": "ServiceAccount c1/web-agent (UID: 1) (UID: 2) is ready",
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ParseTokenMessage(message, "c1", "web")
+			_, err := parseTokenMessage(message, "c1", "web")
 			require.Error(t, err)
 		})
 	}
@@ -116,7 +164,7 @@ func FuzzTokenMessage(f *testing.F) {
 	f.Add("ServiceAccount c1/web-agent (UID: ) is ready")
 	f.Add("(UID: x)")
 	f.Fuzz(func(t *testing.T, message string) {
-		uid, err := ParseTokenMessage(message, "c1", "web")
+		uid, err := parseTokenMessage(message, "c1", "web")
 		if err != nil {
 			require.Empty(t, uid)
 			return
@@ -150,9 +198,14 @@ func TestRefusedNames(t *testing.T) {
 		"a signer for nodes":            {a("web", nil, "kubernetes.io/kubelet-serving"), []string{"not for add-ons"}},
 		"the signer of agents":          {a("web", nil, "open-cluster-management.io/grpc"), []string{"not for add-ons"}},
 		"the same twice":                {a("web", nil, kube, kube), []string{"", "two registrations"}},
-		"seventeen": {a("web", nil, strings.Split(strings.TrimSpace(strings.Repeat("example.com/x ", 17)), " ")...),
-			append([]string{""}, append(strings.Split(strings.Repeat("two registrations,", 14), ",")[:14], "two registrations", "17 registrations")...)},
-		"a namespace that is none": {a("web", func(a *addonv1alpha1.ManagedClusterAddOn) { a.Status.Namespace = "../x" }, kube), []string{"DNS label"}},
+		"seventeen": {
+			a("web", nil, strings.Split(strings.TrimSpace(strings.Repeat("example.com/x ", 17)), " ")...),
+			append([]string{""}, append(strings.Split(strings.Repeat("two registrations,", 14), ",")[:14], "two registrations", "17 registrations")...),
+		},
+		"a namespace that is none": {
+			a("web", func(a *addonv1alpha1.ManagedClusterAddOn) { a.Status.Namespace = "../x" }, kube),
+			[]string{"DNS label"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			prepare(tc.addOn, addonv1alpha1.DriverTypeCSR)
@@ -175,7 +228,13 @@ func TestDriverIsWrittenAndUsersOfTokensAreNoUsersOfCertificates(t *testing.T) {
 		out.Namespace, out.Name = "c1", "web"
 		out.Status.KubeClientDriver = driver
 		out.Status.Registrations = []addonv1alpha1.RegistrationConfig{
-			{SignerName: addonv1alpha1.KubeAPIServerSigner, Subject: subject}, {SignerName: "example.com/x", Subject: addonv1alpha1.Subject{User: user}}}
+			{
+				SignerName: addonv1alpha1.KubeAPIServerSigner,
+				Subject:    subject,
+			}, {
+				SignerName: "example.com/x",
+				Subject:    addonv1alpha1.Subject{User: user},
+			}}
 		return out
 	}
 	somebody := addonv1alpha1.Subject{User: "somebody", Groups: []string{"g"}}
@@ -185,10 +244,20 @@ func TestDriverIsWrittenAndUsersOfTokensAreNoUsersOfCertificates(t *testing.T) {
 		want      *addonv1alpha1.ManagedClusterAddOn
 		unchanged bool
 	}{
-		"new, certificates":    {"csr", addOn("", somebody), addOn("csr", somebody), false},
-		"new, tokens":          {"token", addOn("", somebody), addOn("token", addonv1alpha1.Subject{User: user}), false},
-		"tokens, settled":      {"token", addOn("token", addonv1alpha1.Subject{User: user}), addOn("token", addonv1alpha1.Subject{User: user}), true},
-		"back to certificates": {"csr", addOn("token", addonv1alpha1.Subject{User: user}), addOn("csr", addonv1alpha1.Subject{}), false},
+		"new, certificates": {"csr", addOn("", somebody), addOn("csr", somebody), false},
+		"new, tokens":       {"token", addOn("", somebody), addOn("token", addonv1alpha1.Subject{User: user}), false},
+		"tokens, settled": {
+			"token",
+			addOn("token", addonv1alpha1.Subject{User: user}),
+			addOn("token", addonv1alpha1.Subject{User: user}),
+			true,
+		},
+		"back to certificates": {
+			"csr",
+			addOn("token", addonv1alpha1.Subject{User: user}),
+			addOn("csr", addonv1alpha1.Subject{}),
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := tc.have.DeepCopy()

@@ -25,10 +25,10 @@ const (
 	refreshFrom = 0.8
 )
 
-// ParseTokenMessage returns the UID of the ServiceAccount of an add-on from the
+// parseTokenMessage returns the UID of the ServiceAccount of an add-on from the
 // message of condition TokenInfrastructureReady. The whole message is compared:
-// one for another ServiceAccount is refused (registration.md 11).
-func ParseTokenMessage(message, cluster, addOn string) (types.UID, error) {
+// one for another ServiceAccount is refused.
+func parseTokenMessage(message, cluster, addOn string) (types.UID, error) {
 	prefix := "ServiceAccount " + cluster + "/" + addOn + addonv1alpha1.ServiceAccountSuffix + " (UID: "
 	rest, ok := strings.CutPrefix(message, prefix)
 	if !ok {
@@ -58,7 +58,7 @@ func infrastructureOf(a *addonv1alpha1.ManagedClusterAddOn) (types.UID, string) 
 	case !apimeta.IsStatusConditionTrue(a.Status.Conditions, kind):
 		return "", fmt.Sprintf("the hub did not make the ServiceAccount of the add-on: condition %s: %s", kind, c.Message)
 	}
-	uid, err := ParseTokenMessage(c.Message, a.Namespace, a.Name)
+	uid, err := parseTokenMessage(c.Message, a.Namespace, a.Name)
 	if err != nil {
 		return "", fmt.Sprintf("condition %s is not understood: %v", kind, err)
 	}

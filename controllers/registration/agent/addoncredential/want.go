@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 const (
@@ -89,7 +89,7 @@ func digest(v any) string {
 
 // prepare brings the status of an add-on in line with how the agent registers
 // add-ons: the driver, and under the token driver who the add-on will be. The
-// hub reacts to both (registration.md 11).
+// hub reacts to both.
 func prepare(a *addonv1alpha1.ManagedClusterAddOn, driver addonv1alpha1.DriverType) {
 	user := identity.AddOn{Cluster: a.Namespace, Name: a.Name}.TokenUser()
 	for i := range a.Status.Registrations {

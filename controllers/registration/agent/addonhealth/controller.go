@@ -22,13 +22,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// LoopName is the id of this loop.
-const LoopName = "addon.health"
+// Name is the id of this loop.
+const Name = "addon.health"
 
 var leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Options of a Controller; all are required.
-type Options struct {
+// Config is what a Controller works with; all are required.
+type Config struct {
 	// Hub is the connection under the agent's identity.
 	Hub dynamic.Interface
 	// Cluster is the name of the ManagedCluster.
@@ -44,7 +44,7 @@ type Options struct {
 
 // Controller is the loop. Make it with New, run it once.
 type Controller struct {
-	o       Options
+	config  Config
 	queue   *reconcile.Queue
 	execute *reconcile.Executor
 
@@ -62,9 +62,9 @@ type pulse struct {
 }
 
 // New prepares the loop.
-func New(o Options) *Controller {
+func New(o Config) *Controller {
 	c := &Controller{
-		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Hub, LoopName, o.Clock), pulses: map[string]*pulse{},
+		config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Hub, Name, o.Clock), pulses: map[string]*pulse{},
 	}
 	o.AddOns.OnChange(c.queue.Add)
 	o.Clusters.OnChange(func(reconcile.Key) {
@@ -78,16 +78,16 @@ func New(o Options) *Controller {
 }
 
 func (c *Controller) wake(addOn string) {
-	c.queue.Add(reconcile.Key{Namespace: c.o.Cluster, Name: addOn})
+	c.queue.Add(reconcile.Key{Namespace: c.config.Cluster, Name: addOn})
 }
 
 // Run judges until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := c.o.AddOns.WaitSynced(ctx); err != nil {
+	if err := c.config.AddOns.WaitSynced(ctx); err != nil {
 		c.queue.Close()
 		return err
 	}
-	err := reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	err := reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 	for name := range c.pulses {
 		c.leave(name)
 	}
@@ -101,9 +101,10 @@ func (c *Controller) leave(addOn string) {
 	}
 }
 
-func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	a, ok := c.o.AddOns.Get(key)
-	if !ok || a == nil || Ignored(a) || len(validation.IsDNS1123Label(addon.Namespace(a))) > 0 {
+// Reconcile looks after the health of one add-on.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	a, ok := c.config.AddOns.Get(key)
+	if !ok || a == nil || ignored(a) || len(validation.IsDNS1123Label(addon.Namespace(a))) > 0 {
 		c.leave(key.Name)
 		return reconcile.Result{}, nil
 	}
@@ -112,11 +113,11 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 
 // gather looks at the add-on's lease and notes when it arrived.
 func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) (State, error) {
-	s := State{Now: c.o.Clock.Now(), AddOn: a, Hosted: addon.Hosted(a), Lost: c.lost()}
+	s := State{Now: c.config.Clock.Now(), AddOn: a, Hosted: addon.Hosted(a), Lost: c.lost()}
 	p := c.pulse(ctx, a)
-	client := c.o.Spoke
+	client := c.config.Spoke
 	if s.Hosted {
-		client = c.o.Management
+		client = c.config.Management
 	}
 	seen := p.lease.Look(ctx, client, p.at)
 	s.Known = seen.Known
@@ -169,6 +170,6 @@ func renewTime(u *unstructured.Unstructured) (time.Time, bool) {
 // lost tells whether the hub holds the cluster for lost. It says so on every
 // add-on itself then, and takes it back by the next report of the cluster.
 func (c *Controller) lost() bool {
-	cluster, ok := c.o.Clusters.Get(reconcile.Key{Name: c.o.Cluster})
+	cluster, ok := c.config.Clusters.Get(reconcile.Key{Name: c.config.Cluster})
 	return ok && apimeta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ConditionAvailable, metav1.ConditionUnknown)
 }

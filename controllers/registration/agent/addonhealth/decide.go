@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// grace is how long an add-on may go without renewing its lease, whatever the
-// lease says (addon.md 5.9).
+// grace is how long an add-on may go without renewing its lease, whatever the lease
+// says.
 const grace = 300 * time.Second
 
 // Beat is what is known of an add-on's lease.
@@ -49,14 +49,14 @@ type State struct {
 	Hosted bool
 }
 
-// Ignored tells whether the health of an add-on is none of the agent's business.
-func Ignored(a *addonv1alpha1.ManagedClusterAddOn) bool {
+// ignored tells whether the health of an add-on is none of the agent's business.
+func ignored(a *addonv1alpha1.ManagedClusterAddOn) bool {
 	return a.Status.HealthCheck.Mode == addonv1alpha1.HealthCheckModeCustomized
 }
 
 // Decide is pure: it judges one add-on.
 func Decide(s State) reconcile.Plan {
-	if Ignored(s.AddOn) || s.Lost || !s.Known {
+	if ignored(s.AddOn) || s.Lost || !s.Known {
 		return reconcile.Plan{}
 	}
 	after := s.AddOn.DeepCopy()

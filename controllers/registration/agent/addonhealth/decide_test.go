@@ -33,19 +33,63 @@ func TestDecide(t *testing.T) {
 		want    string
 		requeue time.Duration
 	}{
-		"no lease":                              {State{Known: true}, "Unknown ManagedClusterAddOnLeaseNotFound The status of web add-on is unknown.", 0},
-		"not known yet":                         {State{}, "", 0},
-		"renewed a minute ago":                  {State{Known: true, Beat: beat(minute, minute, false)}, "True ManagedClusterAddOnLeaseUpdated web add-on is available.", 4 * minute},
-		"renewed 300 s ago":                     {State{Known: true, Beat: beat(5*minute, 5*minute, false)}, "False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.", 0},
-		"renewed 299 s ago":                     {State{Known: true, Beat: beat(0, 299*time.Second, false)}, "True ManagedClusterAddOnLeaseUpdated web add-on is available.", time.Second},
-		"a clock that is late":                  {State{Known: true, Beat: beat(time.Hour, minute, false)}, "True ManagedClusterAddOnLeaseUpdated web add-on is available.", 4 * minute},
-		"a clock that is early":                 {State{Known: true, Beat: beat(-time.Hour, 5*minute, false)}, "False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.", 0},
-		"first sight of a fresh one":            {State{Known: true, Beat: beat(minute, 0, true)}, "True ManagedClusterAddOnLeaseUpdated web add-on is available.", 5 * minute},
-		"first sight of an old one":             {State{Known: true, Beat: beat(301*time.Second, 0, true)}, "False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.", 0},
-		"never renewed":                         {State{Known: true, Beat: &Beat{Arrived: now, First: true}}, "False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.", 0},
-		"the hub holds the cluster for lost":    {State{Known: true, Lost: true, Beat: beat(0, 0, false)}, "", 0},
-		"its own controller tells of it":        {State{Known: true, AddOn: addOn(addonv1alpha1.HealthCheckModeCustomized, "")}, "", 0},
-		"a hosted one says where it is awaited": {State{Known: true, Hosted: true, AddOn: addOn("", "m")}, "Unknown ManagedClusterAddOnLeaseNotFound The status of web add-on is unknown. It is hosted: its lease is looked for on the cluster of the agent, which must be m.", 0},
+		"no lease": {
+			State{Known: true},
+			"Unknown ManagedClusterAddOnLeaseNotFound The status of web add-on is unknown.",
+			0,
+		},
+		"not known yet": {State{}, "", 0},
+		"renewed a minute ago": {
+			State{Known: true, Beat: beat(minute, minute, false)},
+			"True ManagedClusterAddOnLeaseUpdated web add-on is available.",
+			4 * minute,
+		},
+		"renewed 300 s ago": {
+			State{Known: true, Beat: beat(5*minute, 5*minute, false)},
+			"False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.",
+			0,
+		},
+		"renewed 299 s ago": {
+			State{Known: true, Beat: beat(0, 299*time.Second, false)},
+			"True ManagedClusterAddOnLeaseUpdated web add-on is available.",
+			time.Second,
+		},
+		"a clock that is late": {
+			State{Known: true, Beat: beat(time.Hour, minute, false)},
+			"True ManagedClusterAddOnLeaseUpdated web add-on is available.",
+			4 * minute,
+		},
+		"a clock that is early": {
+			State{Known: true, Beat: beat(-time.Hour, 5*minute, false)},
+			"False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.",
+			0,
+		},
+		"first sight of a fresh one": {
+			State{Known: true, Beat: beat(minute, 0, true)},
+			"True ManagedClusterAddOnLeaseUpdated web add-on is available.",
+			5 * minute,
+		},
+		"first sight of an old one": {
+			State{Known: true, Beat: beat(301*time.Second, 0, true)},
+			"False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.",
+			0,
+		},
+		"never renewed": {
+			State{Known: true, Beat: &Beat{Arrived: now, First: true}},
+			"False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.",
+			0,
+		},
+		"the hub holds the cluster for lost": {State{Known: true, Lost: true, Beat: beat(0, 0, false)}, "", 0},
+		"its own controller tells of it": {
+			State{Known: true, AddOn: addOn(addonv1alpha1.HealthCheckModeCustomized, "")},
+			"",
+			0,
+		},
+		"a hosted one says where it is awaited": {
+			State{Known: true, Hosted: true, AddOn: addOn("", "m")},
+			"Unknown ManagedClusterAddOnLeaseNotFound The status of web add-on is unknown. It is hosted: its lease is looked for on the cluster of the agent, which must be m.",
+			0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := tc.state

@@ -20,12 +20,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// LoopName is the id of this loop.
-const LoopName = "registration.credential"
+// Name is the id of this loop.
+const Name = "registration.credential"
 
-// Options of a Controller. Everything but Labels, OnReport and Choose is
+// Config is what a Controller works with. Everything but Labels, OnReport and Choose is
 // required; Choose only where settings list several hubs.
-type Options struct {
+type Config struct {
 	// Spoke is the cluster that holds the secrets.
 	Spoke dynamic.Interface
 	// Namespace is where they are.
@@ -70,7 +70,7 @@ type Report struct {
 
 // Controller is the loop. Make it with New, run it once.
 type Controller struct {
-	o       Options
+	config  Config
 	queue   *reconcile.Queue
 	request *request.Watcher
 
@@ -99,8 +99,8 @@ type joined struct {
 }
 
 // New prepares the loop. It waits for Configure before it registers anything.
-func New(o Options) *Controller {
-	c := &Controller{o: o, queue: reconcile.NewQueue(LoopName), report: Report{Phase: PhaseStopped}}
+func New(o Config) *Controller {
+	c := &Controller{config: o, queue: reconcile.NewQueue(Name), report: Report{Phase: PhaseStopped}}
 	o.Secrets.OnChange(func(reconcile.Key) {
 		// New content is a new intent: failures of the old do not hold it back.
 		c.queue.Forget(c.key())
@@ -110,7 +110,7 @@ func New(o Options) *Controller {
 }
 
 func (c *Controller) key() reconcile.Key {
-	return reconcile.Key{Namespace: c.o.Namespace, Name: clusterv1.SecretHubKubeconfig}
+	return reconcile.Key{Namespace: c.config.Namespace, Name: clusterv1.SecretHubKubeconfig}
 }
 
 // Wake brings a pass, when what Options.Choose tells has changed.
@@ -153,19 +153,19 @@ func (c *Controller) Report() Report {
 
 // Run works until ctx ends, and ends the session before it returns.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := c.o.Secrets.WaitSynced(ctx); err != nil {
+	if err := c.config.Secrets.WaitSynced(ctx); err != nil {
 		c.queue.Close()
 		return err
 	}
 	c.request = request.NewWatcher(c.Wake, logr.FromContextOrDiscard(ctx))
 	c.Wake()
-	err := reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	err := reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 	c.release()
 	return err
 }
 
-// reconcile is one pass: gather, decide, execute.
-func (c *Controller) reconcile(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
+// Reconcile is one pass: gather, decide, execute.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
 	if !c.configured() {
 		c.release()
 		c.tell(ctx, Report{Phase: PhaseStopped})
@@ -201,7 +201,7 @@ func (c *Controller) reconcile(ctx context.Context, _ reconcile.Key) (reconcile.
 		return reconcile.Result{}, err
 	}
 	c.tell(ctx, r)
-	if p.Step == StepJoin || p.Step == StepTry {
+	if p.Step == stepJoin || p.Step == stepTry {
 		// Nothing on this cluster changed that would bring the next step.
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	}
@@ -230,7 +230,7 @@ func (c *Controller) tell(ctx context.Context, r Report) {
 	if before.Phase != r.Phase || before.Renewal != r.Renewal {
 		logr.FromContextOrDiscard(ctx).Info("Registration moved on", "phase", r.Phase, "cluster", r.Identity.Cluster, "message", r.Message)
 	}
-	if c.o.OnReport != nil {
-		c.o.OnReport()
+	if c.config.OnReport != nil {
+		c.config.OnReport()
 	}
 }

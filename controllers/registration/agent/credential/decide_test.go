@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
 var (
@@ -84,7 +84,13 @@ func fresh(t *testing.T) *world {
 
 // ask puts a pending request into the state.
 func (w *world) ask() *world {
-	w.Pending = Pending{Secret: &Secret{Name: "pending"}, Pending: request.Pending{Request: "c1-abcde", Key: w.key}, Identity: me, Hub: hubConfig().ID(), Bootstrap: "d"}
+	w.Pending = Pending{
+		Secret:    &Secret{Name: "pending"},
+		Pending:   request.Pending{Request: "c1-abcde", Key: w.key},
+		Identity:  me,
+		Hub:       hubConfig().ID(),
+		Bootstrap: "d",
+	}
 	w.Request = Request{Known: true, Found: true}
 	return w
 }
@@ -112,74 +118,238 @@ func TestDecide(t *testing.T) {
 		"a bootstrap secret that is refused": {fresh(t).with(func(s *State) {
 			s.Bootstrap = ReadBootstrap("b", map[string][]byte{"kubeconfig": []byte("x: y")})
 		}), Plan{Phase: PhaseNoBootstrap}, "current-context"},
-		"never asked: key and name are kept first":    {fresh(t), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
-		"kept for another hub: begun anew":            {fresh(t).ask().with(func(s *State) { s.Pending.Hub = "x" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"kept for another name: begun anew":           {fresh(t).ask().with(func(s *State) { s.Pending.Identity = other }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"kept without a key: begun anew":              {fresh(t).ask().with(func(s *State) { s.Pending.Key = nil }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"the ManagedCluster comes before the request": {fresh(t).ask().with(func(s *State) { s.JoinDue = true }), Plan{Step: StepJoin, Phase: PhaseConnecting}, "ManagedCluster"},
-		"the hub has not answered":                    {fresh(t).ask().with(func(s *State) { s.Request = Request{} }), Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck}, "waiting"},
-		"the hub does not answer":                     {fresh(t).ask().with(func(s *State) { s.Request = Request{Problem: "refused"} }), Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck}, "refused"},
-		"the request does not exist yet":              {fresh(t).ask().with(func(s *State) { s.Request.Found = false }), Plan{Step: StepAsk, Phase: PhaseConnecting}, "asking"},
+		"never asked: key and name are kept first": {
+			fresh(t),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"preparing",
+		},
+		"kept for another hub: begun anew": {
+			fresh(t).ask().with(func(s *State) { s.Pending.Hub = "x" }),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"",
+		},
+		"kept for another name: begun anew": {
+			fresh(t).ask().with(func(s *State) { s.Pending.Identity = other }),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"",
+		},
+		"kept without a key: begun anew": {
+			fresh(t).ask().with(func(s *State) { s.Pending.Key = nil }),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"",
+		},
+		"the ManagedCluster comes before the request": {
+			fresh(t).ask().with(func(s *State) { s.JoinDue = true }),
+			Plan{Step: stepJoin, Phase: PhaseConnecting},
+			"ManagedCluster",
+		},
+		"the hub has not answered": {
+			fresh(t).ask().with(func(s *State) { s.Request = Request{} }),
+			Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck},
+			"waiting",
+		},
+		"the hub does not answer": {
+			fresh(t).ask().with(func(s *State) { s.Request = Request{Problem: "refused"} }),
+			Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck},
+			"refused",
+		},
+		"the request does not exist yet": {
+			fresh(t).ask().with(func(s *State) { s.Request.Found = false }),
+			Plan{Step: request.StepAsk, Phase: PhaseConnecting},
+			"asking",
+		},
 		"the request that was made is not shown: not made again at once": {fresh(t).ask().with(func(s *State) {
 			s.Request.Found, s.Asked = false, now.Add(-4*time.Second)
 		}), Plan{Phase: PhaseConnecting, RequeueAfter: 7 * time.Second}, "to show"},
 		"a request of a time to come, which is gone: begun anew": {fresh(t).ask().with(func(s *State) {
 			s.Request.Found, s.Asked = false, now.Add(time.Hour)
-		}), Plan{Step: StepBegin, Phase: PhaseConnecting}, "any more"},
-		"the request vanished: begun anew": {fresh(t).ask().with(func(s *State) { s.Request.Found, s.Asked = false, now.Add(-time.Minute) }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "any more"},
-		"the request is not answered":      {fresh(t).ask(), Plan{Phase: PhaseWaiting, RequeueAfter: joinEvery}, "c1-abcde waits"},
-		"the request is denied":            {fresh(t).ask().with(func(s *State) { s.Request.Denied, s.Request.Message, s.Pending.Attempt = true, "no", 2 }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 3, Reason: "no"}, "denied certificate request c1-abcde: no"},
+		}), Plan{Step: request.StepBegin, Phase: PhaseConnecting}, "any more"},
+		"the request vanished: begun anew": {
+			fresh(t).ask().with(func(s *State) { s.Request.Found, s.Asked = false, now.Add(-time.Minute) }),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"any more",
+		},
+		"the request is not answered": {fresh(t).ask(), Plan{Phase: PhaseWaiting, RequeueAfter: joinEvery}, "c1-abcde waits"},
+		"the request is denied": {
+			fresh(t).ask().with(func(s *State) { s.Request.Denied, s.Request.Message, s.Pending.Attempt = true, "no", 2 }),
+			Plan{Step: request.StepPostpone, Phase: PhaseDenied, Attempt: 3, Reason: "no"},
+			"denied certificate request c1-abcde: no",
+		},
 		"a denied request waits": {fresh(t).ask().with(func(s *State) {
 			s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now.Add(time.Minute), 2, "no"
 		}), Plan{Phase: PhaseDenied, Attempt: 2, RequeueAfter: time.Minute}, "no; attempt 3 follows at 2026-01-01T12:01:00Z"},
-		"a denied request is repeated": {fresh(t).ask().with(func(s *State) { s.Pending.RetryAfter, s.Pending.Attempt = now, 1 }), Plan{Step: StepBegin, Phase: PhaseConnecting, Attempt: 1}, "again"},
+		"a denied request is repeated": {
+			fresh(t).ask().with(func(s *State) { s.Pending.RetryAfter, s.Pending.Attempt = now, 1 }),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting, Attempt: 1},
+			"again",
+		},
 		"new bootstrap data does not wait": {fresh(t).ask().with(func(s *State) {
 			s.Pending.RetryAfter, s.Pending.Attempt, s.Bootstrap.Digest = now.Add(time.Hour), 5, "e"
-		}), Plan{Step: StepBegin, Phase: PhaseConnecting}, "changed"},
-		"a denied request is repeated, and why it was denied is not forgotten": {fresh(t).ask().with(func(s *State) {
-			s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now, 1, "the token was revoked"
-		}), Plan{Step: StepBegin, Phase: PhaseConnecting, Attempt: 1, Reason: "the token was revoked"}, "the token was revoked"},
-		"asked again after a denial, and the hub has not answered": {fresh(t).ask().with(func(s *State) {
-			s.Request, s.Pending.Attempt, s.Pending.Reason = Request{}, 1, "the token was revoked"
-		}), Plan{Phase: PhaseConnecting, Attempt: 1, RequeueAfter: request.Recheck}, "after a denied request: the token was revoked"},
-		"the hub does not let the request be read any more": {fresh(t).ask().with(func(s *State) { s.Request.Problem = "Unauthorized" }),
-			Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck}, "not known: Unauthorized"},
+		}), Plan{Step: request.StepBegin, Phase: PhaseConnecting}, "changed"},
+		"a denied request is repeated, and why it was denied is not forgotten": {
+			fresh(t).ask().with(func(s *State) {
+				s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now, 1, "the token was revoked"
+			}),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting, Attempt: 1, Reason: "the token was revoked"},
+			"the token was revoked",
+		},
+		"asked again after a denial, and the hub has not answered": {
+			fresh(t).ask().with(func(s *State) {
+				s.Request, s.Pending.Attempt, s.Pending.Reason = Request{}, 1, "the token was revoked"
+			}),
+			Plan{Phase: PhaseConnecting, Attempt: 1, RequeueAfter: request.Recheck},
+			"after a denied request: the token was revoked",
+		},
+		"the hub does not let the request be read any more": {
+			fresh(t).ask().with(func(s *State) { s.Request.Problem = "Unauthorized" }),
+			Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck},
+			"not known: Unauthorized",
+		},
 		"the clock was set back after a denial: no pause of days": {fresh(t).ask().with(func(s *State) {
 			s.Pending.RetryAfter, s.Pending.Attempt = now.Add(24*time.Hour), 1
-		}), Plan{Step: StepBegin, Phase: PhaseConnecting, Attempt: 1}, "again"},
-		"the certificate is issued": {issuedFor(t, me, func(w *world) []byte { return w.key }), Plan{Step: StepKeep, Phase: PhaseConnecting}, "keeping"},
-		"a certificate for another name is not kept": {issuedFor(t, other, func(w *world) []byte { return w.key }), Plan{
-			Step: StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: `the certificate is for "system:open-cluster-management:c1:a2", not for "system:open-cluster-management:c1:a1"`,
-		}, "not for"},
-		"a certificate for another key is not kept":     {issuedFor(t, me, func(*world) []byte { return key(t) }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: "the issued certificate is for another key"}, "another key"},
-		"something that is no certificate is not kept":  {fresh(t).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }), Plan{Step: StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: "the issued certificate: is missing"}, "is missing"},
-		"an expired certificate was just kept: a pause": {joinedFor(t, 2*time.Hour).with(func(s *State) { s.KeptAt = now.Add(-4 * time.Second) }), Plan{Phase: PhaseConnecting, RequeueAfter: 6 * time.Second}, "expired"},
-		"an expired certificate was kept: its request is done with": {joinedFor(t, 2*time.Hour).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }),
-			Plan{Step: StepForget, Phase: PhaseConnecting}, "expired"},
-		"a renewal is due, and the request before it is done with": {joinedFor(t, 46*time.Minute).ask(), Plan{Own: true, Step: StepForget, Phase: PhaseServing}, "valid until"},
-		"another hub right after joining: no pause":                {joinedFor(t, time.Minute).to("https://hub2").with(func(s *State) { s.KeptAt, s.Trial = now, Trial{Known: true} }), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
-		"the hub may have moved: the certificate is tried":         {joinedFor(t, time.Minute).to("https://hub2"), Plan{Step: StepTry, Phase: PhaseConnecting}, "the hub is at https://hub2 now"},
-		"the hub moved and knows the certificate":                  {joinedFor(t, time.Minute).to("https://hub2").with(func(s *State) { s.Trial = Trial{Known: true, Taken: true} }), Plan{Step: StepRewrite, Phase: PhaseConnecting}, "knows the kept certificate"},
-		"the hub has another authority: it is tried":               {joinedFor(t, time.Minute).with(func(s *State) { s.Bootstrap.Config.CAData = []byte("x") }), Plan{Step: StepTry, Phase: PhaseConnecting}, "trying"},
-		"the hub moved, the certificate expired: not tried":        {joinedFor(t, 2*time.Hour).to("https://hub2"), Plan{Step: StepBegin, Phase: PhaseConnecting}, "preparing"},
-		"an expired certificate: back to bootstrap":                {joinedFor(t, 2*time.Hour), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"expired, and the bootstrap secret is gone":                {joinedFor(t, 2*time.Hour).with(func(s *State) { s.Bootstrap = Bootstrap{Problem: "missing"} }), Plan{Phase: PhaseNoBootstrap}, "missing"},
-		"another hub by its entry: back to bootstrap":              {joinedFor(t, time.Minute).with(func(s *State) { s.Bootstrap.Config.ClusterEntry = "new" }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"another identity: back to bootstrap":                      {joinedFor(t, time.Minute).with(func(s *State) { s.Identity = other }), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
-		"the names in the secret lie about the certificate":        {lying(t), Plan{Step: StepBegin, Phase: PhaseConnecting}, ""},
+		}), Plan{Step: request.StepBegin, Phase: PhaseConnecting, Attempt: 1}, "again"},
+		"the certificate is issued": {
+			issuedFor(t, me, func(w *world) []byte { return w.key }),
+			Plan{Step: request.StepKeep, Phase: PhaseConnecting},
+			"keeping",
+		},
+		"a certificate for another name is not kept": {
+			issuedFor(t, other, func(w *world) []byte { return w.key }),
+			Plan{
+				Step:    request.StepPostpone,
+				Phase:   PhaseDenied,
+				Attempt: 1,
+				Reason:  `the certificate is for "system:open-cluster-management:c1:a2", not for "system:open-cluster-management:c1:a1"`,
+			},
+			"not for",
+		},
+		"a certificate for another key is not kept": {
+			issuedFor(t, me, func(*world) []byte { return key(t) }),
+			Plan{Step: request.StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: "the issued certificate is for another key"},
+			"another key",
+		},
+		"something that is no certificate is not kept": {
+			fresh(t).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }),
+			Plan{Step: request.StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: "the issued certificate: is missing"},
+			"is missing",
+		},
+		"an expired certificate was just kept: a pause": {
+			joinedFor(t, 2*time.Hour).with(func(s *State) { s.KeptAt = now.Add(-4 * time.Second) }),
+			Plan{Phase: PhaseConnecting, RequeueAfter: 6 * time.Second},
+			"expired",
+		},
+		"an expired certificate was kept: its request is done with": {
+			joinedFor(t, 2*time.Hour).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }),
+			Plan{Step: request.StepForget, Phase: PhaseConnecting},
+			"expired",
+		},
+		"a renewal is due, and the request before it is done with": {
+			joinedFor(t, 46*time.Minute).ask(),
+			Plan{Own: true, Step: request.StepForget, Phase: PhaseServing},
+			"valid until",
+		},
+		"another hub right after joining: no pause": {
+			joinedFor(t, time.Minute).to("https://hub2").with(func(s *State) { s.KeptAt, s.Trial = now, Trial{Known: true} }),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"preparing",
+		},
+		"the hub may have moved: the certificate is tried": {
+			joinedFor(t, time.Minute).to("https://hub2"),
+			Plan{Step: stepTry, Phase: PhaseConnecting},
+			"the hub is at https://hub2 now",
+		},
+		"the hub moved and knows the certificate": {
+			joinedFor(t, time.Minute).to("https://hub2").with(func(s *State) { s.Trial = Trial{Known: true, Taken: true} }),
+			Plan{Step: request.StepRewrite, Phase: PhaseConnecting},
+			"knows the kept certificate",
+		},
+		"the hub has another authority: it is tried": {
+			joinedFor(t, time.Minute).with(func(s *State) { s.Bootstrap.Config.CAData = []byte("x") }),
+			Plan{Step: stepTry, Phase: PhaseConnecting},
+			"trying",
+		},
+		"the hub moved, the certificate expired: not tried": {
+			joinedFor(t, 2*time.Hour).to("https://hub2"),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"preparing",
+		},
+		"an expired certificate: back to bootstrap": {
+			joinedFor(t, 2*time.Hour),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"",
+		},
+		"expired, and the bootstrap secret is gone": {
+			joinedFor(t, 2*time.Hour).with(func(s *State) { s.Bootstrap = Bootstrap{Problem: "missing"} }),
+			Plan{Phase: PhaseNoBootstrap},
+			"missing",
+		},
+		"another hub by its entry: back to bootstrap": {
+			joinedFor(t, time.Minute).with(func(s *State) { s.Bootstrap.Config.ClusterEntry = "new" }),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"",
+		},
+		"another identity: back to bootstrap": {
+			joinedFor(t, time.Minute).with(func(s *State) { s.Identity = other }),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"",
+		},
+		"the names in the secret lie about the certificate": {
+			lying(t),
+			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
+			"",
+		},
 
 		// Inside.
-		"joined: nothing to do until the renewal": {joinedFor(t, 15*time.Minute), Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery}, "valid until"},
-		"joined, and the renewal is near":         {joinedFor(t, 44*time.Minute), Plan{Own: true, Phase: PhaseServing, RequeueAfter: time.Minute}, "valid until"},
-		"the certificate begins in the future: it is used, and the clocks are told to differ": {joinedFor(t, -10*time.Minute),
-			Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery}, "valid from 2026-01-01T12:10:00Z on, which this clock has not reached"},
-		"joined without a bootstrap secret":           {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap = Bootstrap{} }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery}, "valid until"},
-		"joined: what was pending is removed":         {joinedFor(t, 15*time.Minute).ask(), Plan{Own: true, Step: StepForget, Phase: PhaseServing}, "valid until"},
-		"joined: another TLS server name is taken on": {joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap.Config.TLSServerName = "n" }), Plan{Own: true, Step: StepRewrite, Phase: PhaseServing}, "valid until"},
-		"renewal begins under the own identity":       {joinedFor(t, 46*time.Minute), Plan{Own: true, Step: StepBegin, Phase: PhaseServing, Renewal: PhaseConnecting, RequeueAfter: 14 * time.Minute}, "renewing"},
-		"renewal needs no ManagedCluster":             {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.JoinDue, s.Pending.Key = true, key(t) }), Plan{Own: true, Phase: PhaseServing, Renewal: PhaseWaiting, RequeueAfter: 14 * time.Minute}, "waits"},
-		"a denied renewal takes nothing away":         {joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.Request.Denied, s.Pending.Key = true, key(t) }), Plan{Own: true, Step: StepPostpone, Phase: PhaseServing, Renewal: PhaseDenied, Attempt: 1, RequeueAfter: 14 * time.Minute}, "denied"},
-		"a short certificate rests after its issue":   {joinedFor(t, 46*time.Minute).with(func(s *State) { s.KeptAt = now.Add(-time.Second) }), Plan{Own: true, Phase: PhaseServing, RequeueAfter: 9 * time.Second}, "valid until"},
+		"joined: nothing to do until the renewal": {
+			joinedFor(t, 15*time.Minute),
+			Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery},
+			"valid until",
+		},
+		"joined, and the renewal is near": {
+			joinedFor(t, 44*time.Minute),
+			Plan{Own: true, Phase: PhaseServing, RequeueAfter: time.Minute},
+			"valid until",
+		},
+		"the certificate begins in the future: it is used, and the clocks are told to differ": {
+			joinedFor(t, -10*time.Minute),
+			Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery},
+			"valid from 2026-01-01T12:10:00Z on, which this clock has not reached",
+		},
+		"joined without a bootstrap secret": {
+			joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap = Bootstrap{} }),
+			Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery},
+			"valid until",
+		},
+		"joined: what was pending is removed": {
+			joinedFor(t, 15*time.Minute).ask(),
+			Plan{Own: true, Step: request.StepForget, Phase: PhaseServing},
+			"valid until",
+		},
+		"joined: another TLS server name is taken on": {
+			joinedFor(t, 15*time.Minute).with(func(s *State) { s.Bootstrap.Config.TLSServerName = "n" }),
+			Plan{Own: true, Step: request.StepRewrite, Phase: PhaseServing},
+			"valid until",
+		},
+		"renewal begins under the own identity": {
+			joinedFor(t, 46*time.Minute),
+			Plan{Own: true, Step: request.StepBegin, Phase: PhaseServing, Renewal: PhaseConnecting, RequeueAfter: 14 * time.Minute},
+			"renewing",
+		},
+		"renewal needs no ManagedCluster": {
+			joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.JoinDue, s.Pending.Key = true, key(t) }),
+			Plan{Own: true, Phase: PhaseServing, Renewal: PhaseWaiting, RequeueAfter: 14 * time.Minute},
+			"waits",
+		},
+		"a denied renewal takes nothing away": {
+			joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.Request.Denied, s.Pending.Key = true, key(t) }),
+			Plan{Own: true, Step: request.StepPostpone, Phase: PhaseServing, Renewal: PhaseDenied, Attempt: 1, RequeueAfter: 14 * time.Minute},
+			"denied",
+		},
+		"a short certificate rests after its issue": {
+			joinedFor(t, 46*time.Minute).with(func(s *State) { s.KeptAt = now.Add(-time.Second) }),
+			Plan{Own: true, Phase: PhaseServing, RequeueAfter: 9 * time.Second},
+			"valid until",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Decide(tc.state.State)
@@ -228,12 +398,21 @@ func TestGroupsOfACertificateAreCompared(t *testing.T) {
 		subject pkix.Name
 		fits    bool
 	}{
-		"as asked for":     {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations()}, true},
-		"in another order": {pkix.Name{CommonName: me.CommonName(), Organization: []string{me.Organizations()[1], me.Organizations()[0]}}, true},
-		"a group less":     {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations()[:1]}, false},
-		"a group more":     {pkix.Name{CommonName: me.CommonName(), Organization: append(me.Organizations(), "system:masters")}, false},
-		"a unit":           {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations(), OrganizationalUnit: []string{"x"}}, false},
-		"a longer name":    {pkix.Name{CommonName: me.CommonName() + "x", Organization: me.Organizations()}, false},
+		"as asked for": {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations()}, true},
+		"in another order": {
+			pkix.Name{CommonName: me.CommonName(), Organization: []string{me.Organizations()[1], me.Organizations()[0]}},
+			true,
+		},
+		"a group less": {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations()[:1]}, false},
+		"a group more": {
+			pkix.Name{CommonName: me.CommonName(), Organization: append(me.Organizations(), "system:masters")},
+			false,
+		},
+		"a unit": {
+			pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations(), OrganizationalUnit: []string{"x"}},
+			false,
+		},
+		"a longer name": {pkix.Name{CommonName: me.CommonName() + "x", Organization: me.Organizations()}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chain, err := request.ReadChain(certify(t, k, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: tc.subject, NotAfter: now}))
@@ -250,10 +429,10 @@ func TestTheClockJumpsAndComesBack(t *testing.T) {
 	require.True(t, Decide(w.State).Own)
 	w.Now = now.Add(48 * time.Hour)
 	p := Decide(w.State)
-	require.Equal(t, StepBegin, p.Step, "by this clock it has expired: asked with the bootstrap identity")
+	require.Equal(t, request.StepBegin, p.Step, "by this clock it has expired: asked with the bootstrap identity")
 	require.False(t, p.Own)
 	w.ask().Now = now
 	p = Decide(w.State)
 	require.True(t, p.Own, "what is kept is valid as before")
-	require.Equal(t, StepForget, p.Step)
+	require.Equal(t, request.StepForget, p.Step)
 }

@@ -24,6 +24,5 @@
 // is shown there first: a hub that only moved knows it, and nobody has to
 // approve another one.
 //
-// It never approves anything and knows nothing of acceptance. Contract:
-// registration.md 3.
+// It never approves anything and knows nothing of acceptance.
 package credential

@@ -4,14 +4,13 @@ package credential
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -38,33 +37,33 @@ func (c *Controller) execute(ctx context.Context, s State, p Plan) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	switch p.Step {
-	case StepBegin:
+	case request.StepBegin:
 		return c.begin(ctx, s, p)
-	case StepJoin:
+	case stepJoin:
 		return c.join(ctx, s)
-	case StepAsk:
+	case request.StepAsk:
 		if err := c.ask(ctx, s, p); err != nil {
 			return err
 		}
-		c.asked = request.Asked{Name: s.Pending.Request, At: c.o.Clock.Now()}
-	case StepKeep:
+		c.asked = request.Asked{Name: s.Pending.Request, At: c.config.Clock.Now()}
+	case request.StepKeep:
 		return c.keep(ctx, s)
-	case StepTry:
+	case stepTry:
 		return c.try(ctx, s)
-	case StepRewrite:
+	case request.StepRewrite:
 		return c.rewrite(ctx, s)
-	case StepPostpone:
+	case request.StepPostpone:
 		return c.postpone(ctx, s, p)
-	case StepForget:
-		return c.forget(ctx, s.Pending)
-	case StepNone:
+	case request.StepForget:
+		return s.Pending.Secret.seen().Remove(ctx, c.secrets())
+	case request.StepNone:
 	}
 	return nil
 }
 
 // begin keeps key and name of a request that does not exist yet.
 func (c *Controller) begin(ctx context.Context, s State, p Plan) error {
-	key, err := request.NewKey()
+	begun, err := request.Begin(s.Identity.Cluster+"-", p.Attempt, p.Reason)
 	if err != nil {
 		return err
 	}
@@ -72,14 +71,15 @@ func (c *Controller) begin(ctx context.Context, s State, p Plan) error {
 		// Who lost its access may have lost its ManagedCluster, too.
 		c.joined = joined{}
 	}
-	next := Pending{
-		Pending:  request.Pending{Request: request.NewName(s.Identity.Cluster + "-"), Key: key, Attempt: p.Attempt, Reason: p.Reason},
-		Identity: s.Identity, Hub: s.target().ID(), Bootstrap: s.Bootstrap.Digest,
-	}
-	return c.write(ctx, draft{name: clusterv1.SecretHubKubeconfigPending, seen: s.Pending.Secret, data: next.data(), all: true})
+	return c.note(ctx, s, Pending{Pending: begun, Identity: s.Identity, Hub: s.target().ID(), Bootstrap: s.Bootstrap.Digest})
 }
 
-// join creates the ManagedCluster unless it is there (registration.md 3.3).
+// note writes the pending secret, whole.
+func (c *Controller) note(ctx context.Context, s State, p Pending) error {
+	return c.write(ctx, draft{name: clusterv1.SecretHubKubeconfigPending, seen: s.Pending.Secret, data: p.data(), all: true})
+}
+
+// join creates the ManagedCluster unless it is there.
 func (c *Controller) join(ctx context.Context, s State) error {
 	hub := c.bootstrap.Client.Resource(clustersResource)
 	live, err := hub.Get(ctx, s.Identity.Cluster, metav1.GetOptions{})
@@ -105,7 +105,7 @@ func (c *Controller) createCluster(ctx context.Context, hub dynamic.ResourceInte
 	for _, e := range settings.ExternalServerURLs {
 		bundle := e.CABundle
 		if len(bundle) == 0 {
-			bundle = c.o.SpokeCA
+			bundle = c.config.SpokeCA
 		}
 		cluster.Spec.ManagedClusterClientConfigs = append(cluster.Spec.ManagedClusterClientConfigs, clusterv1.ClientConfig{URL: e.URL, CABundle: bundle})
 	}
@@ -170,25 +170,15 @@ func (c *Controller) rewrite(ctx context.Context, s State) error {
 		data: map[string][]byte{clusterv1.SecretKeyKubeconfig: text}})
 }
 
-// postpone notes the denial, and forgets the key that nobody will sign.
+// postpone notes the denial.
 func (c *Controller) postpone(ctx context.Context, s State, p Plan) error {
 	next := s.Pending
-	next.Request, next.Key, next.Attempt, next.Reason = "", nil, p.Attempt, p.Reason
-	next.RetryAfter = s.Now.Add(request.RetryDelay(p.Attempt))
-	return c.write(ctx, draft{name: clusterv1.SecretHubKubeconfigPending, seen: s.Pending.Secret, data: next.data(), all: true})
-}
-
-func (c *Controller) forget(ctx context.Context, p Pending) error {
-	uid, version := p.Secret.UID, p.Secret.ResourceVersion
-	err := c.secrets().Delete(ctx, p.Secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing secret %s: %w", p.Secret.Name, err)
-	}
-	return nil
+	next.Pending = request.Postponed(s.Now, p.Attempt, p.Reason)
+	return c.note(ctx, s, next)
 }
 
 func (c *Controller) secrets() dynamic.ResourceInterface {
-	return c.o.Spoke.Resource(secretsResource).Namespace(c.o.Namespace)
+	return c.config.Spoke.Resource(request.Secrets).Namespace(c.config.Namespace)
 }
 
 // draft is what a secret is to be: data is all its content, or some keys of it.
@@ -201,65 +191,38 @@ type draft struct {
 	hub  string
 }
 
-// write creates the secret, or replaces the one that was seen. Another writer in
-// between is a conflict.
+// write creates the secret, or replaces the one that was seen: its labels and
+// whatever else people set stay. Another writer in between is a conflict.
 func (c *Controller) write(ctx context.Context, d draft) error {
-	content := map[string]any{}
+	data := map[string][]byte{}
 	if d.seen != nil && !d.all {
-		for key, value := range d.seen.Data {
-			content[key] = base64.StdEncoding.EncodeToString(value)
-		}
+		maps.Copy(data, d.seen.Data)
 	}
-	for key, value := range d.data {
-		content[key] = base64.StdEncoding.EncodeToString(value)
+	maps.Copy(data, d.data)
+	u := request.NewSecret(data)
+	if d.hub != "" {
+		u.SetAnnotations(map[string]string{clusterv1.AnnotationHubID: d.hub})
 	}
-	if d.seen == nil {
-		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": content}}
-		u.SetName(d.name)
-		u.SetNamespace(c.o.Namespace)
-		u.SetLabels(c.o.Labels)
-		noteHub(u, d.hub)
-		if _, err := c.secrets().Create(ctx, u, metav1.CreateOptions{}); err != nil {
-			return fmt.Errorf("creating secret %s: %w", d.name, err)
-		}
-		return nil
+	if d.seen != nil {
+		return d.seen.seen().Replace(ctx, c.secrets(), u)
 	}
-	return c.replace(ctx, d.seen, content, d.hub)
-}
-
-// noteHub puts the name of the hub on a secret, unless it is empty.
-func noteHub(u *unstructured.Unstructured, hub string) {
-	if hub == "" {
-		return
-	}
-	annotations := u.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[clusterv1.AnnotationHubID] = hub
-	u.SetAnnotations(annotations)
-}
-
-// replace puts the content into the secret that was seen; its labels and
-// whatever else people set stay.
-func (c *Controller) replace(ctx context.Context, seen *Secret, content map[string]any, hub string) error {
-	live, err := c.secrets().Get(ctx, seen.Name, metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("reading secret %s: %w", seen.Name, err)
-	}
-	live.SetUID(seen.UID)
-	live.SetResourceVersion(seen.ResourceVersion)
-	live.Object["data"] = content
-	noteHub(live, hub)
-	if _, err := c.secrets().Update(ctx, live, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("writing secret %s: %w", seen.Name, err)
+	u.SetName(d.name)
+	u.SetNamespace(c.config.Namespace)
+	u.SetLabels(c.config.Labels)
+	if _, err := c.secrets().Create(ctx, u, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("creating secret %s: %w", d.name, err)
 	}
 	return nil
 }
 
+// seen identifies the secret.
+func (s *Secret) seen() request.Seen {
+	return request.Seen{Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Called: s.Name}
+}
+
 // raced tells whether a write to a secret failed because the cache was behind.
-func raced(step Step, err error) bool {
-	if step == StepJoin || step == StepAsk || step == StepTry {
+func raced(step request.Step, err error) bool {
+	if step == stepJoin || step == request.StepAsk || step == stepTry {
 		return false
 	}
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)

@@ -12,8 +12,8 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -24,7 +24,7 @@ const nameLength = 5
 // brings connections in line with what the secrets say.
 func (c *Controller) gather(ctx context.Context) (State, error) {
 	s := State{
-		Now: c.o.Clock.Now(), KeptAt: c.keptAt,
+		Now: c.config.Clock.Now(), KeptAt: c.keptAt,
 		Bootstrap: c.readBootstrap(),
 		Kept:      ReadKept(c.secret(clusterv1.SecretHubKubeconfig)),
 		Pending:   readPending(c.secret(clusterv1.SecretHubKubeconfigPending)),
@@ -53,8 +53,8 @@ func (c *Controller) readBootstrap() Bootstrap {
 	settings := c.Settings()
 	name := settings.BootstrapSecret
 	switch {
-	case len(settings.Hubs) > 0 && c.o.Choose != nil:
-		chosen, problem := c.o.Choose()
+	case len(settings.Hubs) > 0 && c.config.Choose != nil:
+		chosen, problem := c.config.Choose()
 		if chosen == "" {
 			return Bootstrap{Problem: problem}
 		}
@@ -67,7 +67,7 @@ func (c *Controller) readBootstrap() Bootstrap {
 }
 
 func (c *Controller) secret(name string) (Secret, bool) {
-	return c.o.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: name})
+	return c.config.Secrets.Get(reconcile.Key{Namespace: c.config.Namespace, Name: name})
 }
 
 // identity is who the agent is: as told, else as its certificate says, else as it
@@ -124,7 +124,7 @@ func (c *Controller) connect(ctx context.Context, s State, own bool) error {
 		return nil
 	}
 	c.closeBootstrap()
-	link, err := agent.NewLink(s.Bootstrap.Config, c.o.UserAgent)
+	link, err := agent.NewLink(s.Bootstrap.Config, c.config.UserAgent)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (c *Controller) serve(ctx context.Context, s State) error {
 			return nil
 		}
 	}
-	link, err := agent.NewLink(k, c.o.UserAgent)
+	link, err := agent.NewLink(k, c.config.UserAgent)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (c *Controller) serve(ctx context.Context, s State) error {
 	served := c.session.Session
 	go func() {
 		defer close(done)
-		c.o.Serve(ctx, served)
+		c.config.Serve(ctx, served)
 	}()
 	c.session.end = func() {
 		cancel()

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
 // Trial is what came of the kept certificate at the place that the bootstrap
@@ -25,7 +26,7 @@ type Trial struct {
 
 // moved tells whether the kept access is good but for the way to the hub. Another
 // name of the cluster entry means another hub, whatever its address
-// (registration.md 3.5).
+// .
 func (s State) moved() bool {
 	k, b := s.Kept, s.Bootstrap.Config
 	return k.Problem == "" && b != nil && k.Identity == s.Identity && fits(k.Leaf, s.Identity) == "" && s.Now.Before(k.Expires) &&
@@ -43,9 +44,9 @@ func (s State) transfer() (p Plan, ok bool) {
 	if !s.moved() || (s.Trial.Known && !s.Trial.Taken) {
 		return Plan{}, false
 	}
-	p = Plan{Step: StepTry, Phase: PhaseConnecting, Message: "the hub is at " + s.Bootstrap.Config.Server + " now: trying the kept certificate there"}
+	p = Plan{Step: stepTry, Phase: PhaseConnecting, Message: "the hub is at " + s.Bootstrap.Config.Server + " now: trying the kept certificate there"}
 	if s.Trial.Taken {
-		p.Step, p.Message = StepRewrite, "the hub at "+s.Bootstrap.Config.Server+" knows the kept certificate"
+		p.Step, p.Message = request.StepRewrite, "the hub at "+s.Bootstrap.Config.Server+" knows the kept certificate"
 	}
 	return p, true
 }
@@ -61,7 +62,7 @@ type tried struct {
 func (c *Controller) try(ctx context.Context, s State) error {
 	there := *s.Bootstrap.Config
 	there.Token, there.CertData, there.KeyData = "", s.Kept.Config.CertData, s.Kept.Config.KeyData
-	link, err := agent.NewLink(&there, c.o.UserAgent)
+	link, err := agent.NewLink(&there, c.config.UserAgent)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// wanted is the certificate request of registration.md 3.4.
+// wanted is the certificate request.
 func wanted(p Pending, seconds int32) request.Want {
 	return request.Want{
 		Name: p.Request, Labels: map[string]string{clusterv1.LabelClusterName: p.Identity.Cluster}, Signer: clusterv1.SignerName,

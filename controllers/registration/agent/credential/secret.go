@@ -5,26 +5,22 @@ package credential
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
-
-var secretsResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // Keys of the pending secret, beside cluster-name, agent-name and those of
 // request.Pending. They are this agent's own; no other program reads them.
@@ -51,7 +47,7 @@ type Secret struct {
 func NewSecrets(client dynamic.Interface, namespace string, log logr.Logger) *watch.Collection[Secret] {
 	own := []string{clusterv1.SecretHubKubeconfig, clusterv1.SecretHubKubeconfigPending}
 	return watch.New(watch.Options[Secret]{
-		Client: client, Resource: secretsResource, Namespace: namespace, Log: log,
+		Client: client, Resource: request.Secrets, Namespace: namespace, Log: log,
 		Keep: func(u *unstructured.Unstructured) (Secret, bool) {
 			if slices.Contains(own, u.GetName()) {
 				return readSecret(u), true
@@ -211,16 +207,4 @@ func fits(leaf *x509.Certificate, id agent.Identity) string {
 		return "the certificate is for other groups"
 	}
 	return ""
-}
-
-// issued checks a certificate that the hub gave for the pending key.
-func issued(certificate, key []byte, id agent.Identity) error {
-	chain, err := request.Issued(certificate, key)
-	if err != nil {
-		return err
-	}
-	if problem := fits(chain[0], id); problem != "" {
-		return errors.New(problem)
-	}
-	return nil
 }

@@ -15,9 +15,24 @@ import (
 
 func TestPendingSurvivesItsSecret(t *testing.T) {
 	for name, want := range map[string]Pending{
-		"a request":     {Pending: request.Pending{Request: "c1-abcde", Key: []byte("k")}, Identity: me, Hub: "h", Bootstrap: "b"},
-		"a denied one":  {Pending: request.Pending{Attempt: 3, RetryAfter: now.Add(time.Minute), Reason: "no"}, Identity: me, Hub: "h", Bootstrap: "b"},
-		"a second time": {Pending: request.Pending{Request: "c1-abcde", Key: []byte("k"), Attempt: 2}, Identity: me, Hub: "h", Bootstrap: "b"},
+		"a request": {
+			Pending:   request.Pending{Request: "c1-abcde", Key: []byte("k")},
+			Identity:  me,
+			Hub:       "h",
+			Bootstrap: "b",
+		},
+		"a denied one": {
+			Pending:   request.Pending{Attempt: 3, RetryAfter: now.Add(time.Minute), Reason: "no"},
+			Identity:  me,
+			Hub:       "h",
+			Bootstrap: "b",
+		},
+		"a second time": {
+			Pending:   request.Pending{Request: "c1-abcde", Key: []byte("k"), Attempt: 2},
+			Identity:  me,
+			Hub:       "h",
+			Bootstrap: "b",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Secret{Name: "hub-kubeconfig-pending", Data: want.data()}
@@ -40,9 +55,12 @@ func TestKeptSecretThatCannotBeUsed(t *testing.T) {
 		change map[string][]byte
 		want   string
 	}{
-		"no kubeconfig":    {map[string][]byte{"kubeconfig": nil}, "kubeconfig"},
-		"no certificate":   {map[string][]byte{"tls.crt": nil}, "tls.crt"},
-		"a broken one":     {map[string][]byte{"tls.crt": []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")}, "not readable"},
+		"no kubeconfig":  {map[string][]byte{"kubeconfig": nil}, "kubeconfig"},
+		"no certificate": {map[string][]byte{"tls.crt": nil}, "tls.crt"},
+		"a broken one": {
+			map[string][]byte{"tls.crt": []byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")},
+			"not readable",
+		},
 		"a key, no PEM":    {map[string][]byte{"tls.crt": []byte("x")}, "is missing"},
 		"the key of other": {map[string][]byte{"tls.key": foreign}, "do not belong together"},
 	} {

@@ -20,16 +20,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// LoopName is the id of this loop.
-const LoopName = "registration.heartbeat"
+// Name is the id of this loop.
+const Name = "registration.heartbeat"
 
 // callTimeout bounds one request; a renewal that takes longer is tried again.
 const callTimeout = 10 * time.Second
 
 var leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Options of a Controller; all but Version are required.
-type Options struct {
+// Config is what a Controller works with; all but Version are required.
+type Config struct {
 	// Hub is the connection under the agent's identity.
 	Hub dynamic.Interface
 	// Cluster is the name of the ManagedCluster.
@@ -47,8 +47,8 @@ type Options struct {
 
 // Controller is the loop. Make it with New, run it once.
 type Controller struct {
-	o     Options
-	queue *reconcile.Queue
+	config Config
+	queue  *reconcile.Queue
 
 	mu      sync.Mutex
 	renewed time.Time
@@ -61,15 +61,15 @@ type Controller struct {
 }
 
 // New prepares the loop.
-func New(o Options) *Controller {
-	c := &Controller{o: o, queue: reconcile.NewQueue(LoopName)}
+func New(o Config) *Controller {
+	c := &Controller{config: o, queue: reconcile.NewQueue(Name)}
 	o.Clusters.OnChange(c.queue.Add)
 	return c
 }
 
 // Run renews the lease until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	return reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
 // Renewed is when the lease was last renewed, zero before the first time.
@@ -79,34 +79,35 @@ func (c *Controller) Renewed() time.Time {
 	return c.renewed
 }
 
-func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+// Reconcile renews the lease when that is due.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	p := Decide(c.gather(key))
 	if !p.Renew {
 		if p.RequeueAfter == 0 {
-			c.o.Outcome(nil)
+			c.config.Outcome(nil)
 		}
 		return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 	}
 	err := c.renew(ctx)
 	if ctx.Err() == nil {
-		c.o.Outcome(err)
+		c.config.Outcome(err)
 	}
 	if err != nil {
 		if c.failures++; c.failures == 1 {
-			logr.FromContextOrDiscard(ctx).Error(err, "Lease could not be renewed and will be tried again", "cluster", c.o.Cluster)
+			logr.FromContextOrDiscard(ctx).Error(err, "Lease could not be renewed and will be tried again", "cluster", c.config.Cluster)
 		}
-		return reconcile.Result{RequeueAfter: retry(c.failures, c.o.Random())}, nil
+		return reconcile.Result{RequeueAfter: retry(c.failures, c.config.Random())}, nil
 	}
 	c.failures = 0
 	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 }
 
 func (c *Controller) gather(key reconcile.Key) State {
-	cluster, ok := c.o.Clusters.Get(key)
+	cluster, ok := c.config.Clusters.Get(key)
 	if !ok {
-		return State{Now: c.o.Clock.Now()}
+		return State{Now: c.config.Clock.Now()}
 	}
-	s := State{Now: c.o.Clock.Now(), Cluster: cluster, Renewed: c.Renewed(), Jitter: c.jitter}
+	s := State{Now: c.config.Clock.Now(), Cluster: cluster, Renewed: c.Renewed(), Jitter: c.jitter}
 	if cluster.Spec.LeaseDurationSeconds != c.duration {
 		// Another duration starts the loop anew.
 		c.duration, s.Renewed = cluster.Spec.LeaseDurationSeconds, time.Time{}
@@ -128,7 +129,7 @@ func (c *Controller) renew(ctx context.Context) error {
 }
 
 func (c *Controller) put(ctx context.Context) error {
-	leases := c.o.Hub.Resource(leasesResource).Namespace(c.o.Cluster)
+	leases := c.config.Hub.Resource(leasesResource).Namespace(c.config.Cluster)
 	if c.lease == nil {
 		live, err := leases.Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
 		if err != nil {
@@ -137,15 +138,15 @@ func (c *Controller) put(ctx context.Context) error {
 		live.SetManagedFields(nil)
 		c.lease = live
 	}
-	if c.o.Version != "" {
+	if c.config.Version != "" {
 		annotations := c.lease.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations[clusterv1.AnnotationAgentVersion] = c.o.Version
+		annotations[clusterv1.AnnotationAgentVersion] = c.config.Version
 		c.lease.SetAnnotations(annotations)
 	}
-	now := c.o.Clock.Now()
+	now := c.config.Clock.Now()
 	// A MicroTime has exactly six decimals.
 	if err := unstructured.SetNestedField(c.lease.Object, now.UTC().Format(metav1.RFC3339Micro), "spec", "renewTime"); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (c *Controller) put(ctx context.Context) error {
 		return err
 	}
 	live.SetManagedFields(nil)
-	c.lease, c.jitter = live, c.o.Random()
+	c.lease, c.jitter = live, c.config.Random()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.renewed = now

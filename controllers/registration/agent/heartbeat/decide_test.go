@@ -23,14 +23,32 @@ func TestDecide(t *testing.T) {
 		state State
 		want  Plan
 	}{
-		"no ManagedCluster: nothing is renewed":      {State{}, Plan{}},
-		"not yet accepted: nothing is renewed":       {State{Cluster: &clusterv1.ManagedCluster{}}, Plan{}},
-		"accepted no more: the lease is left to age": {State{Cluster: cluster(metav1.ConditionFalse, 60), Renewed: now.Add(-time.Hour)}, Plan{}},
-		"just accepted: renewed at once":             {State{Cluster: cluster(metav1.ConditionTrue, 60)}, Plan{Renew: true, RequeueAfter: time.Minute}},
-		"renewed just now: waits for the duration":   {State{Cluster: cluster(metav1.ConditionTrue, 60), Renewed: now}, Plan{RequeueAfter: time.Minute}},
-		"jitter makes it wait up to a quarter more":  {State{Cluster: cluster(metav1.ConditionTrue, 60), Renewed: now, Jitter: 1}, Plan{RequeueAfter: 75 * time.Second}},
-		"the time has come":                          {State{Cluster: cluster(metav1.ConditionTrue, 1), Renewed: now.Add(-time.Second)}, Plan{Renew: true, RequeueAfter: time.Second}},
-		"a duration of zero means a minute":          {State{Cluster: cluster(metav1.ConditionTrue, 0), Renewed: now}, Plan{RequeueAfter: time.Minute}},
+		"no ManagedCluster: nothing is renewed": {State{}, Plan{}},
+		"not yet accepted: nothing is renewed":  {State{Cluster: &clusterv1.ManagedCluster{}}, Plan{}},
+		"accepted no more: the lease is left to age": {
+			State{Cluster: cluster(metav1.ConditionFalse, 60), Renewed: now.Add(-time.Hour)},
+			Plan{},
+		},
+		"just accepted: renewed at once": {
+			State{Cluster: cluster(metav1.ConditionTrue, 60)},
+			Plan{Renew: true, RequeueAfter: time.Minute},
+		},
+		"renewed just now: waits for the duration": {
+			State{Cluster: cluster(metav1.ConditionTrue, 60), Renewed: now},
+			Plan{RequeueAfter: time.Minute},
+		},
+		"jitter makes it wait up to a quarter more": {
+			State{Cluster: cluster(metav1.ConditionTrue, 60), Renewed: now, Jitter: 1},
+			Plan{RequeueAfter: 75 * time.Second},
+		},
+		"the time has come": {
+			State{Cluster: cluster(metav1.ConditionTrue, 1), Renewed: now.Add(-time.Second)},
+			Plan{Renew: true, RequeueAfter: time.Second},
+		},
+		"a duration of zero means a minute": {
+			State{Cluster: cluster(metav1.ConditionTrue, 0), Renewed: now},
+			Plan{RequeueAfter: time.Minute},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.state.Now = now

@@ -14,6 +14,4 @@
 //
 // The write is a PUT with a version instead of a patch of pkg/reconcile: this
 // is the one write that happens for ever, and the cheapest form of it.
-//
-// Contract: registration.md 5.4.
 package heartbeat

@@ -49,7 +49,7 @@ func TestAThrottledRenewalIsRepeatedInTime(t *testing.T) {
 	defer listening.Close()
 	client, err := dynamic.NewForConfig(&rest.Config{Host: listening.URL, QPS: -1})
 	require.NoError(t, err)
-	c := &Controller{o: Options{Hub: client, Cluster: "c1", Clock: clock.RealClock{}, Random: func() float64 { return 0 }}}
+	c := &Controller{config: Config{Hub: client, Cluster: "c1", Clock: clock.RealClock{}, Random: func() float64 { return 0 }}}
 
 	began := time.Now()
 	require.NoError(t, c.renew(t.Context()))

@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// LoopName is the id of this loop.
-const LoopName = "registration.namespaces"
+// Name is the id of this loop.
+const Name = "registration.namespaces"
 
 // managerHash is how many characters of the hub's hash are in the name of the
 // field manager: two hubs are two managers, or one's apply would take the
@@ -30,8 +30,8 @@ const managerHash = 16
 
 var resource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Options of a Controller; all are required.
-type Options struct {
+// Config is what a Controller works with; all are required.
+type Config struct {
 	// Hub is the connection under the agent's identity, Spoke the one to the
 	// managed cluster.
 	Hub, Spoke dynamic.Interface
@@ -49,18 +49,18 @@ type Controller struct {
 	// Present are the namespaces with the label of this hub.
 	Present *watch.Collection[Namespace]
 
-	o       Options
+	config  Config
 	queue   *reconcile.Queue
 	execute *reconcile.Executor
 	manager string
 }
 
 // New prepares the loop.
-func New(o Options) *Controller {
-	key := LabelKey(o.HubHash)
+func New(o Config) *Controller {
+	key := labelKey(o.HubHash)
 	c := &Controller{
-		o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Hub, LoopName, o.Clock),
-		manager: "ocm." + LoopName + "." + o.HubHash[:min(len(o.HubHash), managerHash)],
+		config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Hub, Name, o.Clock),
+		manager: "ocm." + Name + "." + o.HubHash[:min(len(o.HubHash), managerHash)],
 	}
 	c.Present = watch.New(watch.Options[Namespace]{
 		Client: o.Spoke, Resource: resource, LabelSelector: key, Log: o.Log,
@@ -80,22 +80,23 @@ func keep(u *unstructured.Unstructured, key string) Namespace {
 // Run follows the hub until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	// No decision before both lists are complete: what is absent then is absent.
-	if c.Present.WaitSynced(ctx) != nil || c.o.Clusters.WaitSynced(ctx) != nil {
+	if c.Present.WaitSynced(ctx) != nil || c.config.Clusters.WaitSynced(ctx) != nil {
 		c.queue.Close()
 		return nil //nolint:nilerr // the end of ctx is the orderly end
 	}
-	c.queue.Add(reconcile.Key{Name: c.o.Cluster})
-	return reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	c.queue.Add(reconcile.Key{Name: c.config.Cluster})
+	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
-func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	s := State{Now: c.o.Clock.Now(), Present: map[string]Namespace{}, Failed: map[string]string{}}
+// Reconcile brings the namespaces of the cluster sets in step.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	s := State{Now: c.config.Clock.Now(), Present: map[string]Namespace{}, Failed: map[string]string{}}
 	for _, n := range c.Present.List() {
 		s.Present[n.Name] = n
 	}
-	s.Cluster, _ = c.o.Clusters.Get(key)
+	s.Cluster, _ = c.config.Clusters.Get(key)
 	var failed []error
-	for _, label := range Labels(s) {
+	for _, label := range labels(s) {
 		n, err := c.label(ctx, label)
 		if err != nil {
 			s.Failed[label.Namespace] = err.Error()
@@ -113,14 +114,14 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 
 // label writes a label, and makes the namespace if it is wanted and not there.
 func (c *Controller) label(ctx context.Context, l Label) (Namespace, error) {
-	key := LabelKey(c.o.HubHash)
+	key := labelKey(c.config.HubHash)
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{"name": l.Namespace, "labels": map[string]any{key: l.Value}},
 	}}
 	if l.Value == unwanted {
 		// A namespace that went in the meantime must not be made to be unwanted.
-		live, err := c.o.Spoke.Resource(resource).Get(ctx, l.Namespace, metav1.GetOptions{})
+		live, err := c.config.Spoke.Resource(resource).Get(ctx, l.Namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return Namespace{}, nil
 		}
@@ -129,7 +130,7 @@ func (c *Controller) label(ctx context.Context, l Label) (Namespace, error) {
 		}
 		u.SetUID(live.GetUID())
 	}
-	live, err := c.o.Spoke.Resource(resource).Apply(ctx, l.Namespace, u, metav1.ApplyOptions{FieldManager: c.manager, Force: true})
+	live, err := c.config.Spoke.Resource(resource).Apply(ctx, l.Namespace, u, metav1.ApplyOptions{FieldManager: c.manager, Force: true})
 	if err != nil {
 		return Namespace{}, err
 	}
@@ -137,6 +138,6 @@ func (c *Controller) label(ctx context.Context, l Label) (Namespace, error) {
 	if l.Value == unwanted {
 		word = "Namespace is no longer managed for a set"
 	}
-	logr.FromContextOrDiscard(ctx).Info(word, "namespace", l.Namespace, "cluster", c.o.Cluster)
+	logr.FromContextOrDiscard(ctx).Info(word, "namespace", l.Namespace, "cluster", c.config.Cluster)
 	return keep(live, key), nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Values of the label (registration.md 5.6).
+// Values of the label.
 const (
 	wanted   = "true"
 	unwanted = "false"
@@ -24,9 +24,9 @@ const (
 // maxLabelName is how long the part of a label's key after the slash may be.
 const maxLabelName = 63
 
-// LabelKey is the key of the label of one hub; hubHash is the hex SHA-256 of its
+// labelKey is the key of the label of one hub; hubHash is the hex SHA-256 of its
 // server URL.
-func LabelKey(hubHash string) string {
+func labelKey(hubHash string) string {
 	return clusterv1.LabelPrefixManagedNamespace + hubHash[:min(len(hubHash), maxLabelName)]
 }
 
@@ -54,8 +54,8 @@ type State struct {
 // not there.
 type Label struct{ Namespace, Value string }
 
-// Labels says what is to be written on this cluster, ordered by name.
-func Labels(s State) []Label {
+// labels says what is to be written on this cluster, ordered by name.
+func labels(s State) []Label {
 	names, known := s.asked()
 	if !known {
 		return nil

@@ -42,7 +42,7 @@ func present(namespaces ...Namespace) map[string]Namespace {
 }
 
 func TestLabelKeyIsTheHashCutTo63(t *testing.T) {
-	require.Equal(t, "clusterset.open-cluster-management.io/"+strings.Repeat("a", 63), LabelKey(strings.Repeat("a", 64)))
+	require.Equal(t, "clusterset.open-cluster-management.io/"+strings.Repeat("a", 63), labelKey(strings.Repeat("a", 64)))
 }
 
 func TestLabels(t *testing.T) {
@@ -55,21 +55,29 @@ func TestLabels(t *testing.T) {
 		present map[string]Namespace
 		want    []Label
 	}{
-		"a new namespace":                           {asking("s/a"), nil, []Label{{"a", "true"}}},
-		"two sets ask for one":                      {asking("s/a", "t/a"), nil, []Label{{"a", "true"}}},
-		"one that is labelled":                      {asking("s/a"), present(Namespace{Name: "a", Label: "true"}), nil},
-		"one that comes again":                      {asking("s/a"), present(Namespace{Name: "a", Label: "false"}), []Label{{"a", "true"}}},
-		"another value is set right":                {asking("s/a"), present(Namespace{Name: "a", Label: "x"}), []Label{{"a", "true"}}},
-		"one that is dropped, the others stay":      {asking("s/b"), present(Namespace{Name: "a", Label: "true"}, Namespace{Name: "b", Label: "true"}), []Label{{"a", "false"}}},
-		"one that was dropped before":               {asking(), present(Namespace{Name: "a", Label: "false"}), nil},
-		"the cluster goes":                          {deleting, present(Namespace{Name: "a", Label: "true"}), []Label{{"a", "false"}}},
-		"the cluster is gone":                       {nil, present(Namespace{Name: "a", Label: "true"}), []Label{{"a", "false"}}},
-		"the cluster is not accepted":               {denied, present(Namespace{Name: "a", Label: "true"}), nil},
-		"the namespaces of the system are not ours": {asking("s/default", "s/kube-system", "s/openshift-x", "s/open-cluster-management-agent", "s/kubernetes"), nil, []Label{{"default", "true"}, {"kubernetes", "true"}}},
-		"a name that no namespace can have":         {asking("s/A.b"), nil, nil},
+		"a new namespace":            {asking("s/a"), nil, []Label{{"a", "true"}}},
+		"two sets ask for one":       {asking("s/a", "t/a"), nil, []Label{{"a", "true"}}},
+		"one that is labelled":       {asking("s/a"), present(Namespace{Name: "a", Label: "true"}), nil},
+		"one that comes again":       {asking("s/a"), present(Namespace{Name: "a", Label: "false"}), []Label{{"a", "true"}}},
+		"another value is set right": {asking("s/a"), present(Namespace{Name: "a", Label: "x"}), []Label{{"a", "true"}}},
+		"one that is dropped, the others stay": {
+			asking("s/b"),
+			present(Namespace{Name: "a", Label: "true"}, Namespace{Name: "b", Label: "true"}),
+			[]Label{{"a", "false"}},
+		},
+		"one that was dropped before": {asking(), present(Namespace{Name: "a", Label: "false"}), nil},
+		"the cluster goes":            {deleting, present(Namespace{Name: "a", Label: "true"}), []Label{{"a", "false"}}},
+		"the cluster is gone":         {nil, present(Namespace{Name: "a", Label: "true"}), []Label{{"a", "false"}}},
+		"the cluster is not accepted": {denied, present(Namespace{Name: "a", Label: "true"}), nil},
+		"the namespaces of the system are not ours": {
+			asking("s/default", "s/kube-system", "s/openshift-x", "s/open-cluster-management-agent", "s/kubernetes"),
+			nil,
+			[]Label{{"default", "true"}, {"kubernetes", "true"}},
+		},
+		"a name that no namespace can have": {asking("s/A.b"), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Empty(t, cmp.Diff(tc.want, Labels(State{Cluster: tc.cluster, Present: tc.present})))
+			require.Empty(t, cmp.Diff(tc.want, labels(State{Cluster: tc.cluster, Present: tc.present})))
 		})
 	}
 }
@@ -82,11 +90,41 @@ func TestConditionOfEachEntry(t *testing.T) {
 		status  metav1.ConditionStatus
 		message string
 	}{
-		"it is there":               {"s/a", present(Namespace{Name: "a", Label: "true"}), nil, metav1.ConditionTrue, "is there"},
-		"it could not be labelled":  {"s/a", nil, map[string]string{"a": "quota exceeded"}, metav1.ConditionFalse, "quota exceeded"},
-		"it is being deleted":       {"s/a", present(Namespace{Name: "a", Label: "true", Terminating: true}), nil, metav1.ConditionFalse, "is being deleted"},
-		"it is one of the system":   {"s/kube-system", nil, nil, metav1.ConditionFalse, "namespaces of the system are not managed by sets: kube-*"},
-		"it is the default one":     {"s/default", present(Namespace{Name: "default", Label: "true"}), nil, metav1.ConditionTrue, "is there"},
+		"it is there": {
+			"s/a",
+			present(Namespace{Name: "a", Label: "true"}),
+			nil,
+			metav1.ConditionTrue,
+			"is there",
+		},
+		"it could not be labelled": {
+			"s/a",
+			nil,
+			map[string]string{"a": "quota exceeded"},
+			metav1.ConditionFalse,
+			"quota exceeded",
+		},
+		"it is being deleted": {
+			"s/a",
+			present(Namespace{Name: "a", Label: "true", Terminating: true}),
+			nil,
+			metav1.ConditionFalse,
+			"is being deleted",
+		},
+		"it is one of the system": {
+			"s/kube-system",
+			nil,
+			nil,
+			metav1.ConditionFalse,
+			"namespaces of the system are not managed by sets: kube-*",
+		},
+		"it is the default one": {
+			"s/default",
+			present(Namespace{Name: "default", Label: "true"}),
+			nil,
+			metav1.ConditionTrue,
+			"is there",
+		},
 		"it is not known yet":       {"s/a", nil, nil, "", ""},
 		"it is unwanted by mistake": {"s/a", present(Namespace{Name: "a", Label: "false"}), nil, "", ""},
 	} {

@@ -16,6 +16,4 @@
 // Namespaces of the system (default, kube-*, openshift-*,
 // open-cluster-management*) are neither made nor labelled: no set of clusters
 // owns them. Their entry says so.
-//
-// Contract: registration.md 5.6.
 package namespaces

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
@@ -23,7 +24,7 @@ const (
 	// repeated.
 	firstRetry, lastRetry = 30 * time.Second, time.Hour
 	// renewFrom and renewSpread are the part of a certificate's life after
-	// which it is renewed: 75 to 80 % (registration.md 3.4).
+	// which it is renewed: 75 to 80 %.
 	renewFrom, renewSpread = 0.75, 0.05
 	// firstBehind and lastBehind bound the time after which a pass is repeated
 	// that was made on a cache that was behind.
@@ -49,8 +50,8 @@ type Answer struct {
 	Certificate []byte
 }
 
-// ReadAnswer is what a watch keeps of a request.
-func ReadAnswer(u *unstructured.Unstructured) (Answer, bool) {
+// readAnswer is what a watch keeps of a request.
+func readAnswer(u *unstructured.Unstructured) (Answer, bool) {
 	r := Answer{Known: true, Found: true}
 	if encoded, _, _ := unstructured.NestedString(u.Object, "status", "certificate"); encoded != "" {
 		r.Certificate, _ = base64.StdEncoding.DecodeString(encoded)
@@ -63,7 +64,7 @@ func ReadAnswer(u *unstructured.Unstructured) (Answer, bool) {
 			r.Approved = true
 		case "Denied", "Failed":
 			r.Denied = true
-			r.Message = brief(strings.TrimSpace(fmt.Sprintf("%v: %v", orEmpty(c["reason"]), orEmpty(c["message"]))))
+			r.Message = excerpt.Of(strings.TrimSpace(fmt.Sprintf("%v: %v", orEmpty(c["reason"]), orEmpty(c["message"]))), maxMessage)
 		}
 	}
 	return r, true
@@ -76,20 +77,12 @@ func orEmpty(v any) any {
 	return v
 }
 
-// brief is the beginning of a text that may have any length.
-func brief(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + "..."
-}
-
 // Watcher keeps a watch on the one request that is pending.
 type Watcher struct{ one *watch.One[Answer] }
 
 // NewWatcher makes a Watcher that calls onChange when the request was answered.
 func NewWatcher(onChange func(), log logr.Logger) *Watcher {
-	return &Watcher{watch.NewOne(watch.OneOptions[Answer]{Resource: Resource, Keep: ReadAnswer, OnChange: onChange, Log: log})}
+	return &Watcher{watch.NewOne(watch.OneOptions[Answer]{Resource: resource, Keep: readAnswer, OnChange: onChange, Log: log})}
 }
 
 // Look returns what is known of the request, and starts to watch it if that is
@@ -121,9 +114,9 @@ func RenewAt(leaf *x509.Certificate, expires time.Time) time.Time {
 	return leaf.NotBefore.Add(time.Duration(float64(life) * (renewFrom + renewSpread*last)))
 }
 
-// RetryDelay is how long the next attempt waits after so many denials: 30 s,
+// retryDelay is how long the next attempt waits after so many denials: 30 s,
 // doubling, at most an hour.
-func RetryDelay(attempt int) time.Duration {
+func retryDelay(attempt int) time.Duration {
 	d := firstRetry
 	for ; attempt > 1 && d < lastRetry; attempt-- {
 		d *= 2

@@ -34,7 +34,7 @@ func throttled(ctx context.Context, hub dynamic.Interface, selector string) (boo
 	options := metav1.ListOptions{LabelSelector: selector, Limit: Max}
 	var self who
 	for page, own := 0, 0; page < maxPages; page++ {
-		list, err := hub.Resource(Resource).List(ctx, options)
+		list, err := hub.Resource(resource).List(ctx, options)
 		if err != nil {
 			return false, err
 		}

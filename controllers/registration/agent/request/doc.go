@@ -6,7 +6,11 @@
 // it and what follows from that, the form in which a secret holds what is
 // pending, and the times of renewals and of attempts after a denial.
 //
-// It keeps nothing, and of the hub it writes requests only; packages credential
-// and addoncredential decide what is asked for and where answers are kept.
-// Contract: registration.md 3.4 and 11.
+// State is the machine that every certificate goes through: Rest and Request
+// choose the next step from what is kept, what is pending and what the hub
+// answers, without an effect. Packages credential and addoncredential put their
+// own into it: who the certificate is for, where it is kept, what else has to be
+// there, and the words for it.
+//
+// It keeps nothing, and of the hub it writes requests only.
 package request

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// Settle is how long a credential is left alone after it was kept, and how
+	// settle is how long a credential is left alone after it was kept, and how
 	// long a request that was created may be unknown to the hub before it is begun
 	// anew.
-	Settle = 10 * time.Second
+	settle = 10 * time.Second
 	// Recheck is how soon a hub that does not answer is reported on again.
 	Recheck = 2 * time.Second
 )
@@ -75,10 +75,10 @@ func (a Answer) missing(age time.Duration, begun bool) Judgement {
 		return Judgement{Unclear, "waiting for an answer of the hub", Recheck}
 	case begun:
 		return Judgement{Verdict: Unsent, Message: "asking for a certificate"}
-	case age > Settle || age < 0:
+	case age > settle || age < 0:
 		return Judgement{Verdict: Lost, Message: "the hub does not know the certificate request any more: asking again"}
 	}
 	// It is not shown yet, or was removed at once: asked again now, a hub that
 	// removes requests would be asked without end.
-	return Judgement{Unclear, "waiting for the hub to show the certificate request", Settle - age + time.Second}
+	return Judgement{Unclear, "waiting for the hub to show the certificate request", settle - age + time.Second}
 }

@@ -18,8 +18,8 @@ import (
 // API server's generateName adds them.
 const suffixLength = 5
 
-// NewName returns a name for a request: prefix and five random characters.
-func NewName(prefix string) string { return prefix + RandomName(suffixLength) }
+// newName returns a name for a request: prefix and five random characters.
+func newName(prefix string) string { return prefix + RandomName(suffixLength) }
 
 // RandomName returns n characters, at most 26, of lower-case letters and digits.
 func RandomName(n int) string { return strings.ToLower(rand.Text()[:n]) }
@@ -81,9 +81,9 @@ func Expires(chain []*x509.Certificate) time.Time {
 	return end
 }
 
-// Issued parses a certificate that the hub gave and checks that it is for the
+// issued parses a certificate that the hub gave and checks that it is for the
 // key that was made for the request.
-func Issued(certificate, key []byte) ([]*x509.Certificate, error) {
+func issued(certificate, key []byte) ([]*x509.Certificate, error) {
 	chain, err := ReadChain(certificate)
 	if err != nil {
 		return nil, fmt.Errorf("the issued certificate: %w", err)

@@ -3,11 +3,8 @@
 package request
 
 import (
-	"encoding/base64"
 	"strconv"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
@@ -60,17 +57,20 @@ func (p Pending) Data() map[string][]byte {
 	return d
 }
 
-// SecretData is the decoded content of a Secret; values that are no base64 are
-// left out.
-func SecretData(u *unstructured.Unstructured) map[string][]byte {
-	data := map[string][]byte{}
-	encoded, _, _ := unstructured.NestedStringMap(u.Object, "data")
-	for key, value := range encoded {
-		if raw, err := base64.StdEncoding.DecodeString(value); err == nil {
-			data[key] = raw
-		}
+// Begin is a request that does not exist yet, with a new key and a name that
+// begins with prefix. Attempt and reason tell of those that were denied before.
+func Begin(prefix string, attempt int, reason string) (Pending, error) {
+	key, err := NewKey()
+	if err != nil {
+		return Pending{}, err
 	}
-	return data
+	return Pending{Request: newName(prefix), Key: key, Attempt: attempt, Reason: reason}, nil
+}
+
+// Postponed is what is noted of a denial. The key is forgotten: nobody will sign
+// it.
+func Postponed(now time.Time, attempt int, reason string) Pending {
+	return Pending{Attempt: attempt, Reason: reason, RetryAfter: now.Add(retryDelay(attempt))}
 }
 
 // Asked is the request that a process created last.

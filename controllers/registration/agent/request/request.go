@@ -20,11 +20,11 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Resource is that of certificate requests.
-var Resource = schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}
+// resource is that of certificate requests.
+var resource = schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}
 
 // Max is how many requests of one sender for one cluster, or for one of its
-// add-ons, a hub may hold before no further one is made (registration.md 3.4 and 11).
+// add-ons, a hub may hold before no further one is made.
 const Max = 10
 
 var (
@@ -83,7 +83,7 @@ func (w Want) Build() (*unstructured.Unstructured, error) {
 // label selector finds and that the same sender made. One of the same name and
 // key is ours, from before a restart, and no error.
 func (w Want) Create(ctx context.Context, hub dynamic.Interface, selector string) error {
-	api := hub.Resource(Resource)
+	api := hub.Resource(resource)
 	full, err := throttled(ctx, hub, selector)
 	if err != nil {
 		return fmt.Errorf("counting certificate requests: %w", err)

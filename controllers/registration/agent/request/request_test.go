@@ -21,10 +21,19 @@ func TestRequestOnTheHub(t *testing.T) {
 		status map[string]any
 		want   Answer
 	}{
-		"new":      {nil, Answer{Known: true, Found: true}},
-		"approved": {map[string]any{"conditions": []any{condition("Approved", "R", "m")}}, Answer{Known: true, Found: true, Approved: true}},
-		"denied":   {map[string]any{"conditions": []any{condition("Denied", "R", "m")}}, Answer{Known: true, Found: true, Denied: true, Message: "R: m"}},
-		"failed":   {map[string]any{"conditions": []any{condition("Failed", "R", "m")}}, Answer{Known: true, Found: true, Denied: true, Message: "R: m"}},
+		"new": {nil, Answer{Known: true, Found: true}},
+		"approved": {
+			map[string]any{"conditions": []any{condition("Approved", "R", "m")}},
+			Answer{Known: true, Found: true, Approved: true},
+		},
+		"denied": {
+			map[string]any{"conditions": []any{condition("Denied", "R", "m")}},
+			Answer{Known: true, Found: true, Denied: true, Message: "R: m"},
+		},
+		"failed": {
+			map[string]any{"conditions": []any{condition("Failed", "R", "m")}},
+			Answer{Known: true, Found: true, Denied: true, Message: "R: m"},
+		},
 		"denied at length": {map[string]any{"conditions": []any{condition("Denied", "R", strings.Repeat("ä", 3000))}},
 			Answer{Known: true, Found: true, Denied: true, Message: "R: " + strings.Repeat("ä", 510) + "..."}},
 		"issued": {map[string]any{"certificate": base64.StdEncoding.EncodeToString([]byte("pem"))},
@@ -35,7 +44,7 @@ func TestRequestOnTheHub(t *testing.T) {
 			if tc.status != nil {
 				u.Object["status"] = tc.status
 			}
-			got, ok := ReadAnswer(u)
+			got, ok := readAnswer(u)
 			require.True(t, ok)
 			require.Empty(t, cmp.Diff(tc.want, got))
 		})
@@ -43,13 +52,28 @@ func TestRequestOnTheHub(t *testing.T) {
 }
 
 func TestRetryDelayDoublesToAnHour(t *testing.T) {
-	for attempt, want := range map[int]time.Duration{0: 30 * time.Second, 1: 30 * time.Second, 2: time.Minute, 3: 2 * time.Minute, 7: 32 * time.Minute, 8: time.Hour, 1000: time.Hour} {
-		require.Equal(t, want, RetryDelay(attempt), attempt)
+	for attempt, want := range map[int]time.Duration{
+		0:    30 * time.Second,
+		1:    30 * time.Second,
+		2:    time.Minute,
+		3:    2 * time.Minute,
+		7:    32 * time.Minute,
+		8:    time.Hour,
+		1000: time.Hour,
+	} {
+		require.Equal(t, want, retryDelay(attempt), attempt)
 	}
 }
 
 func TestACacheThatStaysBehindIsWaitedForLonger(t *testing.T) {
-	for times, want := range map[int]time.Duration{0: 20 * time.Millisecond, 1: 20 * time.Millisecond, 2: 40 * time.Millisecond, 9: 5120 * time.Millisecond, 10: 10 * time.Second, 1 << 40: 10 * time.Second} {
+	for times, want := range map[int]time.Duration{
+		0:       20 * time.Millisecond,
+		1:       20 * time.Millisecond,
+		2:       40 * time.Millisecond,
+		9:       5120 * time.Millisecond,
+		10:      10 * time.Second,
+		1 << 40: 10 * time.Second,
+	} {
 		require.Equal(t, want, Behind(times), times)
 	}
 }

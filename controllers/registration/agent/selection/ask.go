@@ -14,8 +14,8 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/access"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -30,7 +30,7 @@ var clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion
 func (c *Controller) ask(ctx context.Context, config *kubeconfig.Config, cluster string) string {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	link, err := agent.NewLink(config, c.o.UserAgent)
+	link, err := agent.NewLink(config, c.config.UserAgent)
 	if err != nil {
 		return err.Error()
 	}

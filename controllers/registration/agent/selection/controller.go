@@ -13,14 +13,14 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/credential"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/kubeconfig"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// LoopName is the id of this loop.
-const LoopName = "registration.selection"
+// Name is the id of this loop.
+const Name = "registration.selection"
 
 // firstRest and lastRest bound the pause after no hub was usable; up to a
 // quarter is added at random, so that agents do not ask in step.
@@ -34,8 +34,8 @@ type Registration interface {
 	Report() credential.Report
 }
 
-// Options of a Controller; all are required.
-type Options struct {
+// Config is what a Controller works with; all are required.
+type Config struct {
 	// Namespace holds the secrets.
 	Namespace string
 	// Secrets is the collection of credential.NewSecrets; its owner runs it,
@@ -56,8 +56,8 @@ type Options struct {
 
 // Controller is the loop. Make it with New, run it once.
 type Controller struct {
-	o     Options
-	queue *reconcile.Queue
+	config Config
+	queue  *reconcile.Queue
 
 	mu sync.Mutex
 	// current is the secret in use, message what Message says.
@@ -85,8 +85,8 @@ type round struct {
 }
 
 // New prepares the loop.
-func New(o Options) *Controller {
-	c := &Controller{o: o, queue: reconcile.NewQueue(LoopName), left: map[string]time.Time{}}
+func New(o Config) *Controller {
+	c := &Controller{config: o, queue: reconcile.NewQueue(Name), left: map[string]time.Time{}}
 	o.Secrets.OnChange(func(reconcile.Key) { c.Wake() })
 	return c
 }
@@ -96,12 +96,12 @@ func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: clusterv1.SecretBo
 
 // Run works until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	if err := c.o.Secrets.WaitSynced(ctx); err != nil {
+	if err := c.config.Secrets.WaitSynced(ctx); err != nil {
 		c.queue.Close()
 		return err
 	}
 	c.Wake()
-	return reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
 // Chosen is the secret of the hub to join; empty while there is none, and
@@ -126,8 +126,9 @@ func (c *Controller) Message() string {
 	return message
 }
 
-func (c *Controller) reconcile(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
-	settings, report := c.o.Registration.Settings(), c.o.Registration.Report()
+// Reconcile chooses the hub, or keeps the one that was chosen.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
+	settings, report := c.config.Registration.Settings(), c.config.Registration.Report()
 	if len(settings.Hubs) == 0 || report.Identity.Cluster == "" {
 		c.list = ""
 		c.tell(ctx, "", "")
@@ -174,7 +175,7 @@ func message(p Plan) string {
 // exhausted ends a round without a usable hub, and tells when the next begins.
 func (c *Controller) exhausted(now time.Time, reasons string) time.Duration {
 	rest := min(firstRest<<min(c.round.attempt, 16), lastRest)
-	rest += time.Duration(c.o.Random() * float64(rest) / 4)
+	rest += time.Duration(c.config.Random() * float64(rest) / 4)
 	c.round.attempt++
 	c.round.rest, c.round.reasons = now.Add(rest), reasons
 	return rest
@@ -190,13 +191,13 @@ func (c *Controller) tell(ctx context.Context, secret, message string) {
 		logr.FromContextOrDiscard(ctx).Info("A hub was chosen", "secret", secret)
 	}
 	if changed {
-		c.o.OnChange()
+		c.config.OnChange()
 	}
 }
 
 // gather reads the secrets and what is known of their hubs.
 func (c *Controller) gather(ctx context.Context, settings agent.Settings, report credential.Report) (State, map[string]*kubeconfig.Config) {
-	s := State{Now: c.o.Clock.Now(), Timeout: settings.HubTimeout, Signs: c.o.Signs(), Joining: report.Phase != credential.PhaseServing}
+	s := State{Now: c.config.Clock.Now(), Timeout: settings.HubTimeout, Signs: c.config.Signs(), Joining: report.Phase != credential.PhaseServing}
 	configs := map[string]*kubeconfig.Config{}
 	about := []string{report.Identity.Cluster}
 	for _, name := range settings.Hubs {
@@ -252,7 +253,7 @@ func (c *Controller) begin(ctx context.Context, s *State, settings agent.Setting
 }
 
 func (c *Controller) secret(name string) (credential.Secret, bool) {
-	return c.o.Secrets.Get(reconcile.Key{Namespace: c.o.Namespace, Name: name})
+	return c.config.Secrets.Get(reconcile.Key{Namespace: c.config.Namespace, Name: name})
 }
 
 func has(m map[string]string, key string) bool {

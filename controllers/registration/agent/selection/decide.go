@@ -73,8 +73,8 @@ type Plan struct {
 	RequeueAfter time.Duration
 }
 
-// Decide keeps the hub in use while it gives signs of life, and looks for
-// another one when it does not (registration.md 3.6).
+// Decide keeps the hub in use while it gives signs of life, and looks for another
+// one when it does not.
 func Decide(s State) Plan {
 	current := s.current()
 	p := Plan{Choose: s.Current}

@@ -47,7 +47,10 @@ func TestDecide(t *testing.T) {
 		state State
 		want  Plan
 	}{
-		"the hub in use gives signs of life: nobody is asked": {using(func(*State) {}), Plan{Choose: "hub-1", RequeueAfter: 9 * time.Minute}},
+		"the hub in use gives signs of life: nobody is asked": {
+			using(func(*State) {}),
+			Plan{Choose: "hub-1", RequeueAfter: 9 * time.Minute},
+		},
 		"another one that is preferred does not matter": {using(func(s *State) {
 			s.Current, s.Signs.Server = "hub-2", "https://two"
 		}), Plan{Choose: "hub-2", RequeueAfter: 9 * time.Minute}},
@@ -57,14 +60,24 @@ func TestDecide(t *testing.T) {
 		"signs of the hub that was left do not count": {using(func(s *State) {
 			s.Signs, s.Since = Signs{Server: "https://two", At: now, Unaccepted: true}, now
 		}), Plan{Choose: "hub-1", RequeueAfter: timeout}},
-		"the clock was set back: no hub is left for it":           {using(func(s *State) { s.Signs.At = now.Add(time.Hour) }), Plan{Choose: "hub-1", RequeueAfter: time.Hour + timeout}},
-		"its bootstrap kubeconfig is broken, and there is access": {using(func(s *State) { s.Hubs[0].Problem = "broken" }), Plan{Choose: "hub-1", RequeueAfter: 9 * time.Minute}},
-		"its bootstrap kubeconfig is broken, and there is no access": {using(func(s *State) { s.Hubs[0].Problem, s.Joining = "broken", true }),
-			Plan{Choose: "hub-1", Leaving: "broken", Ask: "hub-2"}},
+		"the clock was set back: no hub is left for it": {
+			using(func(s *State) { s.Signs.At = now.Add(time.Hour) }),
+			Plan{Choose: "hub-1", RequeueAfter: time.Hour + timeout},
+		},
+		"its bootstrap kubeconfig is broken, and there is access": {
+			using(func(s *State) { s.Hubs[0].Problem = "broken" }),
+			Plan{Choose: "hub-1", RequeueAfter: 9 * time.Minute},
+		},
+		"its bootstrap kubeconfig is broken, and there is no access": {
+			using(func(s *State) { s.Hubs[0].Problem, s.Joining = "broken", true }),
+			Plan{Choose: "hub-1", Leaving: "broken", Ask: "hub-2"},
+		},
 		"it took its acceptance back: the other is asked": {using(func(s *State) { s.Signs.Unaccepted = true }),
 			Plan{Choose: "hub-1", Leaving: "its hub does not accept the cluster any more", Ask: "hub-2"}},
-		"it took its acceptance back before it was chosen again": {using(func(s *State) { s.Signs.Unaccepted, s.Since = true, now }),
-			Plan{Choose: "hub-1", RequeueAfter: timeout}},
+		"it took its acceptance back before it was chosen again": {
+			using(func(s *State) { s.Signs.Unaccepted, s.Since = true, now }),
+			Plan{Choose: "hub-1", RequeueAfter: timeout},
+		},
 		"it is away for too long: the other is asked": {using(func(s *State) { s.Signs.At = now.Add(-timeout) }),
 			Plan{Choose: "hub-1", Leaving: away, Ask: "hub-2"}},
 		"away, and the other is usable": {using(func(s *State) {
@@ -78,7 +91,10 @@ func TestDecide(t *testing.T) {
 		"nobody is asked before the rest is over": {using(func(s *State) {
 			s.Signs.At, s.Rest, s.Reasons = now.Add(-timeout), now.Add(time.Second), "hub-2: refused"
 		}), Plan{Choose: "hub-1", Leaving: away, Reasons: "hub-2: refused", RequeueAfter: time.Second}},
-		"it gives signs again during the rest": {using(func(s *State) { s.Rest, s.Reasons = now.Add(time.Second), "x" }), Plan{Choose: "hub-1", RequeueAfter: 9 * time.Minute}},
+		"it gives signs again during the rest": {
+			using(func(s *State) { s.Rest, s.Reasons = now.Add(time.Second), "x" }),
+			Plan{Choose: "hub-1", RequeueAfter: 9 * time.Minute},
+		},
 
 		"no hub: the preferred is asked first":      {looking(func(*State) {}), Plan{Ask: "hub-1"}},
 		"the one that access was kept for is first": {looking(func(s *State) { s.Kept = "https://two" }), Plan{Ask: "hub-2"}},
@@ -89,12 +105,18 @@ func TestDecide(t *testing.T) {
 			s.Hubs[0].Problem = "secret hub-1: broken"
 			s.Hubs[1].Asked, s.Hubs[1].Refusal = true, "no"
 		}), Plan{Exhausted: true, Reasons: "hub-1: secret hub-1: broken; hub-2: no"}},
-		"what was left just now comes last": {looking(func(s *State) { s.Hubs[0].CoolUntil, s.Kept = now.Add(time.Second), "https://one" }), Plan{Ask: "hub-2"}},
+		"what was left just now comes last": {
+			looking(func(s *State) { s.Hubs[0].CoolUntil, s.Kept = now.Add(time.Second), "https://one" }),
+			Plan{Ask: "hub-2"},
+		},
 		"but it comes": {looking(func(s *State) {
 			s.Hubs[0].CoolUntil = now.Add(time.Second)
 			s.Hubs[1].Asked, s.Hubs[1].Refusal = true, "no"
 		}), Plan{Ask: "hub-1"}},
-		"what was left long ago has its old place": {looking(func(s *State) { s.Hubs[0].CoolUntil = now }), Plan{Ask: "hub-1"}},
+		"what was left long ago has its old place": {
+			looking(func(s *State) { s.Hubs[0].CoolUntil = now }),
+			Plan{Ask: "hub-1"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, Decide(tc.state)) })
 	}
@@ -115,5 +137,8 @@ func TestAProcessBeginsWithTheHubThatItKnows(t *testing.T) {
 func TestMessagesNameEachHub(t *testing.T) {
 	require.Empty(t, message(Plan{Choose: "hub-1"}))
 	require.Equal(t, "no hub of the list is usable: hub-1: no", message(Plan{Reasons: "hub-1: no"}))
-	require.Equal(t, "secret hub-1 is still in use: it is away, and no other hub is usable: hub-2: no", message(Plan{Choose: "hub-1", Leaving: "it is away", Reasons: "hub-2: no"}))
+	require.Equal(
+		t, "secret hub-1 is still in use: it is away, and no other hub is usable: hub-2: no",
+		message(Plan{Choose: "hub-1", Leaving: "it is away", Reasons: "hub-2: no"}),
+	)
 }

@@ -14,6 +14,4 @@
 // A hub in use is kept until another one is usable, so an agent whose hubs are
 // all away goes on with what it has. A hub that was left comes last for a while.
 // Decide is pure; one pass asks at most one hub.
-//
-// Contract: registration.md 3.6.
 package selection

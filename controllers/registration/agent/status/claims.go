@@ -25,8 +25,7 @@ import (
 // Bounds of what is reported. One claim beyond them would make the API server
 // refuse the whole status, availability included.
 const (
-	// maxValue is the longest value of a claim, in characters (registration.md
-	// 2.1).
+	// maxValue is the longest value of a claim, in characters.
 	maxValue = 1024
 	// maxName is the longest name of a claim, in characters.
 	maxName = 253
@@ -78,9 +77,9 @@ func keepClaim(u *unstructured.Unstructured) (Claim, bool) {
 	return Claim{Name: u.GetName(), Value: value}, true
 }
 
-// claims lists the claims: reserved ones all and first, then custom ones up to
-// the limit, each part by name; a property stands for the claim of its name
-// (registration.md 7). What cannot be reported is left out and named.
+// claims lists the claims: reserved ones all and first, then custom ones up to the
+// limit, each part by name; a property stands for the claim of its name. What
+// cannot be reported is left out and named.
 func (s State) claims(c *clusterv1.ManagedCluster) {
 	if !s.ClaimsKnown {
 		return

@@ -35,13 +35,47 @@ func TestClaims(t *testing.T) {
 		suffixes []string
 		want     []string
 	}{
-		"reserved come first, each part by name": {[]Claim{{Name: "b", Value: "v"}, {Name: "platform.open-cluster-management.io", Value: "v"}, {Name: "a", Value: "v"}, {Name: "id.k8s.io", Value: "v"}}, 20, nil,
+		"reserved come first, each part by name": {[]Claim{
+			{Name: "b", Value: "v"},
+			{Name: "platform.open-cluster-management.io", Value: "v"},
+			{Name: "a", Value: "v"},
+			{Name: "id.k8s.io", Value: "v"},
+		}, 20, nil,
 			[]string{"id.k8s.io", "platform.open-cluster-management.io", "a", "b"}},
-		"ten custom with a limit of five":           {custom(10), 5, nil, []string{"custom01", "custom02", "custom03", "custom04", "custom05"}},
-		"a reserved suffix does not count":          {append(custom(6), Claim{Name: "x.mine.io", Value: "v"}), 5, []string{".mine.io"}, []string{"x.mine.io", "custom01", "custom02", "custom03", "custom04", "custom05"}},
-		"a value that is too long harms nothing":    {[]Claim{{Name: "a", TooLong: true}, {Name: "b", Value: ""}, {Name: "c", Value: "v"}}, 20, nil, []string{"c"}},
-		"all removed: the list is cleared":          {nil, 20, nil, nil},
-		"a limit of zero leaves only reserved ones": {[]Claim{{Name: "a", Value: "v"}, {Name: "product.open-cluster-management.io", Value: "v"}}, 0, nil, []string{"product.open-cluster-management.io"}},
+		"ten custom with a limit of five": {
+			custom(10),
+			5,
+			nil,
+			[]string{"custom01", "custom02", "custom03", "custom04", "custom05"},
+		},
+		"a reserved suffix does not count": {
+			append(custom(6), Claim{Name: "x.mine.io", Value: "v"}),
+			5,
+			[]string{".mine.io"},
+			[]string{"x.mine.io", "custom01", "custom02", "custom03", "custom04", "custom05"},
+		},
+		"a value that is too long harms nothing": {
+			[]Claim{{
+				Name:    "a",
+				TooLong: true,
+			}, {
+				Name:  "b",
+				Value: "",
+			}, {
+				Name:  "c",
+				Value: "v",
+			}},
+			20,
+			nil,
+			[]string{"c"},
+		},
+		"all removed: the list is cleared": {nil, 20, nil, nil},
+		"a limit of zero leaves only reserved ones": {
+			[]Claim{{Name: "a", Value: "v"}, {Name: "product.open-cluster-management.io", Value: "v"}},
+			0,
+			nil,
+			[]string{"product.open-cluster-management.io"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(accepted())
@@ -71,12 +105,42 @@ func TestWhatCannotBeReportedIsNamed(t *testing.T) {
 		reason string
 		words  []string
 	}{
-		"a value that is too long":    {[]Claim{long, {Name: "a", Value: "v"}}, 20, clusterv1.ReasonClaimsInvalid, []string{"claims long cannot be reported", "1 to 1024 characters"}},
-		"an empty value":              {[]Claim{{Name: "none"}}, 20, clusterv1.ReasonClaimsInvalid, []string{"claims none cannot"}},
-		"a name that is too long":     {[]Claim{{Name: strings.Repeat("n", 254), Value: "v"}}, 20, clusterv1.ReasonClaimsInvalid, []string{"cannot be reported"}},
-		"more than the limit":         {[]Claim{{Name: "b", Value: "v"}, {Name: "a", Value: "v"}, {Name: "c", Value: "v"}}, 1, clusterv1.ReasonClaimsTruncated, []string{"claims b, c are left out", "at most 1 custom claims"}},
-		"both":                        {[]Claim{long, {Name: "a", Value: "v"}, {Name: "b", Value: "v"}}, 1, clusterv1.ReasonClaimsInvalid, []string{"claims long", "claims b are left out"}},
-		"a property that is too long": {[]Claim{{Name: "long", Value: "short"}}, 20, clusterv1.ReasonClaimsInvalid, []string{"claims long"}},
+		"a value that is too long": {
+			[]Claim{long, {Name: "a", Value: "v"}},
+			20,
+			clusterv1.ReasonClaimsInvalid,
+			[]string{"claims long cannot be reported", "1 to 1024 characters"},
+		},
+		"an empty value": {
+			[]Claim{{Name: "none"}},
+			20,
+			clusterv1.ReasonClaimsInvalid,
+			[]string{"claims none cannot"},
+		},
+		"a name that is too long": {
+			[]Claim{{Name: strings.Repeat("n", 254), Value: "v"}},
+			20,
+			clusterv1.ReasonClaimsInvalid,
+			[]string{"cannot be reported"},
+		},
+		"more than the limit": {
+			[]Claim{{Name: "b", Value: "v"}, {Name: "a", Value: "v"}, {Name: "c", Value: "v"}},
+			1,
+			clusterv1.ReasonClaimsTruncated,
+			[]string{"claims b, c are left out", "at most 1 custom claims"},
+		},
+		"both": {
+			[]Claim{long, {Name: "a", Value: "v"}, {Name: "b", Value: "v"}},
+			1,
+			clusterv1.ReasonClaimsInvalid,
+			[]string{"claims long", "claims b are left out"},
+		},
+		"a property that is too long": {
+			[]Claim{{Name: "long", Value: "short"}},
+			20,
+			clusterv1.ReasonClaimsInvalid,
+			[]string{"claims long"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(accepted())
@@ -133,17 +197,34 @@ func TestReservedClaimsCannotMakeTheStatusTooLarge(t *testing.T) {
 
 func TestWhatIsKeptOfAClaim(t *testing.T) {
 	object := func(value string, labels map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "n", "labels": labels}, "spec": map[string]any{"value": value}}}
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+			"name":   "n",
+			"labels": labels,
+		}, "spec": map[string]any{
+			"value": value,
+		}}}
 	}
 	for name, tc := range map[string]struct {
 		object *unstructured.Unstructured
 		want   Claim
 		kept   bool
 	}{
-		"a value":                                 {object("v", nil), Claim{Name: "n", Value: "v"}, true},
-		"1024 characters of several bytes":        {object(strings.Repeat("ä", 1024), nil), Claim{Name: "n", Value: strings.Repeat("ä", 1024)}, true},
-		"1025 characters":                         {object(strings.Repeat("x", 1025), nil), Claim{Name: "n", TooLong: true}, true},
-		"hidden by the label, whatever its value": {object("v", map[string]any{"open-cluster-management.io/spoke-only": "false"}), Claim{}, false},
+		"a value": {object("v", nil), Claim{Name: "n", Value: "v"}, true},
+		"1024 characters of several bytes": {
+			object(strings.Repeat("ä", 1024), nil),
+			Claim{Name: "n", Value: strings.Repeat("ä", 1024)},
+			true,
+		},
+		"1025 characters": {
+			object(strings.Repeat("x", 1025), nil),
+			Claim{Name: "n", TooLong: true},
+			true,
+		},
+		"hidden by the label, whatever its value": {
+			object("v", map[string]any{"open-cluster-management.io/spoke-only": "false"}),
+			Claim{},
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, kept := keepClaim(tc.object)

@@ -17,11 +17,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// LoopName is the id of this loop.
-const LoopName = "registration.status"
+// Name is the id of this loop.
+const Name = "registration.status"
 
-// Options of a Controller; all but Claims and Properties are required.
-type Options struct {
+// Config is what a Controller works with; all but Claims and Properties are required.
+type Config struct {
 	// Hub is the connection under the agent's identity.
 	Hub dynamic.Interface
 	// Cluster is the name of the ManagedCluster.
@@ -48,15 +48,15 @@ type Options struct {
 
 // Controller is the loop. Make it with New, run it once.
 type Controller struct {
-	o       Options
+	config  Config
 	queue   *reconcile.Queue
 	execute *reconcile.Executor
 	skewed  bool
 }
 
 // New prepares the loop.
-func New(o Options) *Controller {
-	c := &Controller{o: o, queue: reconcile.NewQueue(LoopName), execute: reconcile.NewExecutor(o.Hub, LoopName, o.Clock)}
+func New(o Config) *Controller {
+	c := &Controller{config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Hub, Name, o.Clock)}
 	o.Clusters.OnChange(c.queue.Add)
 	o.Prober.OnChange = c.Wake
 	o.Nodes.OnChange(func(reconcile.Key) { c.Wake() })
@@ -70,14 +70,14 @@ func New(o Options) *Controller {
 }
 
 // Wake brings a pass, when something that Options hold has changed.
-func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.o.Cluster}) }
+func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.config.Cluster}) }
 
 // Run reports until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	// A collection without objects tells of nothing when it is complete.
-	for _, done := range []<-chan struct{}{c.o.Nodes.Synced(), c.claims()} {
+	for _, done := range []<-chan struct{}{c.config.Nodes.Synced(), c.claims()} {
 		waiting.Go(func() {
 			select {
 			case <-done:
@@ -86,21 +86,22 @@ func (c *Controller) Run(ctx context.Context) error {
 			}
 		})
 	}
-	return reconcile.Loop{Name: LoopName, Reconcile: c.reconcile}.Run(ctx, c.queue)
+	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
 // claims is closed when the claims are complete.
 func (c *Controller) claims() <-chan struct{} {
-	if c.o.Claims != nil {
-		return c.o.Claims.Synced()
+	if c.config.Claims != nil {
+		return c.config.Claims.Synced()
 	}
 	none := make(chan struct{})
 	close(none)
 	return none
 }
 
-func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	cluster, ok := c.o.Clusters.Get(key)
+// Reconcile tells the hub how the cluster is.
+func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	cluster, ok := c.config.Clusters.Get(key)
 	if !ok {
 		return reconcile.Result{}, nil
 	}
@@ -110,15 +111,15 @@ func (c *Controller) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 
 func (c *Controller) gather(_ context.Context, cluster *clusterv1.ManagedCluster) (State, error) {
 	s := State{
-		Now: c.o.Clock.Now(), Cluster: cluster, Health: c.o.Prober.Health(),
-		Nodes: c.o.Nodes.List(), NodesKnown: closed(c.o.Nodes.Synced()), ClaimsKnown: closed(c.claims()),
-		MaxClaims: c.o.MaxClaims, ReservedSuffixes: c.o.ReservedSuffixes, Credential: c.o.Credential(),
+		Now: c.config.Clock.Now(), Cluster: cluster, Health: c.config.Prober.Health(),
+		Nodes: c.config.Nodes.List(), NodesKnown: closed(c.config.Nodes.Synced()), ClaimsKnown: closed(c.claims()),
+		MaxClaims: c.config.MaxClaims, ReservedSuffixes: c.config.ReservedSuffixes, Credential: c.config.Credential(),
 	}
-	if c.o.Claims != nil {
-		s.Claims = c.o.Claims.List()
+	if c.config.Claims != nil {
+		s.Claims = c.config.Claims.List()
 	}
-	if c.o.Properties != nil {
-		properties, known := c.o.Properties.List()
+	if c.config.Properties != nil {
+		properties, known := c.config.Properties.List()
 		s.Properties, s.ClaimsKnown = properties, s.ClaimsKnown && known
 	}
 	return s, nil

@@ -43,7 +43,7 @@ type State struct {
 	Credential credential.Report
 }
 
-// Decide says what the ManagedCluster should say (registration.md 6).
+// Decide says what the ManagedCluster should say.
 func Decide(s State) reconcile.Plan {
 	if s.Cluster == nil || !apimeta.IsStatusConditionTrue(s.Cluster.Status.Conditions, clusterv1.ConditionHubAccepted) {
 		return reconcile.Plan{}
@@ -158,8 +158,8 @@ func normal(next, before clusterv1.ResourceList) clusterv1.ResourceList {
 	return next
 }
 
-// events tells of a change of availability, and of claims that are left out, in
-// the cluster's namespace (registration.md 13).
+// events tells of a change of availability, and of claims that are left out, in the
+// cluster's namespace.
 func events(before, after *clusterv1.ManagedCluster) []reconcile.Event {
 	was := apimeta.FindStatusCondition(before.Status.Conditions, clusterv1.ConditionAvailable)
 	is := apimeta.FindStatusCondition(after.Status.Conditions, clusterv1.ConditionAvailable)

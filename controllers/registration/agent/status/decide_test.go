@@ -75,7 +75,10 @@ func TestHealthyClusterSaysAllOfIt(t *testing.T) {
 	require.Equal(t, "v1.36.3", c.Status.Version.Kubernetes)
 	require.Empty(t, cmp.Diff(map[string]string{"cpu": "2500m", "memory": "4Gi"}, texts(c.Status.Capacity)))
 	require.Empty(t, cmp.Diff(map[string]string{"cpu": "1900m"}, texts(c.Status.Allocatable)))
-	require.Empty(t, cmp.Diff([]reconcile.Event{{Type: "Normal", Reason: "Available", Message: "Managed cluster is available", Namespace: "c1"}}, Decide(s).Events))
+	require.Empty(
+		t,
+		cmp.Diff([]reconcile.Event{{Type: "Normal", Reason: "Available", Message: "Managed cluster is available", Namespace: "c1"}}, Decide(s).Events),
+	)
 
 	// What is said already is not said again.
 	s.Cluster = c
@@ -100,11 +103,41 @@ func TestResources(t *testing.T) {
 		capacity    map[string]string
 		allocatable map[string]string
 	}{
-		"capacity that no node has and others wrote is kept, allocatable is not": {list("gpu", "1"), []Node{{Capacity: list("cpu", "1")}}, true, map[string]string{"gpu": "1", "cpu": "1"}, map[string]string{}},
-		"capacity that no node has any more and this loop wrote goes":            {list("ours.example.com/fpga", "4", "cpu", "2"), []Node{{Capacity: list("cpu", "1")}}, true, map[string]string{"cpu": "1"}, map[string]string{}},
-		"all nodes cordoned: nothing is allocatable":                             {nil, []Node{{Capacity: list("cpu", "1"), Allocatable: list("cpu", "1"), Cordoned: true}}, true, map[string]string{"cpu": "1"}, map[string]string{}},
-		"before the nodes are listed everything stays":                           {list("cpu", "8"), nil, false, map[string]string{"cpu": "8"}, map[string]string{"cpu": "8"}},
-		"the same amount in another form is no change":                           {list("cpu", "1000m"), []Node{{Capacity: list("cpu", "1"), Allocatable: list("cpu", "1")}}, true, map[string]string{"cpu": "1"}, map[string]string{"cpu": "1"}},
+		"capacity that no node has and others wrote is kept, allocatable is not": {
+			list("gpu", "1"),
+			[]Node{{Capacity: list("cpu", "1")}},
+			true,
+			map[string]string{"gpu": "1", "cpu": "1"},
+			map[string]string{},
+		},
+		"capacity that no node has any more and this loop wrote goes": {
+			list("ours.example.com/fpga", "4", "cpu", "2"),
+			[]Node{{Capacity: list("cpu", "1")}},
+			true,
+			map[string]string{"cpu": "1"},
+			map[string]string{},
+		},
+		"all nodes cordoned: nothing is allocatable": {
+			nil,
+			[]Node{{Capacity: list("cpu", "1"), Allocatable: list("cpu", "1"), Cordoned: true}},
+			true,
+			map[string]string{"cpu": "1"},
+			map[string]string{},
+		},
+		"before the nodes are listed everything stays": {
+			list("cpu", "8"),
+			nil,
+			false,
+			map[string]string{"cpu": "8"},
+			map[string]string{"cpu": "8"},
+		},
+		"the same amount in another form is no change": {
+			list("cpu", "1000m"),
+			[]Node{{Capacity: list("cpu", "1"), Allocatable: list("cpu", "1")}},
+			true,
+			map[string]string{"cpu": "1"},
+			map[string]string{"cpu": "1"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(accepted())
@@ -129,10 +162,22 @@ func TestAvailability(t *testing.T) {
 		want   metav1.ConditionStatus
 		event  string
 	}{
-		"not looked yet: what was said stays":       {Health{}, metav1.ConditionTrue, ""},
-		"fails for less than 20 s: what was stays":  {Health{Checked: now, FailingSince: now.Add(-19 * time.Second), Code: 500, Problem: "etcd failed"}, metav1.ConditionTrue, ""},
-		"fails for 20 s: not available":             {Health{Checked: now, FailingSince: now.Add(-20 * time.Second), Code: 500, Problem: "etcd failed"}, metav1.ConditionFalse, "Unavailable"},
-		"no answer for long: not available, code 0": {Health{Checked: now, FailingSince: now.Add(-time.Hour), Problem: "connection refused"}, metav1.ConditionFalse, "Unavailable"},
+		"not looked yet: what was said stays": {Health{}, metav1.ConditionTrue, ""},
+		"fails for less than 20 s: what was stays": {
+			Health{Checked: now, FailingSince: now.Add(-19 * time.Second), Code: 500, Problem: "etcd failed"},
+			metav1.ConditionTrue,
+			"",
+		},
+		"fails for 20 s: not available": {
+			Health{Checked: now, FailingSince: now.Add(-20 * time.Second), Code: 500, Problem: "etcd failed"},
+			metav1.ConditionFalse,
+			"Unavailable",
+		},
+		"no answer for long: not available, code 0": {
+			Health{Checked: now, FailingSince: now.Add(-time.Hour), Problem: "connection refused"},
+			metav1.ConditionFalse,
+			"Unavailable",
+		},
 		"healthy again": {Health{Checked: now, Code: 200}, metav1.ConditionTrue, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,10 +215,19 @@ func TestCertificateCondition(t *testing.T) {
 		report credential.Report
 		want   metav1.ConditionStatus
 	}{
-		"valid":                              {credential.Report{Phase: credential.PhaseServing}, metav1.ConditionTrue},
-		"the renewal was denied":             {credential.Report{Phase: credential.PhaseServing, Renewal: credential.PhaseDenied}, metav1.ConditionFalse},
-		"the renewal is throttled":           {credential.Report{Phase: credential.PhaseServing, Renewal: credential.PhaseThrottled}, metav1.ConditionFalse},
-		"a renewal under way is no news":     {credential.Report{Phase: credential.PhaseServing, Renewal: credential.PhaseWaiting}, ""},
+		"valid": {credential.Report{Phase: credential.PhaseServing}, metav1.ConditionTrue},
+		"the renewal was denied": {
+			credential.Report{Phase: credential.PhaseServing, Renewal: credential.PhaseDenied},
+			metav1.ConditionFalse,
+		},
+		"the renewal is throttled": {
+			credential.Report{Phase: credential.PhaseServing, Renewal: credential.PhaseThrottled},
+			metav1.ConditionFalse,
+		},
+		"a renewal under way is no news": {
+			credential.Report{Phase: credential.PhaseServing, Renewal: credential.PhaseWaiting},
+			"",
+		},
 		"nothing to say while access is off": {credential.Report{Phase: credential.PhaseConnecting}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,4 @@
 // Unlike other agents this one goes on reporting when the hub finds its clock
 // wrong; it logs that instead. It does not renew the lease (package
 // heartbeat).
-//
-// Contract: registration.md 2.2, 6, 7 and 13.
 package status

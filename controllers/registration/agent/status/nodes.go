@@ -60,7 +60,7 @@ func quantities(u *unstructured.Unstructured, field string) clusterv1.ResourceLi
 }
 
 // manager is the field manager of this loop's patches.
-const manager = "ocm." + LoopName
+const manager = "ocm." + Name
 
 // KeepOwnFields leaves of the managed fields of a ManagedCluster those of this
 // loop: they tell, also after a restart, which capacity is its own.

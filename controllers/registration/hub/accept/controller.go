@@ -13,12 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -44,7 +43,7 @@ type Config struct {
 	// Client writes.
 	Client dynamic.Interface
 	// Reader reads from the caches; Register sets it.
-	Reader client.Reader
+	Reader manager.Reader
 	// Clock tells the time of conditions.
 	Clock clock.PassiveClock
 	// Leases of all clusters.
@@ -63,7 +62,7 @@ type Controller struct {
 	exec   *reconcile.Executor
 	sight  manager.Sight
 	// complete tells whether the caches show all that a namespace holds of a kind.
-	complete func(ctx context.Context, example client.Object, namespace string) (bool, error)
+	complete func(ctx context.Context, example reconcile.Object, namespace string) (bool, error)
 }
 
 // Register adds the loop to m.
@@ -90,7 +89,7 @@ func Register(m *manager.Manager, c Config) {
 			add(o.Name)
 		}
 	})
-	manager.Watch(m, manager.Metadata(ManifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
+	manager.Watch(m, manager.Metadata(manifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
 		if current == nil {
 			add(old.Namespace)
 		}
@@ -157,8 +156,8 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 
 var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
-// createLease makes the cluster's lease, stamped with now; one that is there
-// is left alone (registration.md 5.4).
+// createLease makes the cluster's lease, stamped with now; one that is there is
+// left alone.
 func (c *Controller) createLease(ctx context.Context, cluster string) error {
 	holder, now := clusterv1.LeaseName, metav1.NewMicroTime(c.config.Clock.Now())
 	u, err := typed.ToUnstructured(&coordinationv1.Lease{

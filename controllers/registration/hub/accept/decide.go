@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Found is what the cache shows of an object that this loop writes.
@@ -152,8 +152,7 @@ func autoAccept(s State) reconcile.Plan {
 	return reconcile.Plan{Object: mc}
 }
 
-// noteAcceptance notes when the cluster was accepted by its creator's right
-// (registration.md 5.1).
+// noteAcceptance notes when the cluster was accepted by its creator's right.
 func noteAcceptance(s State, mc *clusterv1.ManagedCluster) {
 	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAutomaticallyAcceptedOn, s.Now.UTC().Format(time.RFC3339))
 }
@@ -173,7 +172,7 @@ func admit(s State) Decision {
 		plan := reconcile.Plan{Object: mc}
 		if s.Namespace.Deleting && s.Rights.Work.Deleting && s.noWorks() {
 			// The namespace waits for this binding, and the cluster for the namespace.
-			plan.Apply = append(plan.Apply, s.released())
+			plan.Writes = append(plan.Writes, s.released())
 		}
 		return Decision{Plan: plan}
 	}
@@ -185,19 +184,19 @@ func admit(s State) Decision {
 			Message: "The rights of the agent are not complete:",
 		},
 	}
-	plan.Apply = s.appendNamespace(plan.Apply)
+	plan.Writes = s.appendNamespace(plan.Writes)
 	for _, role := range sharedRoles() {
-		plan.Apply = s.appendChanged(plan.Apply, role, s.Shared[role.Name])
+		plan.Writes = s.appendChanged(plan.Writes, role, s.Shared[role.Name])
 	}
 	role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, labels(s.Name), acceptedRules(s.Name)...)
-	plan.Apply = s.appendChanged(plan.Apply, role, s.Rights.Role)
-	plan.Apply = s.appendChanged(plan.Apply, clusterBinding(s.Name), s.Rights.Binding)
-	plan.Apply = s.appendChanged(plan.Apply, registrationBinding(s.Name), s.Rights.Registration)
+	plan.Writes = s.appendChanged(plan.Writes, role, s.Rights.Role)
+	plan.Writes = s.appendChanged(plan.Writes, clusterBinding(s.Name), s.Rights.Binding)
+	plan.Writes = s.appendChanged(plan.Writes, registrationBinding(s.Name), s.Rights.Registration)
 	if s.Rights.Work.Deleting {
 		// Left from a denial: it has to go before it can be made again.
-		plan.Apply = append(plan.Apply, s.released())
+		plan.Writes = append(plan.Writes, s.released())
 	} else {
-		plan.Apply = s.appendChanged(plan.Apply, workBinding(s.Name), s.Rights.Work)
+		plan.Writes = s.appendChanged(plan.Writes, workBinding(s.Name), s.Rights.Work)
 	}
 	if !is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
 		plan.Events = append(plan.Events, reconcile.Event{
@@ -249,8 +248,8 @@ func deny(s State) reconcile.Plan {
 	plan := reconcile.Plan{Object: mc}
 	if identity.CheckName(s.Name) == nil && (s.Rights.Role.Exists || s.Rights.Binding.Exists) {
 		role := clusterRole(clusterv1.RolePrefixManagedCluster+s.Name, labels(s.Name), deniedRules(s.Name)...)
-		plan.Apply = s.appendChanged(plan.Apply, role, s.Rights.Role)
-		plan.Apply = s.appendChanged(plan.Apply, clusterBinding(s.Name), s.Rights.Binding)
+		plan.Writes = s.appendChanged(plan.Writes, role, s.Rights.Role)
+		plan.Writes = s.appendChanged(plan.Writes, clusterBinding(s.Name), s.Rights.Binding)
 	}
 	removeBindings(s, &plan)
 	if is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
@@ -315,13 +314,13 @@ func withdraw(s State) reconcile.Plan {
 	// A cluster of a reserved name never had a role; the shared ones have such
 	// names.
 	if identity.CheckName(s.Name) == nil {
-		plan.Delete = appendFound(plan.Delete, clusterRoleBindings, "", name, s.Rights.Binding)
-		plan.Delete = appendFound(plan.Delete, clusterRoles, "", name, s.Rights.Role)
+		plan.Writes = appendFound(plan.Writes, clusterRoleBindings, "", name, s.Rights.Binding)
+		plan.Writes = appendFound(plan.Writes, clusterRoles, "", name, s.Rights.Role)
 	}
 	removeBindings(s, &plan)
 	if s.Last && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil) && s.noWorks() && !s.Rights.Work.Exists {
 		for _, role := range []string{clusterv1.RoleRegistration, clusterv1.RoleWork} {
-			plan.Delete = appendFound(plan.Delete, clusterRoles, "", role, s.Shared[role])
+			plan.Writes = appendFound(plan.Writes, clusterRoles, "", role, s.Shared[role])
 		}
 	}
 	return plan
@@ -331,15 +330,15 @@ func withdraw(s State) reconcile.Plan {
 // once too, but its finalizer keeps it until the last work is gone.
 func removeBindings(s State, plan *reconcile.Plan) {
 	name := clusterv1.RolePrefixManagedCluster + s.Name
-	plan.Delete = appendFound(plan.Delete, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixRegistration, s.Rights.Registration)
+	plan.Writes = appendFound(plan.Writes, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixRegistration, s.Rights.Registration)
 	work := s.Rights.Work
 	if !work.Exists {
 		return
 	}
 	if s.noWorks() && slices.Contains(work.Finalizers, clusterv1.FinalizerManifestWorkCleanup) {
-		plan.Apply = append(plan.Apply, s.released())
+		plan.Writes = append(plan.Writes, s.released())
 	}
-	plan.Delete = appendFound(plan.Delete, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixWork, work)
+	plan.Writes = appendFound(plan.Writes, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixWork, work)
 }
 
 // released is the binding for works without its finalizer. The UID keeps one
@@ -365,7 +364,7 @@ func (s State) dress(o reconcile.Object) {
 
 // appendNamespace adds the apply of the namespace unless it is the cluster's and
 // has all of its labels. Others may write to it too.
-func (s State) appendNamespace(list []reconcile.Apply) []reconcile.Apply {
+func (s State) appendNamespace(list []reconcile.Write) []reconcile.Write {
 	ns := namespace(s.Name)
 	s.dress(ns)
 	intent := manager.Stamp(ns)
@@ -382,7 +381,7 @@ func (s State) appendNamespace(list []reconcile.Apply) []reconcile.Apply {
 }
 
 // appendChanged adds the apply of o unless what is found is exactly that.
-func (s State) appendChanged(list []reconcile.Apply, o reconcile.Object, found Found) []reconcile.Apply {
+func (s State) appendChanged(list []reconcile.Write, o reconcile.Object, found Found) []reconcile.Write {
 	s.dress(o)
 	intent := manager.Stamp(o)
 	if found.Exists && !found.Deleting && !found.Shared && found.Intent == intent {
@@ -391,11 +390,11 @@ func (s State) appendChanged(list []reconcile.Apply, o reconcile.Object, found F
 	return append(list, reconcile.Apply{Object: o, LiveVersion: found.Version})
 }
 
-func appendFound(list []reconcile.Target, r schema.GroupVersionResource, namespace, name string, found Found) []reconcile.Target {
+func appendFound(list []reconcile.Write, r schema.GroupVersionResource, namespace, name string, found Found) []reconcile.Write {
 	if !found.Exists || found.Deleting {
 		return list
 	}
-	return append(list, reconcile.Target{Resource: r, Namespace: namespace, Name: name, UID: found.UID})
+	return append(list, reconcile.Remove{Target: reconcile.Target{Resource: r, Namespace: namespace, Name: name, UID: found.UID}})
 }
 
 func namespace(cluster string) *corev1.Namespace {

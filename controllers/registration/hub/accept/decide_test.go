@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -52,7 +52,12 @@ func all(name string) Rights[Found] {
 	role := clusterRole(clusterv1.RolePrefixManagedCluster+name, labels(name), acceptedRules(name)...)
 	work := there(manager.Stamp(workBinding(name)))
 	work.Finalizers = []string{clusterv1.FinalizerManifestWorkCleanup}
-	return Rights[Found]{Role: there(manager.Stamp(role)), Binding: there(manager.Stamp(clusterBinding(name))), Registration: there(manager.Stamp(registrationBinding(name))), Work: work}
+	return Rights[Found]{
+		Role:         there(manager.Stamp(role)),
+		Binding:      there(manager.Stamp(clusterBinding(name))),
+		Registration: there(manager.Stamp(registrationBinding(name))),
+		Work:         work,
+	}
 }
 
 func sharedFound() map[string]Found {
@@ -66,7 +71,7 @@ func sharedFound() map[string]Found {
 // applied and deleted write a plan one object a line.
 func applied(p reconcile.Plan) []string {
 	var out []string
-	for _, a := range p.Apply {
+	for _, a := range reconcile.Of[reconcile.Apply](p.Writes) {
 		line := strings.TrimPrefix(a.Object.GetObjectKind().GroupVersionKind().Kind+" "+a.Object.GetNamespace()+"/"+a.Object.GetName(), "/")
 		if rb, ok := a.Object.(*rbacv1.RoleBinding); ok && len(rb.Finalizers) == 0 && strings.HasSuffix(rb.Name, ":work") {
 			line += " without finalizer"
@@ -78,7 +83,7 @@ func applied(p reconcile.Plan) []string {
 
 func deleted(p reconcile.Plan) []string {
 	var out []string
-	for _, d := range p.Delete {
+	for _, d := range reconcile.Of[reconcile.Remove](p.Writes) {
 		out = append(out, d.String())
 	}
 	return out
@@ -115,9 +120,14 @@ func TestDecide(t *testing.T) {
 			state: State{Cluster: managed("c1"), Name: "c1"},
 		},
 		"and loses what a former cluster of its name left": {
-			state:      State{Cluster: managed("c1"), Name: "c1", Rights: all("c1"), Namespace: ours},
-			wantApply:  []string{"RoleBinding c1/" + role + ":work without finalizer"},
-			wantDelete: []string{"clusterrolebindings " + role, "clusterroles " + role, "rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
+			state:     State{Cluster: managed("c1"), Name: "c1", Rights: all("c1"), Namespace: ours},
+			wantApply: []string{"RoleBinding c1/" + role + ":work without finalizer"},
+			wantDelete: []string{
+				"clusterrolebindings " + role,
+				"clusterroles " + role,
+				"rolebindings c1/" + role + ":registration",
+				"rolebindings c1/" + role + ":work",
+			},
 		},
 		"an accepted cluster gets all": {
 			state: State{Cluster: managed("c1", accepted), Name: "c1"},
@@ -141,7 +151,14 @@ func TestDecide(t *testing.T) {
 		},
 		"what somebody else changed is written again": {
 			state: func() State {
-				s := State{Cluster: managed("c1", accepted, with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)), Name: "c1", Namespace: ours, Rights: all("c1"), Shared: sharedFound(), Lease: true}
+				s := State{
+					Cluster:   managed("c1", accepted, with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)),
+					Name:      "c1",
+					Namespace: ours,
+					Rights:    all("c1"),
+					Shared:    sharedFound(),
+					Lease:     true,
+				}
 				s.Rights.Role.Shared = true
 				return s
 			}(),
@@ -200,7 +217,7 @@ func TestDecide(t *testing.T) {
 			wantDelete: []string{"rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
 			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonHubClusterAdminDenied, wantEvents: []string{"ManagedClusterDenied"},
 			check: func(t *testing.T, d Decision) {
-				require.Len(t, d.Apply[0].Object.(*rbacv1.ClusterRole).Rules, 1)
+				require.Len(t, reconcile.Of[reconcile.Apply](d.Writes)[0].Object.(*rbacv1.ClusterRole).Rules, 1)
 				require.True(t, apimeta.IsStatusConditionFalse(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionJoined))
 				require.Contains(t, d.Events[0].Message, "and to read and finish the works that it has", "what is told is so")
 				c := apimeta.FindStatusCondition(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionHubAccepted)
@@ -217,13 +234,24 @@ func TestDecide(t *testing.T) {
 			},
 		},
 		"without works the binding is let go": {
-			state:     State{Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)), Name: "c1", Rights: Rights[Found]{Work: lingering.Work}},
-			wantApply: []string{"RoleBinding c1/" + role + ":work without finalizer"}, wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonHubClusterAdminDenied,
+			state: State{
+				Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)),
+				Name:    "c1",
+				Rights:  Rights[Found]{Work: lingering.Work},
+			},
+			wantApply:  []string{"RoleBinding c1/" + role + ":work without finalizer"},
+			wantStatus: metav1.ConditionFalse,
+			wantReason: clusterv1.ReasonHubClusterAdminDenied,
 		},
 		"a deleted cluster loses its rights and stays for its works": {
-			state:      State{Cluster: managed("c1", accepted, deleting), Name: "c1", Rights: all("c1"), Works: 2},
-			wantDelete: []string{"clusterrolebindings " + role, "clusterroles " + role, "rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
-			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup, "other"},
+			state: State{Cluster: managed("c1", accepted, deleting), Name: "c1", Rights: all("c1"), Works: 2},
+			wantDelete: []string{
+				"clusterrolebindings " + role,
+				"clusterroles " + role,
+				"rolebindings c1/" + role + ":registration",
+				"rolebindings c1/" + role + ":work",
+			},
+			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup, "other"},
 		},
 		"a deleted cluster keeps its rights while its add-ons are removed": {
 			state: State{Cluster: managed("c1", accepted, deleting, going), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
@@ -232,18 +260,33 @@ func TestDecide(t *testing.T) {
 			state: State{Cluster: managed("c1", accepted, deleting, going), Name: "c1", Rights: all("c1"), Behind: true}, wantAgain: catchUp,
 		},
 		"the binding for works stays while works may be left": {
-			state:     State{Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)), Name: "c1", Rights: Rights[Found]{Work: lingering.Work}, Behind: true},
+			state: State{
+				Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)),
+				Name:    "c1",
+				Rights:  Rights[Found]{Work: lingering.Work},
+				Behind:  true,
+			},
 			wantAgain: catchUp, wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonHubClusterAdminDenied,
 		},
 		"but not when it was denied": {
-			state:      State{Cluster: managed("c1", deleting, going), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
-			wantDelete: []string{"clusterrolebindings " + role, "clusterroles " + role, "rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
-			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup, "other", clusterv1.FinalizerResourceCleanup},
+			state: State{Cluster: managed("c1", deleting, going), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
+			wantDelete: []string{
+				"clusterrolebindings " + role,
+				"clusterroles " + role,
+				"rolebindings c1/" + role + ":registration",
+				"rolebindings c1/" + role + ":work",
+			},
+			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup, "other", clusterv1.FinalizerResourceCleanup},
 		},
 		"nor when nobody removes its add-ons": {
-			state:      State{Cluster: managed("c1", accepted, deleting), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
-			wantDelete: []string{"clusterrolebindings " + role, "clusterroles " + role, "rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
-			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup, "other"},
+			state: State{Cluster: managed("c1", accepted, deleting), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
+			wantDelete: []string{
+				"clusterrolebindings " + role,
+				"clusterroles " + role,
+				"rolebindings c1/" + role + ":registration",
+				"rolebindings c1/" + role + ":work",
+			},
+			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup, "other"},
 		},
 		"a deleted cluster goes when nothing is left, the last with the shared roles": {
 			state:      State{Cluster: managed("c1", accepted, deleting), Name: "c1", Shared: sharedFound(), Last: true},
@@ -340,7 +383,7 @@ func TestDecideLeavesItsInputAlone(t *testing.T) {
 func TestOneClusterNeverGetsTheLabelsOfAnother(t *testing.T) {
 	Decide(State{Cluster: managed("b", accepted), Name: "b", Now: now})
 	d := Decide(State{Cluster: managed("a", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)), Name: "a", Rights: all("a"), Now: now})
-	for _, a := range d.Apply {
+	for _, a := range reconcile.Of[reconcile.Apply](d.Writes) {
 		require.Equal(t, "a", a.Object.GetLabels()[clusterv1.LabelClusterName])
 	}
 }
@@ -349,8 +392,8 @@ func TestConfiguredLabelsAreOnEverythingAndTakeNothingOver(t *testing.T) {
 	extra := map[string]string{"team": "a", clusterv1.LabelClusterName: "x"}
 	s := State{Cluster: managed("c1", accepted), Name: "c1", Now: now, Labels: extra}
 	d := Decide(s)
-	require.Len(t, d.Apply, 7)
-	for _, a := range d.Apply {
+	require.Len(t, reconcile.Of[reconcile.Apply](d.Writes), 7)
+	for _, a := range reconcile.Of[reconcile.Apply](d.Writes) {
 		want := "c1"
 		if name := a.Object.GetName(); name == clusterv1.RoleRegistration || name == clusterv1.RoleWork {
 			want = ""
@@ -362,18 +405,18 @@ func TestConfiguredLabelsAreOnEverythingAndTakeNothingOver(t *testing.T) {
 	// All that is there without them is written again, and once only.
 	s.Namespace = Namespace{Found: Found{Exists: true, Intent: manager.Stamp(namespace("c1"))}, Owner: "c1", Labels: labels("c1")}
 	s.Rights, s.Shared = all("c1"), sharedFound()
-	require.Len(t, Decide(s).Apply, 7)
-	for _, a := range d.Apply {
+	require.Len(t, reconcile.Of[reconcile.Apply](Decide(s).Writes), 7)
+	for _, a := range reconcile.Of[reconcile.Apply](d.Writes) {
 		if a.Object.GetName() == "c1" {
 			s.Namespace.Intent, s.Namespace.Labels = a.Object.GetAnnotations()[clusterv1.AnnotationIntent], a.Object.GetLabels()
 		}
 	}
-	require.Len(t, Decide(s).Apply, 6)
+	require.Len(t, reconcile.Of[reconcile.Apply](Decide(s).Writes), 6)
 	delete(s.Namespace.Labels, "team")
-	require.Len(t, Decide(s).Apply, 7, "somebody took a label off the namespace")
+	require.Len(t, reconcile.Of[reconcile.Apply](Decide(s).Writes), 7, "somebody took a label off the namespace")
 
 	s.Cluster, s.Works = managed("c1", deleting), 0
-	for _, a := range Decide(s).Apply {
+	for _, a := range reconcile.Of[reconcile.Apply](Decide(s).Writes) {
 		require.Equal(t, "a", a.Object.GetLabels()["team"], "the binding that is let go keeps its labels")
 	}
 }

@@ -5,16 +5,16 @@
 // condition HubAcceptedManagedCluster.
 //
 // It owns that condition, the first ClockSynced (the lease that the hub makes is
-// stamped with the hub's own time), Joined=False of clusters that are not
-// accepted, the finalizer api-resource-cleanup, and the RBAC objects of
-// registration.md 5.2. It reads ManagedClusters, the metadata of namespaces,
-// RBAC objects and ManifestWorks, and which leases exist. It never deletes a
-// namespace, and takes over one that was there before only where admission
-// noted that the accepting user may update it.
+// stamped with the hub's own time), Joined=False of clusters that are not accepted,
+// the finalizer api-resource-cleanup, and the RBAC objects of agents.
+// It reads ManagedClusters, the metadata of namespaces, RBAC objects and
+// ManifestWorks, and which leases exist. It never deletes a namespace, and takes
+// over one that was there before only where admission noted that the accepting user
+// may update it.
 //
-// Contract: registration.md 5.1, 5.2, 5.5. Narrower than there: agents reach
-// only the lease by its name. Other than there: a denied cluster is shown as
-// denied at once, also while ManifestWorks are left; RBAC that a former
-// cluster of the same name left behind is removed; a cluster that is deleted
-// keeps its rights until its add-ons are gone, unless it was denied.
+// Narrower than on the API's own hub: agents reach only the lease by its name. Other
+// than there: a denied cluster is shown as denied at once, also while ManifestWorks are left;
+// RBAC that a former cluster of the same name left behind is removed; a cluster
+// that is deleted keeps its rights until its add-ons are gone, unless it was
+// denied.
 package accept

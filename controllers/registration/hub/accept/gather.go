@@ -12,13 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Kinds of which this loop watches metadata.
@@ -27,7 +26,7 @@ var (
 	ClusterRoleKind        = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
 	ClusterRoleBindingKind = rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding")
 	RoleBindingKind        = rbacv1.SchemeGroupVersion.WithKind("RoleBinding")
-	ManifestWorkKind       = workv1.GroupVersion.WithKind("ManifestWork")
+	manifestWorkKind       = workv1.GroupVersion.WithKind("ManifestWork")
 )
 
 // gather reads the state of one cluster from the caches.
@@ -74,7 +73,7 @@ func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, erro
 // find reads the metadata of one object.
 func (c *Controller) find(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (Found, map[string]string, error) {
 	o := manager.Metadata(kind)
-	err := c.config.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o, manager.NotCopied)
+	err := c.config.Reader.Get(ctx, reconcile.Key{Namespace: namespace, Name: name}, o, manager.NotCopied)
 	object := kind.Kind + " " + namespace + "/" + name
 	if apierrors.IsNotFound(err) {
 		c.sight.Forget(object)
@@ -103,7 +102,7 @@ func (c *Controller) count(ctx context.Context, s *State) error {
 		return err
 	}
 	clusters := &clusterv1.ManagedClusterList{}
-	if err := c.config.Reader.List(ctx, clusters, manager.NotCopied, client.Limit(2)); err != nil {
+	if err := c.config.Reader.List(ctx, clusters, manager.NotCopied, manager.AtMost(2)); err != nil {
 		return fmt.Errorf("counting managedclusters: %w", err)
 	}
 	s.Last = len(clusters.Items) == 0 || (len(clusters.Items) == 1 && clusters.Items[0].Name == s.Name)
@@ -113,9 +112,9 @@ func (c *Controller) count(ctx context.Context, s *State) error {
 // countWorks counts the works. That there is none lets their binding go, and must
 // not be a cache's that has not seen them yet.
 func (c *Controller) countWorks(ctx context.Context, s *State) error {
-	works := manager.MetadataList(ManifestWorkKind)
+	works := manager.MetadataList(manifestWorkKind)
 	count := func() error {
-		if err := c.config.Reader.List(ctx, works, client.InNamespace(s.Name), manager.NotCopied); err != nil {
+		if err := c.config.Reader.List(ctx, works, manager.InNamespace(s.Name), manager.NotCopied); err != nil {
 			return fmt.Errorf("counting manifestworks of %s: %w", s.Name, err)
 		}
 		s.Works = len(works.Items)
@@ -124,14 +123,14 @@ func (c *Controller) countWorks(ctx context.Context, s *State) error {
 	if err := count(); err != nil || s.Works > 0 || !s.Rights.Work.Exists || s.stays() {
 		return err
 	}
-	return c.unseen(ctx, s, manager.Metadata(ManifestWorkKind), count)
+	return c.unseen(ctx, s, manager.Metadata(manifestWorkKind), count)
 }
 
 // countAddOns counts the add-ons of a cluster that goes, for its rights.
 func (c *Controller) countAddOns(ctx context.Context, s *State) error {
 	addons := &addonhealth.AddOnList{}
 	count := func() error {
-		if err := c.config.Reader.List(ctx, addons, client.InNamespace(s.Name), manager.NotCopied); err != nil {
+		if err := c.config.Reader.List(ctx, addons, manager.InNamespace(s.Name), manager.NotCopied); err != nil {
 			return fmt.Errorf("counting add-ons of %s: %w", s.Name, err)
 		}
 		s.AddOns = len(addons.Items)
@@ -146,7 +145,7 @@ func (c *Controller) countAddOns(ctx context.Context, s *State) error {
 
 // unseen counts again where the cache has caught up, and notes where it has not,
 // or where that cannot be known: only what depends on it waits.
-func (c *Controller) unseen(ctx context.Context, s *State, example client.Object, count func() error) error {
+func (c *Controller) unseen(ctx context.Context, s *State, example reconcile.Object, count func() error) error {
 	complete, err := c.complete(ctx, example, s.Name)
 	if err == nil && complete {
 		return count()

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // API groups whose resources agents use.
@@ -30,8 +30,8 @@ func labels(cluster string) map[string]string {
 	return map[string]string{clusterv1.LabelClusterName: cluster}
 }
 
-// subjects of every binding (registration.md 5.2): the agent's own group, and
-// the one that EKS access entries give.
+// subjects of every binding: the agent's own group, and the one that EKS access
+// entries give.
 func subjects(cluster string) []rbacv1.Subject {
 	return []rbacv1.Subject{
 		{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: identity.ClusterGroup(cluster)},
@@ -43,8 +43,8 @@ func rule(group, resource string, names []string, verbs ...string) rbacv1.Policy
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
 }
 
-// acceptedRules are the rights of an agent outside of its namespace; exactly
-// these four (registration.md 5.2).
+// acceptedRules are the rights of an agent outside of its namespace; exactly these
+// four.
 func acceptedRules(cluster string) []rbacv1.PolicyRule {
 	own := []string{cluster}
 	return []rbacv1.PolicyRule{

@@ -13,17 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Names of the two loops.
 const (
 	Name     = "cluster.feature"
-	NameAway = "addon.away"
+	nameAway = "addon.away"
 )
 
 // workers of each loop: a cluster that is lost concerns all of its add-ons, a
@@ -41,7 +40,7 @@ type Config struct {
 // Controller is both loops.
 type Controller struct {
 	config Config
-	reader client.Reader
+	reader manager.Reader
 	labels *reconcile.Executor
 	away   *reconcile.Executor
 	queue  *reconcile.Queue // of the second loop
@@ -56,8 +55,12 @@ type Controller struct {
 // Register adds the loops to m.
 func Register(m *manager.Manager, c Config) {
 	controller := &Controller{
-		config: c, reader: m.Reader(), labels: reconcile.NewExecutor(c.Client, Name, c.Clock), away: reconcile.NewExecutor(c.Client, NameAway, c.Clock), queue: reconcile.NewQueue(NameAway),
-		told: map[reconcile.Key]bool{}, said: map[reconcile.Key]time.Time{},
+		config: c,
+		reader: m.Reader(),
+		labels: reconcile.NewExecutor(c.Client, Name, c.Clock),
+		away:   reconcile.NewExecutor(c.Client, nameAway, c.Clock),
+		queue:  reconcile.NewQueue(nameAway),
+		told:   map[reconcile.Key]bool{}, said: map[reconcile.Key]time.Time{},
 	}
 	labels, away := reconcile.NewQueue(Name), controller.queue
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
@@ -85,13 +88,13 @@ func Register(m *manager.Manager, c Config) {
 			away.Add(reconcile.Key{Namespace: current.Namespace, Name: current.Name})
 		}
 	})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, labels)
-	m.Add(reconcile.Loop{Name: NameAway, Workers: workers, Reconcile: controller.ReconcileAway}, away)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, labels)
+	m.Add(reconcile.Loop{Name: nameAway, Workers: workers, Reconcile: controller.ReconcileAway}, away)
 }
 
 func (c *Controller) addons(ctx context.Context, cluster string) ([]AddOn, error) {
 	list := &AddOnList{}
-	if err := c.reader.List(ctx, list, client.InNamespace(cluster), manager.NotCopied); err != nil {
+	if err := c.reader.List(ctx, list, manager.InNamespace(cluster), manager.NotCopied); err != nil {
 		return nil, fmt.Errorf("listing add-ons of cluster %s: %w", cluster, err)
 	}
 	return list.Items, nil
@@ -105,11 +108,7 @@ func (c *Controller) forget(k reconcile.Key) {
 }
 
 // Reconcile brings the labels of one cluster in step.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	mc, err := c.cluster(ctx, key.Name)
-	if mc == nil || err != nil {
-		return reconcile.Result{}, err
-	}
+func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
 	state, err := c.gather(ctx, mc)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -130,7 +129,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 // cluster reads a ManagedCluster; nil when there is none.
 func (c *Controller) cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
 	mc := &clusterv1.ManagedCluster{}
-	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+	err := c.reader.Get(ctx, reconcile.Key{Name: name}, mc)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -154,7 +153,7 @@ func (c *Controller) ReconcileAway(ctx context.Context, key reconcile.Key) (reco
 	if err != nil || state.AddOn == nil {
 		return reconcile.Result{}, err
 	}
-	word := DecideAway(state)
+	word := decideAway(state)
 	if word.Condition == nil {
 		return reconcile.Result{RequeueAfter: word.Later}, nil
 	}

@@ -69,7 +69,7 @@ func label(addon string) (key string, ok bool) {
 	return key, len(validation.IsQualifiedName(key)) == 0
 }
 
-// feature is the value of the label of an add-on (registration.md 5.4).
+// feature is the value of the label of an add-on.
 func feature(a *AddOn) string {
 	c := a.available()
 	switch {
@@ -99,8 +99,8 @@ func tooLong(cluster, addon string) reconcile.Event {
 // can.
 const repeat = 10 * time.Second
 
-// AwayState is everything that the decision on one add-on needs.
-type AwayState struct {
+// awayState is everything that the decision on one add-on needs.
+type awayState struct {
 	// Cluster is that of the add-on; nil when there is none.
 	Cluster *clusterv1.ManagedCluster
 	// AddOn is the add-on.
@@ -112,8 +112,8 @@ type AwayState struct {
 	Now time.Time
 }
 
-// Away is the word about an add-on of a cluster that cannot be reached.
-type Away struct {
+// absence is the word about an add-on of a cluster that cannot be reached.
+type absence struct {
 	// Condition is to be the add-on's Available; nil leaves it alone.
 	Condition *metav1.Condition
 	// Later is how long to wait before it is judged again; zero waits for the
@@ -121,24 +121,24 @@ type Away struct {
 	Later time.Duration
 }
 
-// DecideAway is pure: it tells what becomes of an add-on while its cluster is
+// decideAway is pure: it tells what becomes of an add-on while its cluster is
 // Unknown. Nothing else is copied.
-func DecideAway(s AwayState) Away {
+func decideAway(s awayState) absence {
 	if s.Cluster == nil {
-		return Away{}
+		return absence{}
 	}
 	c := apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable)
 	if c == nil || c.Status != metav1.ConditionUnknown {
-		return Away{}
+		return absence{}
 	}
 	want := metav1.Condition{Type: addonv1alpha1.ConditionAvailable, Status: c.Status, Reason: c.Reason, Message: c.Message}
 	if have := s.AddOn.available(); have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message {
-		return Away{}
+		return absence{}
 	}
 	if rest := s.Said.Add(repeat).Sub(s.Now); !s.Said.IsZero() && rest > 0 {
-		return Away{Later: rest}
+		return absence{Later: rest}
 	}
-	return Away{Condition: &want}
+	return absence{Condition: &want}
 }
 
 // unlabelled are the names of the add-ons that can have no label, sorted.

@@ -28,7 +28,14 @@ func cluster(available metav1.ConditionStatus, labels map[string]string) *cluste
 func addon(name string, available metav1.ConditionStatus) AddOn {
 	a := AddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: name}}
 	if available != "" {
-		a.Status.Conditions = []metav1.Condition{{Type: "Other"}, {Type: "Available", Status: available, Reason: "R", Message: "m"}}
+		a.Status.Conditions = []metav1.Condition{{
+			Type: "Other",
+		}, {
+			Type:    "Available",
+			Status:  available,
+			Reason:  "R",
+			Message: "m",
+		}}
 	}
 	return a
 }
@@ -63,7 +70,12 @@ func TestDecideLabels(t *testing.T) {
 		"the longest name that a label takes": {
 			cluster: cluster("False", nil), addons: []AddOn{addon(long[:57], "True")}, want: map[string]string{prefix + long[:57]: "available"},
 		},
-		"a longer name has no label, and that is said": {cluster: cluster("True", nil), addons: []AddOn{addon(long, "True"), addon("a", "True")}, want: map[string]string{prefix + "a": "available"}, event: true},
+		"a longer name has no label, and that is said": {
+			cluster: cluster("True", nil),
+			addons:  []AddOn{addon(long, "True"), addon("a", "True")},
+			want:    map[string]string{prefix + "a": "available"},
+			event:   true,
+		},
 		"it is said once": {cluster: cluster("True", nil), addons: []AddOn{addon(long, "True")}, told: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,19 +110,37 @@ func TestDecideAway(t *testing.T) {
 		copied  bool
 		later   time.Duration
 	}{
-		"an unreachable cluster makes its add-ons unknown": {cluster: cluster("Unknown", nil), addon: addon("a", "True"), copied: true},
-		"also those that never reported":                   {cluster: cluster("Unknown", nil), addon: addon("a", ""), copied: true},
-		"and tells why":                                    {cluster: cluster("Unknown", nil), addon: other, copied: true},
-		"what is said is not said again":                   {cluster: cluster("Unknown", nil), addon: same},
-		"False is not copied":                              {cluster: cluster("False", nil), addon: addon("a", "True")},
-		"True is not copied":                               {cluster: cluster("True", nil), addon: addon("a", "Unknown")},
-		"nor silence":                                      {cluster: cluster("", nil), addon: addon("a", "True")},
-		"an add-on without a cluster is left alone":        {addon: addon("a", "True")},
-		"an agent that contradicts is answered later":      {cluster: cluster("Unknown", nil), addon: addon("a", "True"), said: now.Add(-3 * time.Second), later: 7 * time.Second},
-		"but it is answered":                               {cluster: cluster("Unknown", nil), addon: addon("a", "True"), said: now.Add(-10 * time.Second), copied: true},
+		"an unreachable cluster makes its add-ons unknown": {
+			cluster: cluster("Unknown", nil),
+			addon:   addon("a", "True"),
+			copied:  true,
+		},
+		"also those that never reported": {
+			cluster: cluster("Unknown", nil),
+			addon:   addon("a", ""),
+			copied:  true,
+		},
+		"and tells why":                             {cluster: cluster("Unknown", nil), addon: other, copied: true},
+		"what is said is not said again":            {cluster: cluster("Unknown", nil), addon: same},
+		"False is not copied":                       {cluster: cluster("False", nil), addon: addon("a", "True")},
+		"True is not copied":                        {cluster: cluster("True", nil), addon: addon("a", "Unknown")},
+		"nor silence":                               {cluster: cluster("", nil), addon: addon("a", "True")},
+		"an add-on without a cluster is left alone": {addon: addon("a", "True")},
+		"an agent that contradicts is answered later": {
+			cluster: cluster("Unknown", nil),
+			addon:   addon("a", "True"),
+			said:    now.Add(-3 * time.Second),
+			later:   7 * time.Second,
+		},
+		"but it is answered": {
+			cluster: cluster("Unknown", nil),
+			addon:   addon("a", "True"),
+			said:    now.Add(-10 * time.Second),
+			copied:  true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			word := DecideAway(AwayState{Cluster: tc.cluster, AddOn: &tc.addon, Said: tc.said, Now: now})
+			word := decideAway(awayState{Cluster: tc.cluster, AddOn: &tc.addon, Said: tc.said, Now: now})
 			require.Equal(t, tc.later, word.Later)
 			require.Equal(t, tc.copied, word.Condition != nil)
 			if tc.copied {

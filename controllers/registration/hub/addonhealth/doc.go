@@ -15,6 +15,4 @@
 // It owns these labels, and Available of ManagedClusterAddOns while the cluster
 // is Unknown. Of an add-on it keeps its name, its deletion, its cleanup priority
 // and that one condition; the type AddOn is also what package gc counts.
-//
-// Contract: registration.md 5.4.
 package addonhealth

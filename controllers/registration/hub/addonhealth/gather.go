@@ -58,8 +58,8 @@ func (c *Controller) gather(ctx context.Context, mc *clusterv1.ManagedCluster) (
 }
 
 // gatherAway reads one add-on and its cluster.
-func (c *Controller) gatherAway(ctx context.Context, key reconcile.Key) (AwayState, error) {
-	s := AwayState{Now: c.config.Clock.Now()}
+func (c *Controller) gatherAway(ctx context.Context, key reconcile.Key) (awayState, error) {
+	s := awayState{Now: c.config.Clock.Now()}
 	addon := &AddOn{}
 	if err := c.reader.Get(ctx, key, addon); err != nil {
 		if apierrors.IsNotFound(err) {

@@ -16,12 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -57,16 +56,23 @@ const (
 // Controller is the loop. Its keys are names of clusters.
 type Controller struct {
 	config   Config
-	reader   client.Reader
+	reader   manager.Reader
 	exec     *reconcile.Executor
 	requests *Requests
-	tokens   *Tokens
+	tokens   *tokens
 	uses     *uses
 }
 
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
-	controller := &Controller{config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), requests: NewRequests(), tokens: NewTokens(), uses: newUses()}
+	controller := &Controller{
+		config:   c,
+		reader:   m.Reader(),
+		exec:     reconcile.NewExecutor(c.Client, Name, c.Clock),
+		requests: newRequests(),
+		tokens:   newTokens(),
+		uses:     newUses(),
+	}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) {
 		switch {

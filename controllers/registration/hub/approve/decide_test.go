@@ -13,8 +13,8 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -60,39 +60,125 @@ func TestDecide(t *testing.T) {
 		duplicate metav1.ConditionStatus
 		wantAgent string
 	}{
-		"no request":                                   {},
-		"a first request is left to a person":          {requests: []Request{open("a", false)}},
-		"a first request of a listed user is approved": {auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, verdicts: map[string]string{"csr-a": "Approved"}},
-		"a renewal is approved":                        {holder: "a", alive: true, requests: []Request{open("a", true)}, verdicts: map[string]string{"csr-a": "Approved"}, wantAgent: "a"},
-		"an approved request is left alone":            {requests: []Request{answeredWith("a", certificatesv1.CertificateApproved, "x")}},
-		"a denied request is left alone":               {requests: []Request{answeredWith("a", certificatesv1.CertificateDenied, "x")}},
-		"who got the certificate holds the name":       {requests: []Request{issued("a")}, wantAgent: "a"},
-		"the newest certificate counts":                {holder: "a", requests: []Request{issued("a"), issued("b")}, wantAgent: "b"},
+		"no request":                          {},
+		"a first request is left to a person": {requests: []Request{open("a", false)}},
+		"a first request of a listed user is approved": {
+			auto:     []string{"bootstrap"},
+			requests: []Request{open("a", false)},
+			verdicts: map[string]string{"csr-a": "Approved"},
+		},
+		"a renewal is approved": {
+			holder:    "a",
+			alive:     true,
+			requests:  []Request{open("a", true)},
+			verdicts:  map[string]string{"csr-a": "Approved"},
+			wantAgent: "a",
+		},
+		"an approved request is left alone": {
+			requests: []Request{answeredWith("a", certificatesv1.CertificateApproved, "x")},
+		},
+		"a denied request is left alone": {
+			requests: []Request{answeredWith("a", certificatesv1.CertificateDenied, "x")},
+		},
+		"who got the certificate holds the name": {requests: []Request{issued("a")}, wantAgent: "a"},
+		"the newest certificate counts": {
+			holder:    "a",
+			requests:  []Request{issued("a"), issued("b")},
+			wantAgent: "b",
+		},
 		"the last that was let in counts, and not the last that asked": {
-			holder: "a", requests: []Request{answered(issued("b"), "Test", 2*time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)}, wantAgent: "b"},
+			holder:    "a",
+			requests:  []Request{answered(issued("b"), "Test", 2*time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)},
+			wantAgent: "b"},
 		"within a second a person has the last word": {
-			holder: "a", requests: []Request{answered(issued("b"), "Test", time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)}, wantAgent: "b"},
-		"what has not the form is never answered":        {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{faulty}, wantAgent: "a"},
-		"a token that is not good denies, listed or not": {auto: []string{"bootstrap"}, requests: []Request{refusedFor}, verdicts: map[string]string{"csr-a": "Denied"}},
-		"what was not looked at waits":                   {auto: []string{"bootstrap"}, requests: []Request{unseen}},
+			holder:    "a",
+			requests:  []Request{answered(issued("b"), "Test", time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)},
+			wantAgent: "b"},
+		"what has not the form is never answered": {
+			holder:    "a",
+			alive:     true,
+			auto:      []string{"bootstrap"},
+			requests:  []Request{faulty},
+			wantAgent: "a",
+		},
+		"a token that is not good denies, listed or not": {
+			auto:     []string{"bootstrap"},
+			requests: []Request{refusedFor},
+			verdicts: map[string]string{"csr-a": "Denied"},
+		},
+		"what was not looked at waits": {auto: []string{"bootstrap"}, requests: []Request{unseen}},
 		"a name that was joined is not given away by a list": {
 			holder: "a", joined: true, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, wantAgent: "a"},
 		"not even to the same agent while its certificate lives": {
 			holder: "a", joined: true, expires: "2026-08-02T12:00:00Z", auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, wantAgent: "a"},
 		"but to it when that has ended": {
-			holder: "a", joined: true, expires: ended, auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, verdicts: map[string]string{"csr-a": "Approved"}, wantAgent: "a"},
+			holder:    "a",
+			joined:    true,
+			expires:   ended,
+			auto:      []string{"bootstrap"},
+			requests:  []Request{open("a", false)},
+			verdicts:  map[string]string{"csr-a": "Approved"},
+			wantAgent: "a"},
 		"and not to another one then": {
 			holder: "a", joined: true, expires: ended, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, wantAgent: "a"},
 		"a holder that never joined does not hold": {
-			holder: "a", expires: ended, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, verdicts: map[string]string{"csr-b": "Approved"}, wantAgent: "a"},
-		"a cluster of another hub that is alive is held by somebody": {alive: true, auto: []string{"bootstrap"}, requests: []Request{open("a", false)}},
-		"another agent waits for a person while the holder lives":    {holder: "a", alive: true, requests: []Request{open("b", true)}, duplicate: "True", wantAgent: "a"},
-		"and is not let in by a list":                                {holder: "a", alive: true, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, duplicate: "True", wantAgent: "a"},
-		"its own renewal goes on meanwhile":                          {holder: "a", alive: true, requests: []Request{open("a", true), open("b", false)}, verdicts: map[string]string{"csr-a": "Approved"}, duplicate: "True", wantAgent: "a"},
-		"the holder is no rival of itself":                           {holder: "a", alive: true, requests: []Request{open("a", false)}, wantAgent: "a"},
-		"another agent is left to a person when it is away":          {holder: "a", requests: []Request{open("b", false)}, wantAgent: "a"},
-		"one that a person answered is none":                         {holder: "a", alive: true, requests: []Request{answeredWith("b", certificatesv1.CertificateDenied, "x")}, wantAgent: "a"},
-		"and ends with its request":                                  {holder: "a", have: []metav1.Condition{{Type: clusterv1.ConditionDuplicateClusterName, Status: "True"}}, duplicate: "False", wantAgent: "a"},
+			holder:    "a",
+			expires:   ended,
+			auto:      []string{"bootstrap"},
+			requests:  []Request{open("b", false)},
+			verdicts:  map[string]string{"csr-b": "Approved"},
+			wantAgent: "a"},
+		"a cluster of another hub that is alive is held by somebody": {
+			alive:    true,
+			auto:     []string{"bootstrap"},
+			requests: []Request{open("a", false)},
+		},
+		"another agent waits for a person while the holder lives": {
+			holder:    "a",
+			alive:     true,
+			requests:  []Request{open("b", true)},
+			duplicate: "True",
+			wantAgent: "a",
+		},
+		"and is not let in by a list": {
+			holder:    "a",
+			alive:     true,
+			auto:      []string{"bootstrap"},
+			requests:  []Request{open("b", false)},
+			duplicate: "True",
+			wantAgent: "a",
+		},
+		"its own renewal goes on meanwhile": {
+			holder:    "a",
+			alive:     true,
+			requests:  []Request{open("a", true), open("b", false)},
+			verdicts:  map[string]string{"csr-a": "Approved"},
+			duplicate: "True",
+			wantAgent: "a",
+		},
+		"the holder is no rival of itself": {
+			holder:    "a",
+			alive:     true,
+			requests:  []Request{open("a", false)},
+			wantAgent: "a",
+		},
+		"another agent is left to a person when it is away": {
+			holder:    "a",
+			requests:  []Request{open("b", false)},
+			wantAgent: "a",
+		},
+		"one that a person answered is none": {
+			holder:    "a",
+			alive:     true,
+			requests:  []Request{answeredWith("b", certificatesv1.CertificateDenied, "x")},
+			wantAgent: "a",
+		},
+		"and ends with its request": {
+			holder:    "a",
+			have:      []metav1.Condition{{Type: clusterv1.ConditionDuplicateClusterName, Status: "True"}},
+			duplicate: "False",
+			wantAgent: "a",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}

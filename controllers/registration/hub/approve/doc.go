@@ -18,6 +18,5 @@
 // cluster-name, the Secrets of join tokens, ManagedClusters and the arrivals of
 // leases. It signs nothing: kube-controller-manager does.
 //
-// Contract: registration.md 5.3 and 15 (4, 6, 10, 11). Stricter than there: the
-// review of a renewal names the cluster.
+// Stricter than the API's own hub: the review of a renewal names the cluster.
 package approve

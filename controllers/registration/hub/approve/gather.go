@@ -14,10 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/lease"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -31,7 +31,7 @@ const maxLooks = 16
 func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	s := State{AutoApprove: c.config.AutoApprove, Now: c.config.Clock.Now(), Requests: c.requests.Of(name)}
 	mc := &clusterv1.ManagedCluster{}
-	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+	err := c.reader.Get(ctx, reconcile.Key{Name: name}, mc)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return s, fmt.Errorf("reading managedcluster %s: %w", name, err)
 	}
@@ -128,7 +128,7 @@ func (c *Controller) mayRenew(ctx context.Context, csr *certificatesv1.Certifica
 	return got.Status.Allowed, nil
 }
 
-// review is the question of mayRenew (registration.md 5.3, 15 number 6).
+// review is the question of mayRenew.
 func review(csr *certificatesv1.CertificateSigningRequest, cluster string) *authorizationv1.SubjectAccessReview {
 	out := &authorizationv1.SubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},

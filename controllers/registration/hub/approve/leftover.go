@@ -41,14 +41,14 @@ type sweep struct {
 	next time.Duration
 }
 
-// leftovers returns the requests to delete, and when the next one is due; zero
-// is never. What nobody waits for has a short time: requests of agents of other
+// leftovers returns the requests to delete, and when the next one is due; zero is
+// never. What nobody waits for has a short time: requests of agents of other
 // clusters, and those that agents and join tokens sent in no form that is ever
 // answered. An open request goes when the same sender asked for the same agent
-// again later, because an agent waits for one request only. In a crowd each
-// sender keeps its last few, and an agent that still waits for another asks anew
-// (registration.md 3.4); of people's that have another form, which may be for
-// another purpose, only old ones go then.
+// again later, because an agent waits for one request only. In a crowd each sender
+// keeps its last few, and an agent that still waits for another asks anew; of
+// people's that have another form, which may be for another purpose, only old ones
+// go then.
 func leftovers(s State) ([]*certificatesv1.CertificateSigningRequest, time.Duration) {
 	w := sweep{now: s.Now, gone: map[int]bool{}}
 	later, issued := map[string]time.Time{}, map[string]bool{}

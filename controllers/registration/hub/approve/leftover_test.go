@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	certificatesv1 "k8s.io/api/certificates/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 func names(list []*certificatesv1.CertificateSigningRequest) []string {
@@ -72,35 +72,99 @@ func TestLeftovers(t *testing.T) {
 		want     []string
 		next     time.Duration
 	}{
-		"nothing":                                            {},
-		"an open request stays, however long":                {requests: []Request{pending("a", "r1", -2000)}},
-		"two agents may both be alive":                       {requests: []Request{pending("a", "r1", -200), pending("b", "r2", -100)}},
-		"the same agent by two tokens may be two":            {requests: []Request{with(pending("a", "r1", -200), "JTI=1"), with(pending("a", "r2", -100), "JTI=2")}},
-		"an agent waits for its last request only":           {requests: []Request{pending("a", "r1", -200), pending("a", "r2", -100)}, want: []string{"r1"}},
-		"though not at once":                                 {requests: []Request{pending("a", "r1", -200), pending("a", "r2", -4)}, next: 6 * time.Minute},
-		"a denied one stays to be read":                      {requests: []Request{denied("a", "x", "r1", -60, -3)}, next: 7 * time.Minute},
-		"and goes then":                                      {requests: []Request{denied("a", "x", "r1", -60, -10)}, want: []string{"r1"}},
-		"a certificate stays":                                {requests: []Request{issued("a", "r1", -50)}},
-		"unless there is a newer one":                        {requests: []Request{issued("a", "r1", -50), issued("a", "r2", -40)}, want: []string{"r1"}},
-		"also where that came by a renewal":                  {requests: []Request{with(issued("a", "r1", -50), "JTI=1"), with(issued("a", "r2", -40), "X509SHA256=2")}, want: []string{"r1"}},
-		"short certificates make room in a crowd":            {requests: repeat(9, func(i int) Request { return issued("a", fmt.Sprint("r", i), -5) }), want: []string{"r0", "r1"}, next: 5 * time.Minute},
-		"but not before agents could read them":              {requests: repeat(9, func(i int) Request { return issued("a", fmt.Sprint("r", i), 0) }), next: readable},
-		"seven are no crowd":                                 {requests: repeat(7, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60) })},
-		"restarts under new names make room":                 {requests: repeat(9, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60) }), want: []string{"r0", "r1"}},
-		"but not those that just came":                       {requests: repeat(9, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), 0) }), next: readable},
-		"denied ones make room at once":                      {requests: repeat(9, func(i int) Request { return denied(fmt.Sprint("a", i), "x", fmt.Sprint("r", i), 0, 0) }), want: []string{"r0", "r1"}, next: retention},
-		"rubbish of those who may ask stays a while":         {requests: []Request{rubbish("r1", -4)}, next: 6 * time.Minute},
-		"and goes then, crowd or not":                        {requests: []Request{rubbish("r1", -10)}, want: []string{"r1"}},
-		"in a crowd at once":                                 {requests: repeat(9, func(i int) Request { return rubbish(fmt.Sprint("r", i), 0) }), want: []string{"r0", "r1"}, next: retention},
+		"nothing":                             {},
+		"an open request stays, however long": {requests: []Request{pending("a", "r1", -2000)}},
+		"two agents may both be alive":        {requests: []Request{pending("a", "r1", -200), pending("b", "r2", -100)}},
+		"the same agent by two tokens may be two": {
+			requests: []Request{with(pending("a", "r1", -200), "JTI=1"), with(pending("a", "r2", -100), "JTI=2")},
+		},
+		"an agent waits for its last request only": {
+			requests: []Request{pending("a", "r1", -200), pending("a", "r2", -100)},
+			want:     []string{"r1"},
+		},
+		"though not at once": {
+			requests: []Request{pending("a", "r1", -200), pending("a", "r2", -4)},
+			next:     6 * time.Minute,
+		},
+		"a denied one stays to be read": {
+			requests: []Request{denied("a", "x", "r1", -60, -3)},
+			next:     7 * time.Minute,
+		},
+		"and goes then": {
+			requests: []Request{denied("a", "x", "r1", -60, -10)},
+			want:     []string{"r1"},
+		},
+		"a certificate stays": {requests: []Request{issued("a", "r1", -50)}},
+		"unless there is a newer one": {
+			requests: []Request{issued("a", "r1", -50), issued("a", "r2", -40)},
+			want:     []string{"r1"},
+		},
+		"also where that came by a renewal": {
+			requests: []Request{with(issued("a", "r1", -50), "JTI=1"), with(issued("a", "r2", -40), "X509SHA256=2")},
+			want:     []string{"r1"},
+		},
+		"short certificates make room in a crowd": {
+			requests: repeat(9, func(i int) Request { return issued("a", fmt.Sprint("r", i), -5) }),
+			want:     []string{"r0", "r1"},
+			next:     5 * time.Minute,
+		},
+		"but not before agents could read them": {
+			requests: repeat(9, func(i int) Request { return issued("a", fmt.Sprint("r", i), 0) }),
+			next:     readable,
+		},
+		"seven are no crowd": {
+			requests: repeat(7, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60) }),
+		},
+		"restarts under new names make room": {
+			requests: repeat(9, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60) }),
+			want:     []string{"r0", "r1"},
+		},
+		"but not those that just came": {
+			requests: repeat(9, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r", i), 0) }),
+			next:     readable,
+		},
+		"denied ones make room at once": {
+			requests: repeat(9, func(i int) Request { return denied(fmt.Sprint("a", i), "x", fmt.Sprint("r", i), 0, 0) }),
+			want:     []string{"r0", "r1"},
+			next:     retention,
+		},
+		"rubbish of those who may ask stays a while": {requests: []Request{rubbish("r1", -4)}, next: 6 * time.Minute},
+		"and goes then, crowd or not":                {requests: []Request{rubbish("r1", -10)}, want: []string{"r1"}},
+		"in a crowd at once": {
+			requests: repeat(9, func(i int) Request { return rubbish(fmt.Sprint("r", i), 0) }),
+			want:     []string{"r0", "r1"},
+			next:     retention,
+		},
 		"what another cluster's agent sends is a stranger's": {requests: []Request{stranger("r1", -1)}, next: time.Minute},
 		"and goes in minutes":                                {requests: []Request{stranger("r1", -2)}, want: []string{"r1"}},
 		"whatever form it has":                               {requests: []Request{shaped("r1", -2)}, want: []string{"r1"}},
 		"though not when somebody approved it":               {requests: []Request{approvedAll("r1", -30)}},
-		"strangers make room before all others":              {requests: append(repeat(7, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r0", i), -60) }), repeat(10, func(i int) Request { return stranger(fmt.Sprint("s", i), 0) })...), want: []string{"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"}, next: strangeness},
-		"few of other people never go":                       {requests: repeat(7, func(i int) Request { return foreign(fmt.Sprint("r", i), -600) })},
-		"nor new ones":                                       {requests: repeat(9, func(i int) Request { return foreign(fmt.Sprint("r", i), -4) }), next: 6 * time.Minute},
-		"old ones of theirs go in a crowd, but the last":     {requests: repeat(9, func(i int) Request { return foreign(fmt.Sprint("r", i), -600) }), want: []string{"r0", "r1"}},
-		"a flood by one token spares another token":          {requests: append([]Request{with(pending("good", "r00", -600), "JTI=1")}, repeat(9, func(i int) Request { return with(pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60), "JTI=2") })...), want: []string{"r0", "r1", "r2"}},
+		"strangers make room before all others": {
+			requests: append(
+				repeat(7, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r0", i), -60) }),
+				repeat(10, func(i int) Request { return stranger(fmt.Sprint("s", i), 0) })...,
+			),
+			want: []string{"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9"},
+			next: strangeness,
+		},
+		"few of other people never go": {
+			requests: repeat(7, func(i int) Request { return foreign(fmt.Sprint("r", i), -600) }),
+		},
+		"nor new ones": {
+			requests: repeat(9, func(i int) Request { return foreign(fmt.Sprint("r", i), -4) }),
+			next:     6 * time.Minute,
+		},
+		"old ones of theirs go in a crowd, but the last": {
+			requests: repeat(9, func(i int) Request { return foreign(fmt.Sprint("r", i), -600) }),
+			want:     []string{"r0", "r1"},
+		},
+		"a flood by one token spares another token": {
+			requests: append(
+				[]Request{with(pending("good", "r00", -600), "JTI=1")},
+				repeat(9, func(i int) Request { return with(pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60), "JTI=2") })...,
+			),
+			want: []string{"r0", "r1", "r2"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, r := range tc.requests {
@@ -131,19 +195,23 @@ func TestWhoSentARequestIsNotWhatItSays(t *testing.T) {
 		groups []string
 		want   origin
 	}{
-		"an agent of the cluster":              {p + "c1:a", []string{p + "c1", clusterv1.GroupManagedClusters}, ownAgent},
-		"by EKS":                               {"c1", []string{clusterv1.GroupPrefixEKS + "c1"}, ownAgent},
-		"an agent of another one":              {p + "c2:a", []string{p + "c2", clusterv1.GroupManagedClusters}, stranger},
-		"of a longer name":                     {p + "c10:a", []string{p + "c10", clusterv1.GroupManagedClusters}, stranger},
-		"of none":                              {"x", []string{clusterv1.GroupManagedClusters}, stranger},
-		"of two":                               {p + "c1:a", []string{p + "c1", p + "c2"}, stranger},
-		"by its name alone":                    {p + "c1:a", nil, ownAgent},
-		"by another name alone":                {p + "c2:a", nil, stranger},
-		"a join token":                         {identity.BootstrapUser, nil, joiner},
-		"a bootstrap token":                    {"system:bootstrap:abcdef", []string{clusterv1.GroupBootstrap}, joiner},
-		"one that is for another cluster":      {"x", []string{clusterv1.GroupPrefixBootstrapCluster + "c2"}, joiner},
-		"the agent of an add-on is a person's": {p + "cluster:c1:addon:x:agent:x", []string{p + "cluster:c1:addon:x"}, person},
-		"a person":                             {"ann", []string{"system:authenticated"}, person},
+		"an agent of the cluster":         {p + "c1:a", []string{p + "c1", clusterv1.GroupManagedClusters}, ownAgent},
+		"by EKS":                          {"c1", []string{clusterv1.GroupPrefixEKS + "c1"}, ownAgent},
+		"an agent of another one":         {p + "c2:a", []string{p + "c2", clusterv1.GroupManagedClusters}, stranger},
+		"of a longer name":                {p + "c10:a", []string{p + "c10", clusterv1.GroupManagedClusters}, stranger},
+		"of none":                         {"x", []string{clusterv1.GroupManagedClusters}, stranger},
+		"of two":                          {p + "c1:a", []string{p + "c1", p + "c2"}, stranger},
+		"by its name alone":               {p + "c1:a", nil, ownAgent},
+		"by another name alone":           {p + "c2:a", nil, stranger},
+		"a join token":                    {identity.BootstrapUser, nil, joiner},
+		"a bootstrap token":               {"system:bootstrap:abcdef", []string{clusterv1.GroupBootstrap}, joiner},
+		"one that is for another cluster": {"x", []string{clusterv1.GroupPrefixBootstrapCluster + "c2"}, joiner},
+		"the agent of an add-on is a person's": {
+			p + "cluster:c1:addon:x:agent:x",
+			[]string{p + "cluster:c1:addon:x"},
+			person,
+		},
+		"a person": {"ann", []string{"system:authenticated"}, person},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := open("a", false)

@@ -11,6 +11,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
@@ -131,14 +132,10 @@ func because(c certificatesv1.CertificateSigningRequestCondition) string {
 // quote makes the words of others fit for a message: one line, bounded, and
 // without what a terminal would obey.
 func quote(text string) string {
-	text = strings.Map(func(r rune) rune {
+	return excerpt.Of(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return ' '
 		}
 		return r
-	}, text)
-	if len(text) > maxQuoted {
-		return strings.ToValidUTF8(text[:maxQuoted], "") + "..."
-	}
-	return text
+	}, text), maxQuoted)
 }

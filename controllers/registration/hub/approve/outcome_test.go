@@ -44,7 +44,11 @@ func TestTheConditionTellsOfTheLastRequest(t *testing.T) {
 	token := denied("r1", -5, -4)
 	token.CSR.Status.Conditions[0].Reason, token.CSR.Status.Conditions[0].Message = clusterv1.ReasonTokenRevoked, "it was revoked"
 	failed := approved("r1", -5, -4)
-	failed.CSR.Status.Conditions = append(failed.CSR.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateFailed, Reason: "SignerValidationFailure", Message: "wrong"})
+	failed.CSR.Status.Conditions = append(failed.CSR.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
+		Type:    certificatesv1.CertificateFailed,
+		Reason:  "SignerValidationFailure",
+		Message: "wrong",
+	})
 	hostile := denied("r1", -5, -4)
 	hostile.CSR.Status.Conditions[0].Message = "\x1b[2J" + strings.Repeat("x", 10_000)
 	thief := denied("r1", -5, -4)
@@ -52,7 +56,15 @@ func TestTheConditionTellsOfTheLastRequest(t *testing.T) {
 	other := denied("r1", -5, -4)
 	other.Agent.Name = "b"
 	had := func(message string) []metav1.Condition {
-		return []metav1.Condition{{Type: clusterv1.ConditionCertificateRequestDenied, Status: "True", Reason: "RequestDenied", Message: message, LastTransitionTime: metav1.NewTime(now.Add(-3 * time.Minute))}}
+		return []metav1.Condition{
+			{
+				Type:               clusterv1.ConditionCertificateRequestDenied,
+				Status:             "True",
+				Reason:             "RequestDenied",
+				Message:            message,
+				LastTransitionTime: metav1.NewTime(now.Add(-3 * time.Minute)),
+			},
+		}
 	}
 	for name, tc := range map[string]struct {
 		requests []Request
@@ -62,32 +74,91 @@ func TestTheConditionTellsOfTheLastRequest(t *testing.T) {
 		reason   string
 		says     []string
 	}{
-		"nothing was asked":           {},
-		"an open request":             {requests: []Request{open("a", false)}},
-		"a certificate":               {requests: []Request{got(approved("r1", -5, -4))}},
-		"an approval":                 {requests: []Request{approved("r1", -1, -1)}},
-		"denied by a person":          {requests: []Request{denied("r1", -5, -4)}, status: "True", reason: "RequestDenied", says: []string{"r1", "agent a", "sent by bootstrap", "KubectlDeny: not you", "kubectl ocm accept c1"}},
-		"denied without a reason":     {requests: []Request{bare}, status: "True", reason: "RequestDenied", says: []string{"no reason was given"}},
-		"denied for its token":        {requests: []Request{token}, status: "True", reason: "RequestDenied", says: []string{"TokenRevoked: it was revoked"}},
-		"the signer failed":           {requests: []Request{failed}, status: "True", reason: "SigningFailed", says: []string{"SignerValidationFailure: wrong"}},
-		"no signer answers":           {requests: []Request{approved("r1", -5, -4)}, status: "True", reason: "NotSigned", says: []string{"kube-controller-manager"}},
-		"words of others are bounded": {requests: []Request{hostile}, status: "True", reason: "RequestDenied", says: []string{" [2Jxxx"}},
+		"nothing was asked": {},
+		"an open request":   {requests: []Request{open("a", false)}},
+		"a certificate":     {requests: []Request{got(approved("r1", -5, -4))}},
+		"an approval":       {requests: []Request{approved("r1", -1, -1)}},
+		"denied by a person": {
+			requests: []Request{denied("r1", -5, -4)},
+			status:   "True",
+			reason:   "RequestDenied",
+			says:     []string{"r1", "agent a", "sent by bootstrap", "KubectlDeny: not you", "kubectl ocm accept c1"},
+		},
+		"denied without a reason": {
+			requests: []Request{bare},
+			status:   "True",
+			reason:   "RequestDenied",
+			says:     []string{"no reason was given"},
+		},
+		"denied for its token": {
+			requests: []Request{token},
+			status:   "True",
+			reason:   "RequestDenied",
+			says:     []string{"TokenRevoked: it was revoked"},
+		},
+		"the signer failed": {
+			requests: []Request{failed},
+			status:   "True",
+			reason:   "SigningFailed",
+			says:     []string{"SignerValidationFailure: wrong"},
+		},
+		"no signer answers": {
+			requests: []Request{approved("r1", -5, -4)},
+			status:   "True",
+			reason:   "NotSigned",
+			says:     []string{"kube-controller-manager"},
+		},
+		"words of others are bounded": {
+			requests: []Request{hostile},
+			status:   "True",
+			reason:   "RequestDenied",
+			says:     []string{" [2Jxxx"},
+		},
 		"denied again after a certificate": {
 			requests: []Request{got(approved("r1", -9, -8)), denied("r2", -5, -4)}, status: "True", reason: "RequestDenied", says: []string{"r2"}},
-		"an older one is denied after a certificate": {requests: []Request{denied("r1", -9, -1), got(approved("r2", -5, -4))}},
+		"an older one is denied after a certificate": {
+			requests: []Request{denied("r1", -9, -1), got(approved("r2", -5, -4))},
+		},
 		"a later one got its certificate": {
-			requests: []Request{denied("r1", -5, -4), got(approved("r2", -2, -1))}, have: had("Certificate request r1 of agent a, sent by x"), status: "False", reason: "CertificateIssued", says: []string{"r2"}},
+			requests: []Request{denied("r1", -5, -4), got(approved("r2", -2, -1))},
+			have:     had("Certificate request r1 of agent a, sent by x"),
+			status:   "False",
+			reason:   "CertificateIssued",
+			says:     []string{"r2"}},
 		"and the denied one is gone": {
-			requests: []Request{got(approved("r2", -2, -1))}, have: had("Certificate request r1 of agent a, sent by x"), status: "False", reason: "CertificateIssued", says: []string{"r2"}},
+			requests: []Request{got(approved("r2", -2, -1))},
+			have:     had("Certificate request r1 of agent a, sent by x"),
+			status:   "False",
+			reason:   "CertificateIssued",
+			says:     []string{"r2"}},
 		"by the clock of somebody who is behind": {
-			requests: []Request{denied("r1", -5, -4), got(approved("r2", -4, -90))}, have: had("Certificate request r1 of agent a, sent by x"), status: "False", reason: "CertificateIssued"},
+			requests: []Request{denied("r1", -5, -4), got(approved("r2", -4, -90))},
+			have:     had("Certificate request r1 of agent a, sent by x"),
+			status:   "False",
+			reason:   "CertificateIssued"},
 		"the denied one is gone, and only an older certificate is there": {
-			requests: []Request{got(approved("r0", -9, -8))}, have: had("Certificate request r1 of agent a, sent by x"), status: "True", reason: "RequestDenied", says: []string{"r1"}},
-		"all are gone":                                          {have: had("Certificate request r1 of agent a, sent by x"), status: "True", reason: "RequestDenied"},
-		"a stranger, while the agent is well":                   {requests: []Request{other}, alive: true},
-		"the token of another cluster, while the agent is well": {requests: []Request{got(approved("r0", -9, -8)), thief}, alive: true},
-		"the token of another cluster":                          {requests: []Request{thief}, status: "True", reason: "RequestDenied", says: []string{"TokenForAnotherCluster"}},
-		"a stranger, while nobody is there":                     {requests: []Request{other}, status: "True", reason: "RequestDenied"},
+			requests: []Request{got(approved("r0", -9, -8))},
+			have:     had("Certificate request r1 of agent a, sent by x"),
+			status:   "True",
+			reason:   "RequestDenied",
+			says:     []string{"r1"}},
+		"all are gone": {
+			have:   had("Certificate request r1 of agent a, sent by x"),
+			status: "True",
+			reason: "RequestDenied",
+		},
+		"a stranger, while the agent is well": {requests: []Request{other}, alive: true},
+		"the token of another cluster, while the agent is well": {
+			requests: []Request{got(approved("r0", -9, -8)), thief},
+			alive:    true,
+		},
+		"the token of another cluster": {
+			requests: []Request{thief},
+			status:   "True",
+			reason:   "RequestDenied",
+			says:     []string{"TokenForAnotherCluster"},
+		},
+		"a stranger, while nobody is there": {requests: []Request{other}, status: "True", reason: "RequestDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{clusterv1.AnnotationAgentName: "a"}}}

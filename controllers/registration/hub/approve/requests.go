@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // maxMetadata bounds the labels and annotations of a request that is looked at,
@@ -89,8 +89,8 @@ type Requests struct {
 	total    int
 }
 
-// NewRequests makes an empty index.
-func NewRequests() *Requests { return &Requests{clusters: map[string]map[types.UID]Request{}} }
+// newRequests makes an empty index.
+func newRequests() *Requests { return &Requests{clusters: map[string]map[types.UID]Request{}} }
 
 // Observe takes in a change: old is nil for a new request, current is nil for
 // one that is gone.

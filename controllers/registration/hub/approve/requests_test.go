@@ -21,8 +21,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // certificate is one that was issued for the agent.
@@ -54,7 +54,7 @@ func asked(t testing.TB, cluster, agent string) *certificatesv1.CertificateSigni
 }
 
 func TestRequestsAreParsedOnceAndFollowed(t *testing.T) {
-	q := NewRequests()
+	q := newRequests()
 	first := asked(t, "c1", "a")
 	q.Observe(nil, first)
 	require.Equal(t, identity.Agent{Cluster: "c1", Name: "a"}, q.Of("c1")[0].Agent)
@@ -88,7 +88,7 @@ func TestRequestsAreParsedOnceAndFollowed(t *testing.T) {
 }
 
 func TestAnotherRequestOfTheSameNameIsAnotherOne(t *testing.T) {
-	q := NewRequests()
+	q := newRequests()
 	old, current := asked(t, "c1", "a"), asked(t, "c1", "b")
 	current.UID = "other"
 	q.Observe(nil, old)
@@ -99,14 +99,14 @@ func TestAnotherRequestOfTheSameNameIsAnotherOne(t *testing.T) {
 
 func TestReservedNamesAreNeverAnswered(t *testing.T) {
 	for _, name := range []string{"kube-system", "default", "work"} {
-		q := NewRequests()
+		q := newRequests()
 		q.Observe(nil, asked(t, name, "a"))
 		require.ErrorIs(t, q.Of(name)[0].Fault, identity.ErrNoAgentRequest)
 	}
 }
 
 func TestTokensFindTheirOpenRequests(t *testing.T) {
-	q := NewRequests()
+	q := newRequests()
 	for i, answer := range []certificatesv1.RequestConditionType{"", certificatesv1.CertificateApproved} {
 		csr := asked(t, fmt.Sprintf("c%d", i), "a")
 		csr.Spec.Extra = map[string]certificatesv1.ExtraValue{clusterv1.ExtraCredentialID: {"JTI=a"}}
@@ -139,7 +139,7 @@ func TestWhatIsTooLargeIsNotKept(t *testing.T) {
 			out, err := TrimRequest(csr)
 			require.NoError(t, err)
 			require.Less(t, out.(*certificatesv1.CertificateSigningRequest).Size(), 1<<10)
-			q := NewRequests()
+			q := newRequests()
 			q.Observe(nil, csr)
 			require.ErrorIs(t, q.Of("c1")[0].Fault, identity.ErrNoAgentRequest)
 		})
@@ -148,7 +148,7 @@ func TestWhatIsTooLargeIsNotKept(t *testing.T) {
 
 // BenchmarkFlood is one pass over a cluster with 10,000 open requests.
 func BenchmarkFlood(b *testing.B) {
-	q, one := NewRequests(), asked(b, "c1", "a")
+	q, one := newRequests(), asked(b, "c1", "a")
 	for i := range 10_000 {
 		csr := one.DeepCopy()
 		csr.UID, csr.Name = types.UID(fmt.Sprint(i)), fmt.Sprintf("c1-%d", i)

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 // origin is what kind of sender a request has, by the user name and the groups

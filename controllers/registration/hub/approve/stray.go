@@ -11,11 +11,10 @@ import (
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 const (
@@ -36,7 +35,7 @@ var strays = reconcile.Key{Namespace: "*", Name: "strays"}
 func (c *Controller) sweepStrays(ctx context.Context) (reconcile.Result, error) {
 	var found []Request
 	for _, cluster := range c.requests.Clusters() {
-		err := c.reader.Get(ctx, client.ObjectKey{Name: cluster}, &clusterv1.ManagedCluster{}, manager.NotCopied)
+		err := c.reader.Get(ctx, reconcile.Key{Name: cluster}, &clusterv1.ManagedCluster{}, manager.NotCopied)
 		if err == nil {
 			continue
 		}

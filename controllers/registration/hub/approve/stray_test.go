@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 func TestRequestsForClustersThatDoNotExistAreBounded(t *testing.T) {
@@ -48,9 +48,11 @@ func TestRequestsForClustersThatDoNotExistAreBounded(t *testing.T) {
 }
 
 func TestRequestsAreCountedOverAllClusters(t *testing.T) {
-	q := NewRequests()
+	q := newRequests()
 	csr := func(cluster, uid string) *certificatesv1.CertificateSigningRequest {
-		return &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Labels: map[string]string{clusterv1.LabelClusterName: cluster}}}
+		return &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Labels: map[string]string{clusterv1.LabelClusterName: cluster}},
+		}
 	}
 	one, two, moved := csr("c1", "1"), csr("c2", "2"), csr("c3", "2")
 	q.Observe(nil, one)

@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -85,19 +85,19 @@ func (t Token) counted() identity.JoinToken {
 	return identity.JoinToken{ID: t.ID, Credential: t.Credential, Limit: t.Limit}
 }
 
-// Tokens is what is known of the join tokens, by credential id. It is safe for
+// tokens is what is known of the join tokens, by credential id. It is safe for
 // concurrent use.
-type Tokens struct {
+type tokens struct {
 	mu    sync.RWMutex
 	known map[string]Token
 }
 
-// NewTokens makes an empty store.
-func NewTokens() *Tokens { return &Tokens{known: map[string]Token{}} }
+// newTokens makes an empty store.
+func newTokens() *tokens { return &tokens{known: map[string]Token{}} }
 
 // Observe takes in a change of a token's Secret at a time, and returns the
 // credential id that it concerns; empty when it has none yet.
-func (t *Tokens) Observe(old, current *corev1.Secret, now time.Time) string {
+func (t *tokens) Observe(old, current *corev1.Secret, now time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for credential, token := range t.known {
@@ -126,7 +126,7 @@ func (t *Tokens) Observe(old, current *corev1.Secret, now time.Time) string {
 }
 
 // Get returns a token by its credential id.
-func (t *Tokens) Get(credential string) (Token, bool) {
+func (t *tokens) Get(credential string) (Token, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	token, ok := t.known[credential]
@@ -135,7 +135,7 @@ func (t *Tokens) Get(credential string) (Token, bool) {
 
 // idOf is the id of the join token that a request was sent with; empty where it
 // was sent otherwise, or the token is not known any more.
-func (t *Tokens) idOf(csr *certificatesv1.CertificateSigningRequest) string {
+func (t *tokens) idOf(csr *certificatesv1.CertificateSigningRequest) string {
 	if id, ok := strings.CutPrefix(csr.Spec.Username, "system:bootstrap:"); ok && slices.Contains(csr.Spec.Groups, clusterv1.GroupBootstrap) {
 		return id
 	}
@@ -166,7 +166,10 @@ func judge(csr *certificatesv1.CertificateSigningRequest, cluster string, get fu
 		case !t.Revoked.IsZero():
 			return Refusal{clusterv1.ReasonTokenRevoked, fmt.Sprintf("it was sent with join token %s, which was revoked", t.ID) + advice}
 		case !t.Expires.IsZero() && csr.CreationTimestamp.After(t.Expires):
-			return Refusal{clusterv1.ReasonTokenExpired, fmt.Sprintf("it was sent with join token %s, which ended at %s", t.ID, t.Expires.UTC().Format(time.RFC3339)) + advice}
+			return Refusal{
+				clusterv1.ReasonTokenExpired,
+				fmt.Sprintf("it was sent with join token %s, which ended at %s", t.ID, t.Expires.UTC().Format(time.RFC3339)) + advice,
+			}
 		case !admits(t):
 			return Refusal{clusterv1.ReasonTokenUsedUp, t.counted().UsedUp() + advice}
 		}

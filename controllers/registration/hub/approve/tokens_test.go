@@ -12,13 +12,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/identity"
 )
 
 func tokenSecret(id, credential, cluster string, end time.Time) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "join-token-" + id, Labels: map[string]string{clusterv1.LabelJoinToken: id, "other": "x"}, Annotations: map[string]string{"a": "b"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        "join-token-" + id,
+			Labels:      map[string]string{clusterv1.LabelJoinToken: id, "other": "x"},
+			Annotations: map[string]string{"a": "b"},
+		},
 		Data: map[string][]byte{
 			clusterv1.JoinTokenKeyCredentialID: []byte(credential), clusterv1.JoinTokenKeyCluster: []byte(cluster),
 			clusterv1.JoinTokenKeyExpiration: []byte(end.Format(time.RFC3339)), "password": []byte("p"),
@@ -34,7 +38,7 @@ func sent(at time.Time, groups []string, credentials ...string) *certificatesv1.
 }
 
 func TestJudge(t *testing.T) {
-	tokens := NewTokens()
+	tokens := newTokens()
 	for _, s := range []*corev1.Secret{
 		tokenSecret("any", "JTI=any", "", now.Add(time.Hour)),
 		tokenSecret("own", "JTI=own", "prod1", now.Add(time.Hour)),
@@ -54,25 +58,61 @@ func TestJudge(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"a token for any cluster":                {sent(now, nil, "JTI=any"), "", ""},
-		"the token of this cluster":              {sent(now, nil, "JTI=own"), "", ""},
-		"a token that nobody made here":          {sent(now, nil, "JTI=foreign"), "", ""},
-		"a token that others used up":            {sent(now, nil, "JTI=full"), clusterv1.ReasonTokenUsedUp, "join token full"},
-		"one good credential and a full one":     {sent(now, nil, "JTI=own", "JTI=full"), clusterv1.ReasonTokenUsedUp, "join token full"},
-		"no token":                               {sent(now, nil), "", ""},
-		"the token of a name that begins so":     {sent(now, nil, "JTI=ten"), clusterv1.ReasonTokenForAnotherCluster, "for cluster prod10 only"},
-		"one good credential and a bad one":      {sent(now, nil, "JTI=own", "JTI=ten"), clusterv1.ReasonTokenForAnotherCluster, "token ten"},
-		"a revoked token":                        {sent(now.Add(-time.Minute), nil, "JTI=gone"), clusterv1.ReasonTokenRevoked, "was revoked"},
-		"sent after the token's end":             {sent(now, nil, "JTI=old"), clusterv1.ReasonTokenExpired, "ended at 2026-08-01T11:00:00Z"},
-		"sent before the token's end":            {sent(now.Add(-2*time.Hour), nil, "JTI=old"), "", ""},
-		"before the end, and cleared away":       {sent(now.Add(-2*time.Hour), nil, "JTI=cleared"), "", ""},
-		"a bootstrap token of this cluster":      {sent(now, []string{clusterv1.GroupBootstrap, group + "prod1"}), "", ""},
-		"a bootstrap token of two":               {sent(now, []string{group + "prod2", group + "prod1"}), "", ""},
-		"a bootstrap token of any":               {sent(now, []string{clusterv1.GroupBootstrap}), "", ""},
-		"a bootstrap token of a name so begun":   {sent(now, []string{group + "prod10"}), clusterv1.ReasonTokenForAnotherCluster, "for cluster prod10 only"},
-		"a bootstrap token of the shorter name":  {sent(now, []string{group + "prod"}), clusterv1.ReasonTokenForAnotherCluster, "for cluster prod only"},
-		"a bootstrap token of an empty name":     {sent(now, []string{group}), clusterv1.ReasonTokenForAnotherCluster, ""},
-		"a bootstrap token of a name and a rest": {sent(now, []string{group + "prod1:x"}), clusterv1.ReasonTokenForAnotherCluster, "prod1:x"},
+		"a token for any cluster":       {sent(now, nil, "JTI=any"), "", ""},
+		"the token of this cluster":     {sent(now, nil, "JTI=own"), "", ""},
+		"a token that nobody made here": {sent(now, nil, "JTI=foreign"), "", ""},
+		"a token that others used up": {
+			sent(now, nil, "JTI=full"),
+			clusterv1.ReasonTokenUsedUp,
+			"join token full",
+		},
+		"one good credential and a full one": {
+			sent(now, nil, "JTI=own", "JTI=full"),
+			clusterv1.ReasonTokenUsedUp,
+			"join token full",
+		},
+		"no token": {sent(now, nil), "", ""},
+		"the token of a name that begins so": {
+			sent(now, nil, "JTI=ten"),
+			clusterv1.ReasonTokenForAnotherCluster,
+			"for cluster prod10 only",
+		},
+		"one good credential and a bad one": {
+			sent(now, nil, "JTI=own", "JTI=ten"),
+			clusterv1.ReasonTokenForAnotherCluster,
+			"token ten",
+		},
+		"a revoked token": {
+			sent(now.Add(-time.Minute), nil, "JTI=gone"),
+			clusterv1.ReasonTokenRevoked,
+			"was revoked",
+		},
+		"sent after the token's end": {
+			sent(now, nil, "JTI=old"),
+			clusterv1.ReasonTokenExpired,
+			"ended at 2026-08-01T11:00:00Z",
+		},
+		"sent before the token's end":       {sent(now.Add(-2*time.Hour), nil, "JTI=old"), "", ""},
+		"before the end, and cleared away":  {sent(now.Add(-2*time.Hour), nil, "JTI=cleared"), "", ""},
+		"a bootstrap token of this cluster": {sent(now, []string{clusterv1.GroupBootstrap, group + "prod1"}), "", ""},
+		"a bootstrap token of two":          {sent(now, []string{group + "prod2", group + "prod1"}), "", ""},
+		"a bootstrap token of any":          {sent(now, []string{clusterv1.GroupBootstrap}), "", ""},
+		"a bootstrap token of a name so begun": {
+			sent(now, []string{group + "prod10"}),
+			clusterv1.ReasonTokenForAnotherCluster,
+			"for cluster prod10 only",
+		},
+		"a bootstrap token of the shorter name": {
+			sent(now, []string{group + "prod"}),
+			clusterv1.ReasonTokenForAnotherCluster,
+			"for cluster prod only",
+		},
+		"a bootstrap token of an empty name": {sent(now, []string{group}), clusterv1.ReasonTokenForAnotherCluster, ""},
+		"a bootstrap token of a name and a rest": {
+			sent(now, []string{group + "prod1:x"}),
+			clusterv1.ReasonTokenForAnotherCluster,
+			"prod1:x",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := judge(tc.csr, "prod1", tokens.Get, func(t Token) bool { return t.ID != "full" })
@@ -86,7 +126,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestWhoJoinedByATokenIsNoted(t *testing.T) {
-	tokens := NewTokens()
+	tokens := newTokens()
 	tokens.Observe(nil, tokenSecret("own", "JTI=own", "", now.Add(time.Hour)), now)
 	boot := sent(now, []string{clusterv1.GroupBootstrap})
 	boot.Spec.Username = "system:bootstrap:abcdef"
@@ -106,7 +146,7 @@ func TestWhoJoinedByATokenIsNoted(t *testing.T) {
 }
 
 func TestRevokedTokensAreForgottenInTheEnd(t *testing.T) {
-	tokens := NewTokens()
+	tokens := newTokens()
 	s := tokenSecret("a", "JTI=a", "", now.Add(24*time.Hour))
 	require.Equal(t, "JTI=a", tokens.Observe(nil, s, now))
 	require.Equal(t, "JTI=a", tokens.Observe(s, nil, now))

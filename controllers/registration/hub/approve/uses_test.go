@@ -23,7 +23,7 @@ func limited(limit int) Token { return Token{ID: "abc123", Credential: "JTI=1", 
 // counting is a loop without a cluster.
 func counting() (*Controller, *clocktesting.FakePassiveClock) {
 	clock := clocktesting.NewFakePassiveClock(now)
-	return &Controller{config: Config{Clock: clock}, requests: NewRequests(), tokens: NewTokens(), uses: newUses()}, clock
+	return &Controller{config: Config{Clock: clock}, requests: newRequests(), tokens: newTokens(), uses: newUses()}, clock
 }
 
 // byToken is the request of a cluster that was sent with the token.
@@ -56,10 +56,16 @@ func TestWhatCountsAsAUse(t *testing.T) {
 		"one that the signer gave up": {func(c *Controller) {
 			c.keep(byToken("c2", certificatesv1.CertificateApproved, certificatesv1.CertificateFailed))
 		}, true},
-		"a request that was approved": {func(c *Controller) { c.keep(byToken("c2", certificatesv1.CertificateApproved)) }, false},
-		"one of the cluster itself":   {func(c *Controller) { c.keep(byToken("c1", certificatesv1.CertificateApproved)) }, true},
-		"a cluster that is noted":     {func(c *Controller) { c.uses.observe(nil, joined("c2", "abc123")) }, false},
-		"one that joined by another":  {func(c *Controller) { c.uses.observe(nil, joined("c2", "abc124")) }, true},
+		"a request that was approved": {
+			func(c *Controller) { c.keep(byToken("c2", certificatesv1.CertificateApproved)) },
+			false,
+		},
+		"one of the cluster itself": {
+			func(c *Controller) { c.keep(byToken("c1", certificatesv1.CertificateApproved)) },
+			true,
+		},
+		"a cluster that is noted":    {func(c *Controller) { c.uses.observe(nil, joined("c2", "abc123")) }, false},
+		"one that joined by another": {func(c *Controller) { c.uses.observe(nil, joined("c2", "abc124")) }, true},
 		"one that is gone": {func(c *Controller) {
 			c.uses.observe(nil, joined("c2", "abc123"))
 			c.uses.observe(joined("c2", "abc123"), nil)

@@ -11,12 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -40,7 +39,7 @@ type Config struct {
 // Controller is the loop.
 type Controller struct {
 	config Config
-	reader client.Reader
+	reader manager.Reader
 	exec   *reconcile.Executor
 	queue  *reconcile.Queue
 

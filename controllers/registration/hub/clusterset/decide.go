@@ -42,7 +42,7 @@ func Decide(s State) reconcile.Plan {
 		if !s.Own {
 			return reconcile.Plan{}
 		}
-		return reconcile.Plan{Apply: []reconcile.Apply{{Object: own(s.Name), Create: true}}}
+		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Create{Object: own(s.Name), Lenient: true}}}
 	}
 	if s.Set.DeletionTimestamp != nil {
 		return reconcile.Plan{}

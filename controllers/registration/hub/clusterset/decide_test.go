@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -19,8 +20,8 @@ var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 func TestOwnSetsAreMadeAndPutRight(t *testing.T) {
 	for _, name := range []string{"default", "global"} {
 		plan := Decide(State{Name: name, Own: true, Now: now})
-		require.Len(t, plan.Apply, 1)
-		made := plan.Apply[0].Object.(*clusterv1beta2.ManagedClusterSet)
+		require.Len(t, reconcile.Of[reconcile.Create](plan.Writes), 1)
+		made := reconcile.Of[reconcile.Create](plan.Writes)[0].Object.(*clusterv1beta2.ManagedClusterSet)
 		require.Equal(t, name, made.Name)
 
 		changed := made.DeepCopy()
@@ -30,14 +31,14 @@ func TestOwnSetsAreMadeAndPutRight(t *testing.T) {
 		got := Decide(State{Set: changed, Name: name, Own: true, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
 		require.Equal(t, made.Spec.ClusterSelector, got.Spec.ClusterSelector)
 		require.Empty(t, got.Status.Conditions, "what the wrong selector selects is not told")
-		require.True(t, plan.Apply[0].Create, "a set that a user makes meanwhile is not taken over")
+		require.True(t, reconcile.Of[reconcile.Create](plan.Writes)[0].Lenient, "a set that a user makes meanwhile is not taken over")
 		require.Equal(t, "stays", got.Labels["mine"])
 
 		changed.Annotations = map[string]string{clusterv1beta2.AnnotationAutoUpdate: "false"}
 		got = Decide(State{Set: changed, Name: name, Own: true, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
 		require.Equal(t, changed.Spec, got.Spec)
 	}
-	require.Empty(t, Decide(State{Name: "default", Now: now}).Apply, "not without the gate")
+	require.Empty(t, reconcile.Of[reconcile.Create](Decide(State{Name: "default", Now: now}).Writes), "not without the gate")
 }
 
 func TestASetTellsWhetherItIsEmpty(t *testing.T) {
@@ -102,5 +103,5 @@ func TestASetThatGoesOrIsAnothersIsLeftAlone(t *testing.T) {
 	set := own("mine")
 	set.DeletionTimestamp = &metav1.Time{Time: now}
 	require.Nil(t, Decide(State{Set: set, Name: "mine", Now: now}).Object)
-	require.Empty(t, Decide(State{Name: "mine", Now: now}).Apply)
+	require.Empty(t, reconcile.Of[reconcile.Create](Decide(State{Name: "mine", Now: now}).Writes))
 }

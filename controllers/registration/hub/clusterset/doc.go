@@ -10,6 +10,4 @@
 // names the field and how to mend it. Counts are renewed at most every ten
 // seconds a set while clusters come and go, so that a wave of registrations is
 // not a wave of writes. Members are counted by package membership.
-//
-// Contract: registration.md 5.6.
 package clusterset

@@ -7,16 +7,16 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 // gather reads one set from the cache and its size from the index.
 func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	s := State{Name: name, Own: c.config.Own && isOwn(name), Now: c.config.Clock.Now(), Written: c.lastWrite(name)}
 	set := &clusterv1beta2.ManagedClusterSet{}
-	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, set)
+	err := c.reader.Get(ctx, reconcile.Key{Name: name}, set)
 	if apierrors.IsNotFound(err) {
 		return s, nil
 	}

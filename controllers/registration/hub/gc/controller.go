@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -35,7 +35,7 @@ type Config struct {
 	// and those that have it lose it.
 	Clean bool
 	// Order is what is removed with a cluster, one resource after the other;
-	// empty means DefaultOrder. Rights on other resources than those are up to
+	// empty means defaultOrder. Rights on other resources than those are up to
 	// who configures them.
 	Order []schema.GroupVersionResource
 }
@@ -43,11 +43,11 @@ type Config struct {
 // Controller is the loop.
 type Controller struct {
 	config Config
-	reader client.Reader
+	reader manager.Reader
 	exec   *reconcile.Executor
 
 	// complete tells whether the caches show all that a namespace holds of a kind.
-	complete func(ctx context.Context, example client.Object, namespace string) (bool, error)
+	complete func(ctx context.Context, example reconcile.Object, namespace string) (bool, error)
 
 	farewells farewells
 }
@@ -55,13 +55,14 @@ type Controller struct {
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
 	if len(c.Order) == 0 {
-		c.Order = DefaultOrder()
+		c.Order = defaultOrder()
 	}
 	controller := &Controller{
 		config: c, reader: m.Reader(), complete: m.Complete, exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
 	}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) { queue.Add(reconcile.Key{Name: cluster}) }
+	manager.Keep(m, manager.Metadata(accept.NamespaceKind))
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		switch {
 		case current == nil:

@@ -102,7 +102,12 @@ func Decide(s State) reconcile.Plan {
 		Type: clusterv1.ConditionDeleting, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonDeletingError,
 		Message: "What belongs to the cluster cannot be deleted:",
 	}
-	condition := metav1.Condition{Type: clusterv1.ConditionDeleting, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonResourceRemaining, Message: n.remaining}
+	condition := metav1.Condition{
+		Type:    clusterv1.ConditionDeleting,
+		Status:  metav1.ConditionFalse,
+		Reason:  clusterv1.ReasonResourceRemaining,
+		Message: n.remaining,
+	}
 	switch {
 	case s.Fault != nil:
 		condition.Reason, condition.Message = clusterv1.ReasonDeletingError, "What belongs to the cluster cannot be deleted: "+s.Fault.Error()
@@ -131,14 +136,14 @@ func release(s State) reconcile.Plan {
 // step is what to delete now, and what is left in words; both are empty when
 // nothing is.
 type step struct {
-	deletes   []reconcile.Target
+	deletes   []reconcile.Write
 	remaining string
 	// again is when to look again; zero waits for an event.
 	again time.Duration
 }
 
 func (n step) plan() reconcile.Plan {
-	return reconcile.Plan{Delete: n.deletes, RequeueAfter: n.again}
+	return reconcile.Plan{Writes: n.deletes, RequeueAfter: n.again}
 }
 
 // next is the first group of which something is left: of that, what has the
@@ -168,7 +173,7 @@ func next(s State) step {
 		}
 		for _, item := range g.Items {
 			if !item.Deleting && priority(item.Priority) == lowest {
-				n.deletes = append(n.deletes, reconcile.Target{Resource: g.Resource, Namespace: s.Name, Name: item.Name, UID: item.UID})
+				n.deletes = append(n.deletes, reconcile.Remove{Target: reconcile.Target{Resource: g.Resource, Namespace: s.Name, Name: item.Name, UID: item.UID}})
 			}
 		}
 		return n

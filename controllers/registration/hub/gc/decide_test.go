@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -26,7 +27,7 @@ func cluster(deleting bool, finalizers ...string) *clusterv1.ManagedCluster {
 }
 
 func groups(addons, works []Item) []Group {
-	order := DefaultOrder()
+	order := defaultOrder()
 	return []Group{{Resource: order[0], Items: addons, Watched: true}, {Resource: order[1], Items: works, Watched: true}}
 }
 
@@ -39,42 +40,72 @@ func TestDecide(t *testing.T) {
 		wantFinal   []string
 		wantAgain   time.Duration
 	}{
-		"a living cluster gets the finalizer":         {state: State{Cluster: cluster(false, "x")}, wantFinal: []string{"x", f}},
+		"a living cluster gets the finalizer": {
+			state:     State{Cluster: cluster(false, "x")},
+			wantFinal: []string{"x", f},
+		},
 		"a living cluster with the finalizer is left": {state: State{Cluster: cluster(false, f)}, wantFinal: []string{f}},
 		"a cluster that goes without it is not ours":  {state: State{Cluster: cluster(true, "x"), Groups: groups(nil, nil)}},
 		"but what belongs to it goes": {
 			state: State{Cluster: cluster(true, "x"), Groups: groups(nil, []Item{{Name: "w"}})}, wantDelete: []string{"manifestworks c1/w"},
 		},
-		"nothing is left: the cluster goes": {state: State{Cluster: cluster(true, f, "x"), Groups: groups(nil, nil)}, wantFinal: []string{"x"}},
+		"nothing is left: the cluster goes": {
+			state:     State{Cluster: cluster(true, f, "x"), Groups: groups(nil, nil)},
+			wantFinal: []string{"x"},
+		},
 		"add-ons go before works": {
-			state:      State{Cluster: cluster(true, f), Groups: groups([]Item{{Name: "a"}}, []Item{{Name: "w"}})},
-			wantDelete: []string{"managedclusteraddons c1/a"}, wantMessage: "1 managedclusteraddons are left, 0 of them wait for their finalizers", wantFinal: []string{f},
+			state:       State{Cluster: cluster(true, f), Groups: groups([]Item{{Name: "a"}}, []Item{{Name: "w"}})},
+			wantDelete:  []string{"managedclusteraddons c1/a"},
+			wantMessage: "1 managedclusteraddons are left, 0 of them wait for their finalizers",
+			wantFinal:   []string{f},
 		},
 		"the lowest priority goes first; what is no number counts as 0": {
 			state: State{Cluster: cluster(true, f), Groups: groups(nil, []Item{
-				{Name: "last", Priority: "100"}, {Name: "none"}, {Name: "odd", Priority: "soon"}, {Name: "over", Priority: "101"}, {Name: "under", Priority: "-1"}, {Name: "later", Priority: "20"},
+				{Name: "last", Priority: "100"},
+				{Name: "none"},
+				{Name: "odd", Priority: "soon"},
+				{Name: "over", Priority: "101"},
+				{Name: "under", Priority: "-1"},
+				{Name: "later", Priority: "20"},
 			})},
 			wantDelete:  []string{"manifestworks c1/none", "manifestworks c1/odd", "manifestworks c1/over", "manifestworks c1/under"},
 			wantMessage: "6 manifestworks are left", wantFinal: []string{f},
 		},
 		"the next priority waits for the finalizers of the one before": {
-			state:       State{Cluster: cluster(true, f), Groups: groups(nil, []Item{{Name: "first", Deleting: true}, {Name: "second", Priority: "20"}})},
+			state: State{Cluster: cluster(true, f), Groups: groups(nil, []Item{{
+				Name:     "first",
+				Deleting: true,
+			}, {
+				Name:     "second",
+				Priority: "20",
+			}})},
 			wantMessage: "2 manifestworks are left, 1 of them wait", wantFinal: []string{f},
 		},
 		"nothing is removed before all is seen": {
 			state:       State{Cluster: cluster(true, f), Behind: true, Groups: groups(nil, []Item{{Name: "w"}})},
 			wantMessage: "it is being looked up", wantFinal: []string{f}, wantAgain: catchUp,
 		},
-		"nor is a cluster let go before":                  {state: State{Cluster: cluster(true, f), Behind: true, Groups: groups(nil, nil)}, wantMessage: "it is being looked up", wantFinal: []string{f}, wantAgain: catchUp},
-		"a vanished cluster is looked up too":             {state: State{Owned: true, Behind: true, Groups: groups(nil, nil)}, wantAgain: catchUp},
-		"a vanished cluster's objects go":                 {state: State{Owned: true, Groups: groups(nil, []Item{{Name: "w"}})}, wantDelete: []string{"manifestworks c1/w"}},
+		"nor is a cluster let go before": {
+			state:       State{Cluster: cluster(true, f), Behind: true, Groups: groups(nil, nil)},
+			wantMessage: "it is being looked up",
+			wantFinal:   []string{f},
+			wantAgain:   catchUp,
+		},
+		"a vanished cluster is looked up too": {
+			state:     State{Owned: true, Behind: true, Groups: groups(nil, nil)},
+			wantAgain: catchUp,
+		},
+		"a vanished cluster's objects go": {
+			state:      State{Owned: true, Groups: groups(nil, []Item{{Name: "w"}})},
+			wantDelete: []string{"manifestworks c1/w"},
+		},
 		"objects of a cluster that has not come yet stay": {state: State{Groups: groups(nil, []Item{{Name: "w"}})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.state.Name, tc.state.Now, tc.state.Clean = "c1", now, true
 			plan := Decide(tc.state)
 			var got []string
-			for _, d := range plan.Delete {
+			for _, d := range reconcile.Of[reconcile.Remove](plan.Writes) {
 				got = append(got, d.String())
 			}
 			require.Equal(t, tc.wantDelete, got)
@@ -98,7 +129,7 @@ func TestDecide(t *testing.T) {
 
 func TestWithoutTheGateClustersAreNotHeld(t *testing.T) {
 	require.Nil(t, Decide(State{Cluster: cluster(false)}).Object)
-	require.Nil(t, Decide(State{Owned: true, Groups: groups(nil, []Item{{Name: "w"}})}).Delete)
+	require.Nil(t, reconcile.Of[reconcile.Remove](Decide(State{Owned: true, Groups: groups(nil, []Item{{Name: "w"}})}).Writes))
 	plan := Decide(State{Cluster: cluster(true, clusterv1.FinalizerResourceCleanup, "x")})
 	require.Equal(t, []string{"x"}, plan.Object.(*clusterv1.ManagedCluster).Finalizers)
 }
@@ -117,10 +148,10 @@ func TestNothingIsDeletedWhereWhatThereIsCannotBeKnown(t *testing.T) {
 	shown := groups(nil, []Item{{Name: "w"}})
 	fault := errors.New("too many requests")
 	going := Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, clusterv1.FinalizerResourceCleanup), Groups: shown, Fault: fault})
-	require.Empty(t, going.Delete)
+	require.Empty(t, reconcile.Of[reconcile.Remove](going.Writes))
 	require.Equal(t, []string{clusterv1.FinalizerResourceCleanup}, going.Object.(*clusterv1.ManagedCluster).Finalizers)
-	require.Empty(t, Decide(State{Name: "c1", Clean: true, Now: now, Owned: true, Groups: shown, Fault: fault}).Delete)
-	require.NotEmpty(t, Decide(State{Name: "c1", Clean: true, Now: now, Owned: true, Groups: shown}).Delete)
+	require.Empty(t, reconcile.Of[reconcile.Remove](Decide(State{Name: "c1", Clean: true, Now: now, Owned: true, Groups: shown, Fault: fault}).Writes))
+	require.NotEmpty(t, reconcile.Of[reconcile.Remove](Decide(State{Name: "c1", Clean: true, Now: now, Owned: true, Groups: shown}).Writes))
 }
 
 func TestAResourceThatIsNotWatchedIsLookedAtAgain(t *testing.T) {
@@ -138,7 +169,7 @@ func TestParseOrder(t *testing.T) {
 		"addon.open-cluster-management.io/v1alpha1/managedclusteraddons", "example.com/v1/things",
 	})
 	require.Equal(t, []schema.GroupVersionResource{
-		{Version: "v1", Resource: "configmaps"}, DefaultOrder()[0], {Group: "example.com", Version: "v1", Resource: "things"},
+		{Version: "v1", Resource: "configmaps"}, defaultOrder()[0], {Group: "example.com", Version: "v1", Resource: "things"},
 	}, order)
 	require.Len(t, bad, 7)
 	require.ErrorContains(t, bad[0], `"manifestworks" is not of the form group/version/resource`)

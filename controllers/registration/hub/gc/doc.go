@@ -9,6 +9,4 @@
 // and the condition Deleting. What a cluster leaves behind whose finalizers were
 // stripped is removed in the same order. It never deletes a namespace. A hub can
 // be told to remove other resources, in another order.
-//
-// Contract: registration.md 5.5.
 package gc

@@ -12,11 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/addonhealth"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
@@ -33,7 +33,7 @@ const pageSize = 500
 func (c *Controller) gather(ctx context.Context, name string, known farewell) (State, error) {
 	s := State{Name: name, Clean: c.config.Clean, Now: c.config.Clock.Now()}
 	mc := &clusterv1.ManagedCluster{}
-	err := c.reader.Get(ctx, client.ObjectKey{Name: name}, mc)
+	err := c.reader.Get(ctx, reconcile.Key{Name: name}, mc)
 	if err == nil {
 		s.Cluster = mc
 	} else if !apierrors.IsNotFound(err) {
@@ -43,8 +43,8 @@ func (c *Controller) gather(ctx context.Context, name string, known farewell) (S
 		return s, nil
 	}
 	ns := manager.Metadata(namespaceKind)
-	err = c.reader.Get(ctx, client.ObjectKey{Name: name}, ns, manager.NotCopied)
-	if client.IgnoreNotFound(err) != nil {
+	err = c.reader.Get(ctx, reconcile.Key{Name: name}, ns, manager.NotCopied)
+	if reconcile.IgnoreNotFound(err) != nil {
 		return s, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
 	s.Owned = known.gone && err == nil && ns.Labels[clusterv1.LabelClusterName] == name
@@ -133,7 +133,7 @@ func (c *Controller) groups(ctx context.Context, cluster string, counts func(Ite
 // deletion would be that in which the watches tell; and when nothing is left, or
 // what was made last would stay behind.
 func (c *Controller) behind(ctx context.Context, cluster string) (bool, error) {
-	for _, example := range []client.Object{&addonhealth.AddOn{}, manager.Metadata(ManifestWorkKind)} {
+	for _, example := range []reconcile.Object{&addonhealth.AddOn{}, manager.Metadata(ManifestWorkKind)} {
 		if complete, err := c.complete(ctx, example, cluster); err != nil || !complete {
 			return err == nil, err
 		}
@@ -149,7 +149,7 @@ func (c *Controller) behind(ctx context.Context, cluster string) (bool, error) {
 func (c *Controller) confirm(ctx context.Context, s *State) error {
 	live, err := c.config.Client.Resource(clusters).Get(ctx, s.Name, metav1.GetOptions{})
 	switch {
-	case client.IgnoreNotFound(err) != nil:
+	case reconcile.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("reading managedcluster %s before removing what belongs to it: %w", s.Name, err)
 	case err == nil && s.Cluster != nil && live.GetUID() == s.Cluster.UID, err != nil && s.Cluster == nil:
 		return nil
@@ -166,7 +166,7 @@ func (c *Controller) items(ctx context.Context, resource schema.GroupVersionReso
 	switch resource {
 	case addons:
 		list := &addonhealth.AddOnList{}
-		if err := c.reader.List(ctx, list, client.InNamespace(namespace), manager.NotCopied); err != nil {
+		if err := c.reader.List(ctx, list, manager.InNamespace(namespace), manager.NotCopied); err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
@@ -175,7 +175,7 @@ func (c *Controller) items(ctx context.Context, resource schema.GroupVersionReso
 		return out, nil
 	case works:
 		list := manager.MetadataList(ManifestWorkKind)
-		if err := c.reader.List(ctx, list, client.InNamespace(namespace), manager.NotCopied); err != nil {
+		if err := c.reader.List(ctx, list, manager.InNamespace(namespace), manager.NotCopied); err != nil {
 			return nil, err
 		}
 		for i := range list.Items {

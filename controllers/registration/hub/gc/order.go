@@ -24,14 +24,14 @@ var (
 	works  = reconcile.ResourceOf(ManifestWorkKind)
 )
 
-// DefaultOrder is what is removed with a cluster unless another order is given.
-func DefaultOrder() []schema.GroupVersionResource {
+// defaultOrder is what is removed with a cluster unless another order is given.
+func defaultOrder() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{addons, works}
 }
 
-// ParseOrder reads entries of the form group/version/resource (registration.md
-// 5.5); that of the core group begins with a slash. Entries that are none are
-// left out and returned as errors, each with what is wrong.
+// ParseOrder reads entries of the form group/version/resource; that of the core
+// group begins with a slash. Entries that are none are left out and returned as
+// errors, each with what is wrong.
 func ParseOrder(entries []string) (order []schema.GroupVersionResource, bad []error) {
 	for _, entry := range entries {
 		parts := strings.Split(entry, "/")

@@ -12,8 +12,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -121,29 +121,43 @@ func (a *Arrivals) Each(f func(cluster string, b Beat)) {
 // Run follows the leases until ctx ends. They come in protobuf and are
 // forgotten at once but for their times.
 func (a *Arrivals) Run(ctx context.Context, config *rest.Config) error {
-	binary := rest.CopyConfig(config)
-	binary.ContentType = runtime.ContentTypeProtobuf
-	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	client, err := coordinationclient.NewForConfig(binary)
+	scheme := runtime.NewScheme()
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("making the client of leases: %w", err)
+	}
+	client, err := leaseClient(config, scheme)
 	if err != nil {
 		return fmt.Errorf("making the client of leases: %w", err)
 	}
-	selected := func(o metav1.ListOptions) metav1.ListOptions {
+	parameters := runtime.NewParameterCodec(scheme)
+	get := func(o metav1.ListOptions) *rest.Request {
 		o.LabelSelector = clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName
 		o.FieldSelector = "metadata.name=" + clusterv1.LeaseName
-		return o
+		return client.Get().Resource("leases").VersionedParams(&o, parameters)
 	}
 	r := cache.NewReflectorWithOptions(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return client.Leases(metav1.NamespaceAll).List(ctx, selected(o))
+			list := &coordinationv1.LeaseList{}
+			return list, get(o).Do(ctx).Into(list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			return client.Leases(metav1.NamespaceAll).Watch(ctx, selected(o))
+			o.Watch = true
+			return get(o).Watch(ctx)
 		},
 	}, &coordinationv1.Lease{}, store{a}, cache.ReflectorOptions{Name: "leases"})
 	r.WatchListPageSize = pageSize
 	r.RunWithContext(ctx)
 	return nil
+}
+
+// leaseClient knows leases and no other kind of Kubernetes, as a typed client would.
+func leaseClient(config *rest.Config, scheme *runtime.Scheme) (*rest.RESTClient, error) {
+	binary := rest.CopyConfig(config)
+	binary.ContentType = runtime.ContentTypeProtobuf
+	binary.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	binary.GroupVersion, binary.APIPath = &coordinationv1.SchemeGroupVersion, "/apis"
+	binary.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientFor(binary)
 }
 
 // store is the side of Arrivals that the reflector writes to.

@@ -4,21 +4,18 @@ package lease
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -42,10 +39,10 @@ type Config struct {
 // Controller is the loop.
 type Controller struct {
 	config Config
-	reader client.Reader
+	reader manager.Reader
 	exec   *reconcile.Executor
 	queue  *reconcile.Queue
-	wheel  *Wheel
+	wheel  *wheel
 
 	mu    sync.Mutex
 	views map[string]view
@@ -67,14 +64,14 @@ type view struct {
 func Register(m *manager.Manager, c Config) {
 	controller := &Controller{
 		config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
-		queue: reconcile.NewQueue(Name), wheel: NewWheel(c.Clock), views: map[string]view{}, told: map[string]time.Time{}, missed: map[string]time.Time{},
+		queue: reconcile.NewQueue(Name), wheel: newWheel(c.Clock), views: map[string]view{}, told: map[string]time.Time{}, missed: map[string]time.Time{},
 	}
 	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.changed)
 	c.Arrivals.OnBeat(controller.beat)
 	c.Arrivals.OnPresence(controller.add)
 	m.AddTask(func(ctx context.Context) error { return c.Arrivals.Run(ctx, c.REST) })
 	m.AddTask(func(ctx context.Context) error { return controller.wheel.Run(ctx, controller.add) })
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, controller.queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, controller.queue)
 }
 
 func (c *Controller) add(cluster string) { c.queue.Add(reconcile.Key{Name: cluster}) }
@@ -140,18 +137,11 @@ func (c *Controller) beat(cluster string, b Beat) {
 }
 
 // Reconcile judges one cluster and arms its timer.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
 	select {
 	case <-c.config.Arrivals.Synced():
 	default:
 		return reconcile.Result{RequeueAfter: tick}, nil
-	}
-	mc := &clusterv1.ManagedCluster{}
-	if err := c.reader.Get(ctx, key, mc); err != nil {
-		if apierrors.IsNotFound(err) {
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{}, fmt.Errorf("reading managedcluster %s: %w", key.Name, err)
 	}
 	c.arm(mc)
 	return reconcile.Run(ctx, c.exec, mc, c.gather, Decide)

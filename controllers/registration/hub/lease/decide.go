@@ -45,8 +45,7 @@ func Grace(mc *clusterv1.ManagedCluster) time.Duration {
 	return min(duration, maxGrace/clusterv1.LeaseGraceFactor) * clusterv1.LeaseGraceFactor
 }
 
-// reporter of the Events, by the name that the contract gives (registration.md
-// 13).
+// reporter of the Events, by the name that the contract gives.
 const reporter = "registration-controller"
 
 // repeat is the least time between two times that a cluster is said to be away.

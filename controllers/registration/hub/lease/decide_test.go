@@ -37,30 +37,90 @@ func TestDecide(t *testing.T) {
 		joined      metav1.ConditionStatus
 		event       bool
 	}{
-		"without a lease nothing is said":                  {},
-		"a deleted cluster without a lease is unknown":     {deleting: true, available: "Unknown", event: true},
-		"a cluster that just lost its lease is given time": {missed: ago(299 * time.Second), have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}, available: "True"},
-		"a cluster whose lease cannot be made is unknown":  {missed: ago(300 * time.Second), have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}, available: "Unknown", event: true},
-		"a lease without a renewal counts from its sight":  {beat: &Beat{Arrived: ago(299 * time.Second), First: true}},
-		"and ends like every other":                        {beat: &Beat{Arrived: ago(300 * time.Second), First: true}, available: "Unknown", event: true},
-		"a renewal that was taken back":                    {beat: &Beat{Arrived: ago(time.Second)}, have: []metav1.Condition{{Type: clusterv1.ConditionClockSynced, Status: "True"}}, clock: "True"},
-		"a renewal in the year 9999":                       {beat: &Beat{Renewed: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Arrived: now}, clock: "False"},
-		"a renewal in the year 2":                          {beat: &Beat{Renewed: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC), Arrived: now}, clock: "False"},
-		"a fresh renewal":                                  {beat: &Beat{Renewed: ago(time.Minute), Arrived: ago(time.Minute)}, clock: "True"},
-		"a renewal just before the end":                    {beat: &Beat{Renewed: ago(299 * time.Second), Arrived: ago(299 * time.Second)}, clock: "True"},
-		"a renewal that is too long ago":                   {beat: &Beat{Renewed: ago(300 * time.Second), Arrived: ago(300 * time.Second)}, clock: "True", available: "Unknown", event: true},
-		"the clock is behind, but the cluster is there":    {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)}, clock: "False"},
-		"the clock is ahead, and the cluster is away":      {beat: &Beat{Renewed: ago(-time.Hour), Arrived: ago(time.Hour)}, clock: "False", available: "Unknown", event: true},
-		"the clock is not to be looked at":                 {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)}, annotations: skip, clock: "True"},
-		"the first sight of a fresh lease":                 {beat: &Beat{Renewed: ago(250 * time.Second), Arrived: now, First: true}},
-		"the first sight of an old lease":                  {beat: &Beat{Renewed: ago(301 * time.Second), Arrived: now, First: true}, available: "Unknown", event: true},
+		"without a lease nothing is said":              {},
+		"a deleted cluster without a lease is unknown": {deleting: true, available: "Unknown", event: true},
+		"a cluster that just lost its lease is given time": {
+			missed:    ago(299 * time.Second),
+			have:      []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}},
+			available: "True",
+		},
+		"a cluster whose lease cannot be made is unknown": {
+			missed:    ago(300 * time.Second),
+			have:      []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}},
+			available: "Unknown",
+			event:     true,
+		},
+		"a lease without a renewal counts from its sight": {beat: &Beat{Arrived: ago(299 * time.Second), First: true}},
+		"and ends like every other": {
+			beat:      &Beat{Arrived: ago(300 * time.Second), First: true},
+			available: "Unknown",
+			event:     true,
+		},
+		"a renewal that was taken back": {
+			beat:  &Beat{Arrived: ago(time.Second)},
+			have:  []metav1.Condition{{Type: clusterv1.ConditionClockSynced, Status: "True"}},
+			clock: "True",
+		},
+		"a renewal in the year 9999": {
+			beat:  &Beat{Renewed: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), Arrived: now},
+			clock: "False",
+		},
+		"a renewal in the year 2": {
+			beat:  &Beat{Renewed: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC), Arrived: now},
+			clock: "False",
+		},
+		"a fresh renewal": {beat: &Beat{Renewed: ago(time.Minute), Arrived: ago(time.Minute)}, clock: "True"},
+		"a renewal just before the end": {
+			beat:  &Beat{Renewed: ago(299 * time.Second), Arrived: ago(299 * time.Second)},
+			clock: "True",
+		},
+		"a renewal that is too long ago": {
+			beat:      &Beat{Renewed: ago(300 * time.Second), Arrived: ago(300 * time.Second)},
+			clock:     "True",
+			available: "Unknown",
+			event:     true,
+		},
+		"the clock is behind, but the cluster is there": {
+			beat:  &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)},
+			clock: "False",
+		},
+		"the clock is ahead, and the cluster is away": {
+			beat:      &Beat{Renewed: ago(-time.Hour), Arrived: ago(time.Hour)},
+			clock:     "False",
+			available: "Unknown",
+			event:     true,
+		},
+		"the clock is not to be looked at": {
+			beat:        &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)},
+			annotations: skip,
+			clock:       "True",
+		},
+		"the first sight of a fresh lease": {beat: &Beat{Renewed: ago(250 * time.Second), Arrived: now, First: true}},
+		"the first sight of an old lease": {
+			beat:      &Beat{Renewed: ago(301 * time.Second), Arrived: now, First: true},
+			available: "Unknown",
+			event:     true,
+		},
 		"the first sight after an outage that nobody could renew in": {
 			beat: &Beat{Renewed: ago(500 * time.Second), Arrived: now, First: true, Away: 450 * time.Second}},
 		"the first sight of one that was silent before an outage": {
 			beat: &Beat{Renewed: ago(500 * time.Second), Arrived: now, First: true, Away: 100 * time.Second}, available: "Unknown", event: true},
-		"the first sight of a lease from the future":     {beat: &Beat{Renewed: ago(-time.Hour), Arrived: now, First: true}, clock: "False"},
-		"an unknown cluster stays unknown without event": {beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)}, have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "Unknown", Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped}}, clock: "True", available: "Unknown"},
-		"an available cluster is left to its agent":      {beat: &Beat{Renewed: now, Arrived: now}, have: []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}, clock: "True", available: "True"},
+		"the first sight of a lease from the future": {
+			beat:  &Beat{Renewed: ago(-time.Hour), Arrived: now, First: true},
+			clock: "False",
+		},
+		"an unknown cluster stays unknown without event": {
+			beat:      &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)},
+			have:      []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "Unknown", Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped}},
+			clock:     "True",
+			available: "Unknown",
+		},
+		"an available cluster is left to its agent": {
+			beat:      &Beat{Renewed: now, Arrived: now},
+			have:      []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}},
+			clock:     "True",
+			available: "True",
+		},
 		"away for longer than its certificate": {
 			beat: &Beat{Renewed: ago(2 * time.Hour), Arrived: ago(2 * time.Hour)}, annotations: expired,
 			have: []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "True"}}, clock: "True", available: "Unknown", joined: "False", event: true,
@@ -125,7 +185,7 @@ func TestWhoContradictsIsNotContradictedAtOnce(t *testing.T) {
 
 func TestTheWheelCallsEachNameOnceWhenItIsDue(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
-	w := NewWheel(clk)
+	w := newWheel(clk)
 	w.Set("soon", now.Add(2*time.Second))
 	w.Set("moved", now.Add(2*time.Second))
 	w.Set("moved", now.Add(10*time.Second))
@@ -146,7 +206,7 @@ func TestTheWheelCallsEachNameOnceWhenItIsDue(t *testing.T) {
 
 func TestTheWheelTurnsOnWhenTheClockIsSetBack(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
-	w := NewWheel(clk)
+	w := newWheel(clk)
 	w.Set("a", now.Add(time.Minute))
 	clk.SetTime(now.Add(-time.Hour))
 	require.Equal(t, []string{"a"}, w.turn(), "it is judged anew")
@@ -160,7 +220,7 @@ func TestTheWheelTurnsOnWhenTheClockIsSetBack(t *testing.T) {
 
 func TestTheWheelRunsByItsClock(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
-	w := NewWheel(clk)
+	w := newWheel(clk)
 	w.Set("a", now.Add(time.Second))
 	ctx, cancel := context.WithCancel(t.Context())
 	rung := make(chan string, 1)
@@ -215,7 +275,7 @@ func TestArrivalsKeepWhenARenewalWasSeen(t *testing.T) {
 func TestWhenTheHubSaidThatAClusterIsAwayIsRemembered(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
 	c := &Controller{
-		config: Config{Clock: clk, Arrivals: NewArrivals(clk)}, queue: reconcile.NewQueue("test"), wheel: NewWheel(clk),
+		config: Config{Clock: clk, Arrivals: NewArrivals(clk)}, queue: reconcile.NewQueue("test"), wheel: newWheel(clk),
 		views: map[string]view{}, told: map[string]time.Time{}, missed: map[string]time.Time{},
 	}
 	is := func(status metav1.ConditionStatus) *clusterv1.ManagedCluster {
@@ -237,7 +297,7 @@ func TestWhenTheHubSaidThatAClusterIsAwayIsRemembered(t *testing.T) {
 
 func TestTheTimeWithoutALeaseIsMeasured(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
-	c := &Controller{config: Config{Clock: clk, Arrivals: NewArrivals(clk)}, wheel: NewWheel(clk), missed: map[string]time.Time{}}
+	c := &Controller{config: Config{Clock: clk, Arrivals: NewArrivals(clk)}, wheel: newWheel(clk), missed: map[string]time.Time{}}
 	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
 	c.arm(mc)
 	require.Empty(t, c.missed, "a cluster that was never heard of is not missed")

@@ -11,6 +11,4 @@
 // renewTime. It writes the conditions ManagedClusterConditionAvailable (Unknown
 // only; the agent sets it back), ManagedClusterConditionClockSynced and
 // ManagedClusterJoined (False only). The lease itself is made by package accept.
-//
-// Contract: registration.md 5.4 and 13.
 package lease

@@ -13,10 +13,10 @@ import (
 // tick of the wheel: a cluster is found late by at most this.
 const tick = time.Second
 
-// Wheel calls back for names whose time has come: one timer for all of them. A
+// wheel calls back for names whose time has come: one timer for all of them. A
 // name has one time; a new one replaces it. Moving a name costs nothing but a
 // map write, since old entries are skipped when their second comes.
-type Wheel struct {
+type wheel struct {
 	clock clock.WithTicker
 
 	mu    sync.Mutex
@@ -25,13 +25,13 @@ type Wheel struct {
 	last  int64
 }
 
-// NewWheel makes an empty wheel.
-func NewWheel(clk clock.WithTicker) *Wheel {
-	return &Wheel{clock: clk, due: map[string]int64{}, slots: map[int64]map[string]struct{}{}, last: clk.Now().Unix()}
+// newWheel makes an empty wheel.
+func newWheel(clk clock.WithTicker) *wheel {
+	return &wheel{clock: clk, due: map[string]int64{}, slots: map[int64]map[string]struct{}{}, last: clk.Now().Unix()}
 }
 
 // Set makes name due at t, instead of whenever it was due before.
-func (w *Wheel) Set(name string, t time.Time) {
+func (w *wheel) Set(name string, t time.Time) {
 	// By how long it is from now on, which stays right when the clock is set.
 	now := w.clock.Now()
 	second := now.Add(t.Sub(now)).Unix() + 1
@@ -54,7 +54,7 @@ func (w *Wheel) Set(name string, t time.Time) {
 }
 
 // Drop forgets name.
-func (w *Wheel) Drop(name string) {
+func (w *wheel) Drop(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if have, ok := w.due[name]; ok {
@@ -63,7 +63,7 @@ func (w *Wheel) Drop(name string) {
 	}
 }
 
-func (w *Wheel) leave(name string, second int64) {
+func (w *wheel) leave(name string, second int64) {
 	slot := w.slots[second]
 	delete(slot, name)
 	if len(slot) == 0 {
@@ -72,7 +72,7 @@ func (w *Wheel) leave(name string, second int64) {
 }
 
 // Run calls ring with each name that is due, until ctx ends.
-func (w *Wheel) Run(ctx context.Context, ring func(name string)) error {
+func (w *wheel) Run(ctx context.Context, ring func(name string)) error {
 	ticker := w.clock.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -88,7 +88,7 @@ func (w *Wheel) Run(ctx context.Context, ring func(name string)) error {
 }
 
 // turn takes out the names that are due by now.
-func (w *Wheel) turn() []string {
+func (w *wheel) turn() []string {
 	now := w.clock.Now().Unix()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -4,19 +4,16 @@ package managednamespace
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -36,7 +33,7 @@ type Config struct {
 
 // Controller is the loop.
 type Controller struct {
-	reader client.Reader
+	reader manager.Reader
 	index  *membership.Index
 	exec   *reconcile.Executor
 }
@@ -98,19 +95,12 @@ func Register(m *manager.Manager, c Config) {
 			}
 		},
 	})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
 }
 
 // Reconcile brings the entries of one cluster in step.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	mc := &clusterv1.ManagedCluster{}
-	if err := c.reader.Get(ctx, key, mc); err != nil {
-		if apierrors.IsNotFound(err) {
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{}, fmt.Errorf("reading managedcluster %s: %w", key.Name, err)
-	}
-	plan := Decide(State{Cluster: mc, Wanted: c.index.Managed(key.Name)})
+func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
+	plan := Decide(State{Cluster: mc, Wanted: c.index.Managed(mc.Name)})
 	if plan.Object == nil {
 		return reconcile.Result{}, nil
 	}

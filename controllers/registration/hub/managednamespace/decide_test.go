@@ -20,13 +20,29 @@ type entries = []clusterv1.ClusterSetManagedNamespace
 func TestEntriesComeAndGoAndKeepTheirConditions(t *testing.T) {
 	applied := metav1.Condition{Type: clusterv1.ConditionNamespaceAvailable, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonNamespaceApplied, Message: "m"}
 	for name, tc := range map[string]struct{ have, wanted, want entries }{
-		"the first entry":       {nil, entries{entry("a", "n")}, entries{entry("a", "n")}},
-		"one more":              {entries{entry("a", "n", applied)}, entries{entry("a", "m"), entry("a", "n")}, entries{entry("a", "m"), entry("a", "n", applied)}},
-		"one less":              {entries{entry("a", "n"), entry("b", "n", applied)}, entries{entry("b", "n")}, entries{entry("b", "n", applied)}},
-		"the last one":          {entries{entry("a", "n", applied)}, nil, nil},
-		"in another order":      {entries{entry("b", "n", applied), entry("a", "n")}, entries{entry("a", "n"), entry("b", "n")}, entries{entry("a", "n"), entry("b", "n", applied)}},
-		"of another set":        {entries{entry("a", "n", applied)}, entries{entry("b", "n")}, entries{entry("b", "n")}},
-		"somebody's second one": {entries{entry("a", "n", applied), entry("a", "n")}, entries{entry("a", "n")}, entries{entry("a", "n", applied)}},
+		"the first entry": {nil, entries{entry("a", "n")}, entries{entry("a", "n")}},
+		"one more": {
+			entries{entry("a", "n", applied)},
+			entries{entry("a", "m"), entry("a", "n")},
+			entries{entry("a", "m"), entry("a", "n", applied)},
+		},
+		"one less": {
+			entries{entry("a", "n"), entry("b", "n", applied)},
+			entries{entry("b", "n")},
+			entries{entry("b", "n", applied)},
+		},
+		"the last one": {entries{entry("a", "n", applied)}, nil, nil},
+		"in another order": {
+			entries{entry("b", "n", applied), entry("a", "n")},
+			entries{entry("a", "n"), entry("b", "n")},
+			entries{entry("a", "n"), entry("b", "n", applied)},
+		},
+		"of another set": {entries{entry("a", "n", applied)}, entries{entry("b", "n")}, entries{entry("b", "n")}},
+		"somebody's second one": {
+			entries{entry("a", "n", applied), entry("a", "n")},
+			entries{entry("a", "n")},
+			entries{entry("a", "n", applied)},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := &clusterv1.ManagedCluster{}

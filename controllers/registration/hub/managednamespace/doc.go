@@ -10,6 +10,4 @@
 //
 // It reads clusters from the cache and their sets from package membership, and
 // writes the status of clusters, only when an entry comes, goes or moves.
-//
-// Contract: registration.md 5.6.
 package managednamespace

@@ -16,6 +16,4 @@
 //
 // It reads the caches' events and writes nothing. It judges selectors, but tells
 // nobody: the conditions are those of clusterset and setbinding.
-//
-// Contract: registration.md 5.6.
 package membership

@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Listener is what a loop wants to be called for; nil functions are not called.
@@ -83,7 +83,7 @@ type cluster struct {
 type set struct {
 	name    string
 	spec    clusterv1beta2.ManagedClusterSelector
-	how     Selection
+	how     selection
 	invalid error
 	// members of a set with a selector; those of an exclusive one are in
 	// Index.labelled.
@@ -92,8 +92,8 @@ type set struct {
 	deleting   bool
 }
 
-// NewIndex makes an index that watches nothing; New is for loops.
-func NewIndex() *Index {
+// newIndex makes an index that watches nothing; New is for loops.
+func newIndex() *Index {
 	return &Index{
 		clusters: map[string]*cluster{}, sets: map[string]*set{}, selecting: map[string]*set{}, asking: map[string]map[string]*set{},
 		labelled: groups{}, bound: groups{}, binding: groups{},
@@ -102,7 +102,7 @@ func NewIndex() *Index {
 
 // New makes the index of the loops of m.
 func New(m *manager.Manager) *Index {
-	x := NewIndex()
+	x := newIndex()
 	manager.Watch(m, &clusterv1.ManagedCluster{}, x.Cluster)
 	manager.Watch(m, &clusterv1beta2.ManagedClusterSet{}, x.Set)
 	manager.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, x.Binding)
@@ -303,7 +303,7 @@ func (x *Index) reselect(n *news, s *set, current *clusterv1beta2.ManagedCluster
 	before := x.members(s)
 	x.deselect(s)
 	s.spec = *current.Spec.ClusterSelector.DeepCopy()
-	s.how, s.invalid = Select(current)
+	s.how, s.invalid = choose(current)
 	s.members = names{}
 	after := x.find(s)
 	if !s.how.Exclusive {

@@ -54,7 +54,7 @@ func inSet(name string, more ...string) map[string]string {
 }
 
 func TestMembersFollowLabelsSelectorsAndSets(t *testing.T) {
-	x := NewIndex()
+	x := newIndex()
 	x.Cluster(nil, clusterWith("c1", inSet("blue", "env", "dev")))
 	x.Cluster(nil, clusterWith("c2", inSet("blue", "env", "prod")))
 	x.Cluster(nil, clusterWith("c3", nil))
@@ -74,7 +74,19 @@ func TestMembersFollowLabelsSelectorsAndSets(t *testing.T) {
 		}
 	}
 	want(map[string][]string{
-		"blue": {"c1", "c2"}, "red": {}, "dev": {"c1"}, "all": {"c1", "c2", "c3"}, "none": {}, "not-prod": {"c1", "c3"}, "broken": {}, "unknown": nil,
+		"blue": {
+			"c1",
+			"c2",
+		}, "red": {}, "dev": {
+			"c1",
+		}, "all": {
+			"c1",
+			"c2",
+			"c3",
+		}, "none": {}, "not-prod": {
+			"c1",
+			"c3",
+		}, "broken": {}, "unknown": nil,
 	})
 	_, invalid := x.Size("broken")
 	require.ErrorContains(t, invalid, `spec.clusterSelector.labelSelector.matchExpressions[0].operator`)
@@ -100,11 +112,13 @@ func TestMembersFollowLabelsSelectorsAndSets(t *testing.T) {
 // with what a scan would find.
 func TestTheIndexAgreesWithACountFromScratch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable, and no secret
-	x := NewIndex()
+	x := newIndex()
 	clusters, sets := map[string]*clusterv1.ManagedCluster{}, map[string]*clusterv1beta2.ManagedClusterSet{}
-	selectors := []*metav1.LabelSelector{nil, {}, matching("a", "1"), matching("a", "1", "b", "2"), {MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: "a", Operator: "DoesNotExist"}, {Key: "b", Operator: "In", Values: []string{"1", "2"}},
-	}}}
+	selectors := []*metav1.LabelSelector{nil, {}, matching("a", "1"), matching("a", "1", "b", "2"), {
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "a", Operator: "DoesNotExist"}, {Key: "b", Operator: "In", Values: []string{"1", "2"}},
+		},
+	}}
 	for range 4000 {
 		name, set := fmt.Sprintf("c%d", random.IntN(8)), fmt.Sprintf("s%d", random.IntN(5))
 		switch random.IntN(6) {
@@ -175,7 +189,7 @@ func scan(t *testing.T, set *clusterv1beta2.ManagedClusterSet, clusters map[stri
 // cluster, with 4,000 clusters and 100 sets.
 func TestAnEventCostsWhatItTouches(t *testing.T) {
 	const clusters, sets = 4000, 100
-	x := NewIndex()
+	x := newIndex()
 	var told [][2]string
 	x.Listen(Listener{Member: func(set, cluster string) { told = append(told, [2]string{set, cluster}) }})
 	for i := range sets / 2 {
@@ -223,7 +237,7 @@ func TestAnEventCostsWhatItTouches(t *testing.T) {
 }
 
 func TestBindingsReachClusters(t *testing.T) {
-	x := NewIndex()
+	x := newIndex()
 	var told [][2]string
 	x.Listen(Listener{Binding: func(ns, set string) { told = append(told, [2]string{ns, set}) }})
 	x.Cluster(nil, clusterWith("c1", inSet("blue")))
@@ -260,7 +274,7 @@ func TestBindingsReachClusters(t *testing.T) {
 }
 
 func TestNamespacesAreThoseOfAllSetsInOrder(t *testing.T) {
-	x := NewIndex()
+	x := newIndex()
 	var told []string
 	x.Listen(Listener{Namespaces: func(set string) { told = append(told, set) }})
 	x.Cluster(nil, clusterWith("c1", inSet("b")))
@@ -281,7 +295,7 @@ func TestNamespacesAreThoseOfAllSetsInOrder(t *testing.T) {
 }
 
 func TestSetsTellOfTheirPresence(t *testing.T) {
-	x := NewIndex()
+	x := newIndex()
 	var presence, objects []string
 	x.Listen(Listener{
 		Presence: func(set string) { presence = append(presence, set) },
@@ -300,7 +314,7 @@ func TestSetsTellOfTheirPresence(t *testing.T) {
 }
 
 func BenchmarkOneLabelOfOneCluster(b *testing.B) {
-	x := NewIndex()
+	x := newIndex()
 	for i := range 50 {
 		x.Set(nil, exclusive(fmt.Sprintf("exclusive-%d", i)))
 		x.Set(nil, selecting(fmt.Sprintf("selecting-%d", i), matching(fmt.Sprintf("team-%d", i), "yes")))

@@ -88,8 +88,8 @@ func (x *Index) Reached(namespace string) []string {
 	return sorted(all)
 }
 
-// Managed are the namespaces that the sets of a cluster want on it, by set, then
-// by name (registration.md 5.6).
+// Managed are the namespaces that the sets of a cluster want on it, by set, then by
+// name.
 func (x *Index) Managed(name string) []clusterv1.ClusterSetManagedNamespace {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

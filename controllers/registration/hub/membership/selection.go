@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
@@ -23,8 +24,8 @@ const (
 	maxFault  = 300
 )
 
-// Selection is how a set finds its members.
-type Selection struct {
+// selection is how a set finds its members.
+type selection struct {
 	// Exclusive is true of sets that take the clusters that carry the label of
 	// the set; Selector is nil then.
 	Exclusive bool
@@ -34,36 +35,39 @@ type Selection struct {
 	Keys []string
 }
 
-// Select reads the selector of a set (registration.md 5.6): no type means the
-// label of the set, no labelSelector selects no cluster and an empty one all of
-// them. The error names the field and how to put it right; it is at most some
-// kilobytes long, however large the selector is.
-func Select(set *clusterv1beta2.ManagedClusterSet) (Selection, error) {
+// choose reads the selector of a set: no type means the label of the set, no
+// labelSelector selects no cluster and an empty one all of them. The error names
+// the field and how to put it right; it is at most some kilobytes long, however
+// large the selector is.
+func choose(set *clusterv1beta2.ManagedClusterSet) (selection, error) {
 	s := set.Spec.ClusterSelector
 	switch s.SelectorType {
 	case "", clusterv1beta2.SelectorTypeExclusiveClusterSetLabel:
 		if faults := validation.IsValidLabelValue(set.Name); len(faults) > 0 {
-			return Selection{}, fmt.Errorf("metadata.name cannot be the value of a label, so no cluster can carry it (%s): "+
+			return selection{}, fmt.Errorf("metadata.name cannot be the value of a label, so no cluster can carry it (%s): "+
 				"use a name of at most 63 letters and digits, or spec.clusterSelector.selectorType LabelSelector", strings.Join(faults, "; "))
 		}
-		return Selection{Exclusive: true}, nil
+		return selection{Exclusive: true}, nil
 	case clusterv1beta2.SelectorTypeLabelSelector:
 		return byLabels(s.LabelSelector)
 	default:
-		return Selection{}, fmt.Errorf("spec.clusterSelector.selectorType %.100q is not known: use ExclusiveClusterSetLabel or LabelSelector", s.SelectorType)
+		return selection{}, fmt.Errorf("spec.clusterSelector.selectorType %.100q is not known: use ExclusiveClusterSetLabel or LabelSelector", s.SelectorType)
 	}
 }
 
-func byLabels(s *metav1.LabelSelector) (Selection, error) {
-	faults := metav1validation.ValidateLabelSelector(s, metav1validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "clusterSelector", "labelSelector"))
+func byLabels(s *metav1.LabelSelector) (selection, error) {
+	faults := metav1validation.ValidateLabelSelector(
+		s, metav1validation.LabelSelectorValidationOptions{},
+		field.NewPath("spec", "clusterSelector", "labelSelector"),
+	)
 	if len(faults) > 0 {
-		return Selection{}, explain(faults)
+		return selection{}, explain(faults)
 	}
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
-		return Selection{}, fmt.Errorf("spec.clusterSelector.labelSelector: %w", err)
+		return selection{}, fmt.Errorf("spec.clusterSelector.labelSelector: %w", err)
 	}
-	selection := Selection{Selector: selector}
+	selection := selection{Selector: selector}
 	requirements, _ := selector.Requirements()
 	for _, r := range requirements {
 		selection.Keys = append(selection.Keys, r.Key())
@@ -77,11 +81,7 @@ func byLabels(s *metav1.LabelSelector) (Selection, error) {
 func explain(faults field.ErrorList) error {
 	var out []string
 	for _, f := range faults[:min(len(faults), maxFaults)] {
-		text := f.Error()
-		if len(text) > maxFault {
-			text = strings.ToValidUTF8(text[:maxFault], "") + "..."
-		}
-		out = append(out, text)
+		out = append(out, excerpt.Of(f.Error(), maxFault))
 	}
 	if more := len(faults) - len(out); more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))

@@ -33,27 +33,45 @@ func TestASelectorThatCannotBeUsedSaysWhereAndHow(t *testing.T) {
 		set  *clusterv1beta2.ManagedClusterSet
 		want []string
 	}{
-		"an unknown operator":        {selecting("s", expression("a", "Likes", "b")), []string{"matchExpressions[0].operator", `"Likes"`, "In and NotIn"}},
-		"an operator in lower case":  {selecting("s", expression("a", "in", "b")), []string{"matchExpressions[0].operator", `"in"`}},
-		"no operator":                {selecting("s", expression("a", "")), []string{"matchExpressions[0].operator"}},
-		"In without values":          {selecting("s", expression("a", "In")), []string{"matchExpressions[0].values", "In"}},
-		"NotIn without values":       {selecting("s", expression("a", "NotIn")), []string{"matchExpressions[0].values"}},
-		"Exists with values":         {selecting("s", expression("a", "Exists", "b")), []string{"matchExpressions[0].values", "Exists and DoesNotExist without"}},
-		"DoesNotExist with values":   {selecting("s", expression("a", "DoesNotExist", "b")), []string{"matchExpressions[0].values"}},
-		"an empty key":               {selecting("s", expression("", "Exists")), []string{"matchExpressions[0].key"}},
-		"a key in other letters":     {selecting("s", expression("größe", "Exists")), []string{"matchExpressions[0].key"}},
-		"a key with two slashes":     {selecting("s", expression("a/b/c", "Exists")), []string{"matchExpressions[0].key"}},
-		"a value that is too long":   {selecting("s", expression("a", "In", strings.Repeat("x", 64))), []string{"matchExpressions[0].values[0]"}},
-		"a value with a space":       {selecting("s", matching("a", "b c")), []string{"matchLabels"}},
-		"a value of emoji":           {selecting("s", matching("a", "🚀")), []string{"matchLabels"}},
-		"a label without a key":      {selecting("s", matching("", "b")), []string{"matchLabels"}},
-		"a huge selector":            {selecting("s", huge), []string{"and ", " more"}},
-		"an unknown type":            {typo, []string{"spec.clusterSelector.selectorType", `"Labelselector"`, "ExclusiveClusterSetLabel or LabelSelector"}},
+		"an unknown operator": {
+			selecting("s", expression("a", "Likes", "b")),
+			[]string{"matchExpressions[0].operator", `"Likes"`, "In and NotIn"},
+		},
+		"an operator in lower case": {
+			selecting("s", expression("a", "in", "b")),
+			[]string{"matchExpressions[0].operator", `"in"`},
+		},
+		"no operator":          {selecting("s", expression("a", "")), []string{"matchExpressions[0].operator"}},
+		"In without values":    {selecting("s", expression("a", "In")), []string{"matchExpressions[0].values", "In"}},
+		"NotIn without values": {selecting("s", expression("a", "NotIn")), []string{"matchExpressions[0].values"}},
+		"Exists with values": {
+			selecting("s", expression("a", "Exists", "b")),
+			[]string{"matchExpressions[0].values", "Exists and DoesNotExist without"},
+		},
+		"DoesNotExist with values": {
+			selecting("s", expression("a", "DoesNotExist", "b")),
+			[]string{"matchExpressions[0].values"},
+		},
+		"an empty key":           {selecting("s", expression("", "Exists")), []string{"matchExpressions[0].key"}},
+		"a key in other letters": {selecting("s", expression("größe", "Exists")), []string{"matchExpressions[0].key"}},
+		"a key with two slashes": {selecting("s", expression("a/b/c", "Exists")), []string{"matchExpressions[0].key"}},
+		"a value that is too long": {
+			selecting("s", expression("a", "In", strings.Repeat("x", 64))),
+			[]string{"matchExpressions[0].values[0]"},
+		},
+		"a value with a space":  {selecting("s", matching("a", "b c")), []string{"matchLabels"}},
+		"a value of emoji":      {selecting("s", matching("a", "🚀")), []string{"matchLabels"}},
+		"a label without a key": {selecting("s", matching("", "b")), []string{"matchLabels"}},
+		"a huge selector":       {selecting("s", huge), []string{"and ", " more"}},
+		"an unknown type": {
+			typo,
+			[]string{"spec.clusterSelector.selectorType", `"Labelselector"`, "ExclusiveClusterSetLabel or LabelSelector"},
+		},
 		"a name that labels no one":  {exclusive(strings.Repeat("n", 64)), []string{"metadata.name", "63", "LabelSelector"}},
 		"a name with an empty label": {exclusive("a..b." + strings.Repeat("c", 60)), []string{"metadata.name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Select(tc.set)
+			_, err := choose(tc.set)
 			require.Error(t, err)
 			for _, part := range tc.want {
 				require.ErrorContains(t, err, part)
@@ -61,7 +79,7 @@ func TestASelectorThatCannotBeUsedSaysWhereAndHow(t *testing.T) {
 			require.Less(t, len(err.Error()), 2048, "it fits a condition")
 			require.True(t, utf8.ValidString(err.Error()))
 
-			x := NewIndex()
+			x := newIndex()
 			x.Cluster(nil, clusterWith("c1", inSet("good", "a", "b")))
 			x.Set(nil, exclusive("good"))
 			x.Set(nil, tc.set)
@@ -81,15 +99,20 @@ func TestSelectorsThatCanBeUsed(t *testing.T) {
 		keys      []string
 		matches   bool
 	}{
-		"no type is the label of the set":     {unnamed, true, nil, false},
-		"no selector selects nothing":         {selecting("s", nil), false, nil, false},
-		"an empty selector selects all":       {selecting("s", &metav1.LabelSelector{}), false, nil, true},
-		"several requirements of one key":     {selecting("s", &metav1.LabelSelector{MatchLabels: map[string]string{"b": "1"}, MatchExpressions: expression("b", "Exists").MatchExpressions}), false, []string{"b"}, false},
+		"no type is the label of the set": {unnamed, true, nil, false},
+		"no selector selects nothing":     {selecting("s", nil), false, nil, false},
+		"an empty selector selects all":   {selecting("s", &metav1.LabelSelector{}), false, nil, true},
+		"several requirements of one key": {
+			selecting("s", &metav1.LabelSelector{MatchLabels: map[string]string{"b": "1"}, MatchExpressions: expression("b", "Exists").MatchExpressions}),
+			false,
+			[]string{"b"},
+			false,
+		},
 		"a long name that no label must hold": {long, false, nil, true},
 		"an empty value is a value":           {selecting("s", matching("a", "")), false, []string{"a"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := Select(tc.set)
+			s, err := choose(tc.set)
 			require.NoError(t, err)
 			require.Equal(t, tc.exclusive, s.Exclusive)
 			require.Equal(t, tc.keys, s.Keys)

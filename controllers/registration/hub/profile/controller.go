@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/accept"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	multiclusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/multicluster/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -27,8 +26,8 @@ const Name = "cluster.profile"
 
 const workers = 4
 
-// Resource of the profiles.
-var Resource = multiclusterv1alpha1.GroupVersion.WithResource("clusterprofiles")
+// resource of the profiles.
+var resource = multiclusterv1alpha1.GroupVersion.WithResource("clusterprofiles")
 
 // Config of the loop.
 type Config struct {
@@ -43,7 +42,7 @@ type Config struct {
 
 // Controller is the loop.
 type Controller struct {
-	reader client.Reader
+	reader manager.Reader
 	index  *membership.Index
 	exec   *reconcile.Executor
 	queue  *reconcile.Queue
@@ -56,7 +55,11 @@ type Controller struct {
 // Register adds the loop to m. The API must be served.
 func Register(m *manager.Manager, c Config) {
 	controller := &Controller{
-		reader: m.Reader(), index: c.Index, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), queue: reconcile.NewQueue(Name), told: map[reconcile.Key]types.UID{},
+		reader: m.Reader(),
+		index:  c.Index,
+		exec:   reconcile.NewExecutor(c.Client, Name, c.Clock),
+		queue:  reconcile.NewQueue(Name),
+		told:   map[reconcile.Key]types.UID{},
 	}
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		switch {
@@ -70,7 +73,7 @@ func Register(m *manager.Manager, c Config) {
 		if current == nil {
 			current = old
 		}
-		controller.queue.Add(client.ObjectKeyFromObject(current))
+		controller.queue.Add(reconcile.KeyOf(current))
 	})
 	manager.Watch(m, manager.Metadata(accept.NamespaceKind), func(old, current *metav1.PartialObjectMetadata) {
 		// A binding may be seen before its namespace.
@@ -155,8 +158,8 @@ func (c *Controller) remember(s State) {
 func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, error) {
 	s := State{Key: key, Reached: c.index.Reaches(key.Namespace, key.Name)}
 	mc := &clusterv1.ManagedCluster{}
-	err := c.reader.Get(ctx, client.ObjectKey{Name: key.Name}, mc, manager.NotCopied)
-	if client.IgnoreNotFound(err) != nil {
+	err := c.reader.Get(ctx, reconcile.Key{Name: key.Name}, mc, manager.NotCopied)
+	if reconcile.IgnoreNotFound(err) != nil {
 		return s, fmt.Errorf("reading managedcluster %s: %w", key.Name, err)
 	}
 	if err == nil {
@@ -164,7 +167,7 @@ func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, erro
 	}
 	profile := &multiclusterv1alpha1.ClusterProfile{}
 	err = c.reader.Get(ctx, key, profile)
-	if client.IgnoreNotFound(err) != nil {
+	if reconcile.IgnoreNotFound(err) != nil {
 		return s, fmt.Errorf("reading clusterprofile %s: %w", key, err)
 	}
 	if err == nil {
@@ -174,8 +177,8 @@ func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, erro
 		c.mu.Unlock()
 	}
 	ns := manager.Metadata(accept.NamespaceKind)
-	err = c.reader.Get(ctx, client.ObjectKey{Name: key.Namespace}, ns, manager.NotCopied)
-	if client.IgnoreNotFound(err) != nil {
+	err = c.reader.Get(ctx, reconcile.Key{Name: key.Namespace}, ns, manager.NotCopied)
+	if reconcile.IgnoreNotFound(err) != nil {
 		return s, fmt.Errorf("reading namespace %s: %w", key.Namespace, err)
 	}
 	s.Open = err == nil && ns.DeletionTimestamp == nil

@@ -32,14 +32,14 @@ type State struct {
 	Told bool
 }
 
-// ReasonTaken is the reason of the Event on a profile that another manager made
+// reasonTaken is the reason of the Event on a profile that another manager made
 // under the name of a cluster that should be shown.
-const ReasonTaken = "ClusterProfileNameTaken"
+const reasonTaken = "ClusterProfileNameTaken"
 
 // taken tells whether another manager's profile keeps a cluster from being shown.
 func (s State) taken() bool {
 	return s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil &&
-		s.Profile != nil && s.Profile.DeletionTimestamp == nil && !Ours(s.Profile)
+		s.Profile != nil && s.Profile.DeletionTimestamp == nil && !ours(s.Profile)
 }
 
 // Decide is pure.
@@ -47,20 +47,20 @@ func Decide(s State) reconcile.Plan {
 	wanted := s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil
 	switch {
 	case s.Profile == nil && wanted && s.Open:
-		return reconcile.Plan{Apply: []reconcile.Apply{{Object: fresh(s), Create: true}}}
+		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Create{Object: fresh(s), Lenient: true}}}
 	case s.taken():
 		if s.Told {
 			return reconcile.Plan{}
 		}
-		return reconcile.Plan{Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: ReasonTaken, Message: fmt.Sprintf(
+		return reconcile.Plan{Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: reasonTaken, Message: fmt.Sprintf(
 			"ClusterProfile %s is that of manager %q; cluster %s is not shown in namespace %s until it is removed or has another name",
 			s.Key, s.Profile.Spec.ClusterManager.Name, s.Key.Name, s.Key.Namespace)}}}
-	case s.Profile == nil || s.Profile.DeletionTimestamp != nil || !Ours(s.Profile):
+	case s.Profile == nil || s.Profile.DeletionTimestamp != nil || !ours(s.Profile):
 		return reconcile.Plan{}
 	case !wanted:
-		return reconcile.Plan{Delete: []reconcile.Target{{
-			Resource: Resource, Namespace: s.Key.Namespace, Name: s.Key.Name, UID: s.Profile.UID,
-		}}}
+		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Remove{Target: reconcile.Target{
+			Resource: resource, Namespace: s.Key.Namespace, Name: s.Key.Name, UID: s.Profile.UID,
+		}}}}
 	}
 	profile := s.Profile.DeepCopy()
 	if profile.Labels == nil {
@@ -72,9 +72,9 @@ func Decide(s State) reconcile.Plan {
 	return reconcile.Plan{Object: profile}
 }
 
-// Ours tells whether a profile is this project's: spec.clusterManager.name
+// ours tells whether a profile is this project's: spec.clusterManager.name
 // cannot be changed, and a label that is lost is put back.
-func Ours(p *multiclusterv1alpha1.ClusterProfile) bool {
+func ours(p *multiclusterv1alpha1.ClusterProfile) bool {
 	manager, labelled := p.Labels[multiclusterv1alpha1.LabelClusterManager]
 	return p.Spec.ClusterManager.Name == multiclusterv1alpha1.ManagerName && (!labelled || manager == multiclusterv1alpha1.ManagerName)
 }

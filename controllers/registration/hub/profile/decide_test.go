@@ -23,7 +23,13 @@ func theCluster() *clusterv1.ManagedCluster {
 	mc.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "region", Value: "north"}}
 	mc.Status.Conditions = []metav1.Condition{
 		{Type: clusterv1.ConditionHubAccepted, Status: "True", Reason: "A"},
-		{Type: clusterv1.ConditionAvailable, Status: "Unknown", Reason: "Stopped", Message: "no lease", LastTransitionTime: then},
+		{
+			Type:               clusterv1.ConditionAvailable,
+			Status:             "Unknown",
+			Reason:             "Stopped",
+			Message:            "no lease",
+			LastTransitionTime: then,
+		},
 		{Type: clusterv1.ConditionJoined, Status: "True", Reason: "Joined", LastTransitionTime: then},
 	}
 	return mc
@@ -57,35 +63,65 @@ func TestProfilesComeAndGo(t *testing.T) {
 		"no cluster":                           {func(s *State) { s.Cluster = nil }, false, false, false},
 		"no binding":                           {func(s *State) { s.Reached = false }, false, false, false},
 		"a profile that is there":              {func(s *State) { s.Profile = theProfile() }, false, false, true},
-		"a profile in a namespace that goes":   {func(s *State) { s.Profile, s.Open = theProfile(), false }, false, false, true},
-		"a profile without a binding":          {func(s *State) { s.Profile, s.Reached = theProfile(), false }, false, true, false},
-		"a profile of a cluster that goes":     {func(s *State) { s.Profile, s.Cluster.DeletionTimestamp = theProfile(), &then }, false, true, false},
-		"a profile without a cluster":          {func(s *State) { s.Profile, s.Cluster = theProfile(), nil }, false, true, false},
-		"a profile that goes": {func(s *State) {
-			s.Profile, s.Reached = theProfile(func(p *multiclusterv1alpha1.ClusterProfile) { p.DeletionTimestamp = &then }), false
-		}, false, false, false},
+		"a profile in a namespace that goes": {
+			func(s *State) { s.Profile, s.Open = theProfile(), false },
+			false,
+			false,
+			true,
+		},
+		"a profile without a binding": {
+			func(s *State) { s.Profile, s.Reached = theProfile(), false },
+			false,
+			true,
+			false,
+		},
+		"a profile of a cluster that goes": {
+			func(s *State) { s.Profile, s.Cluster.DeletionTimestamp = theProfile(), &then },
+			false,
+			true,
+			false,
+		},
+		"a profile without a cluster": {
+			func(s *State) { s.Profile, s.Cluster = theProfile(), nil },
+			false,
+			true,
+			false,
+		},
+		"a profile that goes": {
+			func(s *State) {
+				s.Profile, s.Reached = theProfile(func(p *multiclusterv1alpha1.ClusterProfile) { p.DeletionTimestamp = &then }), false
+			},
+			false,
+			false,
+			false,
+		},
 		"a profile of another manager": {func(s *State) {
 			s.Profile = theProfile(func(p *multiclusterv1alpha1.ClusterProfile) {
 				p.Labels[multiclusterv1alpha1.LabelClusterManager] = "other"
 			})
 		}, false, false, false},
-		"a profile with our label and another manager": {func(s *State) {
-			s.Profile, s.Reached = theProfile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" }), false
-		}, false, false, false},
+		"a profile with our label and another manager": {
+			func(s *State) {
+				s.Profile, s.Reached = theProfile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" }), false
+			},
+			false,
+			false,
+			false,
+		},
 		"a profile that lost its labels": {func(s *State) {
 			s.Profile = theProfile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Labels = nil })
 		}, false, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := Decide(state(tc.change))
-			require.Equal(t, tc.creates, len(plan.Apply) == 1)
-			require.Equal(t, tc.deletes, len(plan.Delete) == 1)
+			require.Equal(t, tc.creates, len(reconcile.Of[reconcile.Create](plan.Writes)) == 1)
+			require.Equal(t, tc.deletes, len(reconcile.Of[reconcile.Remove](plan.Writes)) == 1)
 			require.Equal(t, tc.writes, plan.Object != nil)
 			if tc.creates {
-				require.True(t, plan.Apply[0].Create, "what is there is never taken over")
+				require.True(t, reconcile.Of[reconcile.Create](plan.Writes)[0].Lenient, "what is there is never taken over")
 			}
 			if tc.deletes {
-				require.EqualValues(t, "u", plan.Delete[0].UID)
+				require.EqualValues(t, "u", reconcile.Of[reconcile.Remove](plan.Writes)[0].UID)
 			}
 		})
 	}
@@ -108,7 +144,14 @@ func TestAProfileShowsItsCluster(t *testing.T) {
 		Version: multiclusterv1alpha1.ClusterVersion{Kubernetes: "v1.36.3"}, Properties: []multiclusterv1alpha1.Property{{Name: "region", Value: "north"}},
 		Conditions: []metav1.Condition{
 			foreign,
-			{Type: "ControlPlaneHealthy", Status: "Unknown", Reason: "Stopped", Message: "no lease", LastTransitionTime: then, ObservedGeneration: 2},
+			{
+				Type:               "ControlPlaneHealthy",
+				Status:             "Unknown",
+				Reason:             "Stopped",
+				Message:            "no lease",
+				LastTransitionTime: then,
+				ObservedGeneration: 2,
+			},
 			{Type: "Joined", Status: "True", Reason: "Joined", LastTransitionTime: then, ObservedGeneration: 2},
 		},
 	}, got.Status))
@@ -126,10 +169,16 @@ func TestOnlyWhatAProfileShowsWakesIt(t *testing.T) {
 		change func(*clusterv1.ManagedCluster)
 		want   bool
 	}{
-		"nothing":               {func(*clusterv1.ManagedCluster) {}, false},
-		"a taint":               {func(mc *clusterv1.ManagedCluster) { mc.Spec.Taints = []clusterv1.Taint{{Key: "k"}} }, false},
-		"another condition":     {func(mc *clusterv1.ManagedCluster) { mc.Status.Conditions[0].Status = "False" }, false},
-		"capacity":              {func(mc *clusterv1.ManagedCluster) { mc.Status.Capacity = clusterv1.ResourceList{} }, false},
+		"nothing": {func(*clusterv1.ManagedCluster) {}, false},
+		"a taint": {
+			func(mc *clusterv1.ManagedCluster) { mc.Spec.Taints = []clusterv1.Taint{{Key: "k"}} },
+			false,
+		},
+		"another condition": {func(mc *clusterv1.ManagedCluster) { mc.Status.Conditions[0].Status = "False" }, false},
+		"capacity": {
+			func(mc *clusterv1.ManagedCluster) { mc.Status.Capacity = clusterv1.ResourceList{} },
+			false,
+		},
 		"another label":         {func(mc *clusterv1.ManagedCluster) { mc.Labels["a"] = "b" }, false},
 		"the set":               {func(mc *clusterv1.ManagedCluster) { mc.Labels[clusterv1.LabelClusterSet] = "red" }, true},
 		"the version":           {func(mc *clusterv1.ManagedCluster) { mc.Status.Version.Kubernetes = "v1.37.0" }, true},
@@ -150,7 +199,7 @@ func TestAProfileInTheWayIsToldOnce(t *testing.T) {
 	foreign := theProfile(func(p *multiclusterv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" })
 	plan := Decide(state(func(s *State) { s.Profile = foreign }))
 	require.Len(t, plan.Events, 1)
-	require.Equal(t, ReasonTaken, plan.Events[0].Reason)
+	require.Equal(t, reasonTaken, plan.Events[0].Reason)
 	require.Contains(t, plan.Events[0].Message, `ClusterProfile n/c1 is that of manager "other"`)
 	for name, change := range map[string]func(*State){
 		"told already":      func(s *State) { s.Told = true },

@@ -19,6 +19,4 @@
 //
 // It reads clusters, profiles and namespaces from caches, and memberships from
 // package membership.
-//
-// Contract: registration.md 5.7.
 package profile

@@ -7,9 +7,9 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // removal is the id of the loop that removes profiles, and everything its one

@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"reflect"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/hub/membership"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -35,7 +33,7 @@ type Config struct {
 
 // Controller is the loop.
 type Controller struct {
-	reader client.Reader
+	reader manager.Reader
 	clock  clock.PassiveClock
 	exec   *reconcile.Executor
 }
@@ -46,7 +44,7 @@ func Register(m *manager.Manager, c Config) {
 	queue := reconcile.NewQueue(Name)
 	manager.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, func(old, current *clusterv1beta2.ManagedClusterSetBinding) {
 		if current != nil && (old == nil || old.Generation != current.Generation || !reflect.DeepEqual(old.Status, current.Status)) {
-			queue.Add(client.ObjectKeyFromObject(current))
+			queue.Add(reconcile.KeyOf(current))
 		}
 	})
 	c.Index.Listen(membership.Listener{Presence: func(set string) {
@@ -54,26 +52,19 @@ func Register(m *manager.Manager, c Config) {
 			queue.Add(reconcile.Key{Namespace: namespace, Name: set})
 		}
 	}})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
 }
 
 // Reconcile brings the condition of one binding in step.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	binding := &clusterv1beta2.ManagedClusterSetBinding{}
-	if err := c.reader.Get(ctx, key, binding); err != nil {
-		if apierrors.IsNotFound(err) {
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{}, fmt.Errorf("reading managedclustersetbinding %s: %w", key, err)
-	}
+func (c *Controller) Reconcile(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) (reconcile.Result, error) {
 	return reconcile.Run(ctx, c.exec, binding, c.gather, Decide)
 }
 
 func (c *Controller) gather(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) (State, error) {
 	s := State{Binding: binding, Now: c.clock.Now()}
 	set := &clusterv1beta2.ManagedClusterSet{}
-	err := c.reader.Get(ctx, client.ObjectKey{Name: binding.Spec.ClusterSet}, set, manager.NotCopied)
-	if client.IgnoreNotFound(err) != nil {
+	err := c.reader.Get(ctx, reconcile.Key{Name: binding.Spec.ClusterSet}, set, manager.NotCopied)
+	if reconcile.IgnoreNotFound(err) != nil {
 		return s, fmt.Errorf("reading managedclusterset %s: %w", binding.Spec.ClusterSet, err)
 	}
 	s.Exists = err == nil

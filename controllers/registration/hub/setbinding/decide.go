@@ -47,7 +47,10 @@ func bound(s State) metav1.Condition {
 	}
 	switch {
 	case set != name:
-		c.Message = fmt.Sprintf("spec.clusterSet is %.100q and metadata.name %.100q: nothing is bound; create a binding in which both are the name of the set", set, name)
+		c.Message = fmt.Sprintf(
+			"spec.clusterSet is %.100q and metadata.name %.100q: nothing is bound; create a binding in which both are the name of the set",
+			set, name,
+		)
 	case !s.Exists:
 		c.Message = fmt.Sprintf("There is no ManagedClusterSet %s; it is bound as soon as it is created", set)
 	default:

@@ -27,12 +27,42 @@ func TestABindingTellsWhetherItsSetExists(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"no set":            {State{Binding: binding("s", "s")}, "False", "ClusterSetNotFound", "There is no ManagedClusterSet s"},
-		"a set":             {State{Binding: binding("s", "s"), Exists: true}, "True", "ClusterSetBound", "ManagedClusterSet s is bound"},
-		"a set that goes":   {State{Binding: binding("s", "s"), Exists: true, Deleting: true}, "True", "ClusterSetBound", "it is being deleted"},
-		"the wrong name":    {State{Binding: binding("x", "s"), Exists: true}, "False", "ClusterSetNotFound", `spec.clusterSet is "s" and metadata.name "x"`},
-		"no name of a set":  {State{Binding: binding("x", "")}, "False", "ClusterSetNotFound", "both are the name of the set"},
-		"another condition": {State{Binding: withOther(binding("s", "s")), Exists: true}, "True", "ClusterSetBound", "is bound"},
+		"no set": {
+			State{Binding: binding("s", "s")},
+			"False",
+			"ClusterSetNotFound",
+			"There is no ManagedClusterSet s",
+		},
+		"a set": {
+			State{Binding: binding("s", "s"), Exists: true},
+			"True",
+			"ClusterSetBound",
+			"ManagedClusterSet s is bound",
+		},
+		"a set that goes": {
+			State{Binding: binding("s", "s"), Exists: true, Deleting: true},
+			"True",
+			"ClusterSetBound",
+			"it is being deleted",
+		},
+		"the wrong name": {
+			State{Binding: binding("x", "s"), Exists: true},
+			"False",
+			"ClusterSetNotFound",
+			`spec.clusterSet is "s" and metadata.name "x"`,
+		},
+		"no name of a set": {
+			State{Binding: binding("x", "")},
+			"False",
+			"ClusterSetNotFound",
+			"both are the name of the set",
+		},
+		"another condition": {
+			State{Binding: withOther(binding("s", "s")), Exists: true},
+			"True",
+			"ClusterSetBound",
+			"is bound",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(tc.state.Binding.Status.Conditions)

@@ -10,6 +10,4 @@
 // mend it. A binding that is being deleted is left alone.
 //
 // It reads bindings and sets from the cache and writes the status of bindings.
-//
-// Contract: registration.md 2.3, 4.3, 5.6.
 package setbinding

@@ -4,17 +4,14 @@ package taint
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 )
 
 // Name is the loop's id.
@@ -32,7 +29,7 @@ type Config struct {
 
 // Controller is the loop.
 type Controller struct {
-	reader client.Reader
+	reader manager.Reader
 	exec   *reconcile.Executor
 }
 
@@ -44,23 +41,16 @@ func Register(m *manager.Manager, c Config) {
 		if current == nil {
 			return
 		}
-		changed := old == nil || Wanted(old.Status.Conditions) != Wanted(current.Status.Conditions) ||
+		changed := old == nil || wanted(old.Status.Conditions) != wanted(current.Status.Conditions) ||
 			!reflect.DeepEqual(old.Spec.Taints, current.Spec.Taints)
 		if changed && !right(current) {
 			queue.Add(reconcile.Key{Name: current.Name})
 		}
 	})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
 }
 
 // Reconcile brings the taints of one cluster in step.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	mc := &clusterv1.ManagedCluster{}
-	if err := c.reader.Get(ctx, key, mc); err != nil {
-		if apierrors.IsNotFound(err) {
-			return reconcile.Result{}, nil
-		}
-		return reconcile.Result{}, fmt.Errorf("reading managedcluster %s: %w", key.Name, err)
-	}
+func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
 	return reconcile.Run(ctx, c.exec, mc, gather, Decide)
 }

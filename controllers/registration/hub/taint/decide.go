@@ -19,9 +19,9 @@ type State struct {
 	Cluster *clusterv1.ManagedCluster
 }
 
-// Wanted is the key of the taint that a cluster with these conditions has, or
+// wanted is the key of the taint that a cluster with these conditions has, or
 // empty.
-func Wanted(conditions []metav1.Condition) string {
+func wanted(conditions []metav1.Condition) string {
 	c := apimeta.FindStatusCondition(conditions, clusterv1.ConditionAvailable)
 	switch {
 	case c == nil || c.Status == metav1.ConditionUnknown:
@@ -46,7 +46,7 @@ func Decide(s State) reconcile.Plan {
 	if s.Cluster.DeletionTimestamp != nil {
 		return reconcile.Plan{}
 	}
-	wanted := Wanted(s.Cluster.Status.Conditions)
+	wanted := wanted(s.Cluster.Status.Conditions)
 	mc := s.Cluster.DeepCopy()
 	has := false
 	mc.Spec.Taints = slices.DeleteFunc(mc.Spec.Taints, func(t clusterv1.Taint) bool {

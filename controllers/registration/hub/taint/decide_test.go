@@ -23,11 +23,23 @@ func TestDecide(t *testing.T) {
 		have      []clusterv1.Taint
 		want      []clusterv1.Taint
 	}{
-		"a cluster that never reported is unreachable":    {"", nil, []clusterv1.Taint{unreachable}},
-		"what admission put on stays as it is":            {"", []clusterv1.Taint{stamped}, []clusterv1.Taint{stamped}},
-		"an unknown cluster is unreachable":               {"Unknown", []clusterv1.Taint{unavailable}, []clusterv1.Taint{unreachable}},
-		"an unhealthy cluster is unavailable":             {"False", []clusterv1.Taint{own, unreachable}, []clusterv1.Taint{own, unavailable}},
-		"a healthy cluster has neither":                   {"True", []clusterv1.Taint{unreachable, own, unavailable}, []clusterv1.Taint{own}},
+		"a cluster that never reported is unreachable": {"", nil, []clusterv1.Taint{unreachable}},
+		"what admission put on stays as it is":         {"", []clusterv1.Taint{stamped}, []clusterv1.Taint{stamped}},
+		"an unknown cluster is unreachable": {
+			"Unknown",
+			[]clusterv1.Taint{unavailable},
+			[]clusterv1.Taint{unreachable},
+		},
+		"an unhealthy cluster is unavailable": {
+			"False",
+			[]clusterv1.Taint{own, unreachable},
+			[]clusterv1.Taint{own, unavailable},
+		},
+		"a healthy cluster has neither": {
+			"True",
+			[]clusterv1.Taint{unreachable, own, unavailable},
+			[]clusterv1.Taint{own},
+		},
 		"a healthy cluster without taints":                {"True", nil, nil},
 		"a taint of ours with another value is put right": {"", []clusterv1.Taint{wrong}, []clusterv1.Taint{unreachable}},
 	} {
@@ -53,7 +65,10 @@ func TestAClusterThatGoesIsLeftAlone(t *testing.T) {
 func TestRight(t *testing.T) {
 	mc := &clusterv1.ManagedCluster{}
 	require.False(t, right(mc), "nothing was heard of it, and no taint says so")
-	mc.Spec.Taints = []clusterv1.Taint{{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect}, {Key: clusterv1.TaintUnreachable, Effect: clusterv1.TaintEffectNoSelect}}
+	mc.Spec.Taints = []clusterv1.Taint{
+		{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect},
+		{Key: clusterv1.TaintUnreachable, Effect: clusterv1.TaintEffectNoSelect},
+	}
 	require.True(t, right(mc))
 	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue}}
 	require.False(t, right(mc), "it is back")

@@ -7,6 +7,4 @@
 //
 // It owns these two taints only; those of users are left alone. Admission puts
 // the first one on at creation, so that a new cluster costs no write here.
-//
-// Contract: registration.md 5.4.
 package taint

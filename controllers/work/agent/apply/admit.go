@@ -28,14 +28,14 @@ func (p *pass) authorize(ctx context.Context) error {
 	p.applier = p.c.Applier.As(client)
 	var namespaces []string
 	for i := range p.plan.Tasks {
-		if t := &p.plan.Tasks[i]; t.Named {
+		if t := &p.plan.Tasks[i]; t.Stand.names() {
 			namespaces = append(namespaces, t.ID.Namespace)
 		}
 	}
 	p.c.Rights.Track(ctx, p.applied.Name, account, namespaces...)
 	for i := range p.plan.Tasks {
 		t := &p.plan.Tasks[i]
-		if !t.Named || !t.Look {
+		if !t.Stand.names() || !t.Action.looks() {
 			continue
 		}
 		if now := p.c.Rights.Epoch(account, t.ID.Namespace); now != t.Rights {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 // unableAfter failures in a row are no passing trouble any more.
@@ -39,19 +39,19 @@ func objectOf(m Manifest) ledger.Object {
 // able tells whether the object was written, or may be.
 func (t *Task) able(p *pass) bool {
 	switch {
-	case !t.Named:
+	case !t.Stand.names():
 		return false
 	case t.Result.Seen.OwnedBy(p.applied.UID):
 		return true
 	}
-	return !t.Denied && t.Refusal == nil && t.Fails < unableAfter
+	return t.Stand != denied && t.Refusal == nil && t.Fails < unableAfter
 }
 
 // marked tells whether the object carries the reference of the work, or will by
 // an event that is still to come. One that is there without it may never get
 // it, as where others hold its fields, and the watch may have dropped it.
 func (t *Task) marked(there bool, work types.UID) bool {
-	return t.Write && t.Options.Owned && writesOwner(t.Options) && (!there || t.Result.Seen.OwnedBy(work))
+	return t.Action.writes() && t.Options.Owned && writesOwner(t.Options) && (!there || t.Result.Seen.OwnedBy(work))
 }
 
 func writesOwner(o apply.Options) bool { return o.Strategy != workv1.UpdateStrategyTypeReadOnly }

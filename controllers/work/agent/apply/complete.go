@@ -15,8 +15,9 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 // A manifest whose condition Complete is True rests: its object is neither
@@ -101,7 +102,7 @@ func (p *pass) ended(ctx context.Context, t *Task, live *unstructured.Unstructur
 	if v := t.complete(); v == nil || v.Status != metav1.ConditionTrue {
 		return false
 	}
-	t.Rests, t.Fails, t.Waits, t.Denied = true, 0, false, false
+	t.to(resting)
 	t.Outcome.Applied = status.Applied("")
 	return true
 }
@@ -110,16 +111,18 @@ func (p *pass) ended(ctx context.Context, t *Task, live *unstructured.Unstructur
 // rules told of it stays, in case that it is gone; if it is there, they are asked
 // again. Known tells whether an earlier pass was over the same content.
 func (t *Task) rest(s State, known bool) {
-	rested := t.Rests
-	if t.Rests = rests(s, t, known); !t.Rests {
+	rested := t.Stand == resting
+	if !rests(s, t, known) {
+		if rested {
+			t.to(fresh)
+		}
 		return
 	}
-	t.Write = false
-	if !rested || t.Fails == 0 {
-		t.Outcome.Applied = status.Applied("")
-	}
 	if !rested {
-		t.Fails, t.Waits = 0, false
+		t.to(resting)
+	}
+	if t.Fails == 0 {
+		t.Outcome.Applied = status.Applied("")
 	}
 	if t.complete() != nil {
 		return
@@ -134,11 +137,11 @@ func (t *Task) rest(s State, known bool) {
 	}
 }
 
-// judgeResting sees to the owner of an object that rests and asks the rules about
-// it, while its executor may apply it. If not, nothing new is told of it.
-func (p *pass) judgeResting(ctx context.Context, t *Task, live *unstructured.Unstructured) {
+// own sees to the owner of an object that rests and asks the rules about it, while its
+// executor may apply it. If not, nothing new is told of it.
+func (p *pass) own(ctx context.Context, t *Task, live *unstructured.Unstructured) {
 	if live == nil {
-		t.Fails = 0
+		t.to(resting)
 		return
 	}
 	err := p.admit(ctx, t, live)
@@ -147,16 +150,16 @@ func (p *pass) judgeResting(ctx context.Context, t *Task, live *unstructured.Uns
 		p.judge(ctx, t, live)
 	}
 	if err == nil {
-		t.Fails = 0
+		t.to(resting)
 		return
 	}
 	t.Reading.at = p.c.Clock.Now()
 	if live != nil {
 		t.Reading.from = live.GetResourceVersion()
 	}
-	var denied *executor.DeniedError
-	if errors.As(err, &denied) {
-		t.Fails = 0
+	var denial *executor.DeniedError
+	if errors.As(err, &denial) {
+		t.to(resting)
 		return
 	}
 	t.failed(p.c.Clock.Now(), apply.RetryAfter(err))
@@ -180,7 +183,7 @@ func (p *pass) ownResting(ctx context.Context, t *Task, live *unstructured.Unstr
 	switch {
 	case errors.As(err, &deleting):
 	case err != nil:
-		t.Outcome.Applied = status.Applied("its owner reference could not be written: " + apply.Message(err, isSecret(t.Object)))
+		t.Outcome.Applied = status.Applied("its owner reference could not be written: " + apply.Message(err, t.secret()))
 		return live, err
 	}
 	t.Result.Seen = result.Seen
@@ -202,7 +205,7 @@ func told(rules []workv1.ConditionRule, conditions []metav1.Condition) []status.
 
 // mark stands for a manifest with its content, however that is written down.
 func (t *Task) mark() string {
-	sum := digest([]any{t.ID, t.Object.Object})
+	sum := digest.Of([]any{t.ID, t.Object.Object})
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
@@ -234,8 +237,8 @@ func marks(tasks []Task, recorded []string) []string {
 	written := map[apply.ID]bool{}
 	for i := range tasks {
 		t := &tasks[i]
-		resolved = resolved && t.Named
-		if !t.Named {
+		resolved = resolved && t.Stand.names()
+		if !t.Stand.names() {
 			continue
 		}
 		written[t.ID] = written[t.ID] || t.Refusal == nil
@@ -271,5 +274,5 @@ func (p *pass) settle(ctx context.Context) error {
 // awake tells whether an object that rested has to be kept again, because it is
 // no longer complete.
 func (p *pass) awake() bool {
-	return slices.ContainsFunc(p.record.items, func(i Item) bool { return i.Rests && !i.isComplete() })
+	return slices.ContainsFunc(p.record.items, func(i Item) bool { return i.Stand == resting && !i.isComplete() })
 }

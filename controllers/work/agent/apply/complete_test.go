@@ -14,8 +14,8 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 // finishing is a manifest with a rule for Complete and one for Degraded.
@@ -56,7 +56,13 @@ func disowned() apply.Seen {
 func entryOf(m Manifest, generation int64, complete metav1.ConditionStatus) workv1.ManifestCondition {
 	return workv1.ManifestCondition{ResourceMeta: Decide(state(m)).Tasks[0].Meta, Conditions: []metav1.Condition{
 		{Type: "Applied", Status: "True", Reason: "R", ObservedGeneration: generation},
-		{Type: "Complete", Status: complete, Reason: "ConditionRuleEvaluated", Message: "status", ObservedGeneration: generation},
+		{
+			Type:               "Complete",
+			Status:             complete,
+			Reason:             "ConditionRuleEvaluated",
+			Message:            "status",
+			ObservedGeneration: generation,
+		},
 	}}
 }
 
@@ -77,24 +83,138 @@ func TestWhatIsCompleteRests(t *testing.T) {
 		write       bool
 		message     string
 	}{
-		"complete and there":                     {manifest: plain, before: ruled(plain, "True", nil), shown: there, rests: true, message: "memory"},
-		"complete and gone":                      {manifest: plain, before: ruled(plain, "True", nil), shown: gone, rests: true, look: true, message: "memory"},
-		"not complete and gone":                  {manifest: plain, before: ruled(plain, "False", nil), shown: gone, look: true, write: true, message: "memory"},
-		"complete but not applied":               {manifest: plain, before: ruled(plain, "True", func(i *Item) { i.Outcome.Applied = status.Failed("no") }), shown: gone, look: true, write: true, message: "memory"},
-		"complete, changed by somebody":          {manifest: plain, before: ruled(plain, "True", func(i *Item) { i.Rests = true }), shown: view{seen: seen("101", "b"), sight: drift.Present}, rests: true, message: "memory"},
-		"complete, disowned by somebody":         {manifest: plain, before: ruled(plain, "True", func(i *Item) { i.Rests = true }), shown: view{seen: disowned(), sight: drift.Present}, rests: true, look: true, message: "memory"},
-		"no longer complete":                     {manifest: plain, before: ruled(plain, "False", func(i *Item) { i.Rests = true }), shown: there, annotations: recorded, look: true, write: true, message: "memory"},
-		"recorded, an agent that starts anew":    {manifest: plain, annotations: recorded, rests: true, look: true, message: messageGone},
-		"recorded, with what the status says":    {manifest: plain, annotations: recorded, entry: new(entryOf(plain, 1, "True")), rests: true, look: true, message: "status"},
-		"other options, the same content":        {manifest: plain, before: ruled(plain, "True", func(i *Item) { i.Intent[0]++ }), annotations: recorded, rests: true, look: true, message: messageGone},
-		"other content":                          {manifest: other, before: ruled(plain, "True", nil), annotations: recorded, entry: new(entryOf(plain, 1, "True")), look: true, write: true},
-		"the status says so at this generation":  {manifest: plain, entry: new(entryOf(plain, 2, "True")), rests: true, look: true, message: "status"},
-		"the status says so at an earlier one":   {manifest: plain, entry: new(entryOf(plain, 1, "True")), look: true, write: true},
-		"the status says that it is not":         {manifest: plain, entry: new(entryOf(plain, 2, "False")), look: true, write: true},
-		"the rule is gone":                       {manifest: configMap("one"), annotations: recorded, entry: new(entryOf(plain, 2, "True")), look: true, write: true},
-		"a work that the agent does not apply":   {manifest: func() Manifest { m := finishing("one"); m.Refusal = errors.New("no"); return m }(), annotations: recorded, look: true},
-		"recorded, and reading fails":            {manifest: plain, before: ruled(plain, "True", func(i *Item) { i.Rests, i.Fails, i.Next = true, 3, now.Add(-1) }), shown: gone, rests: true, look: true, message: "memory"},
-		"it failed before it came to be at rest": {manifest: plain, before: ruled(plain, "True", func(i *Item) { i.Fails, i.Next = 3, now.Add(-1) }), shown: there, rests: true, message: "memory"},
+		"complete and there": {
+			manifest: plain,
+			before:   ruled(plain, "True", nil),
+			shown:    there,
+			rests:    true,
+			message:  "memory",
+		},
+		"complete and gone": {
+			manifest: plain,
+			before:   ruled(plain, "True", nil),
+			shown:    gone,
+			rests:    true,
+			look:     true,
+			message:  "memory",
+		},
+		"not complete and gone": {
+			manifest: plain,
+			before:   ruled(plain, "False", nil),
+			shown:    gone,
+			look:     true,
+			write:    true,
+			message:  "memory",
+		},
+		"complete but not applied": {
+			manifest: plain,
+			before:   ruled(plain, "True", func(i *Item) { i.Outcome.Applied = status.Failed("no") }),
+			shown:    gone,
+			look:     true,
+			write:    true,
+			message:  "memory",
+		},
+		"complete, changed by somebody": {
+			manifest: plain,
+			before:   ruled(plain, "True", func(i *Item) { i.Stand = resting }),
+			shown:    view{seen: seen("101", "b"), sight: drift.Present},
+			rests:    true,
+			message:  "memory",
+		},
+		"complete, disowned by somebody": {
+			manifest: plain,
+			before:   ruled(plain, "True", func(i *Item) { i.Stand = resting }),
+			shown:    view{seen: disowned(), sight: drift.Present},
+			rests:    true,
+			look:     true,
+			message:  "memory",
+		},
+		"no longer complete": {
+			manifest:    plain,
+			before:      ruled(plain, "False", func(i *Item) { i.Stand = resting }),
+			shown:       there,
+			annotations: recorded,
+			look:        true,
+			write:       true,
+			message:     "memory",
+		},
+		"recorded, an agent that starts anew": {
+			manifest:    plain,
+			annotations: recorded,
+			rests:       true,
+			look:        true,
+			message:     messageGone,
+		},
+		"recorded, with what the status says": {
+			manifest:    plain,
+			annotations: recorded,
+			entry:       new(entryOf(plain, 1, "True")),
+			rests:       true,
+			look:        true,
+			message:     "status",
+		},
+		"other options, the same content": {
+			manifest:    plain,
+			before:      ruled(plain, "True", func(i *Item) { i.Intent[0]++ }),
+			annotations: recorded,
+			rests:       true,
+			look:        true,
+			message:     messageGone,
+		},
+		"other content": {
+			manifest:    other,
+			before:      ruled(plain, "True", nil),
+			annotations: recorded,
+			entry:       new(entryOf(plain, 1, "True")),
+			look:        true,
+			write:       true,
+		},
+		"the status says so at this generation": {
+			manifest: plain,
+			entry:    new(entryOf(plain, 2, "True")),
+			rests:    true,
+			look:     true,
+			message:  "status",
+		},
+		"the status says so at an earlier one": {
+			manifest: plain,
+			entry:    new(entryOf(plain, 1, "True")),
+			look:     true,
+			write:    true,
+		},
+		"the status says that it is not": {
+			manifest: plain,
+			entry:    new(entryOf(plain, 2, "False")),
+			look:     true,
+			write:    true,
+		},
+		"the rule is gone": {
+			manifest:    configMap("one"),
+			annotations: recorded,
+			entry:       new(entryOf(plain, 2, "True")),
+			look:        true,
+			write:       true,
+		},
+		"a work that the agent does not apply": {
+			manifest:    func() Manifest { m := finishing("one"); m.Refusal = errors.New("no"); return m }(),
+			annotations: recorded,
+			look:        true,
+		},
+		"recorded, and reading fails": {
+			manifest: plain,
+			before:   ruled(plain, "True", func(i *Item) { i.Stand, i.Fails, i.Next = resting, 3, now.Add(-1) }),
+			shown:    gone,
+			rests:    true,
+			look:     true,
+			message:  "memory",
+		},
+		"it failed before it came to be at rest": {
+			manifest: plain,
+			before:   ruled(plain, "True", func(i *Item) { i.Stand, i.Fails, i.Next = failing, 3, now.Add(-1) }),
+			shown:    there,
+			rests:    true,
+			message:  "memory",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := tc.manifest
@@ -106,9 +226,9 @@ func TestWhatIsCompleteRests(t *testing.T) {
 				s.Work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{*tc.entry}
 			}
 			task := Decide(s).Tasks[0]
-			require.Equal(t, tc.rests, task.Rests, "rests")
-			require.Equal(t, tc.look, task.Look, "look")
-			require.Equal(t, tc.write, task.Write, "write")
+			require.Equal(t, tc.rests, task.Stand == resting, "rests")
+			require.Equal(t, tc.look, task.Action.looks(), "look")
+			require.Equal(t, tc.write, task.Action.writes(), "write")
 			if tc.message == "" {
 				require.Nil(t, task.complete())
 				return
@@ -130,7 +250,7 @@ func TestMarksFollowWhatIsComplete(t *testing.T) {
 	got := marks(tasks, []string{"old"})
 	require.Equal(t, []string{tasks[0].mark()}, got, "only what a rule says is complete")
 	require.NotEqual(t, tasks[0].mark(), tasks[1].mark())
-	tasks = append(tasks, Task{})
+	tasks = append(tasks, Task{Item: Item{Stand: broken}})
 	require.ElementsMatch(t, append(got, "old"), marks(tasks, []string{"old", got[0]}), "what cannot be resolved may be recorded")
 	require.Empty(t, marks(nil, []string{"old"}))
 }
@@ -146,17 +266,17 @@ func TestARefusedManifestStaysMarked(t *testing.T) {
 		tasks := Decide(s).Tasks
 		return tasks, marks(tasks, recorded)
 	}
-	for name, remembered := range map[string]*Item{"it remembers": ruled(m, "True", func(i *Item) { i.Rests = true }), "it starts anew": nil} {
+	for name, remembered := range map[string]*Item{"it remembers": ruled(m, "True", func(i *Item) { i.Stand = resting }), "it starts anew": nil} {
 		broken := m
 		broken.Refusal, broken.Before = errors.New("a jq path that cannot be parsed"), remembered
 		tasks, recorded := decide([]string{mark}, broken)
-		require.False(t, tasks[0].Write, name)
+		require.False(t, tasks[0].Action.writes(), name)
 		require.Equal(t, []string{mark}, recorded, name)
 		mended := m
 		mended.Before, mended.Shown = &tasks[0].Item, view{sight: drift.Absent}
 		tasks, recorded = decide(recorded, mended)
-		require.True(t, tasks[0].Rests, name)
-		require.False(t, tasks[0].Write, "%s: a Job that is gone would run again", name)
+		require.Equal(t, resting, tasks[0].Stand, name)
+		require.False(t, tasks[0].Action.writes(), "%s: a Job that is gone would run again", name)
 		require.Equal(t, []string{mark}, recorded, name)
 	}
 	refused, other := m, finishing("one")
@@ -177,9 +297,9 @@ func TestMarksAreInheritedUntilThereIsARecord(t *testing.T) {
 	mark := (&Task{Item: Item{ID: apply.IDOf(maps, "n", "one")}, Object: plain.Object}).mark()
 	s := state(plain)
 	s.Inherited = []string{mark}
-	require.False(t, Decide(s).Tasks[0].Rests)
+	require.NotEqual(t, resting, Decide(s).Tasks[0].Stand)
 	s.Applied = nil
-	require.True(t, Decide(s).Tasks[0].Rests)
+	require.Equal(t, resting, Decide(s).Tasks[0].Stand)
 	s.Inherited = []string{"other"}
-	require.False(t, Decide(s).Tasks[0].Rests)
+	require.NotEqual(t, resting, Decide(s).Tasks[0].Stand)
 }

@@ -19,10 +19,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/discovery"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/feedback"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -110,10 +111,10 @@ type record struct {
 	began   time.Time
 	// status is the digest of the status that the last pass left on the hub,
 	// resources that of the list that it left on the AppliedManifestWork.
-	status    ledger.Sum
-	resources intent
+	status    digest.Sum
+	resources digest.Sum
 	// notes digests what the last pass left noted there beside the list.
-	notes intent
+	notes digest.Sum
 	// owed is what the last pass wrote and could not record.
 	owed []workv1.AppliedManifestResourceMeta
 	// epoch is that of the claims which the last pass knew.
@@ -208,7 +209,9 @@ func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 		return 0, false
 	case applied == nil, r.owner != applied.UID, applied.DeletionTimestamp != nil, !c.c.Applied.Adopted(applied):
 		return 0, false
-	case applied.Status.EvictionStartTime != nil, r.resources != sumOf(applied.Status.AppliedResources), r.notes != notesOn(applied), !ledger.Noted(applied, work.Sighting()):
+	case applied.Status.EvictionStartTime != nil, r.resources != sumOf(
+		applied.Status.AppliedResources,
+	), r.notes != notesOn(applied), !ledger.Noted(applied, work.Sighting()):
 		return 0, false
 	case r.epoch != c.c.Works.Claims.Epoch(work.Name):
 		return 0, false
@@ -216,7 +219,7 @@ func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 	now := c.c.Clock.Now()
 	var next Plan
 	for i := range r.each(applied) {
-		if i.Unknown {
+		if i.Stand == unknown {
 			return 0, false
 		}
 		shown := c.view(i)
@@ -232,7 +235,7 @@ func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 }
 
 func (c *Controller) view(i Item) view {
-	if !i.Named {
+	if !i.Stand.names() {
 		return view{}
 	}
 	seen, sight := c.c.Watcher.Look(i.Resource, i.ID.Namespace, i.ID.Name)

@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/discovery"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 )
 
 // pendingEvery is when removals that wait are tried again without an event.
@@ -88,18 +88,38 @@ type Task struct {
 	Rank int
 	// Rules are what the work wants to be told about the object.
 	Rules apply.Rules
-	// Look reads the object; Write then applies it. Read reads it for the rules
-	// alone.
-	Look, Write, Read bool
-	// Repair is set when the object was applied before and has changed.
-	Repair bool
+	// Action is what the pass does, Shown what the watch shows.
+	Action action
+	Shown  view
 	// Refusal says why the object is not written.
 	Refusal error
 	// Rival is the older work whose content holds.
 	Rival string
-	// Blind is set while no watch shows the object.
-	Blind bool
 }
+
+// action is what a pass does about the object of one manifest.
+type action int
+
+const (
+	// leave it alone.
+	leave action = iota
+	// read it for the rules alone.
+	read
+	// look at it, to tell whether it exists: its manifest is refused.
+	look
+	// tend to an object that rests: read it, and keep no more than its owner.
+	tend
+	// write it, after a look.
+	write
+	// repair is to write what was kept, and has changed.
+	repair
+)
+
+// looks tells whether the pass then knows how the object stands.
+func (a action) looks() bool { return a >= look }
+
+// writes tells whether the manifest is applied.
+func (a action) writes() bool { return a >= write }
 
 // Plan is what a pass does.
 type Plan struct {
@@ -135,12 +155,12 @@ func Decide(s State) Plan {
 	for ordinal := range s.Manifests {
 		task, wait := decideOne(s, ordinal)
 		p.later(wait)
-		if task.Named && declared[task.ID] {
+		if task.Stand.names() && declared[task.ID] {
 			task.Refusal = fmt.Errorf("%s stands twice in the work; remove one of the two manifests", task.ID)
-			task.Write, task.Look, task.Read = false, true, false
-			task.Rests, task.Outcome.Rules = false, nil
+			task.Action, task.Outcome.Rules = look, nil
+			task.to(refused)
 		}
-		declared[task.ID] = task.Named
+		declared[task.ID] = task.Stand.names()
 		p.Tasks = append(p.Tasks, task)
 	}
 	p.prune(s, declared)
@@ -155,42 +175,50 @@ func decideOne(s State, ordinal int) (Task, time.Duration) {
 	task.Meta = m.Head
 	task.Meta.Ordinal = int32(ordinal) //nolint:gosec // bounded by the size of a work
 	if m.Err != nil || m.MapErr != nil {
-		return broken(task, m, s.Now)
+		return unresolvable(task, m, s.Now)
 	}
 	task.Rank = manifest.Rank(m.Object.GetKind())
-	task.Named = true
 	task.Resource = m.Mapping.Resource
 	task.ID = apply.IDOf(task.Resource, m.Object.GetNamespace(), m.Object.GetName())
 	task.Meta.Resource, task.Meta.Namespace = task.Resource.Resource, m.Object.GetNamespace()
 	task.Options, task.Executor = m.Options, s.Executor
-	task.Intent, task.Blind = intentOf(m), m.Shown.sight == drift.Blind
-	if m.Before == nil || m.Before.Intent != task.Intent || m.Before.Executor != task.Executor {
-		task.Look, task.Write = true, m.Refusal == nil
-		task.reread(s.Work)
-		task.rest(s, false)
+	task.Intent, task.Shown = intentOf(m), m.Shown
+	known := m.Before != nil && m.Before.Intent == task.Intent && m.Before.Executor == task.Executor
+	if known {
+		meta := task.Meta
+		task.Item = *m.Before
+		task.Meta = meta
+	}
+	task.reread(s.Work)
+	task.rest(s, known)
+	due, wait := task.due(m.Shown, ownerUID(s.Applied), s.Now)
+	if due || !known {
+		task.Action = task.approach()
 		return task, 0
 	}
-	meta := task.Meta
-	task.Item = *m.Before
-	task.Meta = meta
-	task.reread(s.Work)
-	rested := task.Rests
-	task.rest(s, true)
-	look, wait := task.due(m.Shown, ownerUID(s.Applied), s.Now)
-	look = look || (rested && !task.Rests)
-	task.Look, task.Write = look, look && m.Refusal == nil && !task.Rests
-	task.Repair = look && task.Fails == 0
-	if !look {
-		read, rest := task.readDue(m.Shown, s.Read, s.Now)
-		task.Read = read
-		wait = sooner(wait, rest)
+	due, rest := task.readDue(m.Shown, s.Read, s.Now)
+	if due {
+		task.Action = read
 	}
-	return task, wait
+	return task, sooner(wait, rest)
 }
 
-// broken is the task of a manifest that names no object. Only one whose kind
+// approach is what a pass does about an object that is due.
+func (t *Task) approach() action {
+	switch {
+	case t.Refusal != nil:
+		return look
+	case t.Stand == resting:
+		return tend
+	case t.Stand == kept:
+		return repair
+	}
+	return write
+}
+
+// unresolvable is the task of a manifest that names no object. Only one whose kind
 // may yet come is tried again.
-func broken(task Task, m Manifest, now time.Time) (Task, time.Duration) {
+func unresolvable(task Task, m Manifest, now time.Time) (Task, time.Duration) {
 	cause := m.Err
 	if cause == nil {
 		cause = m.MapErr
@@ -199,9 +227,10 @@ func broken(task Task, m Manifest, now time.Time) (Task, time.Duration) {
 		Applied: status.Failed(apply.Message(cause, false)), Available: status.Unnamed(), Feedback: status.NoFeedback(),
 	}
 	if m.Err != nil {
+		task.to(broken)
 		return task, 0
 	}
-	task.Unknown = discovery.IsUnknownKind(m.MapErr)
+	task.to(unknown)
 	if m.Before != nil && m.Before.Fails > 0 {
 		task.Fails, task.Next = m.Before.Fails, m.Before.Next
 	}
@@ -230,10 +259,10 @@ func ownerUID(applied *workv1.AppliedManifestWork) types.UID {
 }
 
 // intentOf digests everything that decides how the object is written.
-func intentOf(m Manifest) intent {
+func intentOf(m Manifest) digest.Sum {
 	refusal := ""
 	if m.Refusal != nil {
 		refusal = m.Refusal.Error()
 	}
-	return digest([]any{m.Raw, m.Mapping, m.Options, m.Rival, refusal})
+	return digest.Of([]any{m.Raw, m.Mapping, m.Options, m.Rival, refusal})
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/discovery"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/discovery"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 )
 
 var (
@@ -55,7 +55,7 @@ func seen(version, applied string) apply.Seen {
 // before is what an earlier pass left of the manifest.
 func before(m Manifest, change func(*Item)) *Item {
 	item := Item{
-		ID: apply.IDOf(maps, "n", m.Object.GetName()), Resource: maps, Named: true, Options: m.Options, Intent: intentOf(m),
+		ID: apply.IDOf(maps, "n", m.Object.GetName()), Resource: maps, Stand: kept, Options: m.Options, Intent: intentOf(m),
 		Result: apply.Result{Seen: seen("100", "a")}, Looked: now.Add(-time.Hour),
 		Outcome: status.Outcome{Applied: status.Applied(""), Available: status.Exists(true), Feedback: status.NoFeedback()},
 	}
@@ -84,7 +84,7 @@ func TestDecideAsksAnExecutorsRightsAnewWhenTheyChanged(t *testing.T) {
 		}
 	}
 	denied := func(ago time.Duration) func(*Item) {
-		return of(func(i *Item) { i.Denied, i.Granted, i.Looked = true, false, now.Add(-ago) })
+		return of(func(i *Item) { i.Stand, i.Granted, i.Looked = denied, false, now.Add(-ago) })
 	}
 	drifted := view{seen: seen("101", "b"), sight: drift.Present, rights: 7}
 	for name, tc := range map[string]struct {
@@ -94,15 +94,48 @@ func TestDecideAsksAnExecutorsRightsAnewWhenTheyChanged(t *testing.T) {
 		look       bool
 		wait       time.Duration
 	}{
-		"nothing changed":              {remembered: of(nil), executor: robot, shown: view{seen: seen("100", "a"), sight: drift.Present, rights: 7}},
-		"rights changed":               {remembered: of(nil), executor: robot, shown: view{seen: seen("100", "a"), sight: drift.Present, rights: 8}, look: true},
-		"rights are no longer watched": {remembered: of(nil), executor: robot, shown: view{seen: seen("100", "a"), sight: drift.Present}, look: true},
-		"rights changed after a fault": {remembered: of(func(i *Item) { i.Fails, i.Next = 3, now.Add(time.Hour) }), executor: robot, shown: view{rights: 8}, look: true},
-		"denied a moment ago":          {remembered: denied(time.Second), executor: robot, shown: drifted, wait: 59 * time.Second},
-		"denied a minute ago":          {remembered: denied(time.Minute), executor: robot, shown: drifted, look: true},
-		"denied, and rights changed":   {remembered: denied(time.Second), executor: robot, shown: view{rights: 8}, look: true},
-		"another executor":             {remembered: of(nil), executor: executor.Account{Namespace: "n", Name: "other"}, shown: view{seen: seen("100", "a"), sight: drift.Present, rights: 7}, look: true},
-		"the executor was taken away":  {remembered: of(nil), shown: view{seen: seen("100", "a"), sight: drift.Present, rights: 7}, look: true},
+		"nothing changed": {
+			remembered: of(nil),
+			executor:   robot,
+			shown:      view{seen: seen("100", "a"), sight: drift.Present, rights: 7},
+		},
+		"rights changed": {
+			remembered: of(nil),
+			executor:   robot,
+			shown:      view{seen: seen("100", "a"), sight: drift.Present, rights: 8},
+			look:       true,
+		},
+		"rights are no longer watched": {
+			remembered: of(nil),
+			executor:   robot,
+			shown:      view{seen: seen("100", "a"), sight: drift.Present},
+			look:       true,
+		},
+		"rights changed after a fault": {
+			remembered: of(func(i *Item) { i.Stand, i.Fails, i.Next = failing, 3, now.Add(time.Hour) }),
+			executor:   robot,
+			shown:      view{rights: 8},
+			look:       true,
+		},
+		"denied a moment ago": {
+			remembered: denied(time.Second),
+			executor:   robot,
+			shown:      drifted,
+			wait:       59 * time.Second,
+		},
+		"denied a minute ago":        {remembered: denied(time.Minute), executor: robot, shown: drifted, look: true},
+		"denied, and rights changed": {remembered: denied(time.Second), executor: robot, shown: view{rights: 8}, look: true},
+		"another executor": {
+			remembered: of(nil),
+			executor:   executor.Account{Namespace: "n", Name: "other"},
+			shown:      view{seen: seen("100", "a"), sight: drift.Present, rights: 7},
+			look:       true,
+		},
+		"the executor was taken away": {
+			remembered: of(nil),
+			shown:      view{seen: seen("100", "a"), sight: drift.Present, rights: 7},
+			look:       true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := configMap("one")
@@ -110,7 +143,7 @@ func TestDecideAsksAnExecutorsRightsAnewWhenTheyChanged(t *testing.T) {
 			s := state(m)
 			s.Executor = tc.executor
 			p := Decide(s)
-			require.Equal(t, tc.look, p.Tasks[0].Look)
+			require.Equal(t, tc.look, p.Tasks[0].Action.looks())
 			require.Equal(t, tc.wait, p.RequeueAfter)
 			require.Equal(t, tc.executor, p.Tasks[0].Executor)
 			if tc.executor != robot {
@@ -145,30 +178,88 @@ func TestDecideLooksOnlyWhereSomethingMayHaveChanged(t *testing.T) {
 		wait       time.Duration
 		repair     bool
 	}{
-		"a new manifest":                                  {fresh: true, look: true},
-		"the watch has not listed yet":                    {shown: view{sight: drift.Unknown}},
-		"the object is as it was left":                    {shown: present(seen("100", "a"))},
-		"somebody changed what is not ours":               {shown: present(seen("101", "a"))},
-		"somebody changed what is ours":                   {shown: present(seen("101", "b")), look: true, repair: true},
-		"the watch lags behind our write":                 {shown: present(seen("99", "b"))},
-		"the object is being deleted":                     {shown: present(deleting), look: true, repair: true},
-		"the object is gone":                              {shown: view{sight: drift.Absent}, look: true, repair: true},
-		"it was looked at a moment ago":                   {remembered: func(i *Item) { i.Looked = now.Add(-100 * time.Millisecond) }, shown: view{sight: drift.Absent}, wait: 400 * time.Millisecond},
-		"it is repaired all the time":                     {remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-4*time.Second), 5 }, shown: present(seen("101", "b")), wait: 6 * time.Second},
-		"it was repaired all the time, and is left alone": {remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-40*time.Second), 5 }, shown: present(seen("100", "a")), wait: 20 * time.Second},
-		"it was left alone for a minute":                  {remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-time.Minute), 5 }, shown: present(seen("100", "a")), look: true, repair: true},
-		"it was repaired all the time, long ago":          {remembered: func(i *Item) { i.Repairs = 5 }, shown: present(seen("101", "b")), look: true, repair: true},
-		"it never existed and still does not":             {remembered: func(i *Item) { i.Result = apply.Result{} }, shown: view{sight: drift.Absent}},
-		"it never existed and now does":                   {remembered: func(i *Item) { i.Result = apply.Result{} }, shown: present(seen("101", "a")), look: true, repair: true},
-		"it may not be watched and was looked at":         {remembered: func(i *Item) { i.Looked = now.Add(-time.Second) }, shown: view{sight: drift.Blind}},
-		"it may not be watched for a minute":              {shown: view{sight: drift.Blind}, look: true, repair: true},
-		"it may not be watched and the look took long":    {remembered: func(i *Item) { i.Looked = now.Add(-drift.PollEvery + 100*time.Millisecond) }, shown: view{sight: drift.Blind}, look: true, repair: true},
-		"the last try failed a moment ago":                {remembered: func(i *Item) { i.Fails, i.Next = 1, now.Add(time.Second) }, shown: view{sight: drift.Absent}, wait: time.Second},
-		"the next try is due":                             {remembered: func(i *Item) { i.Fails, i.Next = 1, now }, look: true},
-		"others hold its fields":                          {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("100", "a")), wait: 4 * time.Minute},
-		"others hold its fields, but it changed":          {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("101", "a")), look: true, repair: true},
-		"others hold its fields, and the watch lags":      {remembered: func(i *Item) { i.Waits, i.Looked = true, now.Add(-time.Minute) }, shown: present(seen("99", "a")), wait: 4 * time.Minute},
-		"others have held its fields for five minutes":    {remembered: func(i *Item) { i.Waits = true }, shown: present(seen("100", "a")), look: true, repair: true},
+		"a new manifest":                    {fresh: true, look: true},
+		"the watch has not listed yet":      {shown: view{sight: drift.Unknown}},
+		"the object is as it was left":      {shown: present(seen("100", "a"))},
+		"somebody changed what is not ours": {shown: present(seen("101", "a"))},
+		"somebody changed what is ours":     {shown: present(seen("101", "b")), look: true, repair: true},
+		"the watch lags behind our write":   {shown: present(seen("99", "b"))},
+		"the object is being deleted":       {shown: present(deleting), look: true, repair: true},
+		"the object is gone":                {shown: view{sight: drift.Absent}, look: true, repair: true},
+		"it was looked at a moment ago": {
+			remembered: func(i *Item) { i.Looked = now.Add(-100 * time.Millisecond) },
+			shown:      view{sight: drift.Absent},
+			wait:       400 * time.Millisecond,
+		},
+		"it is repaired all the time": {
+			remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-4*time.Second), 5 },
+			shown:      present(seen("101", "b")),
+			wait:       6 * time.Second,
+		},
+		"it was repaired all the time, and is left alone": {
+			remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-40*time.Second), 5 },
+			shown:      present(seen("100", "a")),
+			wait:       20 * time.Second,
+		},
+		"it was left alone for a minute": {
+			remembered: func(i *Item) { i.Looked, i.Repairs = now.Add(-time.Minute), 5 },
+			shown:      present(seen("100", "a")),
+			look:       true,
+			repair:     true,
+		},
+		"it was repaired all the time, long ago": {
+			remembered: func(i *Item) { i.Repairs = 5 },
+			shown:      present(seen("101", "b")),
+			look:       true,
+			repair:     true,
+		},
+		"it never existed and still does not": {
+			remembered: func(i *Item) { i.Result = apply.Result{} },
+			shown:      view{sight: drift.Absent},
+		},
+		"it never existed and now does": {
+			remembered: func(i *Item) { i.Result = apply.Result{} },
+			shown:      present(seen("101", "a")),
+			look:       true,
+			repair:     true,
+		},
+		"it may not be watched and was looked at": {
+			remembered: func(i *Item) { i.Looked = now.Add(-time.Second) },
+			shown:      view{sight: drift.Blind},
+		},
+		"it may not be watched for a minute": {shown: view{sight: drift.Blind}, look: true, repair: true},
+		"it may not be watched and the look took long": {
+			remembered: func(i *Item) { i.Looked = now.Add(-drift.PollEvery + 100*time.Millisecond) },
+			shown:      view{sight: drift.Blind},
+			look:       true,
+			repair:     true,
+		},
+		"the last try failed a moment ago": {
+			remembered: func(i *Item) { i.Stand, i.Fails, i.Next = failing, 1, now.Add(time.Second) },
+			shown:      view{sight: drift.Absent},
+			wait:       time.Second,
+		},
+		"the next try is due": {remembered: func(i *Item) { i.Stand, i.Fails, i.Next = failing, 1, now }, look: true},
+		"others hold its fields": {
+			remembered: func(i *Item) { i.Stand, i.Looked = blocked, now.Add(-time.Minute) },
+			shown:      present(seen("100", "a")),
+			wait:       4 * time.Minute,
+		},
+		"others hold its fields, but it changed": {
+			remembered: func(i *Item) { i.Stand, i.Looked = blocked, now.Add(-time.Minute) },
+			shown:      present(seen("101", "a")),
+			look:       true,
+		},
+		"others hold its fields, and the watch lags": {
+			remembered: func(i *Item) { i.Stand, i.Looked = blocked, now.Add(-time.Minute) },
+			shown:      present(seen("99", "a")),
+			wait:       4 * time.Minute,
+		},
+		"others have held its fields for five minutes": {
+			remembered: func(i *Item) { i.Stand = blocked },
+			shown:      present(seen("100", "a")),
+			look:       true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := configMap("a")
@@ -176,9 +267,9 @@ func TestDecideLooksOnlyWhereSomethingMayHaveChanged(t *testing.T) {
 				m.Before, m.Shown = before(m, tc.remembered), tc.shown
 			}
 			p := Decide(state(m))
-			require.Equal(t, tc.look, p.Tasks[0].Look)
-			require.Equal(t, tc.look, p.Tasks[0].Write)
-			require.Equal(t, tc.repair, p.Tasks[0].Repair)
+			require.Equal(t, tc.look, p.Tasks[0].Action.looks())
+			require.Equal(t, tc.look, p.Tasks[0].Action.writes())
+			require.Equal(t, tc.repair, p.Tasks[0].Action == repair)
 			require.Equal(t, tc.wait, p.RequeueAfter)
 		})
 	}
@@ -197,40 +288,40 @@ func TestDecideTakesAnotherIntentForANewManifest(t *testing.T) {
 			m.Before, m.Shown = before(m, nil), view{seen: seen("100", "a"), sight: drift.Present}
 			change(&m)
 			task := Decide(state(m)).Tasks[0]
-			require.True(t, task.Look)
-			require.Equal(t, m.Refusal == nil, task.Write)
-			require.False(t, task.Repair)
+			require.True(t, task.Action.looks())
+			require.Equal(t, m.Refusal == nil, task.Action.writes())
+			require.NotEqual(t, repair, task.Action)
 		})
 	}
 }
 
 func TestDecideKeepsWhatIsBrokenApart(t *testing.T) {
-	broken := Manifest{Raw: []byte("x"), Err: errors.New("no name")}
-	unknown := Manifest{
+	nameless := Manifest{Raw: []byte("x"), Err: errors.New("no name")}
+	kindless := Manifest{
 		Raw: []byte("y"), Object: configMap("y").Object, Head: workv1.ManifestResourceMeta{Kind: "Widget", Name: "y"},
 		MapErr: &discovery.UnknownKindError{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Widget"}},
 	}
-	p := Decide(state(broken, unknown, configMap("a")))
+	p := Decide(state(nameless, kindless, configMap("a")))
 	require.Equal(t, "Failed to apply manifest: no name", p.Tasks[0].Outcome.Applied.Message)
 	require.Equal(t, status.Unnamed(), p.Tasks[0].Outcome.Available)
 	require.Equal(t, manifest.RankBroken, p.Tasks[0].Rank)
 	require.Zero(t, p.Tasks[0].Fails, "only an edit can help")
-	require.True(t, p.Tasks[1].Unknown)
+	require.Equal(t, unknown, p.Tasks[1].Stand)
 	require.Equal(t, int32(1), p.Tasks[1].Meta.Ordinal)
 	require.Equal(t, 1, p.Tasks[1].Fails)
 	require.Equal(t, firstRetry, p.RequeueAfter)
-	require.True(t, p.Tasks[2].Write)
+	require.True(t, p.Tasks[2].Action.writes())
 
-	unknown.Before = &Item{Fails: 3, Next: now.Add(time.Second), Unknown: true}
-	p = Decide(state(unknown))
+	kindless.Before = &Item{Fails: 3, Next: now.Add(time.Second), Stand: unknown}
+	p = Decide(state(kindless))
 	require.Equal(t, 3, p.Tasks[0].Fails, "a pass before its time is no try")
 	require.Equal(t, time.Second, p.RequeueAfter)
 }
 
 func TestDecideRefusesAnObjectThatStandsTwice(t *testing.T) {
 	p := Decide(state(configMap("a"), configMap("a")))
-	require.True(t, p.Tasks[0].Write)
-	require.False(t, p.Tasks[1].Write)
+	require.True(t, p.Tasks[0].Action.writes())
+	require.False(t, p.Tasks[1].Action.writes())
 	require.EqualError(t, p.Tasks[1].Refusal, "configmaps n/a stands twice in the work; remove one of the two manifests")
 }
 
@@ -264,10 +355,14 @@ func TestDecidePrunesWhatIsDeclaredNoMore(t *testing.T) {
 }
 
 func TestTheRecordHoldsEverythingBeforeItIsWritten(t *testing.T) {
-	s := state(configMap("new"), configMap("known"), Manifest{Raw: []byte("x"), Err: errors.New("no"), Head: workv1.ManifestResourceMeta{Namespace: "n", Name: "broken"}})
+	s := state(configMap("new"), configMap("known"), Manifest{
+		Raw:  []byte("x"),
+		Err:  errors.New("no"),
+		Head: workv1.ManifestResourceMeta{Namespace: "n", Name: "broken"},
+	})
 	was := []workv1.AppliedManifestResourceMeta{recorded("broken"), recorded("known"), recorded("going")}
 	tasks := Decide(s).Tasks
-	tasks[1].Look = false
+	tasks[1].Action = leave
 	list := resources(tasks, was, []workv1.AppliedManifestResourceMeta{recorded("going")}, s.Manifests)
 	blank := recorded("new")
 	blank.UID = ""
@@ -275,7 +370,7 @@ func TestTheRecordHoldsEverythingBeforeItIsWritten(t *testing.T) {
 	tasks[1].Result.Seen.UID = "remembered"
 	require.Equal(t, recorded("known"), resources(tasks, was, nil, s.Manifests)[1], "what was not looked at stays as it is recorded")
 	require.Equal(t, types.UID("remembered"), resources(tasks, nil, nil, s.Manifests)[0].UID)
-	tasks[1].Result.Seen.UID, tasks[1].Look = "", true
+	tasks[1].Result.Seen.UID, tasks[1].Action = "", look
 	require.Empty(t, resources(tasks, was, nil, s.Manifests)[1].UID, "an object that was looked for and not found has no identity")
 }
 
@@ -292,12 +387,12 @@ func TestFailuresAreTriedLessAndLessOften(t *testing.T) {
 	require.IsIncreasing(t, waits[:13])
 }
 
-// work.md section 6.3: the record is in the order of group, version, resource,
+// The record is in the order of group, version, resource,
 // namespace and name, whatever the order of the manifests.
 func TestTheRecordIsSorted(t *testing.T) {
 	task := func(group, version, resource, namespace, name string) Task {
 		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
-		return Task{Item: Item{Named: true, Resource: gvr, ID: apply.IDOf(gvr, namespace, name)}}
+		return Task{Item: Item{Resource: gvr, ID: apply.IDOf(gvr, namespace, name)}}
 	}
 	sorted := []Task{
 		task("", "v1", "configmaps", "a", "z"), task("", "v1", "configmaps", "b", "a"), task("", "v1", "configmaps", "b", "b"),

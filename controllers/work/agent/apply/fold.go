@@ -19,15 +19,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 // folded is what is kept of an item between passes when there is nothing
 // special about it: it is applied, and nothing more is asked of it. The rest
 // stands in the record of its AppliedManifestWork. It is a tenth of an Item.
 type folded struct {
-	intent intent
+	intent digest.Sum
 	seen   apply.Pack
 	// looked is when the object was last looked at, since the record was made.
 	looked time.Duration
@@ -36,9 +37,9 @@ type folded struct {
 }
 
 // plain is an item with nothing special about it.
-func plain(recorded workv1.AppliedManifestResourceMeta, o apply.Options, why intent, seen apply.Seen, looked time.Time) Item {
+func plain(recorded workv1.AppliedManifestResourceMeta, o apply.Options, why digest.Sum, seen apply.Seen, looked time.Time) Item {
 	return Item{
-		ID: apply.RecordedID(recorded), Resource: apply.Resource(recorded), Named: true, Options: o, Intent: why,
+		ID: apply.RecordedID(recorded), Resource: apply.Resource(recorded), Stand: kept, Options: o, Intent: why,
 		Result:  apply.Result{Seen: seen},
 		Outcome: status.Outcome{Applied: status.Applied(""), Available: status.Exists(true), Feedback: status.NoFeedback()},
 		Looked:  looked,
@@ -125,15 +126,15 @@ func seal(items iter.Seq[Item]) string {
 // notesOn digests what a record notes of a work for an agent that starts anew:
 // its executor, which manifests are complete, and why nothing is removed. Nothing
 // noted is zero.
-func notesOn(applied *workv1.AppliedManifestWork) intent {
+func notesOn(applied *workv1.AppliedManifestWork) digest.Sum {
 	var notes []string
 	for _, key := range []string{workv1.AnnotationExecutor, workv1.AnnotationCompleteManifests, workv1.AnnotationRemovalHeld} {
 		notes = append(notes, applied.Annotations[key])
 	}
 	if strings.Join(notes, "") == "" {
-		return intent{}
+		return digest.Sum{}
 	}
-	return digest(notes)
+	return digest.Of(notes)
 }
 
 // remind notes on the AppliedManifestWork which state of the work was carried

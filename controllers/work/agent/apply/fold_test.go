@@ -15,8 +15,9 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 // applied is a record of n plain items, in another order than the list of
@@ -27,7 +28,7 @@ func applied(n int) (*record, *workv1.AppliedManifestWork) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	for i := range n {
 		recorded := workv1.AppliedManifestResourceMeta{Version: "v1", Resource: "configmaps", Namespace: "n", Name: fmt.Sprint("m", i)}
-		item := plain(recorded, apply.Options{Strategy: "Update", Manager: "work-agent", Owned: true}, intent{byte(i)}, seen("100", "a"), now)
+		item := plain(recorded, apply.Options{Strategy: "Update", Manager: "work-agent", Owned: true}, digest.Sum{byte(i)}, seen("100", "a"), now)
 		item.Meta = workv1.ManifestResourceMeta{Ordinal: int32(n - i), Kind: "ConfigMap", Name: recorded.Name} //nolint:gosec // few
 		item.Resource = gvr
 		a.Status.AppliedResources = append(a.Status.AppliedResources, recorded)
@@ -83,11 +84,11 @@ func TestWhatIsSpecialIsKeptAsItIs(t *testing.T) {
 	for name, change := range map[string]func(*record, *workv1.AppliedManifestWork){
 		"nothing there":   func(r *record, _ *workv1.AppliedManifestWork) { r.items = nil },
 		"not settled":     func(r *record, _ *workv1.AppliedManifestWork) { r.settled = false },
-		"a failure":       func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Fails = 1 },
-		"it waits":        func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Waits = true },
+		"a failure":       func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Stand, r.items[1].Fails = failing, 1 },
+		"it waits":        func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Stand = blocked },
 		"a message":       func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Outcome.Applied = status.Applied("note") },
 		"it is not there": func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Outcome.Available = status.Exists(false) },
-		"rules":           func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Reading.asked = intent{1} },
+		"rules":           func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Reading.asked = digest.Sum{1} },
 		"an executor":     func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Granted = true },
 		"a merge":         func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Result.Merged = "x" },
 		"other options":   func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Options.Force = true },
@@ -115,7 +116,7 @@ func TestASealTellsWhatWasApplied(t *testing.T) {
 	want := sealed(func(*record) {})
 	require.Equal(t, want, sealed(func(*record) {}))
 	for name, change := range map[string]func(*record){
-		"the intent":   func(r *record) { r.items[1].Intent = intent{9} },
+		"the intent":   func(r *record) { r.items[1].Intent = digest.Sum{9} },
 		"the fields":   func(r *record) { r.items[1].Result.Seen = seen("100", "b") },
 		"the identity": func(r *record) { r.items[1].Result.Seen.UID = "other" },
 		"the name":     func(r *record) { r.items[1].ID.Name = "other" },

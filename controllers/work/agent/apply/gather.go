@@ -12,9 +12,9 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 )
 
 // gather reads what a pass decides on. The only requests are those of discovery
@@ -31,23 +31,14 @@ func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *r
 	s.WentBack = ledger.WentBack(s.Applied, ledger.SightingOf(work))
 	var executorErr error
 	s.Executor, executorErr = executor.Of(work.Spec.Executor)
-	named := map[apply.ID]*Item{}
-	places := map[workv1.ManifestResourceMeta]*Item{}
-	for i := range r.items {
-		switch item := &r.items[i]; {
-		case item.Named && s.Applied != nil && s.Applied.UID == r.owner:
-			named[item.ID] = item
-		case !item.Named:
-			places[withoutPlace(item.Meta)] = item
-		}
-	}
+	named, nameless := r.remembered(s.Applied)
 	for i := range work.Spec.Workload.Manifests {
 		m := c.resolve(ctx, work, work.Spec.Workload.Manifests[i].Raw)
 		if executorErr != nil {
 			m.Refusal = executorErr
 		}
 		if m.Err != nil || m.MapErr != nil {
-			m.Before = places[withoutPlace(m.Head)]
+			m.Before = nameless[withoutPlace(m.Head)]
 		} else if before := named[apply.IDOf(m.Mapping.Resource, m.Object.GetNamespace(), m.Object.GetName())]; before != nil {
 			m.Before, m.Shown = before, c.view(*before)
 		}
@@ -55,6 +46,22 @@ func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *r
 	}
 	s.Inhabited = c.inhabited(s)
 	return s
+}
+
+// remembered are the items of the last pass, by object, and by what is known of it
+// where the manifest names none. Where several manifests are about one object, it is
+// the first that applies it. Objects that another record held are not known.
+func (r *record) remembered(applied *workv1.AppliedManifestWork) (map[apply.ID]*Item, map[workv1.ManifestResourceMeta]*Item) {
+	named, nameless := map[apply.ID]*Item{}, map[workv1.ManifestResourceMeta]*Item{}
+	for i := range r.items {
+		switch item := &r.items[i]; {
+		case !item.Stand.names():
+			nameless[withoutPlace(item.Meta)] = item
+		case applied != nil && applied.UID == r.owner && named[item.ID] == nil:
+			named[item.ID] = item
+		}
+	}
+	return named, nameless
 }
 
 // inhabited says of each namespace that the work declares no more, and that others

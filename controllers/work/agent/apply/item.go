@@ -11,8 +11,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 const (
@@ -26,46 +27,32 @@ const (
 	// conflictEvery is when an object whose fields others hold is tried again
 	// although it did not change.
 	conflictEvery = 5 * time.Minute
-	// A manifest that failed is tried again after firstRetry, then twice that,
-	// and so on up to lastRetry.
-	firstRetry = 10 * time.Millisecond
-	lastRetry  = time.Minute
 )
-
-// intent is a digest of everything that decides how an object is written.
-type intent [16]byte
 
 // Item is what is remembered of one manifest after a pass.
 type Item struct {
 	// Meta names the object as the status does.
 	Meta workv1.ManifestResourceMeta
-	// ID and Resource name it for requests; Named is false if they are unknown.
+	// Stand is where it stands. Fails counts the tries that failed in a row, and Next is
+	// when the next one is due.
+	Stand stand
+	Fails int
+	Next  time.Time
+	// ID and Resource name the object for requests, where Stand.names.
 	ID       apply.ID
 	Resource schema.GroupVersionResource
-	Named    bool
 	// Options say how it is applied, Intent digests them with the content.
 	Options apply.Options
-	Intent  intent
+	Intent  digest.Sum
 	// Result is what the last write or look left.
 	Result apply.Result
 	// Outcome is what stands in the status.
 	Outcome status.Outcome
-	// Fails counts the tries that failed since the last that did not; Next is
-	// when the next one is due.
-	Fails int
-	Next  time.Time
-	// Waits is set while only a change of the object can help.
-	Waits bool
-	// Executor is who applies the object. Rights is the epoch of its rights at
-	// the last look; Granted is set when they were found to suffice then, Denied
-	// when they were not.
-	Executor        executor.Account
-	Rights          uint64
-	Granted, Denied bool
-	// Unknown is set while the kind does not exist.
-	Unknown bool
-	// Rests is set while the object is left as it is because it is complete.
-	Rests bool
+	// Executor is who applies the object. Rights is the epoch of its rights at the last
+	// look; Granted is set when they were found to suffice then.
+	Executor executor.Account
+	Rights   uint64
+	Granted  bool
 	// Looked is when the object was last looked at.
 	Looked time.Time
 	// Repairs counts writes that followed a change by somebody else.
@@ -85,34 +72,27 @@ type view struct {
 // due tells whether a remembered object has to be looked at now, or else when
 // to come back without an event (zero: not at all).
 func (i Item) due(v view, work types.UID, now time.Time) (look bool, wait time.Duration) {
-	if v.rights != i.Rights {
+	switch {
+	case v.rights != i.Rights, i.Stand == fresh:
 		return true, 0
-	}
-	if i.Denied {
-		rest := executor.RetryEvery - now.Sub(i.Looked)
-		return rest <= 0, max(rest, 0)
-	}
-	if i.Fails > 0 {
-		if rest := i.Next.Sub(now); rest > 0 {
-			return false, rest
-		}
-		return true, 0
-	}
-	if !i.Named {
+	case i.Stand == denied:
+		return after(executor.RetryEvery - now.Sub(i.Looked))
+	case i.Fails > 0:
+		return after(i.Next.Sub(now))
+	case !i.Stand.names():
 		return false, 0
-	}
-	if !i.changed(v, work, now) {
+	case !i.changed(v, work, now):
 		return i.overdue(now)
 	}
 	pause := lookEvery
 	if i.hot(now) {
 		pause = hotEvery
 	}
-	if rest := max(pause-now.Sub(i.Looked), lookEvery-now.Sub(i.Reading.at)); rest > 0 {
-		return false, rest
-	}
-	return true, 0
+	return after(max(pause-now.Sub(i.Looked), lookEvery-now.Sub(i.Reading.at)))
 }
+
+// after is now, or in that time.
+func after(rest time.Duration) (due bool, wait time.Duration) { return rest <= 0, max(rest, 0) }
 
 // overdue tells whether an object that did not change has to be looked at all the
 // same, or else when: one that others hold, because it may be free, and one that
@@ -122,11 +102,10 @@ func (i Item) overdue(now time.Time) (look bool, wait time.Duration) {
 	switch {
 	case i.fought():
 		every = coolAfter
-	case !i.Waits:
+	case i.Stand != blocked:
 		return false, 0
 	}
-	rest := every - now.Sub(i.Looked)
-	return rest <= 0, max(rest, 0)
+	return after(every - now.Sub(i.Looked))
 }
 
 // changed tells whether the object may not be as it was left.
@@ -142,21 +121,19 @@ func (i Item) changed(v view, work types.UID, now time.Time) bool {
 		if !there {
 			return true
 		}
-		if i.Rests {
-			return apply.Drifted(i.resting(), work, i.Result, v.seen)
-		}
-		if i.Waits {
+		if i.Stand == blocked {
 			return v.seen.Version != i.Result.Seen.Version && !v.seen.Older(i.Result.Seen)
 		}
-		return apply.Drifted(i.Options, work, i.Result, v.seen)
+		return apply.Drifted(i.upheld(), work, i.Result, v.seen)
 	}
 	return false
 }
 
-// resting are the options of an object of which no more is kept than its owner.
-func (i Item) resting() apply.Options {
+// upheld are the options as far as they hold for the object now: while it rests, no
+// more of it is kept than its owner.
+func (i Item) upheld() apply.Options {
 	o := i.Options
-	if writesOwner(o) {
+	if i.Stand == resting && writesOwner(o) {
 		o.Strategy = workv1.UpdateStrategyTypeCreateOnly
 	}
 	return o
@@ -174,23 +151,6 @@ func (i *Item) looked(now time.Time) {
 		i.Repairs = 0
 	}
 	i.Looked = now
-}
-
-// backoff is how long to wait after that many failures.
-func backoff(fails int) time.Duration {
-	d := firstRetry
-	for range fails - 1 {
-		if d *= 2; d >= lastRetry {
-			return lastRetry
-		}
-	}
-	return d
-}
-
-// failed notes one more failure. It is not tried again before rest is over.
-func (i *Item) failed(now time.Time, rest time.Duration) {
-	i.Fails++
-	i.Next = now.Add(max(backoff(i.Fails), rest))
 }
 
 // unread notes one more read for rules that failed, and waits for rest, for

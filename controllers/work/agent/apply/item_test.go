@@ -11,7 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 )
 
 func TestAMinuteOfPeaceEndsAFight(t *testing.T) {

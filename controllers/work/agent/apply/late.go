@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 )
 
 // lateEvery is when condition rules are evaluated that a pass put off because
@@ -21,7 +22,7 @@ const lateEvery = time.Minute
 func turns(tasks []Task) []int {
 	order := make([]int, len(tasks))
 	rank := func(t *Task) int {
-		if t.Read && !t.Look && !t.Reading.late.IsZero() {
+		if t.Action == read && !t.Reading.late.IsZero() {
 			return -1
 		}
 		return t.Rank
@@ -53,7 +54,7 @@ func (p *pass) former(t *Task) []status.RuleVerdict {
 	case len(t.Rules.Conditions) == 0:
 	case t.Reading.judged == t.Intent:
 		return t.Outcome.Rules
-	case t.Reading.judged == intent{}:
+	case t.Reading.judged == digest.Sum{}:
 		if entry := appliedEntry(p.state, t); entry != nil {
 			return told(t.Rules.Conditions, entry.Conditions)
 		}

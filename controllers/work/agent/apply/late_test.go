@@ -16,8 +16,9 @@ import (
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 // dearTasks are manifests whose rules use up what a pass may cost after a few of
@@ -29,8 +30,8 @@ func dearTasks(n int) ([]Task, *unstructured.Unstructured) {
 		CELExpressions: slices.Repeat([]string{"!object.data.text.contains('" + strings.Repeat("b", 200) + "')"}, 40)}
 	tasks := make([]Task, n)
 	for i := range tasks {
-		tasks[i].Read, tasks[i].Rules = true, apply.Rules{Conditions: []workv1.ConditionRule{dear}}
-		tasks[i].Reading.asked, tasks[i].Intent = askedOf(tasks[i].Rules), intent{1}
+		tasks[i].Action, tasks[i].Rules = read, apply.Rules{Conditions: []workv1.ConditionRule{dear}}
+		tasks[i].Reading.asked, tasks[i].Intent = askedOf(tasks[i].Rules), digest.Sum{1}
 	}
 	return tasks, live
 }
@@ -81,18 +82,26 @@ func TestAVerdictIsKeptForTheSameContentOnly(t *testing.T) {
 			}
 		}
 	}
-	before := []status.RuleVerdict{{Condition: "Dear", Verdict: status.Verdict{Status: metav1.ConditionTrue, Reason: workv1.ReasonConditionRuleEvaluated, Message: "told before"}}}
-	told := metav1.Condition{Type: "Dear", Status: metav1.ConditionTrue, Reason: workv1.ReasonConditionRuleEvaluated, Message: "told by an earlier agent", ObservedGeneration: 2}
+	before := []status.RuleVerdict{
+		{Condition: "Dear", Verdict: status.Verdict{Status: metav1.ConditionTrue, Reason: workv1.ReasonConditionRuleEvaluated, Message: "told before"}},
+	}
+	told := metav1.Condition{
+		Type:               "Dear",
+		Status:             metav1.ConditionTrue,
+		Reason:             workv1.ReasonConditionRuleEvaluated,
+		Message:            "told by an earlier agent",
+		ObservedGeneration: 2,
+	}
 	applied := metav1.Condition{Type: workv1.ConditionApplied, Status: metav1.ConditionTrue, ObservedGeneration: 2}
 	for name, tc := range map[string]struct {
-		judged     intent
+		judged     digest.Sum
 		generation int64
 		want       string
 	}{
-		"the same content":                   {intent{1}, 2, "told before"},
-		"other content":                      {intent{2}, 2, "not evaluated yet"},
-		"an agent that starts anew":          {intent{}, 2, "told by an earlier agent"},
-		"an agent that starts anew, an edit": {intent{}, 3, "not evaluated yet"},
+		"the same content":                   {digest.Sum{1}, 2, "told before"},
+		"other content":                      {digest.Sum{2}, 2, "not evaluated yet"},
+		"an agent that starts anew":          {digest.Sum{}, 2, "told by an earlier agent"},
+		"an agent that starts anew, an edit": {digest.Sum{}, 3, "not evaluated yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			task := tasks[0]
@@ -112,13 +121,13 @@ func TestTurns(t *testing.T) {
 	t.Parallel()
 	at := func(minutes int) reading { return reading{late: time.Unix(int64(minutes)*60, 0)} }
 	tasks := []Task{
-		{Rank: 5, Look: true},
-		{Rank: 0, Read: true},
-		{Rank: 5, Look: true, Item: Item{Reading: at(2)}},
-		{Rank: 1000, Read: true, Item: Item{Reading: at(3)}},
-		{Rank: 5, Read: true, Item: Item{Reading: at(1)}},
-		{Rank: 5, Look: true, Read: true, Item: Item{Reading: at(1)}},
-		{Rank: 0, Look: true},
+		{Rank: 5, Action: write},
+		{Rank: 0, Action: read},
+		{Rank: 5, Action: write, Item: Item{Reading: at(2)}},
+		{Rank: 1000, Action: read, Item: Item{Reading: at(3)}},
+		{Rank: 5, Action: read, Item: Item{Reading: at(1)}},
+		{Rank: 5, Action: write, Item: Item{Reading: at(1)}},
+		{Rank: 0, Action: write},
 	}
 	require.Equal(t, []int{4, 3, 1, 6, 5, 2, 0}, turns(tasks), "writes keep to their ranks, reads for rules that wait come before them")
 }

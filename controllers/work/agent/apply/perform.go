@@ -19,10 +19,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply/ignore"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -68,7 +67,7 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	p.watch()
-	p.write(ctx)
+	p.send(ctx)
 	removeErr := p.remove(ctx)
 	p.record.owed = p.listed()
 	if err := p.note(ctx); err != nil {
@@ -127,7 +126,7 @@ func (p *pass) look(ctx context.Context) {
 	slots := make(chan struct{}, looksAtOnce)
 	for i := range p.plan.Tasks {
 		t := &p.plan.Tasks[i]
-		if !t.Look && !t.Read {
+		if t.Action == leave {
 			continue
 		}
 		slots <- struct{}{}
@@ -139,7 +138,7 @@ func (p *pass) look(ctx context.Context) {
 	running.Wait()
 	now := p.c.Clock.Now()
 	for i := range p.plan.Tasks {
-		if t := &p.plan.Tasks[i]; t.Look {
+		if t := &p.plan.Tasks[i]; t.Action.looks() {
 			t.looked(now)
 		}
 	}
@@ -154,7 +153,7 @@ func (p *pass) lookOne(ctx context.Context, i int) error {
 	}
 	p.bodies.keep(i, live)
 	switch {
-	case !t.Look:
+	case !t.Action.looks():
 	case live == nil:
 		t.Result = apply.Result{}
 	default:
@@ -207,7 +206,7 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 	declared := map[apply.ID]bool{}
 	for i := range tasks {
 		t := &tasks[i]
-		if !t.Named || declared[t.ID] {
+		if !t.Stand.names() || declared[t.ID] {
 			continue
 		}
 		declared[t.ID] = true
@@ -230,7 +229,7 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 // uidOf is the identity to record. What this pass did not look at stays as it is
 // recorded: another agent may know better than our memory.
 func uidOf(t *Task, known map[apply.ID]types.UID) types.UID {
-	if uid, recorded := known[t.ID]; recorded && !t.Look {
+	if uid, recorded := known[t.ID]; recorded && !t.Action.looks() {
 		return uid
 	}
 	return t.Result.Seen.UID
@@ -244,8 +243,8 @@ func compareResources(a, b workv1.AppliedManifestResourceMeta) int {
 func sameResources(a, b []workv1.AppliedManifestResourceMeta) bool { return slices.Equal(a, b) }
 
 // sumOf digests a list for the record; none is an empty one.
-func sumOf(list []workv1.AppliedManifestResourceMeta) intent {
-	return digest(append([]workv1.AppliedManifestResourceMeta{}, list...))
+func sumOf(list []workv1.AppliedManifestResourceMeta) digest.Sum {
+	return digest.Of(append([]workv1.AppliedManifestResourceMeta{}, list...))
 }
 
 // watch makes sure that changes of the objects wake the work.
@@ -254,8 +253,8 @@ func (p *pass) watch() {
 	waits := false
 	for i := range p.plan.Tasks {
 		t := &p.plan.Tasks[i]
-		waits = waits || t.Unknown
-		if t.Named {
+		waits = waits || t.Stand == unknown
+		if t.Stand.names() {
 			objects = append(objects, drift.Object{
 				Resource: t.Resource, Namespace: t.ID.Namespace, Name: t.ID.Name,
 				Marked: t.marked(p.bodies.found(i), p.applied.UID),
@@ -269,52 +268,43 @@ func (p *pass) watch() {
 	p.c.Watcher.Wait(p.applied.Name, waits)
 }
 
-// write applies the tasks in their turns.
-func (p *pass) write(ctx context.Context) {
+// send carries out what the tasks need, in their turns.
+func (p *pass) send(ctx context.Context) {
 	for _, i := range turns(p.plan.Tasks) {
-		switch t := &p.plan.Tasks[i]; {
-		case t.Look:
-			live, err := p.found(ctx, i)
-			p.writeOne(ctx, t, live, err)
-		case t.Read:
-			live, err := p.found(ctx, i)
-			p.readOne(ctx, t, live, err)
+		t := &p.plan.Tasks[i]
+		if t.Action == leave {
+			continue
+		}
+		live, err := p.found(ctx, i)
+		now := p.c.Clock.Now()
+		if t.Action == read {
+			t.Reading.at, p.record.read = now, now
+		}
+		switch t.settle(live, err, now) {
+		case tell:
+			p.judge(ctx, t, live)
+		case own:
+			p.own(ctx, t, live)
+		case bring:
+			err = p.bring(ctx, t, live)
+		case done:
+		}
+		if apply.IsNotServed(err) {
+			p.c.Mapper.Reset()
 		}
 	}
 }
 
-func (p *pass) writeOne(ctx context.Context, t *Task, live *unstructured.Unstructured, lookErr error) {
-	before := t.Outcome.Applied
-	t.Outcome.Available = status.Exists(live != nil)
-	secret := isSecret(t.Object)
-	switch {
-	case t.Rests && lookErr != nil:
-		t.Outcome.Available = status.Unreadable(apply.Message(lookErr, secret))
-		t.failed(p.c.Clock.Now(), apply.RetryAfter(lookErr))
-		return
-	case t.Rests:
-		t.Repairs = 0
-		p.judgeResting(ctx, t, live)
-		return
-	case lookErr != nil:
-		t.Outcome.Available = status.Unreadable(apply.Message(lookErr, secret))
-		t.Reading.fails++
-		if t.Refusal == nil {
-			p.fail(t, lookErr, secret)
-			return
-		}
-		fallthrough
-	case t.Refusal != nil:
-		t.Outcome.Applied = refused(t.Refusal)
-		t.Fails = 0
-		return
-	}
-	if err := p.admit(ctx, t, live); err != nil {
-		p.fail(t, err, secret)
-		return
+// bring applies the manifest of a task. The error is noted, and told to who resolves
+// kinds.
+func (p *pass) bring(ctx context.Context, t *Task, live *unstructured.Unstructured) error {
+	err := p.admit(ctx, t, live)
+	if err != nil {
+		t.fail(err, p.c.Clock.Now())
+		return err
 	}
 	if p.ended(ctx, t, live) {
-		return
+		return nil
 	}
 	result, err := p.applier.Apply(ctx, apply.Request{
 		Resource: t.Resource, Object: t.Object, Options: t.Options,
@@ -322,87 +312,14 @@ func (p *pass) writeOne(ctx context.Context, t *Task, live *unstructured.Unstruc
 	})
 	if err != nil {
 		p.judge(ctx, t, live)
-		p.fail(t, executor.Refused(err, t.Executor, t.wanted()), secret)
-		return
+		t.fail(executor.Refused(err, t.Executor, t.wanted()), p.c.Clock.Now())
+		return err
 	}
 	p.judge(ctx, t, result.Live)
-	result.Live = nil
-	repairs := t.Repairs
-	if t.succeed(result, before); t.Repairs > repairs && p.c.Repaired != nil {
+	if t.keep(result) && p.c.Repaired != nil {
 		p.c.Repaired()
 	}
-}
-
-func isSecret(u *unstructured.Unstructured) bool {
-	return manifest.IsSecret(u.GetAPIVersion(), u.GetKind())
-}
-
-// refused is the verdict on a manifest that the agent does not apply.
-func refused(err error) status.Verdict {
-	if isIgnoreError(err) {
-		return status.IgnoreFieldsFailed(err.Error())
-	}
-	return status.Failed(err.Error())
-}
-
-func isIgnoreError(err error) bool {
-	var fault *ignore.Error
-	return errors.As(err, &fault)
-}
-
-// succeed notes an object that is as the work declares it.
-func (t *Task) succeed(result apply.Result, before status.Verdict) {
-	if t.Repair && before.Status == status.Applied("").Status && result.Seen.Version != t.Result.Seen.Version {
-		t.Repairs++
-	} else if !t.hot(t.Looked) {
-		t.Repairs = 0
-	}
-	t.Result, t.Fails, t.Waits, t.Denied = result, 0, false, false
-	t.Outcome.Available = status.Exists(result.Seen.UID != "")
-	note := ""
-	switch {
-	case t.Rival != "":
-		t.Outcome.Applied = status.Failed(errRival(t.Rival).Error())
-		return
-	case result.Merged != "":
-		note = "server-side apply refused the manifest (" + result.Merged + "), so a three-way merge patch was used"
-	case result.Replaced:
-		note = "the change is of a field that cannot be changed, so the object was deleted and made anew"
-	case apply.Installed(t.ID) && t.Options.Owned:
-		note = "the namespace belongs to the installation and stays when the work goes"
-	case t.hot(t.Looked):
-		note = "somebody else keeps changing the object, it is repaired at most every 10 s"
-	case t.Blind:
-		note = "the agent may not list and watch " + t.ID.GroupResource() + ", so that a change of the object is found within a minute only"
-	}
-	t.Outcome.Applied = status.Applied(note)
-}
-
-// fail notes an object that could not be applied, and how it will be tried
-// again: when it changes, or after a while.
-func (p *pass) fail(t *Task, err error, secret bool) {
-	var conflict *apply.ConflictError
-	var deleting *apply.DeletingError
-	var denied *executor.DeniedError
-	t.Outcome.Applied = status.Failed(apply.Message(err, secret))
-	t.Denied = false
-	switch {
-	case errors.As(err, &denied):
-		// To the letter, and without a hint for the agent.
-		t.Outcome.Applied = status.Failed(denied.Error())
-		t.Denied, t.Granted, t.Waits, t.Fails = true, false, false, 0
-		t.conceal(p.c.Clock.Now())
-	case isIgnoreError(err):
-		t.Outcome.Applied = status.IgnoreFieldsFailed(err.Error())
-		t.Waits, t.Fails = true, 0
-	case errors.As(err, &conflict), errors.As(err, &deleting):
-		t.Waits, t.Fails = true, 0
-	case apply.IsNotServed(err):
-		p.c.Mapper.Reset()
-		fallthrough
-	default:
-		t.failed(p.c.Clock.Now(), apply.RetryAfter(err))
-	}
+	return nil
 }
 
 // remember keeps what the next pass decides on.
@@ -452,7 +369,7 @@ func (p *pass) report(ctx context.Context) error {
 		}
 	}
 	p.leave()
-	p.record.status = ledger.SumOf(p.work.Status)
+	p.record.status = digest.Of(p.work.Status)
 	p.announce(ctx, before)
 	return nil
 }
@@ -480,7 +397,7 @@ func (p *pass) result() reconcile.Result {
 	now := p.c.Clock.Now()
 	for i := range p.record.items {
 		item := &p.record.items[i]
-		if _, wait := item.due(p.view(*item), p.record.owner, now); item.Fails > 0 || item.Waits || item.Denied || item.fought() {
+		if _, wait := item.due(p.view(*item), p.record.owner, now); item.Fails > 0 || item.Stand == blocked || item.Stand == denied || item.fought() {
 			next.later(max(wait, firstRetry))
 		}
 		if read, wait := item.readDue(p.view(*item), p.record.read, now); read || wait > 0 {

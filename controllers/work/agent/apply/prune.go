@@ -13,9 +13,9 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -129,7 +129,10 @@ func (p *pass) sayLeftover(next *workv1.ManifestWorkStatus) {
 	if kept := len(p.applied.Status.AppliedResources); len(p.state.Manifests) == 0 && kept > 0 {
 		reconcile.SetCondition(&next.Conditions, metav1.Condition{
 			Type: workv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: workv1.ReasonAppliedManifestWorkFailed, ObservedGeneration: generation,
-			Message: fmt.Sprintf("%s: it declares no manifests any more, so that its %d objects are kept; delete the work to remove them, or declare them again", workv1.MessageWorkFailed, kept),
+			Message: fmt.Sprintf(
+				"%s: it declares no manifests any more, so that its %d objects are kept; delete the work to remove them, or declare them again",
+				workv1.MessageWorkFailed, kept,
+			),
 		}, now)
 		return
 	}

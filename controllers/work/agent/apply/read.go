@@ -4,33 +4,32 @@ package apply
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/feedback"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/feedback"
 )
 
 // reading is what is remembered of reading an object for rules. Values and
 // bodies are not kept.
 type reading struct {
 	// asked digests the rules; it is zero where nothing is asked for.
-	asked intent
+	asked digest.Sum
 	// from is the version of the object that was read last.
 	from string
 	// at is when it was read last, fails how often in a row that failed.
 	at    time.Time
 	fails int
 	// values digests the feedback values that were read.
-	values intent
+	values digest.Sum
 	// judged is the intent that condition rules were evaluated for last.
-	judged intent
+	judged digest.Sum
 	// late is since when condition rules of it wait for a later pass, zero while
 	// none do.
 	late time.Time
@@ -47,10 +46,10 @@ type reading struct {
 // executor that was not found to have the rights: the agent reads with its own.
 func (i Item) readDue(v view, last, now time.Time) (read bool, wait time.Duration) {
 	r := i.Reading
-	if !i.Executor.IsAgent() && !i.Granted && !i.Rests {
+	if !i.Executor.IsAgent() && !i.Granted && i.Stand != resting {
 		return false, 0
 	}
-	if r.asked == (intent{}) || i.Denied || v.sight != drift.Present {
+	if r.asked == (digest.Sum{}) || i.Stand == denied || v.sight != drift.Present {
 		return false, 0
 	}
 	pause := max(lookEvery, backoff(r.fails))
@@ -74,7 +73,7 @@ func (t *Task) reread(work *workv1.ManifestWork) {
 	before := work.Status
 	asked := askedOf(t.Rules)
 	if t.Refusal != nil {
-		asked = intent{}
+		asked = digest.Sum{}
 	}
 	if t.Reading.asked != asked {
 		t.Reading = reading{asked: asked}
@@ -90,7 +89,7 @@ func (t *Task) reread(work *workv1.ManifestWork) {
 	case t.Reading.leftOut != 0 && t.Reading.leftOut != work.Generation:
 		// It may fit now.
 		t.Reading.from = ""
-	case entry == nil || digest(entry.StatusFeedback.Values) != t.Reading.values:
+	case entry == nil || digest.Of(entry.StatusFeedback.Values) != t.Reading.values:
 		t.Reading.from = ""
 	}
 }
@@ -102,13 +101,13 @@ func (i *Item) leave(written workv1.ManifestWorkStatus, generation int64) {
 	if entry := status.Entry(written.ResourceStatus.Manifests, i.Meta); entry != nil && len(entry.StatusFeedback.Values) > 0 {
 		return
 	}
-	if i.Reading.values != noValues && i.Reading.values != (intent{}) {
+	if i.Reading.values != noValues && i.Reading.values != (digest.Sum{}) {
 		i.Outcome.Feedback, i.Reading.values, i.Reading.leftOut = status.ValuesLeftOut(), noValues, generation
 	}
 }
 
 // noValues digests the values of an object of which none could be read.
-var noValues = digest([]workv1.FeedbackValue(nil))
+var noValues = digest.Of([]workv1.FeedbackValue(nil))
 
 // errNotRead is why nothing is read of an object that the agent does not apply:
 // whoever may not change it is not told about it either.
@@ -126,14 +125,14 @@ func (t *Task) conceal(now time.Time) {
 // judge asks the rules of the work about a live object; nil stands for none,
 // of which nothing can be told, so that what was told before stays.
 func (p *pass) judge(ctx context.Context, t *Task, live *unstructured.Unstructured) {
-	if live == nil || t.Reading.asked == (intent{}) {
+	if live == nil || t.Reading.asked == (digest.Sum{}) {
 		return
 	}
 	found := find(t.Rules, live, shared(p.c.Feedback, len(p.plan.Tasks)))
 	t.Outcome.Feedback = found.feedback
 	now := p.c.Clock.Now()
 	verdicts, late := p.rules.Evaluate(ctx, t.Rules.Conditions, live, p.former(t))
-	if !late || !t.Rests {
+	if !late || t.Stand != resting {
 		// What rests because it is complete must not be woken by a rule that waits.
 		t.Outcome.Rules = verdicts
 	}
@@ -145,7 +144,7 @@ func (p *pass) judge(ctx context.Context, t *Task, live *unstructured.Unstructur
 	}
 	t.Outcome.Values, t.Outcome.Fresh = found.values, true
 	t.Reading.from = live.GetResourceVersion()
-	t.Reading.at, t.Reading.fails, t.Reading.values, t.Reading.leftOut = now, 0, digest(found.values), 0
+	t.Reading.at, t.Reading.fails, t.Reading.values, t.Reading.leftOut = now, 0, digest.Of(found.values), 0
 }
 
 // finding is what feedback rules tell about one object.
@@ -182,39 +181,10 @@ func shared(o feedback.Options, objects int) feedback.Options {
 	return o
 }
 
-// readOne notes what a look for the rules alone found. A failure concerns
-// Available and nothing else.
-func (p *pass) readOne(ctx context.Context, t *Task, live *unstructured.Unstructured, err error) {
-	t.Reading.at = p.c.Clock.Now()
-	p.record.read = t.Reading.at
-	if err != nil {
-		t.Reading.unread(apply.RetryAfter(err))
-		t.Outcome.Available = status.Unreadable(apply.Message(err, isSecret(t.Object)))
-		return
-	}
-	t.Outcome.Available = status.Exists(live != nil)
-	if t.Rests {
-		p.judgeResting(ctx, t, live)
-		return
-	}
-	p.judge(ctx, t, live)
-}
-
 // askedOf digests rules; no rules are zero.
-func askedOf(rules apply.Rules) intent {
+func askedOf(rules apply.Rules) digest.Sum {
 	if rules.None() {
-		return intent{}
+		return digest.Sum{}
 	}
-	return digest(rules)
-}
-
-// digest is enough of a SHA-256 over the JSON of a value to tell it from
-// others.
-func digest(value any) intent {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return intent{}
-	}
-	sum := sha256.Sum256(raw)
-	return intent(sum[:len(intent{})])
+	return digest.Of(rules)
 }

@@ -18,8 +18,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
 // asking is a manifest of whose object values are asked for.
@@ -51,30 +52,84 @@ func TestDecideReadsForRulesWhatChanged(t *testing.T) {
 		read       bool
 		wait       time.Duration
 	}{
-		"the object is as it was read":             {status: values, shown: present(seen("100", "a"))},
-		"a change of what is not ours":             {status: values, shown: present(seen("101", "a")), read: true},
-		"the watch lags behind the read":           {status: values, shown: present(seen("99", "a"))},
-		"the watch has not listed yet":             {status: nil, shown: view{sight: drift.Unknown}},
-		"it was read a moment ago":                 {remembered: func(i *Item) { i.Reading.at = now.Add(-200 * time.Millisecond) }, status: values, shown: present(seen("101", "a")), wait: 300 * time.Millisecond},
-		"it was looked at a moment ago":            {remembered: func(i *Item) { i.Looked = now.Add(-200 * time.Millisecond) }, status: values, shown: present(seen("101", "a")), wait: 300 * time.Millisecond},
-		"another object was read a moment ago":     {last: now.Add(-200 * time.Millisecond), status: values, shown: present(seen("101", "a")), wait: 300 * time.Millisecond},
-		"reading fails all the time":               {remembered: func(i *Item) { i.Reading.at, i.Reading.fails = now.Add(-time.Second), 30 }, status: values, shown: present(seen("101", "a")), wait: 59 * time.Second},
-		"somebody took the values off the hub":     {status: nil, shown: present(seen("100", "a")), read: true},
-		"somebody changed the values on the hub":   {status: []workv1.FeedbackValue{value("a", "2")}, shown: present(seen("100", "a")), read: true},
-		"values did not fit in the status":         {remembered: leftOut(7), shown: present(seen("100", "a"))},
-		"they did not, and the object changed":     {remembered: leftOut(7), shown: present(seen("101", "a")), read: true},
-		"they did not, and the work changed":       {remembered: leftOut(6), shown: present(seen("100", "a")), read: true},
-		"a rule was put off":                       {remembered: func(i *Item) { i.Reading.late, i.Reading.at = now.Add(-50*time.Second), now.Add(-50*time.Second) }, status: values, shown: present(seen("100", "a")), wait: 10 * time.Second},
-		"a rule was put off, a minute ago":         {remembered: func(i *Item) { i.Reading.late, i.Reading.at = now.Add(-time.Minute), now.Add(-time.Minute) }, status: values, shown: present(seen("100", "a")), read: true},
-		"other rules":                              {change: func(m *Manifest) { m.Rules.Feedback[0].JSONPaths[0].Path = ".data.b" }, status: values, shown: present(seen("100", "a")), read: true},
-		"no rules any more":                        {change: func(m *Manifest) { m.Rules = apply.Rules{} }, status: values, shown: present(seen("101", "a"))},
-		"an object that the agent does not apply":  {change: func(m *Manifest) { m.Refusal = errors.New("no") }, remembered: func(i *Item) { i.Intent[0]++ }, status: values, shown: present(seen("101", "a"))},
-		"an object whose apply waits for a change": {remembered: func(i *Item) { i.Fails, i.Next = 1, now.Add(time.Minute) }, status: values, shown: present(seen("101", "a")), read: true, wait: time.Minute},
+		"the object is as it was read":   {status: values, shown: present(seen("100", "a"))},
+		"a change of what is not ours":   {status: values, shown: present(seen("101", "a")), read: true},
+		"the watch lags behind the read": {status: values, shown: present(seen("99", "a"))},
+		"the watch has not listed yet":   {status: nil, shown: view{sight: drift.Unknown}},
+		"it was read a moment ago": {
+			remembered: func(i *Item) { i.Reading.at = now.Add(-200 * time.Millisecond) },
+			status:     values,
+			shown:      present(seen("101", "a")),
+			wait:       300 * time.Millisecond,
+		},
+		"it was looked at a moment ago": {
+			remembered: func(i *Item) { i.Looked = now.Add(-200 * time.Millisecond) },
+			status:     values,
+			shown:      present(seen("101", "a")),
+			wait:       300 * time.Millisecond,
+		},
+		"another object was read a moment ago": {
+			last:   now.Add(-200 * time.Millisecond),
+			status: values,
+			shown:  present(seen("101", "a")),
+			wait:   300 * time.Millisecond,
+		},
+		"reading fails all the time": {
+			remembered: func(i *Item) { i.Reading.at, i.Reading.fails = now.Add(-time.Second), 30 },
+			status:     values,
+			shown:      present(seen("101", "a")),
+			wait:       59 * time.Second,
+		},
+		"somebody took the values off the hub": {status: nil, shown: present(seen("100", "a")), read: true},
+		"somebody changed the values on the hub": {
+			status: []workv1.FeedbackValue{value("a", "2")},
+			shown:  present(seen("100", "a")),
+			read:   true,
+		},
+		"values did not fit in the status":     {remembered: leftOut(7), shown: present(seen("100", "a"))},
+		"they did not, and the object changed": {remembered: leftOut(7), shown: present(seen("101", "a")), read: true},
+		"they did not, and the work changed":   {remembered: leftOut(6), shown: present(seen("100", "a")), read: true},
+		"a rule was put off": {
+			remembered: func(i *Item) { i.Reading.late, i.Reading.at = now.Add(-50*time.Second), now.Add(-50*time.Second) },
+			status:     values,
+			shown:      present(seen("100", "a")),
+			wait:       10 * time.Second,
+		},
+		"a rule was put off, a minute ago": {
+			remembered: func(i *Item) { i.Reading.late, i.Reading.at = now.Add(-time.Minute), now.Add(-time.Minute) },
+			status:     values,
+			shown:      present(seen("100", "a")),
+			read:       true,
+		},
+		"other rules": {
+			change: func(m *Manifest) { m.Rules.Feedback[0].JSONPaths[0].Path = ".data.b" },
+			status: values,
+			shown:  present(seen("100", "a")),
+			read:   true,
+		},
+		"no rules any more": {
+			change: func(m *Manifest) { m.Rules = apply.Rules{} },
+			status: values,
+			shown:  present(seen("101", "a")),
+		},
+		"an object that the agent does not apply": {
+			change:     func(m *Manifest) { m.Refusal = errors.New("no") },
+			remembered: func(i *Item) { i.Intent[0]++ },
+			status:     values,
+			shown:      present(seen("101", "a")),
+		},
+		"an object whose apply waits for a change": {
+			remembered: func(i *Item) { i.Stand, i.Fails, i.Next = failing, 1, now.Add(time.Minute) },
+			status:     values,
+			shown:      present(seen("101", "a")),
+			read:       true,
+			wait:       time.Minute,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := asking("one")
 			m.Before = before(m, func(i *Item) {
-				i.Reading = reading{asked: askedOf(m.Rules), from: "100", at: now.Add(-time.Hour), values: digest(values)}
+				i.Reading = reading{asked: askedOf(m.Rules), from: "100", at: now.Add(-time.Hour), values: digest.Of(values)}
 				if tc.remembered != nil {
 					tc.remembered(i)
 				}
@@ -89,9 +144,9 @@ func TestDecideReadsForRulesWhatChanged(t *testing.T) {
 			entry.StatusFeedback.Values = tc.status
 			s.Work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{entry}
 			p := Decide(s)
-			require.Equal(t, tc.read, p.Tasks[0].Read)
+			require.Equal(t, tc.read, p.Tasks[0].Action == read)
 			require.Equal(t, tc.wait, p.RequeueAfter)
-			require.False(t, p.Tasks[0].Write)
+			require.False(t, p.Tasks[0].Action.writes())
 		})
 	}
 }
@@ -109,7 +164,7 @@ func TestWhatIsSaidWithoutRulesAndWithoutApply(t *testing.T) {
 	m.Refusal = errors.New("no")
 	task = Decide(state(m)).Tasks[0]
 	require.Equal(t, status.FeedbackFailed(errNotRead), task.Outcome.Feedback)
-	require.Equal(t, intent{}, task.Reading.asked)
+	require.Equal(t, digest.Sum{}, task.Reading.asked)
 }
 
 // TestValuesThatDoNotFitAreNotCalledRead makes the status of a work in several
@@ -122,7 +177,7 @@ func TestValuesThatDoNotFitAreNotCalledRead(t *testing.T) {
 	for i := range items {
 		found := []workv1.FeedbackValue{value("a", strings.Repeat("x", 1000))}
 		items[i].Meta = workv1.ManifestResourceMeta{Ordinal: int32(i), Kind: "ConfigMap", Name: fmt.Sprint("m", i)} //nolint:gosec // few
-		items[i].Reading = reading{asked: intent{1}, values: digest(found)}
+		items[i].Reading = reading{asked: digest.Sum{1}, values: digest.Of(found)}
 		items[i].Outcome = status.Outcome{Applied: status.Applied(""), Available: status.Exists(true), Feedback: status.FeedbackSynced()}
 		outcomes[i] = items[i].Outcome
 		outcomes[i].Meta, outcomes[i].Values, outcomes[i].Fresh = items[i].Meta, found, true
@@ -159,14 +214,17 @@ func TestNothingIsReadForAnExecutorThatWasNotAdmitted(t *testing.T) {
 		item Item
 		read bool
 	}{
-		"the agent itself":                          {Item{}, true},
-		"an executor with the rights":               {Item{Executor: account, Granted: true}, true},
-		"an executor whose rights nobody could ask": {Item{Executor: account, Fails: 1, Next: now.Add(time.Minute)}, false},
-		"an executor without the rights":            {Item{Executor: account, Denied: true}, false},
-		"an object at rest":                         {Item{Executor: account, Rests: true}, true},
+		"the agent itself":            {Item{}, true},
+		"an executor with the rights": {Item{Executor: account, Granted: true, Stand: kept}, true},
+		"an executor whose rights nobody could ask": {
+			Item{Executor: account, Fails: 1, Next: now.Add(time.Minute), Stand: failing},
+			false,
+		},
+		"an executor without the rights": {Item{Executor: account, Stand: denied}, false},
+		"an object at rest":              {Item{Executor: account, Stand: resting}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.item.Reading = reading{asked: intent{1}, from: "100", at: now.Add(-time.Hour)}
+			tc.item.Reading = reading{asked: digest.Sum{1}, from: "100", at: now.Add(-time.Hour)}
 			read, wait := tc.item.readDue(shown, time.Time{}, now)
 			require.Equal(t, tc.read, read)
 			require.Zero(t, wait)
@@ -190,7 +248,7 @@ func TestOnlyAnObjectWithTheOwnerOfItsWorkAnnouncesItself(t *testing.T) {
 		"none that is written":     {nil, apply.Options{Strategy: "ReadOnly", Owned: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			task := Task{Item: Item{Options: tc.o}, Write: true}
+			task := Task{Item: Item{Options: tc.o}, Action: write}
 			if tc.live != nil {
 				task.Result.Seen = apply.See(tc.live)
 			}

@@ -35,6 +35,7 @@ func (c *Controller) refuse(ctx context.Context, work *workv1.ManifestWork, r *r
 	p := &pass{Controller: c, record: r, work: work, state: State{Work: work}}
 	for ordinal := range work.Spec.Workload.Manifests {
 		task := Task{}
+		task.to(broken)
 		task.Meta = head(work.Spec.Workload.Manifests[ordinal].Raw)
 		task.Meta.Ordinal = int32(ordinal) //nolint:gosec // bounded by the size of a work
 		task.Outcome = status.Outcome{Applied: status.Failed(fault.Error()), Available: status.Unnamed(), Feedback: status.NoFeedback()}

@@ -21,7 +21,7 @@ const (
 
 // trace logs the end of a pass over a work whose annotations ask for that, with
 // those annotations, so that one work can be followed through the logs of all
-// processes (work.md section 1.4).
+// processes.
 func trace(ctx context.Context, work *workv1.ManifestWork, err error) {
 	var keys []string
 	for key := range work.Annotations {

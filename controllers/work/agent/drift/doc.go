@@ -12,7 +12,6 @@
 // While some work declares a kind that does not exist, definitions are watched
 // as well, so that it is applied as soon as the definition is there.
 //
-// A Tracker neither reads nor writes objects; it wakes works, and a pass asks
-// it with Look what it has seen. Contract: work.md sections 2 and 19.7 as
-// changed by the design (drift is repaired on the event).
+// A Tracker neither reads nor writes objects; it wakes works, and a pass asks it
+// with Look what it has seen.
 package drift

@@ -30,7 +30,7 @@ type DeniedError struct {
 	escalates bool
 }
 
-// Error is the contract's text and what to do about it (work.md section 10).
+// Error is the contract's text and what to do about it.
 func (e *DeniedError) Error() string {
 	cause := ""
 	if e.escalates {
@@ -44,7 +44,10 @@ func (e *DeniedError) Error() string {
 func (e *DeniedError) hint() string {
 	switch {
 	case e.escalates:
-		return fmt.Sprintf("ServiceAccount %s may grant only rights that it has itself; give it those rights, or the verb escalate on roles and bind on what bindings refer to", e.account)
+		return fmt.Sprintf(
+			"ServiceAccount %s may grant only rights that it has itself; give it those rights, or the verb escalate on roles and bind on what bindings refer to",
+			e.account,
+		)
 	case len(e.missing) == 0:
 		return fmt.Sprintf("the API server refused ServiceAccount %s although it has the rights; look at its authorizers", e.account)
 	}

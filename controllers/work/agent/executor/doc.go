@@ -33,7 +33,7 @@
 // otherwise the work would never end.
 //
 // Reads and writes: subjectaccessreviews, selfsubjectrulesreviews and metadata of
-// roles and bindings on the managed cluster. Contract: work.md sections 10, 12
-// and 19.17; what differs from it is that writes are sent as the executor and
-// that an existing role is checked against what it would become.
+// roles and bindings on the managed cluster. Other than
+// in the API's own agent, writes are sent as the executor, and an existing role is
+// checked against what it would become.
 package executor

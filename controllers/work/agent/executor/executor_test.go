@@ -25,14 +25,26 @@ func TestOf(t *testing.T) {
 		want     Account
 		err      string
 	}{
-		"none":                  {},
-		"an account":            {executor: named("n", "robot"), want: Account{"n", "robot"}},
-		"a user":                {executor: &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{Type: "User"}}, err: "only support ServiceAccount type for the executor"},
-		"no type":               {executor: &workv1.ManifestWorkExecutor{}, err: "only support ServiceAccount type for the executor"},
-		"no account":            {executor: &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{Type: workv1.ExecutorSubjectTypeServiceAccount}}, err: "the executor service account is nil"},
-		"an account of no name": {executor: named("n", ""), err: `spec.executor.subject.serviceAccount.name: "" is not the name of a ServiceAccount; correct it`},
-		"a name of two parts":   {executor: named("n", "a:b"), err: "spec.executor.subject.serviceAccount.name"},
-		"another namespace":     {executor: named("kube-system:x", "a"), err: "spec.executor.subject.serviceAccount.namespace"},
+		"none":       {},
+		"an account": {executor: named("n", "robot"), want: Account{"n", "robot"}},
+		"a user": {
+			executor: &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{Type: "User"}},
+			err:      "only support ServiceAccount type for the executor",
+		},
+		"no type": {executor: &workv1.ManifestWorkExecutor{}, err: "only support ServiceAccount type for the executor"},
+		"no account": {
+			executor: &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{Type: workv1.ExecutorSubjectTypeServiceAccount}},
+			err:      "the executor service account is nil",
+		},
+		"an account of no name": {
+			executor: named("n", ""),
+			err:      `spec.executor.subject.serviceAccount.name: "" is not the name of a ServiceAccount; correct it`,
+		},
+		"a name of two parts": {executor: named("n", "a:b"), err: "spec.executor.subject.serviceAccount.name"},
+		"another namespace": {
+			executor: named("kube-system:x", "a"),
+			err:      "spec.executor.subject.serviceAccount.namespace",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Of(tc.executor)
@@ -54,7 +66,9 @@ func TestRefusedTellsWhoseRightsAreMissing(t *testing.T) {
 	forbidden := func(text string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "one", errors.New(text))
 	}
-	escalation := forbidden(`user "system:serviceaccount:n:robot" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held: {...}`)
+	escalation := forbidden(
+		`user "system:serviceaccount:n:robot" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held: {...}`,
+	)
 	refused := forbidden(`User "system:serviceaccount:n:robot" cannot patch resource "configmaps" in API group "" in the namespace "n"`)
 	for name, tc := range map[string]struct {
 		err     error
@@ -62,19 +76,64 @@ func TestRefusedTellsWhoseRightsAreMissing(t *testing.T) {
 		object  Object
 		want    string
 	}{
-		"no right":                 {refused, robot, maps, "not allowed to apply the resource  configmaps, n one, will try again in 1m0s; the API server refused ServiceAccount n/robot"},
-		"no right on roles":        {refused, robot, roles, "not allowed to apply the resource rbac.authorization.k8s.io clusterroles,  wide, will try again in 1m0s; "},
-		"an escalation":            {escalation, robot, roles, "clusterroles,  wide, error: permission escalation, will try again in 1m0s; ServiceAccount n/robot may grant only rights"},
-		"an aggregation":           {forbidden("must have cluster-admin privileges to use an aggregationRule"), robot, roles, ", error: permission escalation, "},
-		"escalation of what else":  {escalation, robot, maps, ""},
-		"another user":             {forbidden(`User "system:serviceaccount:n:robot2" cannot patch resource`), robot, maps, ""},
-		"the agent":                {refused, Account{}, maps, ""},
-		"the agent impersonates":   {forbidden(`User "system:serviceaccount:n:robot" cannot impersonate resource "serviceaccounts"`), robot, maps, ""},
-		"a quota":                  {forbidden("exceeded quota: count"), robot, maps, ""},
-		"a namespace that is gone": {forbidden("unable to create new content in namespace n because it is being terminated"), robot, roles, ""},
-		"a webhook":                {errors.New(`admission webhook "x" denied the request: User "system:serviceaccount:n:robot" `), robot, maps, ""},
-		"a conflict":               {apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "one", errors.New("x")), robot, maps, ""},
-		"nothing":                  {nil, robot, maps, ""},
+		"no right": {
+			refused,
+			robot,
+			maps,
+			"not allowed to apply the resource  configmaps, n one, will try again in 1m0s; the API server refused ServiceAccount n/robot",
+		},
+		"no right on roles": {
+			refused,
+			robot,
+			roles,
+			"not allowed to apply the resource rbac.authorization.k8s.io clusterroles,  wide, will try again in 1m0s; ",
+		},
+		"an escalation": {
+			escalation,
+			robot,
+			roles,
+			"clusterroles,  wide, error: permission escalation, will try again in 1m0s; ServiceAccount n/robot may grant only rights",
+		},
+		"an aggregation": {
+			forbidden("must have cluster-admin privileges to use an aggregationRule"),
+			robot,
+			roles,
+			", error: permission escalation, ",
+		},
+		"escalation of what else": {escalation, robot, maps, ""},
+		"another user": {
+			forbidden(`User "system:serviceaccount:n:robot2" cannot patch resource`),
+			robot,
+			maps,
+			"",
+		},
+		"the agent": {refused, Account{}, maps, ""},
+		"the agent impersonates": {
+			forbidden(`User "system:serviceaccount:n:robot" cannot impersonate resource "serviceaccounts"`),
+			robot,
+			maps,
+			"",
+		},
+		"a quota": {forbidden("exceeded quota: count"), robot, maps, ""},
+		"a namespace that is gone": {
+			forbidden("unable to create new content in namespace n because it is being terminated"),
+			robot,
+			roles,
+			"",
+		},
+		"a webhook": {
+			errors.New(`admission webhook "x" denied the request: User "system:serviceaccount:n:robot" `),
+			robot,
+			maps,
+			"",
+		},
+		"a conflict": {
+			apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "one", errors.New("x")),
+			robot,
+			maps,
+			"",
+		},
+		"nothing": {nil, robot, maps, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Refused(tc.err, tc.account, tc.object)

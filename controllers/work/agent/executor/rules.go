@@ -5,12 +5,10 @@ package executor
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
@@ -48,9 +47,9 @@ func (s scope) asked() string { return cmp.Or(s.namespace, s.account.Namespace) 
 // rules is what is known of a scope.
 type rules struct {
 	// epoch is that of the last change, 0 until rules were first read.
-	epoch  uint64
-	digest [sha256.Size]byte
-	works  map[string]bool
+	epoch uint64
+	rules digest.Sum
+	works map[string]bool
 }
 
 // roleWatch is the watch of one resource.
@@ -198,7 +197,7 @@ func (c *Checker) take(last bool) []scope {
 // that were known. Where they may not be read they may have changed. False means
 // that the API server gave no answer and has to be asked again.
 func (c *Checker) compare(ctx context.Context, s scope) bool {
-	digest, err := c.digest(ctx, s)
+	rules, err := c.rulesOf(ctx, s)
 	if ctx.Err() != nil {
 		return true
 	}
@@ -208,12 +207,12 @@ func (c *Checker) compare(ctx context.Context, s scope) bool {
 	c.mu.Lock()
 	r := c.scopes[s]
 	silent := err != nil && !apierrors.IsForbidden(err)
-	if r == nil || (r.epoch > 0 && (silent || (err == nil && r.digest == digest))) {
+	if r == nil || (r.epoch > 0 && (silent || (err == nil && r.rules == rules))) {
 		c.mu.Unlock()
 		return r == nil || !silent
 	}
 	c.epochs++
-	r.epoch, r.digest = c.epochs, digest
+	r.epoch, r.rules = c.epochs, rules
 	works := slices.Collect(maps.Keys(r.works))
 	c.mu.Unlock()
 	for _, work := range works {
@@ -222,8 +221,8 @@ func (c *Checker) compare(ctx context.Context, s scope) bool {
 	return !silent
 }
 
-// digest is that of the rules of a scope, whatever order they come in.
-func (c *Checker) digest(ctx context.Context, s scope) (sum [sha256.Size]byte, err error) {
+// rulesOf digests the rules of a scope, whatever order they come in.
+func (c *Checker) rulesOf(ctx context.Context, s scope) (sum digest.Sum, err error) {
 	client, err := c.As(s.account)
 	if err != nil {
 		return sum, err
@@ -250,7 +249,7 @@ func (c *Checker) digest(ctx context.Context, s scope) (sum [sha256.Size]byte, e
 		lines = append(lines, string(line))
 	}
 	slices.Sort(lines)
-	return sha256.Sum256([]byte(strings.Join(slices.Compact(lines), "\n"))), nil
+	return digest.OfParts(slices.Compact(lines)...), nil
 }
 
 // adjust watches roles and bindings while there is an executor. The caller holds

@@ -21,9 +21,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/drift"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
@@ -32,7 +32,7 @@ const (
 	// nothing.
 	maxSteps = 8
 	// pendingFirst and pendingLast bound how soon objects that wait for their
-	// finalizers are looked at again without an event (work.md section 6.5).
+	// finalizers are looked at again without an event.
 	pendingFirst = 500 * time.Millisecond
 	pendingLast  = time.Minute
 	// unseenRetry is when to look again after the hub had a work that its watch did

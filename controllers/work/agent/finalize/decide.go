@@ -9,11 +9,11 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/ledger"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/apply"
 )
 
-// never is the grace from which on nothing is evicted (work.md section 6.6).
+// never is the grace from which on nothing is evicted.
 const never = 100 * 365 * 24 * time.Hour
 
 // Step is the next thing to do about an ending work.

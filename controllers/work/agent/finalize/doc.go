@@ -4,11 +4,10 @@
 // that the hub no longer knows.
 //
 // Decide (pure) names the next step for one AppliedManifestWork and the work it
-// stands for; a pass takes steps until one has to wait. The order is that of
-// work.md section 6.5: condition Deleting, delete the AppliedManifestWork,
-// remove its objects, drop its finalizer, and only when it is certainly gone
-// drop the finalizer of the ManifestWork. Each step can be repeated, so that a
-// crash between any two is harmless.
+// stands for; a pass takes steps until one has to wait. The order is: condition Deleting, delete the AppliedManifestWork, remove
+// its objects, drop its finalizer, and only when it is certainly gone drop the
+// finalizer of the ManifestWork. Each step can be repeated, so that a crash between
+// any two is harmless.
 //
 // Objects go by the delete option as it stands when the work is deleted. A work
 // that vanished from the hub is given a grace before its objects go, because a
@@ -19,5 +18,4 @@
 // either where the hub shows an older state than the one that was carried out.
 //
 // Reads and writes: as controllers/work/agent/apply, without applying anything.
-// Contract: work.md sections 6.4 to 6.6.
 package finalize

@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/executor"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/packed"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
@@ -33,7 +33,7 @@ type Identity struct {
 	AgentID string
 }
 
-// Name is the name of the AppliedManifestWork of a work (work.md section 3).
+// Name is the name of the AppliedManifestWork of a work.
 func (i Identity) Name(work string) string { return i.HubHash + "-" + work }
 
 // Work is the work of an AppliedManifestWork of this hub; false for another
@@ -337,7 +337,10 @@ func (a *Applied) Adopted(applied *workv1.AppliedManifestWork) bool {
 }
 
 // Record replaces the list of objects, and the eviction stamp.
-func (a *Applied) Record(ctx context.Context, applied *workv1.AppliedManifestWork, resources []workv1.AppliedManifestResourceMeta, evicting *time.Time) (*workv1.AppliedManifestWork, error) {
+func (a *Applied) Record(
+	ctx context.Context, applied *workv1.AppliedManifestWork, resources []workv1.AppliedManifestResourceMeta,
+	evicting *time.Time,
+) (*workv1.AppliedManifestWork, error) {
 	if resources == nil {
 		resources = []workv1.AppliedManifestResourceMeta{}
 	}
@@ -385,7 +388,9 @@ func (a *Applied) Delete(ctx context.Context, applied *workv1.AppliedManifestWor
 	return a.Live(ctx, applied.Name)
 }
 
-func (a *Applied) patch(ctx context.Context, applied *workv1.AppliedManifestWork, body map[string]any, subresource ...string) (*workv1.AppliedManifestWork, error) {
+func (a *Applied) patch(
+	ctx context.Context, applied *workv1.AppliedManifestWork, body map[string]any, subresource ...string,
+) (*workv1.AppliedManifestWork, error) {
 	live, err := patch[workv1.AppliedManifestWork](ctx, a.client.Resource(appliedResource), applied, body, subresource...)
 	if apierrors.IsNotFound(err) {
 		a.forget(applied.Name, applied.UID)

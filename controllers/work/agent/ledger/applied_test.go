@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/packed"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/packed"
 )
 
 // listed serves one list of AppliedManifestWorks to a ledger, and no watch.

@@ -4,7 +4,6 @@ package ledger
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -32,7 +32,7 @@ type claimant struct {
 }
 
 // claim is an object that a work declares, with what it says of it, as digests.
-type claim struct{ object, content Sum }
+type claim struct{ object, content digest.Sum }
 
 // Claims hold which works declare which objects. When several works of this
 // cluster declare one object with different content, the oldest decides what it
@@ -47,25 +47,25 @@ type Claims struct {
 	mu    sync.Mutex
 	works map[string]*claimant
 	// single holds who claims an object alone, shared all others.
-	single map[Sum]*claimant
-	shared map[Sum][]*claimant
+	single map[digest.Sum]*claimant
+	shared map[digest.Sum][]*claimant
 	// epochs count, for each work, how often its rivals changed.
 	epochs map[string]uint64
 	// unable holds the objects that a work claims and cannot write, by work.
-	unable map[string]map[Sum]bool
+	unable map[string]map[digest.Sum]bool
 }
 
 func newClaims(wake func(string)) *Claims {
 	return &Claims{
-		wake: wake, works: map[string]*claimant{}, single: map[Sum]*claimant{}, shared: map[Sum][]*claimant{},
-		epochs: map[string]uint64{}, unable: map[string]map[Sum]bool{},
+		wake: wake, works: map[string]*claimant{}, single: map[digest.Sum]*claimant{}, shared: map[digest.Sum][]*claimant{},
+		epochs: map[string]uint64{}, unable: map[string]map[digest.Sum]bool{},
 	}
 }
 
 // Set replaces the claims of a work. Other works that claim an object which the
 // work let go, or declares otherwise than before, are woken.
 func (c *Claims) Set(work *workv1.ManifestWork) {
-	contents := make(map[Sum]Sum, len(work.Spec.Workload.Manifests))
+	contents := make(map[digest.Sum]digest.Sum, len(work.Spec.Workload.Manifests))
 	for i := range work.Spec.Workload.Manifests {
 		if o, content, ok := declared(work.Spec.Workload.Manifests[i].Raw); ok {
 			contents[o.sum()] = content
@@ -122,16 +122,16 @@ func (c *Claims) replace(work string, next *claimant) {
 // Unable replaces the objects that a work cannot write and never wrote. Other works
 // that claim one of which that has changed are woken.
 func (c *Claims) Unable(work string, objects []Object) {
-	var next map[Sum]bool
+	var next map[digest.Sum]bool
 	for _, o := range objects {
 		if next == nil {
-			next = map[Sum]bool{}
+			next = map[digest.Sum]bool{}
 		}
 		next[o.sum()] = true
 	}
 	c.mu.Lock()
 	rivals := map[string]bool{}
-	for _, sums := range []map[Sum]bool{c.unable[work], next} {
+	for _, sums := range []map[digest.Sum]bool{c.unable[work], next} {
 		for o := range sums {
 			if c.unable[work][o] != next[o] {
 				c.note(o, rivals)
@@ -161,37 +161,37 @@ func (k *claimant) all() []claim {
 }
 
 // content is what a claimant says of an object.
-func (k *claimant) content(o Sum) (Sum, bool) {
+func (k *claimant) content(o digest.Sum) (digest.Sum, bool) {
 	all := k.all()
-	i, found := slices.BinarySearchFunc(all, o, func(c claim, o Sum) int { return bytes.Compare(c.object[:], o[:]) })
+	i, found := slices.BinarySearchFunc(all, o, func(c claim, o digest.Sum) int { return bytes.Compare(c.object[:], o[:]) })
 	if !found {
-		return Sum{}, false
+		return digest.Sum{}, false
 	}
 	return all[i].content, true
 }
 
 // note names who claims an object.
-func (c *Claims) note(o Sum, rivals map[string]bool) {
+func (c *Claims) note(o digest.Sum, rivals map[string]bool) {
 	for _, other := range c.claimants(o) {
 		rivals[other.work] = true
 	}
 }
 
 // claimants are all that claim an object.
-func (c *Claims) claimants(o Sum) []*claimant {
+func (c *Claims) claimants(o digest.Sum) []*claimant {
 	if one := c.single[o]; one != nil {
 		return []*claimant{one}
 	}
 	return c.shared[o]
 }
 
-func (c *Claims) put(o Sum, k *claimant) { c.set(o, append(slices.Clone(c.claimants(o)), k)) }
+func (c *Claims) put(o digest.Sum, k *claimant) { c.set(o, append(slices.Clone(c.claimants(o)), k)) }
 
-func (c *Claims) drop(o Sum, k *claimant) {
+func (c *Claims) drop(o digest.Sum, k *claimant) {
 	c.set(o, slices.DeleteFunc(slices.Clone(c.claimants(o)), func(other *claimant) bool { return other == k }))
 }
 
-func (c *Claims) set(o Sum, list []*claimant) {
+func (c *Claims) set(o digest.Sum, list []*claimant) {
 	delete(c.single, o)
 	delete(c.shared, o)
 	switch len(list) {
@@ -243,15 +243,13 @@ func (c *Claims) Rivals(work string, object Object) []Rival {
 	return out
 }
 
-// sum digests the name of an object. No name holds a line break: Kubernetes
-// refuses them.
-func (o Object) sum() Sum {
-	full := sha256.Sum256([]byte(o.Group + "\n" + o.Kind + "\n" + o.Namespace + "\n" + o.Name))
-	return Sum(full[:len(Sum{})])
+// sum digests the name of an object.
+func (o Object) sum() digest.Sum {
+	return digest.OfParts(o.Group, o.Kind, o.Namespace, o.Name)
 }
 
 // declared reads what a manifest is about without decoding the rest of it.
-func declared(raw []byte) (Object, Sum, bool) {
+func declared(raw []byte) (Object, digest.Sum, bool) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -261,14 +259,13 @@ func declared(raw []byte) (Object, Sum, bool) {
 		} `json:"metadata"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil || head.Kind == "" || head.Metadata.Name == "" {
-		return Object{}, Sum{}, false
+		return Object{}, digest.Sum{}, false
 	}
 	gv, err := schema.ParseGroupVersion(head.APIVersion)
 	if err != nil {
-		return Object{}, Sum{}, false
+		return Object{}, digest.Sum{}, false
 	}
-	full := sha256.Sum256(raw)
-	return Object{gv.Group, head.Kind, head.Metadata.Namespace, head.Metadata.Name}, Sum(full[:len(Sum{})]), true
+	return Object{gv.Group, head.Kind, head.Metadata.Namespace, head.Metadata.Name}, digest.OfBytes(raw), true
 }
 
 // strategies are the entries that name an update strategy, without the rest.

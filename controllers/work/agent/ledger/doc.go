@@ -14,7 +14,6 @@
 //
 // Claims tell which works declare one object, and which came first.
 //
-// Reads and writes: manifestworks and their status (hub), appliedmanifestworks
-// and their status (managed cluster). It decides nothing. Contract: work.md
-// sections 1, 3 and 6.
+// Reads and writes: manifestworks and their status (hub), appliedmanifestworks and
+// their status (managed cluster). It decides nothing.
 package ledger

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
@@ -85,7 +86,9 @@ func TestClaimsOfTheSameAgeGoByName(t *testing.T) {
 	c := newClaims(func(string) {})
 	c.Set(work("b", 1, manifest("a", "1")))
 	strategy := work("a", 1, manifest("a", "2"))
-	strategy.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{}, {UpdateStrategy: &workv1.UpdateStrategy{Type: "CreateOnly"}}}
+	strategy.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{}, {
+		UpdateStrategy: &workv1.UpdateStrategy{Type: "CreateOnly"},
+	}}
 	c.Set(strategy)
 	rivals := c.Rivals("b", Object{"apps", "Deployment", "n", "a"})
 	require.Len(t, rivals, 1)
@@ -192,7 +195,7 @@ func TestIdentityNamesAndReadsNames(t *testing.T) {
 func TestAStatusHasOneSum(t *testing.T) {
 	a := workv1.ManifestWorkStatus{Conditions: []metav1.Condition{{Type: "A", LastTransitionTime: metav1.NewTime(time.Unix(5, 0))}}}
 	b := workv1.ManifestWorkStatus{Conditions: []metav1.Condition{{Type: "A", LastTransitionTime: metav1.NewTime(time.Unix(5, 500))}}}
-	require.Equal(t, SumOf(a), SumOf(b), "the wire holds whole seconds")
+	require.Equal(t, digest.Of(a), digest.Of(b), "the wire holds whole seconds")
 	b.Conditions[0].Type = "B"
-	require.NotEqual(t, SumOf(a), SumOf(b))
+	require.NotEqual(t, digest.Of(a), digest.Of(b))
 }

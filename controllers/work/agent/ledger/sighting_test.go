@@ -27,7 +27,14 @@ func TestAnOlderStateOfAWorkIsNoticed(t *testing.T) {
 		"a later one":                  {"u 3 100", "u", 4, false, "1000", ""},
 		"an older generation":          {"u 3 100", "u", 2, false, "1000", "its generation is 2, and 3 was applied"},
 		"an older resourceVersion":     {"u 3 100", "u", 3, false, "99", "its resourceVersion is 99, and 100 was applied"},
-		"another work of the name":     {"u 3 100", "v", 9, false, "1000", "it is another one than that which was applied and never deleted here"},
+		"another work of the name": {
+			"u 3 100",
+			"v",
+			9,
+			false,
+			"1000",
+			"it is another one than that which was applied and never deleted here",
+		},
 		"deleted as it was applied":    {"u 3 100", "u", 4, true, "101", ""},
 		"an older one that is deleted": {"u 3 100", "u", 3, true, "101", "its generation is 2, and 3 was applied"},
 	} {
@@ -41,7 +48,22 @@ func TestAnOlderStateOfAWorkIsNoticed(t *testing.T) {
 
 func TestTheNewestVersionThatRecordsOfThisHubNoteCounts(t *testing.T) {
 	var h highest
-	for _, r := range []struct{ hub, noted string }{{"h", "u 1 90"}, {"h", "u 1 100"}, {"h", "u 1 95"}, {"other", "u 1 999"}, {"h", "broken"}} {
+	for _, r := range []struct{ hub, noted string }{{
+		"h",
+		"u 1 90",
+	}, {
+		"h",
+		"u 1 100",
+	}, {
+		"h",
+		"u 1 95",
+	}, {
+		"other",
+		"u 1 999",
+	}, {
+		"h",
+		"broken",
+	}} {
 		record := &workv1.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{workv1.AnnotationLastSeen: r.noted}}}
 		record.Spec.HubHash = r.hub
 		h.note(Identity{HubHash: "h"}, record)

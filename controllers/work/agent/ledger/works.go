@@ -4,8 +4,6 @@ package ledger
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
@@ -35,9 +34,6 @@ var (
 	}
 )
 
-// Sum is a digest of a value.
-type Sum [16]byte
-
 // Work is what stays in memory of a ManifestWork.
 type Work struct {
 	// Name, UID, Version and Generation are those of its metadata.
@@ -50,17 +46,7 @@ type Work struct {
 	// Held is set while the work carries our finalizer.
 	Held bool
 	// Status is a digest of the status on the hub.
-	Status Sum
-}
-
-// SumOf digests a status.
-func SumOf(s workv1.ManifestWorkStatus) Sum {
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return Sum{}
-	}
-	full := sha256.Sum256(raw)
-	return Sum(full[:len(Sum{})])
+	Status digest.Sum
 }
 
 // Works are the ManifestWorks of one cluster.
@@ -151,7 +137,7 @@ func slim(m *workv1.ManifestWork) Work {
 		Name: m.Name, UID: m.UID, Version: m.ResourceVersion, Generation: m.Generation,
 		Deleting: m.DeletionTimestamp != nil,
 		Held:     slices.Contains(m.Finalizers, workv1.FinalizerManifestWork),
-		Status:   SumOf(m.Status),
+		Status:   digest.Of(m.Status),
 	}
 }
 

@@ -32,10 +32,16 @@ func (e *Evaluator) Check(rules []workv1.ConditionRule, id workv1.ResourceIdenti
 		at := fmt.Sprintf("conditionRules[%d]", i)
 		switch {
 		case reserved(rule.Condition):
-			out = append(out, Problem{at + ".condition", fmt.Sprintf("%q is made by the agent itself, so that the rule is passed over; choose another name", rule.Condition)})
+			out = append(out, Problem{
+				at + ".condition",
+				fmt.Sprintf("%q is made by the agent itself, so that the rule is passed over; choose another name", rule.Condition),
+			})
 			continue
 		case !settable(rule.Condition):
-			out = append(out, Problem{at + ".condition", fmt.Sprintf("%q is not the name of a condition, so that the rule is passed over; choose one of letters and digits", rule.Condition)})
+			out = append(out, Problem{
+				at + ".condition",
+				fmt.Sprintf("%q is not the name of a condition, so that the rule is passed over; choose one of letters and digits", rule.Condition),
+			})
 			continue
 		}
 		out = append(out, e.checkRule(at, rule, id, left)...)
@@ -62,7 +68,10 @@ func (e *Evaluator) checkRule(at string, rule workv1.ConditionRule, id workv1.Re
 	switch rule.Type {
 	case workv1.ConditionRuleTypeWellKnownConditions:
 		if !builtIn(rule.Condition, id) {
-			out = append(out, Problem{at, fmt.Sprintf("nothing is built in for %s of %s, so that there will be no such condition; write a rule of type CEL", rule.Condition, id.Resource)})
+			out = append(out, Problem{
+				at,
+				fmt.Sprintf("nothing is built in for %s of %s, so that there will be no such condition; write a rule of type CEL", rule.Condition, id.Resource),
+			})
 		}
 	case workv1.ConditionRuleTypeCEL:
 		if len(rule.CELExpressions) == 0 {
@@ -82,5 +91,8 @@ func (e *Evaluator) checkRule(at string, rule workv1.ConditionRule, id workv1.Re
 // resource.
 func builtIn(condition string, id workv1.ResourceIdentifier) bool {
 	return condition == workv1.ConditionComplete &&
-		slices.Contains([]workv1.ResourceIdentifier{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}}, workv1.ResourceIdentifier{Group: id.Group, Resource: id.Resource})
+		slices.Contains(
+			[]workv1.ResourceIdentifier{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}},
+			workv1.ResourceIdentifier{Group: id.Group, Resource: id.Resource},
+		)
 }

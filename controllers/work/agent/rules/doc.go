@@ -5,7 +5,7 @@
 //
 // It is pure, but for the clock that tells how long a round takes. A rule is built
 // in (Complete of a Job and of a Pod) or holds CEL expressions over the variable
-// object, which pkg/cel evaluates at a bounded cost. A rule that is built in for
+// object, which internal/cel evaluates at a bounded cost. A rule that is built in for
 // other kinds only makes no condition. A rule that is wrong makes one that says
 // what is wrong; nothing else suffers.
 //
@@ -13,5 +13,5 @@
 // what is over it is put off. Its condition stays as it was, or says that it was
 // not evaluated where there is none; the caller lets who waits longest go first.
 //
-// Reads and writes: nothing. Contract: work.md section 8.
+// Reads and writes: nothing.
 package rules

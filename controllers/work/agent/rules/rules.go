@@ -19,9 +19,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/status"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/cel"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/cel"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/manifest"
 )
 
 const (
@@ -104,7 +105,10 @@ type evaluation struct {
 // Late means that rules were put off because those of other manifests have used
 // up what the round may cost: their conditions are as they were before, and say
 // that they were not evaluated where there is nothing before.
-func (r *Round) Evaluate(ctx context.Context, rules []workv1.ConditionRule, object *unstructured.Unstructured, before []status.RuleVerdict) (verdicts []status.RuleVerdict, late bool) {
+func (r *Round) Evaluate(
+	ctx context.Context, rules []workv1.ConditionRule, object *unstructured.Unstructured,
+	before []status.RuleVerdict,
+) (verdicts []status.RuleVerdict, late bool) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	e := evaluation{Evaluator: r.evaluator, object: object, late: r.cost >= roundCost || r.took >= roundTime, before: before}
@@ -130,7 +134,7 @@ func (e *evaluation) verdicts(ctx context.Context, rules []workv1.ConditionRule)
 			return out
 		}
 		if verdict, ok := e.rule(ctx, &rules[i]); ok {
-			verdict.Message = cel.Shorten(verdict.Message, maxMessage)
+			verdict.Message = excerpt.Within(verdict.Message, maxMessage)
 			out = append(out, status.RuleVerdict{Condition: rule.Condition, Verdict: verdict})
 		}
 	}

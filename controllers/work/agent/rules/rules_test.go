@@ -70,17 +70,53 @@ func TestOneRuleMakesOneCondition(t *testing.T) {
 		rule   workv1.ConditionRule
 		want   string
 	}{
-		"a job that runs":                       {fmt.Sprintf(job, "Suspended", "True"), known("Complete"), "Complete False ConditionRuleEvaluated: Job is not finished"},
-		"a job that is done":                    {fmt.Sprintf(job, "Complete", "True"), known("Complete"), "Complete True ConditionRuleEvaluated: Job is finished"},
-		"a job that failed":                     {fmt.Sprintf(job, "Failed", "True"), known("Complete"), "Complete True ConditionRuleEvaluated: Job is finished"},
-		"a job that is not so":                  {fmt.Sprintf(job, "Complete", "False"), known("Complete"), "Complete False ConditionRuleEvaluated: Job is not finished"},
-		"a job without status":                  {`{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`, known("Complete"), "Complete False ConditionRuleEvaluated: Job is not finished"},
-		"a pod that runs":                       {fmt.Sprintf(pod, "Running"), known("Complete"), "Complete False ConditionRuleEvaluated: Pod is in phase Running"},
-		"a pod that is done":                    {fmt.Sprintf(pod, "Succeeded"), known("Complete"), "Complete True ConditionRuleEvaluated: Pod is in phase Succeeded"},
-		"a pod that failed":                     {fmt.Sprintf(pod, "Failed"), known("Complete"), "Complete True ConditionRuleEvaluated: Pod is in phase Failed"},
+		"a job that runs": {
+			fmt.Sprintf(job, "Suspended", "True"),
+			known("Complete"),
+			"Complete False ConditionRuleEvaluated: Job is not finished",
+		},
+		"a job that is done": {
+			fmt.Sprintf(job, "Complete", "True"),
+			known("Complete"),
+			"Complete True ConditionRuleEvaluated: Job is finished",
+		},
+		"a job that failed": {
+			fmt.Sprintf(job, "Failed", "True"),
+			known("Complete"),
+			"Complete True ConditionRuleEvaluated: Job is finished",
+		},
+		"a job that is not so": {
+			fmt.Sprintf(job, "Complete", "False"),
+			known("Complete"),
+			"Complete False ConditionRuleEvaluated: Job is not finished",
+		},
+		"a job without status": {
+			`{apiVersion: batch/v1, kind: Job, metadata: {name: j}}`,
+			known("Complete"),
+			"Complete False ConditionRuleEvaluated: Job is not finished",
+		},
+		"a pod that runs": {
+			fmt.Sprintf(pod, "Running"),
+			known("Complete"),
+			"Complete False ConditionRuleEvaluated: Pod is in phase Running",
+		},
+		"a pod that is done": {
+			fmt.Sprintf(pod, "Succeeded"),
+			known("Complete"),
+			"Complete True ConditionRuleEvaluated: Pod is in phase Succeeded",
+		},
+		"a pod that failed": {
+			fmt.Sprintf(pod, "Failed"),
+			known("Complete"),
+			"Complete True ConditionRuleEvaluated: Pod is in phase Failed",
+		},
 		"nothing is built in for the kind":      {configMap, known("Complete"), ""},
 		"nothing is built in for the condition": {fmt.Sprintf(job, "Complete", "True"), known("Progressing"), ""},
-		"nothing is built in for another group": {`{apiVersion: example.com/v1, kind: Job, metadata: {name: j}}`, known("Complete"), ""},
+		"nothing is built in for another group": {
+			`{apiVersion: example.com/v1, kind: Job, metadata: {name: j}}`,
+			known("Complete"),
+			"",
+		},
 		"a message replaces the built-in one": {
 			fmt.Sprintf(pod, "Failed"), with(known("Complete"), "it is over", ""), "Complete True ConditionRuleEvaluated: it is over",
 		},
@@ -88,10 +124,26 @@ func TestOneRuleMakesOneCondition(t *testing.T) {
 			fmt.Sprintf(pod, "Failed"), with(known("Complete"), "it is over", "result ? object.metadata.name + ' ' + object.status.phase : ''"),
 			"Complete True ConditionRuleEvaluated: p Failed",
 		},
-		"an expression that is true":      {configMap, expression("Ready", "object.data.ready == 'true'"), "Ready True ConditionRuleEvaluated: Manifest is Ready"},
-		"an expression that is false":     {configMap, expression("Ready", "object.data.ready == 'no'"), "Ready False ConditionRuleEvaluated: Manifest is not Ready"},
-		"all have to be true":             {configMap, expression("Ready", "true", "false"), "Ready False ConditionRuleEvaluated: Manifest is not Ready"},
-		"the first that is false ends it": {configMap, expression("Ready", "false", "object.absent.key == 1"), "Ready False ConditionRuleEvaluated: Manifest is not Ready"},
+		"an expression that is true": {
+			configMap,
+			expression("Ready", "object.data.ready == 'true'"),
+			"Ready True ConditionRuleEvaluated: Manifest is Ready",
+		},
+		"an expression that is false": {
+			configMap,
+			expression("Ready", "object.data.ready == 'no'"),
+			"Ready False ConditionRuleEvaluated: Manifest is not Ready",
+		},
+		"all have to be true": {
+			configMap,
+			expression("Ready", "true", "false"),
+			"Ready False ConditionRuleEvaluated: Manifest is not Ready",
+		},
+		"the first that is false ends it": {
+			configMap,
+			expression("Ready", "false", "object.absent.key == 1"),
+			"Ready False ConditionRuleEvaluated: Manifest is not Ready",
+		},
 		"an empty message of an expression leaves the message": {
 			configMap, with(expression("Ready", "true"), "by hand", "''"), "Ready True ConditionRuleEvaluated: by hand",
 		},
@@ -108,24 +160,84 @@ func TestOneRuleMakesOneCondition(t *testing.T) {
 			fmt.Sprintf(job, "Complete", "True"), expression("Done", "hasConditions(object.status) && object.status.conditions.exists(c, c.type == 'Complete')"),
 			"Done True ConditionRuleEvaluated: Manifest is Done",
 		},
-		"an object with no conditions":         {`{apiVersion: v1, kind: Pod, status: {conditions: []}}`, expression("Done", "hasConditions(object.status)"), "Done False ConditionRuleEvaluated: Manifest is not Done"},
-		"an object with a status of no kind":   {`{apiVersion: v1, kind: Pod, status: {}}`, expression("Done", "hasConditions(object.status)"), "Done False ConditionRuleEvaluated: Manifest is not Done"},
-		"conditions that are no list":          {`{apiVersion: v1, kind: Pod, status: {conditions: text}}`, expression("Done", "hasConditions(object.status)"), "Done False ConditionRuleEvaluated: Manifest is not Done"},
-		"an expression that cannot be read":    {configMap, expression("Ready", "true", "object."), "Ready False ConditionRuleExpressionError: celExpressions[1]: 1:8: Syntax error"},
-		"an expression that gives no bool":     {configMap, expression("Ready", "1 + 1"), "Ready False ConditionRuleExpressionError: celExpressions[0]: the expression gives int, and must give bool"},
-		"an expression that turns out so":      {configMap, expression("Ready", "object.data.ready"), "Ready False ConditionRuleExpressionError: celExpressions[0]: the expression gives string, and must give bool"},
-		"an expression that fails":             {configMap, expression("Ready", "object.status.ready"), "Ready False ConditionRuleExpressionError: celExpressions[0]: no such key: status"},
-		"result is known to messages alone":    {configMap, expression("Ready", "result"), "Ready False ConditionRuleExpressionError: celExpressions[0]: 1:1: undeclared reference to 'result'"},
-		"a message that cannot be told":        {configMap, with(expression("Ready", "true"), "by hand", "object.absent"), "Ready False ConditionRuleExpressionError: messageExpression: no such key: absent"},
-		"a message that is no text":            {configMap, with(expression("Ready", "true"), "", "1"), "Ready False ConditionRuleExpressionError: messageExpression: the expression gives int, and must give string"},
-		"a program that cannot be prepared":    {configMap, expression("Ready", "object.data.text.matches('(')"), "Ready Unknown ConditionRuleInternalError: celExpressions[0]: preparing the expression: "},
-		"a type that nobody knows":             {configMap, workv1.ConditionRule{Condition: "Ready", Type: "Lua"}, "Ready Unknown ConditionRuleInvalid: unrecognized condition rule type Lua"},
-		"a rule without expressions":           {configMap, expression("Ready"), "Ready Unknown ConditionRuleInvalid: a rule of type CEL needs one expression at least"},
-		"a condition that the agent makes":     {configMap, expression("Applied", "false"), ""},
-		"a condition that has no valid name":   {configMap, expression("not valid!", "true"), ""},
-		"a condition without a name":           {configMap, expression("", "true"), ""},
-		"a secret is not quoted in an error":   {`{apiVersion: v1, kind: Secret, data: {k: cGFzc3dvcmQ=}}`, expression("Ready", "int(object.data.k) == 1"), "Ready False ConditionRuleExpressionError: celExpressions[0]: the expression failed; why is not told"},
-		"a secret may be counted nevertheless": {`{apiVersion: v1, kind: Secret, data: {k: cGFzc3dvcmQ=}}`, expression("Ready", "size(object.data) == 1"), "Ready True ConditionRuleEvaluated: Manifest is Ready"},
+		"an object with no conditions": {
+			`{apiVersion: v1, kind: Pod, status: {conditions: []}}`,
+			expression("Done", "hasConditions(object.status)"),
+			"Done False ConditionRuleEvaluated: Manifest is not Done",
+		},
+		"an object with a status of no kind": {
+			`{apiVersion: v1, kind: Pod, status: {}}`,
+			expression("Done", "hasConditions(object.status)"),
+			"Done False ConditionRuleEvaluated: Manifest is not Done",
+		},
+		"conditions that are no list": {
+			`{apiVersion: v1, kind: Pod, status: {conditions: text}}`,
+			expression("Done", "hasConditions(object.status)"),
+			"Done False ConditionRuleEvaluated: Manifest is not Done",
+		},
+		"an expression that cannot be read": {
+			configMap,
+			expression("Ready", "true", "object."),
+			"Ready False ConditionRuleExpressionError: celExpressions[1]: 1:8: Syntax error",
+		},
+		"an expression that gives no bool": {
+			configMap,
+			expression("Ready", "1 + 1"),
+			"Ready False ConditionRuleExpressionError: celExpressions[0]: the expression gives int, and must give bool",
+		},
+		"an expression that turns out so": {
+			configMap,
+			expression("Ready", "object.data.ready"),
+			"Ready False ConditionRuleExpressionError: celExpressions[0]: the expression gives string, and must give bool",
+		},
+		"an expression that fails": {
+			configMap,
+			expression("Ready", "object.status.ready"),
+			"Ready False ConditionRuleExpressionError: celExpressions[0]: no such key: status",
+		},
+		"result is known to messages alone": {
+			configMap,
+			expression("Ready", "result"),
+			"Ready False ConditionRuleExpressionError: celExpressions[0]: 1:1: undeclared reference to 'result'",
+		},
+		"a message that cannot be told": {
+			configMap,
+			with(expression("Ready", "true"), "by hand", "object.absent"),
+			"Ready False ConditionRuleExpressionError: messageExpression: no such key: absent",
+		},
+		"a message that is no text": {
+			configMap,
+			with(expression("Ready", "true"), "", "1"),
+			"Ready False ConditionRuleExpressionError: messageExpression: the expression gives int, and must give string",
+		},
+		"a program that cannot be prepared": {
+			configMap,
+			expression("Ready", "object.data.text.matches('(')"),
+			"Ready Unknown ConditionRuleInternalError: celExpressions[0]: preparing the expression: ",
+		},
+		"a type that nobody knows": {
+			configMap,
+			workv1.ConditionRule{Condition: "Ready", Type: "Lua"},
+			"Ready Unknown ConditionRuleInvalid: unrecognized condition rule type Lua",
+		},
+		"a rule without expressions": {
+			configMap,
+			expression("Ready"),
+			"Ready Unknown ConditionRuleInvalid: a rule of type CEL needs one expression at least",
+		},
+		"a condition that the agent makes":   {configMap, expression("Applied", "false"), ""},
+		"a condition that has no valid name": {configMap, expression("not valid!", "true"), ""},
+		"a condition without a name":         {configMap, expression("", "true"), ""},
+		"a secret is not quoted in an error": {
+			`{apiVersion: v1, kind: Secret, data: {k: cGFzc3dvcmQ=}}`,
+			expression("Ready", "int(object.data.k) == 1"),
+			"Ready False ConditionRuleExpressionError: celExpressions[0]: the expression failed; why is not told",
+		},
+		"a secret may be counted nevertheless": {
+			`{apiVersion: v1, kind: Secret, data: {k: cGFzc3dvcmQ=}}`,
+			expression("Ready", "size(object.data) == 1"),
+			"Ready True ConditionRuleEvaluated: Manifest is Ready",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

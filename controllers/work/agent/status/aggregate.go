@@ -19,8 +19,7 @@ func Ruled(c metav1.Condition, generation int64) bool {
 }
 
 // setAggregated makes the work's conditions of those that rules made of its
-// manifests, and removes those that no manifest has any more (work.md section
-// 7.2).
+// manifests, and removes those that no manifest has any more.
 func setAggregated(s *workv1.ManifestWorkStatus, generation int64, now time.Time) {
 	var kinds []string
 	found := map[string][]metav1.Condition{}

@@ -13,5 +13,5 @@
 // Conditions that condition rules made of manifests are summed up for the work.
 //
 // A manifest that was not applied in this pass still has an outcome: that of the
-// pass that applied it. Contract: work.md section 7.
+// pass that applied it.
 package status

@@ -19,7 +19,13 @@ func many(n int) []Outcome {
 	var out []Outcome
 	for i := range n {
 		o := Outcome{
-			Meta:    workv1.ManifestResourceMeta{Ordinal: int32(i), Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: fmt.Sprint("m", i)}, //nolint:gosec // few
+			Meta: workv1.ManifestResourceMeta{
+				Ordinal:  int32(i),
+				Version:  "v1",
+				Kind:     "ConfigMap",
+				Resource: "configmaps",
+				Name:     fmt.Sprint("m", i),
+			}, //nolint:gosec // few
 			Applied: Applied(""), Available: Exists(true), Feedback: NoFeedback(),
 		}
 		if i%10 == 9 {

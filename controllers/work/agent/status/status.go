@@ -11,6 +11,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
@@ -155,8 +156,7 @@ func set(conditions *[]metav1.Condition, kind string, v Verdict, generation int6
 }
 
 // setApplied sets Applied of a manifest. With a new generation the condition is
-// made anew: its transition time tells when that generation was applied
-// (work.md section 7.1).
+// made anew: its transition time tells when that generation was applied.
 func setApplied(conditions *[]metav1.Condition, v Verdict, generation int64, now time.Time) {
 	old := apimeta.FindStatusCondition(*conditions, workv1.ConditionApplied)
 	if old != nil && old.ObservedGeneration != generation {
@@ -167,7 +167,7 @@ func setApplied(conditions *[]metav1.Condition, v Verdict, generation int64, now
 
 // setFeedback puts fresh values in place of those that stand there. When they
 // differ, the condition is made anew: its transition time tells when values last
-// changed (work.md section 7.1).
+// changed.
 func setFeedback(entry *workv1.ManifestCondition, o Outcome, limit int, now time.Time) {
 	if o.Fresh && !sameValues(entry.StatusFeedback.Values, o.Values) {
 		entry.StatusFeedback.Values = o.Values
@@ -178,8 +178,7 @@ func setFeedback(entry *workv1.ManifestCondition, o Outcome, limit int, now time
 	}
 }
 
-// dropStaleRules removes conditions that rules of an earlier generation made
-// (work.md section 7.2).
+// dropStaleRules removes conditions that rules of an earlier generation made.
 func dropStaleRules(conditions *[]metav1.Condition, generation int64) {
 	*conditions = slices.DeleteFunc(*conditions, func(c metav1.Condition) bool {
 		return strings.HasPrefix(c.Reason, workv1.ReasonPrefixConditionRule) && c.ObservedGeneration != generation
@@ -261,9 +260,7 @@ func textLimit(outcomes []Outcome) int {
 }
 
 func bounded(v Verdict, limit int) Verdict {
-	if len(v.Message) > limit {
-		v.Message = strings.ToValidUTF8(v.Message[:limit-3], "") + "..."
-	}
+	v.Message = excerpt.Within(v.Message, limit)
 	return v
 }
 

@@ -134,7 +134,12 @@ func TestEntriesFollowTheirManifests(t *testing.T) {
 			StatusFeedback: workv1.StatusFeedbackResult{Values: []workv1.FeedbackValue{{Name: "v", FieldValue: workv1.FieldValue{Type: "String", String: &value}}}},
 		},
 		{ResourceMeta: meta(1, "b"), Conditions: []metav1.Condition{{Type: "Other", Status: "True", Reason: "R"}}},
-		{ResourceMeta: meta(2, "c")}, {ResourceMeta: meta(3, "c"), Conditions: []metav1.Condition{{Type: "Twice", Status: "True", Reason: "R"}}},
+		{
+			ResourceMeta: meta(2, "c"),
+		}, {
+			ResourceMeta: meta(3, "c"),
+			Conditions:   []metav1.Condition{{Type: "Twice", Status: "True", Reason: "R"}},
+		},
 	}}}
 	after := status.Build(before, 1, []status.Outcome{good(0, "b"), good(1, "a"), good(2, "new"), good(3, "c"), good(4, "c")}, now)
 	types := func(i int) string {
@@ -159,8 +164,10 @@ func TestConditionsOfRemovedRulesGo(t *testing.T) {
 	}
 	for generation, want := range map[int64]int{1: 3, 2: 4} {
 		before := workv1.ManifestWorkStatus{
-			Conditions:     []metav1.Condition{rule(generation)},
-			ResourceStatus: workv1.ManifestResourceStatus{Manifests: []workv1.ManifestCondition{{ResourceMeta: meta(0, "a"), Conditions: []metav1.Condition{rule(generation)}}}},
+			Conditions: []metav1.Condition{rule(generation)},
+			ResourceStatus: workv1.ManifestResourceStatus{
+				Manifests: []workv1.ManifestCondition{{ResourceMeta: meta(0, "a"), Conditions: []metav1.Condition{rule(generation)}}},
+			},
 		}
 		after := status.Build(before, 2, []status.Outcome{good(0, "a")}, now)
 		require.Len(t, after.ResourceStatus.Manifests[0].Conditions, want)

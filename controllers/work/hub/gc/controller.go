@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
@@ -37,7 +37,7 @@ type Controller struct {
 }
 
 // Register adds the loop to m.
-func Register(m *hub.Manager, c Config) {
+func Register(m *manager.Manager, c Config) {
 	queue := reconcile.NewQueue(Name)
 	controller := &Controller{clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
 	controller.finished = watch.New(watch.Options[Finished]{

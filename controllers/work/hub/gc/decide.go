@@ -56,7 +56,9 @@ type State struct {
 // some time as they stand.
 func keep(u *unstructured.Unstructured) (Finished, bool) {
 	// Most have none, and are not decoded.
-	if _, ok, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "deleteOption", "ttlSecondsAfterFinished"); !ok || err != nil || u.GetDeletionTimestamp() != nil {
+	if _, ok, err := unstructured.NestedFieldNoCopy(
+		u.Object, "spec", "deleteOption", "ttlSecondsAfterFinished",
+	); !ok || err != nil || u.GetDeletionTimestamp() != nil {
 		return Finished{}, false
 	}
 	w, err := typed.FromUnstructured[workv1.ManifestWork](u)
@@ -84,9 +86,9 @@ func Decide(s State) reconcile.Plan {
 		return reconcile.Plan{RequeueAfter: min(left, maxWait)}
 	}
 	return reconcile.Plan{
-		Delete: []reconcile.Target{{
+		Writes: []reconcile.Write{reconcile.Remove{Target: reconcile.Target{
 			Resource: worksResource, Namespace: s.Key.Namespace, Name: s.Key.Name, UID: s.Work.UID, Version: s.Work.Version,
-		}},
+		}}},
 		Events: []reconcile.Event{{
 			Type: corev1.EventTypeNormal, Reason: reasonExpired, Once: true,
 			Message: fmt.Sprintf("Deleted: it is complete since %s, and its ttlSecondsAfterFinished is %d", s.Work.Since.UTC().Format(time.RFC3339), s.Work.TTL),

@@ -30,20 +30,26 @@ func TestDecide(t *testing.T) {
 		"nothing is at once, whatever the agent's time": {since: -time.Hour, ttl: 0},
 		"less than nothing is at once":                  {since: -time.Hour, ttl: -5},
 		"the least of all numbers is at once":           {ttl: math.MinInt64},
-		"the largest of all numbers is never over":      {since: 10 * 365 * 24 * time.Hour, ttl: math.MaxInt64, wait: maxWait},
-		"a long time is waited for in pieces":           {since: time.Second, ttl: 30 * 24 * 3600, wait: maxWait},
-		"a time to come delays it":                      {since: -time.Minute, ttl: 10, wait: 70 * time.Second},
+		"the largest of all numbers is never over": {
+			since: 10 * 365 * 24 * time.Hour,
+			ttl:   math.MaxInt64,
+			wait:  maxWait,
+		},
+		"a long time is waited for in pieces": {since: time.Second, ttl: 30 * 24 * 3600, wait: maxWait},
+		"a time to come delays it":            {since: -time.Minute, ttl: 10, wait: 70 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := Decide(State{Key: key, Work: Finished{UID: "u", Version: "7", Since: now.Add(-tc.since), TTL: tc.ttl}, Now: now})
 			require.Equal(t, tc.wait, plan.RequeueAfter)
 			require.Nil(t, plan.Object)
 			if tc.wait > 0 {
-				require.Empty(t, plan.Delete)
+				require.Empty(t, plan.Writes)
 				require.Empty(t, plan.Events)
 				return
 			}
-			require.Equal(t, []reconcile.Target{{Resource: worksResource, Namespace: "c1", Name: "job", UID: "u", Version: "7"}}, plan.Delete)
+			require.Equal(t, []reconcile.Write{reconcile.Remove{Target: reconcile.Target{
+				Resource: worksResource, Namespace: "c1", Name: "job", UID: "u", Version: "7",
+			}}}, plan.Writes)
 			require.Len(t, plan.Events, 1)
 			require.Contains(t, plan.Events[0].Message, fmt.Sprintf("ttlSecondsAfterFinished is %d", tc.ttl))
 		})

@@ -10,6 +10,4 @@
 // ManifestWorks of a replica set stay, it would only make them again. So does one
 // whose Complete is of an older generation: what was edited has not run yet. A
 // deletion holds for the very version that was judged.
-//
-// Contract: work.md 15, garbage collection.
 package gc

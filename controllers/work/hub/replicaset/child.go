@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
@@ -96,7 +96,7 @@ func keep(u *unstructured.Unstructured) (kept, bool) {
 		Generation: w.Generation,
 	}}
 	for _, f := range w.ManagedFields {
-		if f.Manager != manager || f.Subresource != "" {
+		if f.Manager != fieldManager || f.Subresource != "" {
 			continue
 		}
 		if f.Time != nil && f.Time.After(k.child.Changed) {
@@ -127,7 +127,7 @@ func labelsIn(fields []byte) int {
 	return len(set.Metadata.Labels)
 }
 
-// state is how far the rollout is on the child's cluster (work.md 13.1).
+// state is how far the rollout is on the child's cluster.
 func (c Child) state() rollout.Cluster {
 	out := rollout.Cluster{Name: c.Cluster, Status: rollout.Progressing, Since: c.Changed}
 	if !c.Current {

@@ -12,21 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	hub "github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/manager"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
 )
 
 // Name is the loop's id; the field manager of what it applies follows from it.
 const (
-	Name    = "work.replicaset"
-	manager = "ocm." + Name
+	Name         = "work.replicaset"
+	fieldManager = "ocm." + Name
 )
 
 const workers = 4
@@ -52,7 +51,7 @@ type Config struct {
 // Controller is the loop. Its keys are replica sets.
 type Controller struct {
 	client   dynamic.Interface
-	reader   client.Reader
+	reader   manager.Reader
 	clock    clock.PassiveClock
 	exec     *reconcile.Executor
 	queue    *reconcile.Queue
@@ -61,14 +60,21 @@ type Controller struct {
 }
 
 // Register adds the loop to m.
-func Register(m *hub.Manager, c Config) {
-	controller := &Controller{client: c.Client, reader: m.Reader(), clock: c.Clock, exec: reconcile.NewExecutor(c.Client, Name, c.Clock), queue: reconcile.NewQueue(Name)}
+func Register(m *manager.Manager, c Config) {
+	controller := &Controller{
+		client: c.Client,
+		reader: m.Reader(),
+		clock:  c.Clock,
+		exec:   reconcile.NewExecutor(c.Client, Name, c.Clock),
+		queue:  reconcile.NewQueue(Name),
+	}
 	controller.children = newChildren(c.Client, func(set reconcile.Key) { controller.queue.AddAfter(set, settle) })
 	m.AddTask(controller.children.works.Run)
-	hub.Watch(m, &workv1alpha1.ManifestWorkReplicaSet{}, func(old, current *workv1alpha1.ManifestWorkReplicaSet) {
+	manager.Keep(m, &clusterv1.ManagedCluster{})
+	manager.Watch(m, &workv1alpha1.ManifestWorkReplicaSet{}, func(old, current *workv1alpha1.ManifestWorkReplicaSet) {
 		controller.users.changed(old, current)
 		if current != nil {
-			controller.queue.Add(client.ObjectKeyFromObject(current))
+			controller.queue.Add(reconcile.KeyOf(current))
 		}
 	})
 	selected := func(namespace, placement string) {
@@ -76,16 +82,16 @@ func Register(m *hub.Manager, c Config) {
 			controller.queue.AddAfter(set, gathered)
 		}
 	}
-	hub.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
+	manager.Watch(m, &clusterv1beta1.Placement{}, func(old, current *clusterv1beta1.Placement) {
 		if o := either(old, current); old == nil || current == nil {
 			selected(o.Namespace, o.Name)
 		}
 	})
-	hub.Watch(m, &clusterv1beta1.PlacementDecision{}, func(old, current *clusterv1beta1.PlacementDecision) {
+	manager.Watch(m, &clusterv1beta1.PlacementDecision{}, func(old, current *clusterv1beta1.PlacementDecision) {
 		o := either(old, current)
 		selected(o.Namespace, o.Labels[clusterv1beta1.LabelPlacement])
 	})
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, controller.queue)
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, controller.queue)
 }
 
 // either returns the object as it is, or as it was last.
@@ -98,17 +104,9 @@ func either[T comparable](old, current T) T {
 }
 
 // Reconcile brings one replica set nearer to what its spec says.
-func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+func (c *Controller) Reconcile(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (reconcile.Result, error) {
 	if err := c.children.works.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
-	}
-	set := &workv1alpha1.ManifestWorkReplicaSet{}
-	err := c.reader.Get(ctx, key, set)
-	if apierrors.IsNotFound(err) {
-		return reconcile.Result{}, nil
-	}
-	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("reading manifestworkreplicaset %s: %w", key, err)
 	}
 	return reconcile.Run(ctx, c.exec, set, c.gather, Decide)
 }
@@ -120,7 +118,7 @@ func (c *Controller) gather(ctx context.Context, set *workv1alpha1.ManifestWorkR
 	if err != nil {
 		return s, err
 	}
-	key := client.ObjectKeyFromObject(set)
+	key := reconcile.KeyOf(set)
 	s.Children = c.children.of(key, template)
 	if set.DeletionTimestamp != nil {
 		if len(s.Children) == 0 || set.Spec.CascadeDeletionPolicy != workv1alpha1.CascadeDeletionPolicyForeground {
@@ -186,8 +184,8 @@ func (c *Controller) leaving(ctx context.Context, s State) (map[string]bool, err
 				}
 				have[name] = true
 				mc := &clusterv1.ManagedCluster{}
-				err := c.reader.Get(ctx, client.ObjectKey{Name: name}, mc)
-				if client.IgnoreNotFound(err) != nil {
+				err := c.reader.Get(ctx, reconcile.Key{Name: name}, mc)
+				if reconcile.IgnoreNotFound(err) != nil {
 					return nil, fmt.Errorf("reading managedcluster %s: %w", name, err)
 				}
 				if mc.DeletionTimestamp != nil {
@@ -202,7 +200,7 @@ func (c *Controller) leaving(ctx context.Context, s State) (map[string]bool, err
 // placement reads one placement with its decisions.
 func (c *Controller) placement(ctx context.Context, namespace string, ref workv1alpha1.LocalPlacementReference) (Placement, error) {
 	p := Placement{Name: ref.Name}
-	err := c.reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &clusterv1beta1.Placement{})
+	err := c.reader.Get(ctx, reconcile.Key{Namespace: namespace, Name: ref.Name}, &clusterv1beta1.Placement{})
 	if apierrors.IsNotFound(err) {
 		return p, nil
 	}
@@ -217,8 +215,8 @@ func (c *Controller) placement(ctx context.Context, namespace string, ref workv1
 	}
 	p.Strategy = strategy
 	list := &clusterv1beta1.PlacementDecisionList{}
-	own := client.MatchingLabels{clusterv1beta1.LabelPlacement: ref.Name}
-	if err := c.reader.List(ctx, list, client.InNamespace(namespace), own, hub.NotCopied); err != nil {
+	own := manager.WithLabels(map[string]string{clusterv1beta1.LabelPlacement: ref.Name})
+	if err := c.reader.List(ctx, list, manager.InNamespace(namespace), own, manager.NotCopied); err != nil {
 		return p, fmt.Errorf("listing the decisions of placement %s: %w", ref.Name, err)
 	}
 	decisions := make([]*clusterv1beta1.PlacementDecision, 0, len(list.Items))

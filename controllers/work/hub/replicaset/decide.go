@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
 )
 
 // maxRecheck is how long a rollout that waits for time is left alone at most.
@@ -58,11 +58,11 @@ type State struct {
 // Decide is pure.
 func Decide(s State) reconcile.Plan {
 	set := s.Set.DeepCopy()
-	plan := reconcile.Plan{Object: set, Unordered: true}
+	plan := reconcile.Plan{Object: set, Order: reconcile.Parallel}
 	key := reconcile.Key{Namespace: set.Namespace, Name: set.Name}
 	if set.DeletionTimestamp != nil {
 		for _, c := range s.Children {
-			plan.Delete = appendTarget(plan.Delete, c)
+			plan.Writes = appendRemoval(plan.Writes, c)
 		}
 		if len(s.Children) == 0 || set.Spec.CascadeDeletionPolicy != workv1alpha1.CascadeDeletionPolicyForeground {
 			set.Finalizers = slices.DeleteFunc(set.Finalizers, func(f string) bool { return f == workv1alpha1.FinalizerManifestWorkReplicaSet })
@@ -88,10 +88,10 @@ func Decide(s State) reconcile.Plan {
 	d.hold(set)
 	for _, cluster := range slices.Sorted(maps.Keys(d.write)) {
 		child := d.children[cluster]
-		plan.Apply = append(plan.Apply, reconcile.Apply{Object: work(set, cluster, child.Name, d.write[cluster]), LiveVersion: child.Version, Exact: true})
+		plan.Writes = append(plan.Writes, reconcile.Apply{Object: work(set, cluster, child.Name, d.write[cluster]), LiveVersion: child.Version, Exact: true})
 	}
 	for _, c := range d.remove {
-		plan.Delete = appendTarget(plan.Delete, c)
+		plan.Writes = appendRemoval(plan.Writes, c)
 	}
 	report(set, d, s.Now)
 	plan.Events = events(s.Set, set)
@@ -103,11 +103,11 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-func appendTarget(list []reconcile.Target, c Child) []reconcile.Target {
+func appendRemoval(list []reconcile.Write, c Child) []reconcile.Write {
 	if c.Deleting {
 		return list
 	}
-	return append(list, reconcile.Target{Resource: worksResource, Namespace: c.Cluster, Name: c.Name, UID: c.UID})
+	return append(list, reconcile.Remove{Target: reconcile.Target{Resource: worksResource, Namespace: c.Cluster, Name: c.Name, UID: c.UID}})
 }
 
 // delivery works out what to write and what to remove.

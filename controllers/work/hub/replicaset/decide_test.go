@@ -19,11 +19,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kubectl-ocm/kubectl-ocm/internal/rollout"
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
-	"github.com/kubectl-ocm/kubectl-ocm/pkg/rollout"
 )
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
@@ -86,10 +86,10 @@ func outdated(c Child) Child {
 // outline is what a plan does, as "apply c1/web-1 by p" and "delete c1/web-1".
 func outline(p reconcile.Plan) []string {
 	var out []string
-	for _, a := range p.Apply {
+	for _, a := range reconcile.Of[reconcile.Apply](p.Writes) {
 		out = append(out, fmt.Sprintf("apply %s by %s", a.Object.GetNamespace(), a.Object.GetLabels()[workv1alpha1.LabelPlacementName]))
 	}
-	for _, d := range p.Delete {
+	for _, d := range reconcile.Of[reconcile.Remove](p.Writes) {
 		out = append(out, fmt.Sprintf("delete %s/%s", d.Namespace, d.Name))
 	}
 	return out
@@ -165,7 +165,10 @@ func TestDecide(t *testing.T) {
 			[]string{"apply c2 by q"}, "False PlacementDecisionNotFound", "False Progressing", "False NotAsExpected",
 		},
 		"nor is one of a placement whose groups or strategy are wrong": {
-			State{Placements: []Placement{{Name: "p", Found: true, Decided: true, Invalid: errors.New("no index")}, selects("q", "c1", "c2")}, Children: []Child{outdated(healthy("p", "c1"))}},
+			State{
+				Placements: []Placement{{Name: "p", Found: true, Decided: true, Invalid: errors.New("no index")}, selects("q", "c1", "c2")},
+				Children:   []Child{outdated(healthy("p", "c1"))},
+			},
 			[]string{"apply c2 by q"}, "False NotAsExpected", "False Progressing", "False NotAsExpected",
 		},
 		"nor is one of a placement that has not decided": {
@@ -236,22 +239,54 @@ func TestStateOfAChild(t *testing.T) {
 		status rollout.Status
 		since  time.Time
 	}{
-		"another spec":                         {outdated(healthy("p", "c")), rollout.ToApply, changed},
-		"delivered, nothing reported":          {child("p", "c"), rollout.Progressing, changed},
-		"not applied":                          {child("p", "c", "Applied=False"), rollout.Progressing, changed},
-		"applied before the change":            {stale(healthy("p", "c"), "Applied"), rollout.Progressing, changed},
-		"there, no rules":                      {healthy("p", "c"), rollout.Succeeded, reported},
-		"not there, no rules":                  {child("p", "c", "Applied=True", "Available=False"), rollout.Progressing, changed},
-		"there before the change":              {stale(healthy("p", "c"), "Available"), rollout.Progressing, changed},
-		"degraded, no progress":                {child("p", "c", "Applied=True", "Degraded=True"), rollout.Failed, reported},
-		"degraded before the change":           {stale(child("p", "c", "Applied=True", "Progressing=False", "Degraded=True"), "Degraded"), rollout.Progressing, changed},
-		"progressing":                          {child("p", "c", "Applied=True", "Progressing=True", "Degraded=False"), rollout.Progressing, reported},
-		"progressing unknown":                  {child("p", "c", "Applied=True", "Progressing=Unknown"), rollout.Progressing, reported},
-		"progressing before the change":        {stale(child("p", "c", "Applied=True", "Progressing=False"), "Progressing"), rollout.Progressing, changed},
-		"progressing and degraded":             {child("p", "c", "Applied=True", "Progressing=True", "Degraded=True"), rollout.Failed, reported},
-		"done":                                 {child("p", "c", "Applied=True", "Progressing=False", "Degraded=False"), rollout.Succeeded, reported},
-		"done since before the change":         {func() Child { c := healthy("p", "c"); c.Changed = now; return c }(), rollout.Succeeded, now},
-		"done, and not available has no voice": {child("p", "c", "Applied=True", "Available=False", "Progressing=False"), rollout.Succeeded, reported},
+		"another spec":                {outdated(healthy("p", "c")), rollout.ToApply, changed},
+		"delivered, nothing reported": {child("p", "c"), rollout.Progressing, changed},
+		"not applied":                 {child("p", "c", "Applied=False"), rollout.Progressing, changed},
+		"applied before the change":   {stale(healthy("p", "c"), "Applied"), rollout.Progressing, changed},
+		"there, no rules":             {healthy("p", "c"), rollout.Succeeded, reported},
+		"not there, no rules":         {child("p", "c", "Applied=True", "Available=False"), rollout.Progressing, changed},
+		"there before the change":     {stale(healthy("p", "c"), "Available"), rollout.Progressing, changed},
+		"degraded, no progress":       {child("p", "c", "Applied=True", "Degraded=True"), rollout.Failed, reported},
+		"degraded before the change": {
+			stale(child("p", "c", "Applied=True", "Progressing=False", "Degraded=True"), "Degraded"),
+			rollout.Progressing,
+			changed,
+		},
+		"progressing": {
+			child("p", "c", "Applied=True", "Progressing=True", "Degraded=False"),
+			rollout.Progressing,
+			reported,
+		},
+		"progressing unknown": {
+			child("p", "c", "Applied=True", "Progressing=Unknown"),
+			rollout.Progressing,
+			reported,
+		},
+		"progressing before the change": {
+			stale(child("p", "c", "Applied=True", "Progressing=False"), "Progressing"),
+			rollout.Progressing,
+			changed,
+		},
+		"progressing and degraded": {
+			child("p", "c", "Applied=True", "Progressing=True", "Degraded=True"),
+			rollout.Failed,
+			reported,
+		},
+		"done": {
+			child("p", "c", "Applied=True", "Progressing=False", "Degraded=False"),
+			rollout.Succeeded,
+			reported,
+		},
+		"done since before the change": {
+			func() Child { c := healthy("p", "c"); c.Changed = now; return c }(),
+			rollout.Succeeded,
+			now,
+		},
+		"done, and not available has no voice": {
+			child("p", "c", "Applied=True", "Available=False", "Progressing=False"),
+			rollout.Succeeded,
+			reported,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -297,8 +332,8 @@ func TestNameThatIsNoLabelIsSaid(t *testing.T) {
 
 func TestWhatIsWritten(t *testing.T) {
 	plan := Decide(State{Set: replicaSet("p"), Placements: []Placement{selects("p", "c1", "c2")}, Children: []Child{outdated(healthy("p", "c2"))}, Now: now})
-	require.Len(t, plan.Apply, 2)
-	made, changed := plan.Apply[0].Object.(*workv1.ManifestWork), plan.Apply[1].Object.(*workv1.ManifestWork)
+	require.Len(t, reconcile.Of[reconcile.Apply](plan.Writes), 2)
+	made, changed := reconcile.Of[reconcile.Apply](plan.Writes)[0].Object.(*workv1.ManifestWork), reconcile.Of[reconcile.Apply](plan.Writes)[1].Object.(*workv1.ManifestWork)
 	require.Equal(t, nameOf(reconcile.Key{Namespace: "apps", Name: "web"}), made.Name)
 	require.Equal(t, "web-1", changed.Name, "one that exists keeps its name")
 	require.NotEqual(t, made.Name, nameOf(reconcile.Key{Namespace: "other", Name: "web"}), "two replica sets of one name do not share works")
@@ -389,6 +424,6 @@ func TestUsersOfAPlacement(t *testing.T) {
 func TestAClusterThatIsBeingDeletedGetsNoNewWork(t *testing.T) {
 	s := State{Set: replicaSet("p"), Now: now, Placements: []Placement{selects("p", "c1", "c2")}, Leaving: map[string]bool{"c2": true}}
 	plan := Decide(s)
-	require.Len(t, plan.Apply, 1)
-	require.Equal(t, "c1", plan.Apply[0].Object.GetNamespace())
+	require.Len(t, reconcile.Of[reconcile.Apply](plan.Writes), 1)
+	require.Equal(t, "c1", reconcile.Of[reconcile.Apply](plan.Writes)[0].Object.GetNamespace())
 }

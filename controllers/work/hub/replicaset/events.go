@@ -31,8 +31,10 @@ const stopped = "; more failed than maxFailures allows, no further one is starte
 func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Event {
 	var out []reconcile.Event
 	for kind, news := range map[string]func(was, is *metav1.Condition) (string, string){
-		workv1alpha1.ConditionPlacementVerified: verifiedNews, workv1alpha1.ConditionPlacementRolledOut: rolloutNews, workv1alpha1.ConditionManifestworkApplied: nameNews,
-		workv1alpha1.ConditionRemovalHeld: heldNews,
+		workv1alpha1.ConditionPlacementVerified:   verifiedNews,
+		workv1alpha1.ConditionPlacementRolledOut:  rolloutNews,
+		workv1alpha1.ConditionManifestworkApplied: nameNews,
+		workv1alpha1.ConditionRemovalHeld:         heldNews,
 	} {
 		was, is := both(before, after, kind)
 		if is == nil {

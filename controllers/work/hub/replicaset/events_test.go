@@ -30,20 +30,48 @@ func TestEvents(t *testing.T) {
 		before, after []metav1.Condition
 		want          []string
 	}{
-		"nothing is known":                    {},
-		"the placements are found":            {nil, list(verified("AsExpected")), []string{"Normal AsExpected"}},
-		"they are as they were":               {list(verified("AsExpected")), list(verified("AsExpected")), nil},
-		"one is gone":                         {list(verified("AsExpected")), list(verified("PlacementDecisionNotFound")), []string{"Warning PlacementDecisionNotFound"}},
-		"they select nothing":                 {list(verified("AsExpected")), list(verified("PlacementDecisionEmpty")), []string{"Normal PlacementDecisionEmpty"}},
-		"a rollout begins where none was":     {nil, list(out("0 of 2", false)), nil},
-		"a rollout goes on":                   {list(out("0 of 2", false)), list(out("1 of 2", false)), nil},
-		"a rollout ends":                      {list(out("1 of 2", false)), list(out("2 of 2", true)), []string{"Normal RolledOut"}},
-		"it ended before, with other words":   {list(out("2 of 2", true)), list(out("3 of 3", true)), nil},
-		"another rollout begins":              {list(out("2 of 2", true)), list(out("0 of 2", false)), []string{"Normal RolloutStarted"}},
-		"failures stop it":                    {list(out("0 of 2", false)), list(out("0 of 2"+stopped, false)), []string{"Warning RolloutStopped"}},
-		"they still do":                       {list(out("0 of 2"+stopped, false)), list(out("1 of 2"+stopped, false)), nil},
-		"a name that is too long":             {nil, list(condition(workv1alpha1.ConditionManifestworkApplied, "InvalidManifestWorkName", "", false)), []string{"Warning InvalidManifestWorkName"}},
-		"how the works come along is no news": {nil, list(condition(workv1alpha1.ConditionManifestworkApplied, "Processing", "", false)), nil},
+		"nothing is known":         {},
+		"the placements are found": {nil, list(verified("AsExpected")), []string{"Normal AsExpected"}},
+		"they are as they were":    {list(verified("AsExpected")), list(verified("AsExpected")), nil},
+		"one is gone": {
+			list(verified("AsExpected")),
+			list(verified("PlacementDecisionNotFound")),
+			[]string{"Warning PlacementDecisionNotFound"},
+		},
+		"they select nothing": {
+			list(verified("AsExpected")),
+			list(verified("PlacementDecisionEmpty")),
+			[]string{"Normal PlacementDecisionEmpty"},
+		},
+		"a rollout begins where none was": {nil, list(out("0 of 2", false)), nil},
+		"a rollout goes on":               {list(out("0 of 2", false)), list(out("1 of 2", false)), nil},
+		"a rollout ends": {
+			list(out("1 of 2", false)),
+			list(out("2 of 2", true)),
+			[]string{"Normal RolledOut"},
+		},
+		"it ended before, with other words": {list(out("2 of 2", true)), list(out("3 of 3", true)), nil},
+		"another rollout begins": {
+			list(out("2 of 2", true)),
+			list(out("0 of 2", false)),
+			[]string{"Normal RolloutStarted"},
+		},
+		"failures stop it": {
+			list(out("0 of 2", false)),
+			list(out("0 of 2"+stopped, false)),
+			[]string{"Warning RolloutStopped"},
+		},
+		"they still do": {list(out("0 of 2"+stopped, false)), list(out("1 of 2"+stopped, false)), nil},
+		"a name that is too long": {
+			nil,
+			list(condition(workv1alpha1.ConditionManifestworkApplied, "InvalidManifestWorkName", "", false)),
+			[]string{"Warning InvalidManifestWorkName"},
+		},
+		"how the works come along is no news": {
+			nil,
+			list(condition(workv1alpha1.ConditionManifestworkApplied, "Processing", "", false)),
+			nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := replicaSet("p"), replicaSet("p")

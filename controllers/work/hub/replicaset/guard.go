@@ -74,7 +74,10 @@ func (d *delivery) hold(set *workv1alpha1.ManifestWorkReplicaSet) {
 		if more := len(l.clusters) - len(named); more > 0 {
 			named = append(named, fmt.Sprintf("%d more", more))
 		}
-		words = append(words, fmt.Sprintf("placement %s selects %d clusters, and there are %d works of it; those on %s stay", l.placement, l.has, l.had, strings.Join(named, ", ")))
+		words = append(
+			words,
+			fmt.Sprintf("placement %s selects %d clusters, and there are %d works of it; those on %s stay", l.placement, l.has, l.had, strings.Join(named, ", ")),
+		)
 	}
 	put(set, d.Now, metav1.Condition{
 		Type: workv1alpha1.ConditionRemovalHeld, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonPlacementShrank,

@@ -12,6 +12,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
 func TestWorksOfClustersThatLeaveTogetherStayUntilThatIsConfirmed(t *testing.T) {
@@ -39,22 +40,70 @@ func TestWorksOfClustersThatLeaveTogetherStayUntilThatIsConfirmed(t *testing.T) 
 		deletes    int
 		held       string
 	}{
-		"one work moves":                                {[]Placement{selects("p")}, works(1, "p", nil), "", 1, ""},
-		"a cluster leaves":                              {[]Placement{selects("p", clusters(9)...)}, works(10, "p", nil), "", 1, ""},
-		"half of them leave":                            {[]Placement{selects("p", clusters(5)...)}, works(10, "p", nil), "", 5, ""},
-		"four of five leave":                            {[]Placement{selects("p", clusters(1)...)}, works(5, "p", nil), "", 4, ""},
-		"most of them leave":                            {[]Placement{selects("p", clusters(4)...)}, works(10, "p", nil), "", 0, "confirm-removal=6 --overwrite"},
-		"all of them leave":                             {[]Placement{selects("p")}, works(2, "p", nil), "", 0, "confirm-removal=2 --overwrite"},
-		"they leave in pieces":                          {[]Placement{selects("p", clusters(40)[36:]...)}, works(40, "p", firstGoing(19)), "", 0, "confirm-removal=17 --overwrite"},
-		"all of them move":                              {[]Placement{selects("p", clusters(20)[10:]...)}, works(10, "p", nil), "", 10, ""},
-		"it is confirmed":                               {[]Placement{selects("p")}, works(6, "p", nil), "6", 6, ""},
-		"fewer were confirmed":                          {[]Placement{selects("p")}, works(6, "p", nil), "5", 0, "confirm-removal=6"},
-		"what was confirmed is no number":               {[]Placement{selects("p")}, works(6, "p", nil), "yes", 0, "confirm-removal=6"},
-		"the placement is taken out of the spec":        {[]Placement{selects("q", "c00")}, works(10, "p", nil), "", 9, ""},
-		"the placement is deleted":                      {[]Placement{{Name: "p"}}, works(10, "p", nil), "", 0, ""},
-		"another placement has them":                    {[]Placement{selects("p"), selects("q", clusters(10)...)}, works(10, "p", nil), "", 0, ""},
-		"one of two placements loses all that it had":   {[]Placement{selects("p"), selects("q", "z1", "z2", "z3", "z4")}, works(3, "p", nil), "", 0, "placement p selects 0 clusters"},
-		"the confirmation is taken off when it is done": {[]Placement{selects("p")}, works(6, "p", firstGoing(6)), "6", 0, ""},
+		"one work moves":     {[]Placement{selects("p")}, works(1, "p", nil), "", 1, ""},
+		"a cluster leaves":   {[]Placement{selects("p", clusters(9)...)}, works(10, "p", nil), "", 1, ""},
+		"half of them leave": {[]Placement{selects("p", clusters(5)...)}, works(10, "p", nil), "", 5, ""},
+		"four of five leave": {[]Placement{selects("p", clusters(1)...)}, works(5, "p", nil), "", 4, ""},
+		"most of them leave": {
+			[]Placement{selects("p", clusters(4)...)},
+			works(10, "p", nil),
+			"",
+			0,
+			"confirm-removal=6 --overwrite",
+		},
+		"all of them leave": {[]Placement{selects("p")}, works(2, "p", nil), "", 0, "confirm-removal=2 --overwrite"},
+		"they leave in pieces": {
+			[]Placement{selects("p", clusters(40)[36:]...)},
+			works(40, "p", firstGoing(19)),
+			"",
+			0,
+			"confirm-removal=17 --overwrite",
+		},
+		"all of them move": {
+			[]Placement{selects("p", clusters(20)[10:]...)},
+			works(10, "p", nil),
+			"",
+			10,
+			"",
+		},
+		"it is confirmed": {[]Placement{selects("p")}, works(6, "p", nil), "6", 6, ""},
+		"fewer were confirmed": {
+			[]Placement{selects("p")},
+			works(6, "p", nil),
+			"5",
+			0,
+			"confirm-removal=6",
+		},
+		"what was confirmed is no number": {
+			[]Placement{selects("p")},
+			works(6, "p", nil),
+			"yes",
+			0,
+			"confirm-removal=6",
+		},
+		"the placement is taken out of the spec": {[]Placement{selects("q", "c00")}, works(10, "p", nil), "", 9, ""},
+		"the placement is deleted":               {[]Placement{{Name: "p"}}, works(10, "p", nil), "", 0, ""},
+		"another placement has them": {
+			[]Placement{selects("p"), selects("q", clusters(10)...)},
+			works(10, "p", nil),
+			"",
+			0,
+			"",
+		},
+		"one of two placements loses all that it had": {
+			[]Placement{selects("p"), selects("q", "z1", "z2", "z3", "z4")},
+			works(3, "p", nil),
+			"",
+			0,
+			"placement p selects 0 clusters",
+		},
+		"the confirmation is taken off when it is done": {
+			[]Placement{selects("p")},
+			works(6, "p", firstGoing(6)),
+			"6",
+			0,
+			"",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set := replicaSet("p")
@@ -62,7 +111,7 @@ func TestWorksOfClustersThatLeaveTogetherStayUntilThatIsConfirmed(t *testing.T) 
 				set.Annotations = map[string]string{workv1alpha1.AnnotationConfirmRemoval: tc.confirm}
 			}
 			plan := Decide(State{Set: set, Now: now, Placements: tc.placements, Children: tc.children})
-			require.Len(t, plan.Delete, tc.deletes)
+			require.Len(t, reconcile.Of[reconcile.Remove](plan.Writes), tc.deletes)
 			after := plan.Object.(*workv1alpha1.ManifestWorkReplicaSet)
 			held := apimeta.FindStatusCondition(after.Status.Conditions, workv1alpha1.ConditionRemovalHeld)
 			if tc.held == "" {

@@ -48,7 +48,7 @@ func TestASetThatGoesTakesWorksAlongThatWereNotSeen(t *testing.T) {
 		require.Len(t, asked, 2)
 		require.True(t, strings.HasSuffix(asked[0], "/manifestworks "+workv1alpha1.LabelManifestWorkReplicaSet+"=ns.web "), asked[0])
 		plan := Decide(state)
-		require.Len(t, plan.Delete, 2)
+		require.Len(t, reconcile.Of[reconcile.Remove](plan.Writes), 2)
 		if policy == workv1alpha1.CascadeDeletionPolicyForeground {
 			require.Contains(t, plan.Object.GetFinalizers(), workv1alpha1.FinalizerManifestWorkReplicaSet, "it waits for them")
 			require.Positive(t, plan.RequeueAfter)

@@ -24,7 +24,7 @@ func unnamed(set *workv1alpha1.ManifestWorkReplicaSet, problem string, now time.
 	})
 }
 
-// report writes summary and conditions (work.md 13.2).
+// report writes summary and conditions.
 func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time) {
 	set.Status.Summary = workv1alpha1.ManifestWorkReplicaSetSummary{}
 	set.Status.PlacementSummary = nil
@@ -95,7 +95,9 @@ func verified(desired int, missing, invalid, undecided []string) metav1.Conditio
 	c := metav1.Condition{Type: workv1alpha1.ConditionPlacementVerified, Status: metav1.ConditionFalse}
 	switch {
 	case len(missing) > 0:
-		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionNotFound, "There is no placement "+strings.Join(missing, ", ")+" in this namespace; its works stay until it is there again, or is taken out of spec.placementRefs"
+		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionNotFound, "There is no placement "+strings.Join(
+			missing, ", ",
+		)+" in this namespace; its works stay until it is there again, or is taken out of spec.placementRefs"
 	case len(invalid) > 0:
 		c.Reason, c.Message = workv1alpha1.ReasonNotAsExpected, "Placement "+strings.Join(invalid, "; ")
 	case len(undecided) > 0:
@@ -129,7 +131,10 @@ func rolledOut(d *delivery, done, desired int, incomplete bool) metav1.Condition
 func applied(sum workv1alpha1.ManifestWorkReplicaSetSummary, desired int) metav1.Condition {
 	c := metav1.Condition{
 		Type: workv1alpha1.ConditionManifestworkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonNotAsExpected,
-		Message: fmt.Sprintf("Of %d ManifestWorks %d are applied, %d available, %d progressing, %d degraded", sum.Total, sum.Applied, sum.Available, sum.Progressing, sum.Degraded),
+		Message: fmt.Sprintf(
+			"Of %d ManifestWorks %d are applied, %d available, %d progressing, %d degraded",
+			sum.Total, sum.Applied, sum.Available, sum.Progressing, sum.Degraded,
+		),
 	}
 	switch {
 	case sum.Total == 0 && desired == 0:

@@ -28,7 +28,7 @@ var (
 // in another version of its group. Of the metadata it changes no more than one
 // annotation. It fails if the text is no JSON object, if its kind or one of the
 // versions is not known here, or if a field that it has to move is of the wrong
-// type. Contract: addon.md, section 2.7.
+// type.
 func Convert(raw []byte, toAPIVersion string) ([]byte, error) {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {

@@ -196,15 +196,31 @@ func TestPartialObjectsConvert(t *testing.T) {
 
 func TestWhatCannotBeConverted(t *testing.T) {
 	cases := map[string]struct{ raw, to, want string }{
-		"no JSON":           {`{`, newer, "decoding object to convert"},
-		"no object":         {`[]`, newer, "decoding object to convert"},
-		"null":              {`null`, newer, `converting kind ""`},
-		"no kind":           {`{"apiVersion":"` + older + `"}`, newer, `converting kind ""`},
-		"another kind":      {`{"apiVersion":"` + older + `","kind":"AddOnTemplate"}`, newer, `converting kind "AddOnTemplate"`},
-		"another group":     {`{"apiVersion":"v1","kind":"ManagedClusterAddOn"}`, newer, `from "v1" to`},
-		"an unknown target": {`{"apiVersion":"` + older + `","kind":"ManagedClusterAddOn"}`, "addon.open-cluster-management.io/v2", `/v2"`},
-		"spec is text":      {`{"apiVersion":"` + older + `","kind":"ManagedClusterAddOn","spec":"x"}`, newer, "field spec is string, not an object"},
-		"status is text":    {`{"apiVersion":"` + older + `","kind":"ClusterManagementAddOn","status":"x"}`, newer, "field status is string, not an object"},
+		"no JSON":   {`{`, newer, "decoding object to convert"},
+		"no object": {`[]`, newer, "decoding object to convert"},
+		"null":      {`null`, newer, `converting kind ""`},
+		"no kind":   {`{"apiVersion":"` + older + `"}`, newer, `converting kind ""`},
+		"another kind": {
+			`{"apiVersion":"` + older + `","kind":"AddOnTemplate"}`,
+			newer,
+			`converting kind "AddOnTemplate"`,
+		},
+		"another group": {`{"apiVersion":"v1","kind":"ManagedClusterAddOn"}`, newer, `from "v1" to`},
+		"an unknown target": {
+			`{"apiVersion":"` + older + `","kind":"ManagedClusterAddOn"}`,
+			"addon.open-cluster-management.io/v2",
+			`/v2"`,
+		},
+		"spec is text": {
+			`{"apiVersion":"` + older + `","kind":"ManagedClusterAddOn","spec":"x"}`,
+			newer,
+			"field spec is string, not an object",
+		},
+		"status is text": {
+			`{"apiVersion":"` + older + `","kind":"ClusterManagementAddOn","status":"x"}`,
+			newer,
+			"field status is string, not an object",
+		},
 		"a namespace is a number": {
 			`{"apiVersion":"` + older + `","kind":"ManagedClusterAddOn","spec":{"installNamespace":1}}`, newer,
 			"converting ManagedClusterAddOn to " + newer + ": field installNamespace is int64, not a string",

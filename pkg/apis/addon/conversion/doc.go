@@ -12,6 +12,4 @@
 //
 // What the rules cannot keep, because one version has no place for it, is listed
 // in the tests, one test each. Three conversions give what one gives.
-//
-// Contract: addon.md, sections 2.2 to 2.4 and 2.7.
 package conversion

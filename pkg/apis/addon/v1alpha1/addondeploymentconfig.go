@@ -64,7 +64,7 @@ type AddOnDeploymentConfigSpec struct {
 // CustomizedVariable is a value that an add-on may use by name.
 type CustomizedVariable struct {
 	// name of the variable, at most 255 letters, digits and underscores; the first
-	// is no digit.
+	// is not a digit.
 	// +required
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z_][_a-zA-Z0-9]*$`

@@ -2,20 +2,18 @@
 
 package v1alpha1
 
-// ReservedNoDefault is the name of a default configuration in version v1beta1
-// that means: this kind of configuration is read, and there is no default.
-// Contract: addon.md, section 2.7.
+// ReservedNoDefault is the name of a default configuration in version v1beta1 that
+// means: this kind of configuration is read, and there is no default.
 const ReservedNoDefault = "__reserved_no_default__"
 
-// KubeAPIServerSigner is the signer of a registration that gives access to the
-// API server of the hub. Contract: addon.md, section 2.4.
+// KubeAPIServerSigner is the signer of a registration that gives access to the API
+// server of the hub.
 const KubeAPIServerSigner = "kubernetes.io/kube-apiserver-client"
 
 // DefaultInstallNamespace is where an add-on runs unless something else is said.
-// Contract: addon.md, section 2.3.
 const DefaultInstallNamespace = "open-cluster-management-agent-addon"
 
-// Annotations. Contract: addon.md, section 11.
+// Annotations.
 const (
 	// AnnotationPrefix begins the annotations of a ManagedCluster that are copied
 	// to its add-ons.
@@ -42,7 +40,7 @@ const (
 	AnnotationConfigSpecHash = "open-cluster-management.io/config-spec-hash"
 )
 
-// Values of AnnotationLifecycle. Contract: addon.md, section 4.1.
+// Values of AnnotationLifecycle.
 const (
 	// LifecycleAddOnManager leaves the installation to the add-on manager.
 	LifecycleAddOnManager = "addon-manager"
@@ -50,7 +48,7 @@ const (
 	LifecycleSelf = "self"
 )
 
-// Labels. Contract: addon.md, section 11.
+// Labels.
 const (
 	// LabelAddOnName holds the name of the add-on, on what belongs to it.
 	LabelAddOnName = "open-cluster-management.io/addon-name"
@@ -63,7 +61,7 @@ const (
 	LabelTokenInfrastructure = "addon.open-cluster-management.io/token-infrastructure"
 )
 
-// Finalizers of a ManagedClusterAddOn. Contract: addon.md, section 11.
+// Finalizers of a ManagedClusterAddOn.
 const (
 	// FinalizerPreDelete keeps it until its hook has run.
 	FinalizerPreDelete = "addon.open-cluster-management.io/addon-pre-delete"
@@ -76,7 +74,7 @@ const (
 )
 
 // Condition types of a ManagedClusterAddOn, and of the progressions of a
-// ClusterManagementAddOn. Contract: addon.md, section 3.
+// ClusterManagementAddOn.
 const (
 	// ConditionRegistrationApplied tells whether the agent got its rights.
 	ConditionRegistrationApplied = "RegistrationApplied"

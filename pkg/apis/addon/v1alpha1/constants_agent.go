@@ -3,7 +3,6 @@
 package v1alpha1
 
 // Reasons of the conditions that the agent writes on a ManagedClusterAddOn.
-// Contract: addon.md, section 3.
 const (
 	// ReasonLeaseUpdated goes with ConditionAvailable True.
 	ReasonLeaseUpdated = "ManagedClusterAddOnLeaseUpdated"
@@ -31,7 +30,7 @@ const (
 )
 
 // Secrets that the agent keeps for an add-on, and their keys beside those of the
-// agent's own. Contract: registration.md, section 11.
+// agent's own.
 const (
 	// SecretSuffixHubKubeconfig, after the name of the add-on, ends the name of
 	// the secret with the access to the API server of the hub.
@@ -67,8 +66,7 @@ const (
 	AnnotationCredentialDigest = "registration.open-cluster-management.io/addon-credential-digest"
 )
 
-// Life of a token of the token driver, in seconds. Contract: registration.md,
-// section 9, and addon.md, section 6.5.
+// Life of a token of the token driver, in seconds.
 const (
 	// DefaultTokenSeconds is a year.
 	DefaultTokenSeconds = 31536000

@@ -2,8 +2,7 @@
 
 package v1alpha1
 
-// Reasons of the conditions that the controller of an add-on writes. Contract:
-// addon.md, section 3.
+// Reasons of the conditions that the controller of an add-on writes.
 const (
 	// ReasonNilRegistration goes with ConditionRegistrationApplied True: the add-on
 	// asks for no access to the hub.
@@ -48,7 +47,6 @@ const (
 )
 
 // Messages of these conditions, as peers expect them; verbs are filled in.
-// Contract: addon.md, section 3.
 const (
 	MessageRegistrationConfigured = "Registration of the addon agent is configured"
 	MessageSetPermissionFailed    = "Failed to set permission for hub agent:"
@@ -64,8 +62,7 @@ const (
 	MessageTokenInfrastructure    = "ServiceAccount %s/%s-agent (UID: %s) is ready"
 )
 
-// Parts of the names of the ManifestWorks of an add-on. Contract: addon.md,
-// section 5.2.
+// Parts of the names of the ManifestWorks of an add-on.
 const (
 	// WorkSuffixDeploy follows WorkNamePrefix and the name of the add-on.
 	WorkSuffixDeploy = "-deploy"
@@ -74,7 +71,7 @@ const (
 	WorkSuffixHosting = "-hosting-"
 )
 
-// Values of AnnotationHostedManifestLocation. Contract: addon.md, section 5.6.
+// Values of AnnotationHostedManifestLocation.
 const (
 	// HostedManifestLocationManaged is the managed cluster, the default.
 	HostedManifestLocationManaged = "managed"
@@ -85,7 +82,6 @@ const (
 )
 
 // Finalizers of earlier versions, which are taken off wherever they are found.
-// Contract: addon.md, section 5.6.
 const (
 	DeprecatedFinalizerPreDelete        = "cluster.open-cluster-management.io/addon-pre-delete"
 	DeprecatedFinalizerHostingPreDelete = "cluster.open-cluster-management.io/hosting-addon-pre-delete"
@@ -98,5 +94,5 @@ const (
 const AnnotationHookDeadline = "hook-deadline.open-cluster-management.io/addon"
 
 // LabelTokenAddOn holds the name of the add-on on what the token driver made on the
-// hub. Contract: addon.md, section 6.5.
+// hub.
 const LabelTokenAddOn = "addon.open-cluster-management.io/name"

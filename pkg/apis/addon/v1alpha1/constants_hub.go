@@ -4,7 +4,7 @@ package v1alpha1
 
 import "strings"
 
-// Reasons of the conditions that the hub writes. Contract: addon.md, section 3.
+// Reasons of the conditions that the hub writes.
 const (
 	// ReasonConfigurationsConfigured goes with ConditionConfigured True.
 	ReasonConfigurationsConfigured = "ConfigurationsConfigured"
@@ -62,15 +62,14 @@ func ResumedBy(request string) string {
 	return MessageResumed + strings.ToValidUTF8(request[:min(len(request), MaxResumeRequest)], "")
 }
 
-// Names of the ManifestWorks that hold hooks begin with WorkNamePrefix, the name
-// of the add-on and WorkSuffixPreDelete. Contract: addon.md, section 5.2.
+// Names of the ManifestWorks that hold hooks begin with WorkNamePrefix, the name of
+// the add-on and WorkSuffixPreDelete.
 const (
 	WorkNamePrefix      = "addon-"
 	WorkSuffixPreDelete = "-pre-delete"
 )
 
-// Kinds of configuration of this group, by resource. Contract: addon.md, section
-// 2.1.
+// Kinds of configuration of this group, by resource.
 const (
 	ResourceDeploymentConfig = "addondeploymentconfigs"
 	ResourceTemplate         = "addontemplates"

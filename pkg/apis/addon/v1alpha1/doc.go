@@ -8,8 +8,6 @@
 // wire strings of the add-on area. It reads and writes nothing; conversion to
 // v1beta1 is in the package conversion beside it.
 //
-// Contract: addon.md, sections 2, 3 and 11.
-//
 // +kubebuilder:object:generate=true
 // +groupName=addon.open-cluster-management.io
 package v1alpha1

@@ -40,8 +40,8 @@ const (
 type PlacementStrategy struct {
 	PlacementRef `json:",inline"`
 
-	// configs are configuration objects for these clusters; they go before the
-	// defaults of the add-on.
+	// configs are configuration objects for these clusters; they take precedence
+	// over the defaults of the add-on.
 	// +optional
 	Configs []AddOnConfig `json:"configs,omitempty"`
 

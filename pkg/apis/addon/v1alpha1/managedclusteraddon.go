@@ -44,8 +44,8 @@ type ManagedClusterAddOnSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	InstallNamespace string `json:"installNamespace,omitempty"`
 
-	// configs are configuration objects for this cluster; they go before those of
-	// the placement and before the defaults of the add-on.
+	// configs are configuration objects for this cluster; they take precedence over
+	// those of the placement and over the defaults of the add-on.
 	// +optional
 	Configs []AddOnConfig `json:"configs,omitempty"`
 }
@@ -113,7 +113,7 @@ type ConfigReference struct {
 	// +optional
 	LastObservedGeneration int64 `json:"lastObservedGeneration,omitempty"`
 
-	// desiredConfig is the object that shall be used.
+	// desiredConfig is the object that is to be used.
 	// +optional
 	DesiredConfig *ConfigSpecHash `json:"desiredConfig,omitempty"`
 

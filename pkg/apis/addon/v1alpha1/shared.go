@@ -76,7 +76,7 @@ type AddOnConfig struct {
 type DefaultConfigReference struct {
 	ConfigGroupResource `json:",inline"`
 
-	// desiredConfig is the object that shall be used.
+	// desiredConfig is the object that is to be used.
 	// +optional
 	DesiredConfig *ConfigSpecHash `json:"desiredConfig,omitempty"`
 }
@@ -86,7 +86,7 @@ type DefaultConfigReference struct {
 type InstallConfigReference struct {
 	ConfigGroupResource `json:",inline"`
 
-	// desiredConfig is the object that shall be used.
+	// desiredConfig is the object that is to be used.
 	// +optional
 	DesiredConfig *ConfigSpecHash `json:"desiredConfig,omitempty"`
 

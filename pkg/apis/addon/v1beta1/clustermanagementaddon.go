@@ -38,7 +38,7 @@ type ClusterManagementAddOnSpec struct {
 	AddOnMeta addonv1alpha1.AddOnMeta `json:"addOnMeta,omitzero"`
 
 	// defaultConfigs are the kinds of configuration that the add-on reads, one
-	// entry a kind, each with the object that is used where no other is named.
+	// entry per kind, each with the object that is used where no other is named.
 	// The name __reserved_no_default__ means that the kind is read and has no
 	// such object.
 	// +optional

@@ -9,8 +9,6 @@
 // reads and writes nothing; conversion to v1alpha1 is in the package conversion
 // beside it.
 //
-// Contract: addon.md, section 2.
-//
 // +kubebuilder:object:generate=true
 // +groupName=addon.open-cluster-management.io
 package v1beta1

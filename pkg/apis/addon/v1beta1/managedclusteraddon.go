@@ -35,8 +35,8 @@ type ManagedClusterAddOn struct {
 
 // ManagedClusterAddOnSpec is the wanted state of a ManagedClusterAddOn.
 type ManagedClusterAddOnSpec struct {
-	// configs are configuration objects for this cluster; they go before those of
-	// the placement and before the defaults of the add-on.
+	// configs are configuration objects for this cluster; they take precedence over
+	// those of the placement and over the defaults of the add-on.
 	// +optional
 	Configs []addonv1alpha1.AddOnConfig `json:"configs,omitempty"`
 }
@@ -91,7 +91,7 @@ type ConfigReference struct {
 	// +optional
 	LastObservedGeneration int64 `json:"lastObservedGeneration,omitempty"`
 
-	// desiredConfig is the object that shall be used.
+	// desiredConfig is the object that is to be used.
 	// +optional
 	DesiredConfig *addonv1alpha1.ConfigSpecHash `json:"desiredConfig,omitempty"`
 

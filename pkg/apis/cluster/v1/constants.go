@@ -2,7 +2,7 @@
 
 package v1
 
-// Condition types of a ManagedCluster. Contract: registration.md, section 2.2.
+// Condition types of a ManagedCluster.
 const (
 	// ConditionHubAccepted is True when the hub accepted the cluster and gave its
 	// agent rights. The hub writes it.
@@ -31,7 +31,7 @@ const (
 	ConditionDuplicateClusterName = "DuplicateClusterName"
 )
 
-// Condition reasons of a ManagedCluster. Contract: registration.md, section 2.2.
+// Condition reasons of a ManagedCluster.
 const (
 	// ReasonHubClusterAdminAccepted goes with ConditionHubAccepted True.
 	ReasonHubClusterAdminAccepted = "HubClusterAdminAccepted"
@@ -82,7 +82,7 @@ const (
 	ReasonDuplicateClusterName = "DuplicateClusterName"
 )
 
-// Finalizers. Contract: registration.md, sections 5.1, 5.2 and 5.5.
+// Finalizers.
 const (
 	// FinalizerAPIResourceCleanup on an accepted ManagedCluster keeps it until the
 	// rights of its agent are taken away.
@@ -95,7 +95,7 @@ const (
 	FinalizerManifestWorkCleanup = "cluster.open-cluster-management.io/manifest-work-cleanup"
 )
 
-// Labels. Contract: registration.md, sections 5 and 9.
+// Labels.
 const (
 	// LabelClusterName holds the name of the cluster, on objects of the hub that
 	// belong to one: namespace, lease, RBAC, CertificateSigningRequests.
@@ -113,8 +113,7 @@ const (
 	LabelPrefixManagedNamespace = "clusterset.open-cluster-management.io/"
 )
 
-// Values of labels with LabelPrefixFeatureAddOn. Contract: registration.md,
-// section 5.4.
+// Values of labels with LabelPrefixFeatureAddOn.
 const (
 	// FeatureAvailable is the state of an add-on that works.
 	FeatureAvailable = "available"
@@ -124,7 +123,7 @@ const (
 	FeatureUnreachable = "unreachable"
 )
 
-// Annotations. Contract: registration.md, section 9.
+// Annotations.
 const (
 	// AnnotationPrefixAgent begins the annotations that an agent may set when it
 	// creates its ManagedCluster.
@@ -152,7 +151,7 @@ const (
 	AnnotationCAPICluster = "cluster.x-k8s.io/cluster"
 )
 
-// Keys of the taints that the hub sets. Contract: registration.md, section 5.4.
+// Keys of the taints that the hub sets.
 const (
 	// TaintUnavailable marks a cluster whose API server is not healthy.
 	TaintUnavailable = "cluster.open-cluster-management.io/unavailable"
@@ -160,8 +159,7 @@ const (
 	TaintUnreachable = "cluster.open-cluster-management.io/unreachable"
 )
 
-// The lease by which a cluster shows that it is alive. Contract:
-// registration.md, section 5.4.
+// The lease by which a cluster shows that it is alive.
 const (
 	// LeaseName is the name of the Lease in the namespace of the cluster, and its
 	// holder identity.
@@ -172,7 +170,7 @@ const (
 	LeaseGraceFactor = 5
 )
 
-// Identities of agents. Contract: registration.md, sections 1, 3.4 and 5.2.
+// Identities of agents.
 const (
 	// UserPrefix begins the user name and the groups of an agent: the user is
 	// UserPrefix + cluster + ":" + agent, its own group UserPrefix + cluster.
@@ -193,8 +191,7 @@ const (
 	ReasonAutoApproved = "AutoApprovedByHubCSRApprovingController"
 )
 
-// The virtual resources that rights on clusters are expressed by. Contract:
-// registration.md, sections 4 and 5.2.
+// The virtual resources that rights on clusters are expressed by.
 const (
 	// RegisterGroup is the API group of the virtual resources below.
 	RegisterGroup = "register.open-cluster-management.io"
@@ -210,8 +207,7 @@ const (
 	SubresourceBind = "bind"
 )
 
-// Names of the RBAC objects of agents on the hub. Contract: registration.md,
-// sections 1 and 5.2.
+// Names of the RBAC objects of agents on the hub.
 const (
 	// RoleBootstrap is the ClusterRole of those who may ask to join.
 	RoleBootstrap = "open-cluster-management:bootstrap"
@@ -229,7 +225,7 @@ const (
 	RoleBindingSuffixWork = ":work"
 )
 
-// Secrets of the agent and their keys. Contract: registration.md, section 3.1.
+// Secrets of the agent and their keys.
 const (
 	// SecretBootstrapHubKubeconfig holds what the agent asks to join with.
 	SecretBootstrapHubKubeconfig = "bootstrap-hub-kubeconfig"

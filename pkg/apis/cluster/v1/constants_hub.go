@@ -28,10 +28,10 @@ const (
 const AnnotationIntent = "registration.open-cluster-management.io/intent"
 
 // ConditionCertificateRequestDenied is True while the last request of a cluster's
-// agent for a certificate was denied, or could not be signed; the message names
-// the request, who or what refused it, and what to do. It is False once a later
-// request has got its certificate, and absent where no request ever failed. The
-// contract does not know it (registration.md 15, number 10).
+// agent for a certificate was denied, or could not be signed; the message names the
+// request, who or what refused it, and what to do. It is False once a later request
+// has got its certificate, and absent where no request ever failed. The contract
+// does not know it.
 const ConditionCertificateRequestDenied = "CertificateRequestDenied"
 
 // Reasons of ConditionCertificateRequestDenied.
@@ -46,8 +46,7 @@ const (
 	ReasonRequestIssued = "CertificateIssued"
 )
 
-// Reasons beside those of registration.md 2.2, for states that the field's own
-// controllers never show.
+// Reasons beside those of the API's own controllers, for states that they never show.
 const (
 	// ReasonNotAccepted goes with ConditionJoined False: the hub took the
 	// agent's rights away.
@@ -66,8 +65,7 @@ const (
 	// are left out of its status; the message names them.
 	ConditionClaimsReported = "ClusterClaimsReported"
 	// ReasonClaimsTruncated goes with ConditionClaimsReported False, and is the
-	// reason of an Event: there are more claims than are reported
-	// (registration.md 13).
+	// reason of an Event: there are more claims than are reported.
 	ReasonClaimsTruncated = "CustomClusterClaimsTruncated"
 	// ReasonClaimsInvalid goes with ConditionClaimsReported False, and is the
 	// reason of an Event: a value is empty or too long.

@@ -9,8 +9,6 @@
 // no behaviour. The CustomResourceDefinition in config/crd is generated from
 // the markers here.
 //
-// Contract: registration.md, sections 2, 3, 5 and 9.
-//
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io
 package v1

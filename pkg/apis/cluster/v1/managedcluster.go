@@ -216,7 +216,7 @@ type ClusterSetManagedNamespace struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ManagedNamespaceConfig names a namespace that the members of a set shall have.
+// ManagedNamespaceConfig names a namespace that the members of a set are to have.
 type ManagedNamespaceConfig struct {
 	// name of the namespace, a DNS label of at most 63 characters.
 	// +required

@@ -48,11 +48,11 @@ type ClusterClaimList struct {
 }
 
 // LabelSpokeOnly on a ClusterClaim, with any value, keeps it on the managed
-// cluster. Contract: registration.md, section 7.
+// cluster.
 const LabelSpokeOnly = "open-cluster-management.io/spoke-only"
 
-// Reserved names of claims: they come before all others and are never cut off
-// by the limit. Contract: registration.md, section 7.
+// Reserved names of claims: they come before all others and are never cut off by
+// the limit.
 const (
 	// ClaimID holds the identity of the cluster.
 	ClaimID = "id.k8s.io"

@@ -8,8 +8,6 @@
 // It owns the Go form of these kinds and their registration in a scheme. It
 // reads and writes nothing and does not compute a rollout.
 //
-// Contract: registration.md, section 7; work.md, section 14; placement.md.
-//
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io
 package v1alpha1

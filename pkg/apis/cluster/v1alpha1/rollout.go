@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// RolloutStrategy says in which order and how fast a change reaches the
-// clusters of a placement. Contract: work.md, section 14.
+// RolloutStrategy says in which order and how fast a change reaches the clusters of
+// a placement.
 type RolloutStrategy struct {
 	// type picks the strategy. All changes every cluster at once. Progressive
 	// changes a bounded number of clusters at a time. ProgressivePerGroup changes
@@ -110,7 +110,7 @@ type MandatoryDecisionGroups struct {
 
 // MandatoryDecisionGroup names a decision group by name or by index.
 type MandatoryDecisionGroup struct {
-	// groupName is the name of the group. It goes before groupIndex.
+	// groupName is the name of the group. It takes precedence over groupIndex.
 	// +optional
 	GroupName string `json:"groupName,omitempty"`
 

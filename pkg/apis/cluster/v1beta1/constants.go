@@ -2,7 +2,7 @@
 
 package v1beta1
 
-// Labels of a PlacementDecision. Contract: placement.md, section 6.
+// Labels of a PlacementDecision.
 const (
 	// LabelPlacement holds the name of the Placement.
 	LabelPlacement = "cluster.open-cluster-management.io/placement"
@@ -12,15 +12,13 @@ const (
 	LabelDecisionGroupIndex = "cluster.open-cluster-management.io/decision-group-index"
 )
 
-// AnnotationSchedulingDisable on a Placement, set to "true", freezes its
-// decisions. Contract: placement.md, section 1.
+// AnnotationSchedulingDisable on a Placement, set to "true", freezes its decisions.
 const AnnotationSchedulingDisable = "cluster.open-cluster-management.io/experimental-scheduling-disable"
 
 // MaxDecisionsPerObject is how many decisions a PlacementDecision holds at most.
-// Contract: placement.md, section 6.
 const MaxDecisionsPerObject = 100
 
-// Built-in prioritizers. Contract: placement.md, section 4.
+// Built-in prioritizers.
 const (
 	// PrioritizerBalance prefers clusters with few decisions.
 	PrioritizerBalance = "Balance"
@@ -32,8 +30,7 @@ const (
 	PrioritizerResourceAllocatableMemory = "ResourceAllocatableMemory"
 )
 
-// Conditions of a Placement with their reasons. Contract: placement.md, section
-// 7.
+// Conditions of a Placement with their reasons.
 const (
 	// ConditionSatisfied is True when as many clusters were selected as asked for.
 	ConditionSatisfied = "PlacementSatisfied"

@@ -9,8 +9,6 @@
 // It owns the Go form of these kinds, their registration in a scheme and their
 // wire strings. It reads and writes nothing and selects no cluster.
 //
-// Contract: placement.md.
-//
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io
 package v1beta1

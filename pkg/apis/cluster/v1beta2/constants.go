@@ -2,7 +2,7 @@
 
 package v1beta2
 
-// Sets that the hub creates and keeps. Contract: registration.md, section 5.6.
+// Sets that the hub creates and keeps.
 const (
 	// DefaultClusterSet is the set that takes every cluster without another one.
 	DefaultClusterSet = "default"
@@ -14,8 +14,7 @@ const (
 // from rolling back changes of the selector of a set that it created.
 const AnnotationAutoUpdate = "cluster.open-cluster-management.io/autoupdate"
 
-// Conditions of sets and bindings with their reasons. Contract:
-// registration.md, section 5.6.
+// Conditions of sets and bindings with their reasons.
 const (
 	// ConditionClusterSetEmpty on a ManagedClusterSet is True when no cluster is
 	// a member.

@@ -7,8 +7,6 @@
 // It owns the Go form of these kinds, their registration in a scheme and their
 // wire strings. It reads and writes nothing and computes no membership.
 //
-// Contract: registration.md, sections 2.3 and 5.6.
-//
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io
 package v1beta2

@@ -43,7 +43,7 @@ type ManagedClusterSetSpec struct {
 	// +kubebuilder:default={selectorType: ExclusiveClusterSetLabel}
 	ClusterSelector ManagedClusterSelector `json:"clusterSelector,omitzero"`
 
-	// managedNamespaces are namespaces that every member of the set shall have.
+	// managedNamespaces are namespaces that every member of the set is to have.
 	// The agents create them. A namespace that leaves this list is only unmarked,
 	// never deleted.
 	// +optional

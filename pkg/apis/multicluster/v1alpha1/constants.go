@@ -6,7 +6,7 @@ package v1alpha1
 // LabelClusterManager on the profiles of this hub.
 const ManagerName = "open-cluster-management"
 
-// Labels of a ClusterProfile. Contract: registration.md, section 5.7.
+// Labels of a ClusterProfile.
 const (
 	// LabelClusterManager holds the name of who keeps the profile.
 	LabelClusterManager = "x-k8s.io/cluster-manager"
@@ -14,7 +14,7 @@ const (
 	LabelClusterSet = "multicluster.x-k8s.io/clusterset"
 )
 
-// Condition types of a ClusterProfile. Contract: registration.md, section 5.7.
+// Condition types of a ClusterProfile.
 const (
 	// ConditionControlPlaneHealthy is what the ManagedCluster says as Available.
 	ConditionControlPlaneHealthy = "ControlPlaneHealthy"

@@ -7,8 +7,6 @@
 // writes, their registration in a scheme and their wire strings; fields that are
 // not here are left to those who write them. It reads and writes nothing.
 //
-// Contract: registration.md, section 5.7.
-//
 // +kubebuilder:object:generate=true
 // +groupName=multicluster.x-k8s.io
 package v1alpha1

@@ -2,7 +2,7 @@
 
 package v1
 
-// Namespaces. Contract: operator.md, section 7.
+// Namespaces.
 const (
 	// NamespaceOperator holds the hub in the compact layout, and operators, their
 	// locks and the source of the pull secret in every layout.
@@ -16,8 +16,7 @@ const (
 	NamespaceAgentAddOn = "open-cluster-management-agent-addon"
 )
 
-// Names of the objects that are installed by default. Contract: operator.md,
-// sections 1.4, 2.2 and 7.
+// Names of the objects that are installed by default.
 const (
 	// DefaultClusterManagerName is the name of the usual ClusterManager.
 	DefaultClusterManagerName = "cluster-manager"
@@ -30,11 +29,11 @@ const (
 	// ServiceAddOnWebhook is the Service of the webhook of add-ons, which converts
 	// their objects.
 	ServiceAddOnWebhook = "cluster-manager-addon-webhook"
-	// ServicePlacement leads to the debug endpoint of placement (operator.md 1.5).
+	// ServicePlacement leads to the debug endpoint of placement.
 	ServicePlacement = "cluster-manager-placement"
 )
 
-// Secrets and ConfigMaps. Contract: operator.md, sections 1.7 and 2.3.
+// Secrets and ConfigMaps.
 const (
 	// SecretSigner holds the authority that signs serving certificates.
 	SecretSigner = "signer-secret"
@@ -69,7 +68,7 @@ const (
 	SecretImagePull = "open-cluster-management-image-pull-credentials"
 )
 
-// Labels. Contract: operator.md, section 7.
+// Labels.
 const (
 	// LabelCreatedByClusterManager on what the hub installation made holds the
 	// name of its ClusterManager.
@@ -87,7 +86,7 @@ const (
 	LabelAggregateToWork = "open-cluster-management.io/aggregate-to-work"
 )
 
-// Annotations. Contract: operator.md, section 7.
+// Annotations.
 const (
 	// AnnotationVersion on a CustomResourceDefinition holds the version of the
 	// program that wrote it last; an older one leaves it alone.
@@ -106,7 +105,7 @@ const (
 	AnnotationRoleARN = "eks.amazonaws.com/role-arn"
 )
 
-// Finalizers. Contract: operator.md, section 7.
+// Finalizers.
 const (
 	// FinalizerClusterManager on a ClusterManager keeps it until the hub is
 	// removed.
@@ -118,7 +117,7 @@ const (
 	FinalizerKlusterletHosted = "operator.open-cluster-management.io/klusterlet-hosted-cleanup"
 )
 
-// Conditions of both kinds. Contract: operator.md, sections 1.6 and 2.6.
+// Conditions of both kinds.
 const (
 	// ConditionApplied is True when everything was installed.
 	ConditionApplied = "Applied"
@@ -145,8 +144,7 @@ const (
 	ReasonClusterProfilesNotServed = "ClusterProfilesNotServed"
 )
 
-// Conditions of a ClusterManager with their reasons. Contract: operator.md,
-// section 1.6.
+// Conditions of a ClusterManager with their reasons.
 const (
 	// ReasonClusterManagerApplied goes with Applied True.
 	ReasonClusterManagerApplied = "ClusterManagerApplied"
@@ -195,8 +193,7 @@ const (
 	ReasonStorageVersionMigrationSucceed = "StorageVersionMigrationSucceed"
 )
 
-// Conditions of a Klusterlet with their reasons. Contract: operator.md, section
-// 2.6.
+// Conditions of a Klusterlet with their reasons.
 const (
 	// ReasonKlusterletApplied goes with Applied True.
 	ReasonKlusterletApplied = "KlusterletApplied"
@@ -244,8 +241,7 @@ const (
 	ReasonHubConnectionFunctional = "HubConnectionFunctional"
 )
 
-// Parts of the reason of HubConnectionDegraded True. Contract: operator.md,
-// section 2.6.
+// Parts of the reason of HubConnectionDegraded True.
 const (
 	// ReasonBootstrapSecretMissing is a bootstrap reason: there is no secret.
 	ReasonBootstrapSecretMissing = "BootstrapSecretMissing"

@@ -7,8 +7,6 @@
 // It owns the Go form of these kinds, their registration in a scheme, and the
 // names, labels and conditions of installation. It reads and writes nothing.
 //
-// Contract: operator.md, sections 1, 2 and 7.
-//
 // +kubebuilder:object:generate=true
 // +groupName=operator.open-cluster-management.io
 package v1

@@ -48,8 +48,7 @@ type RegistrationDriverHub struct {
 	GRPC *GRPCRegistrationConfig `json:"grpc,omitempty"`
 }
 
-// Registration drivers, values of authType. Contract: registration.md, section
-// 10.
+// Registration drivers, values of authType.
 const (
 	// AuthTypeCSR joins by client certificates.
 	AuthTypeCSR = "csr"

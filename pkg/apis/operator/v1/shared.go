@@ -76,8 +76,8 @@ const (
 // InstallMode is where the installed parts run.
 type InstallMode string
 
-// Install modes. A ClusterManager knows Default and Hosted; a Klusterlet knows
-// all four. Contract: operator.md, sections 1.1 and 2.2.
+// Install modes. A ClusterManager knows Default and Hosted; a Klusterlet knows all
+// four.
 const (
 	// InstallModeDefault runs everything on the cluster itself.
 	InstallModeDefault InstallMode = "Default"

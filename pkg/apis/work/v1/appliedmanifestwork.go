@@ -83,7 +83,7 @@ type AppliedManifestResourceMeta struct {
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// uid of the object. Only an object with this identity is removed.
+	// uid is the UID of the object. Only an object with this UID is removed.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 }

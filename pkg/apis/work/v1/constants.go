@@ -2,8 +2,7 @@
 
 package v1
 
-// Finalizers, annotations and names of the work area. Contract: work.md,
-// section 1.4.
+// Finalizers, annotations and names of the work area.
 const (
 	// FinalizerManifestWork on a ManifestWork keeps it until the agent removed
 	// its objects. The RoleBinding of the work agent carries the same string.
@@ -44,8 +43,7 @@ const (
 	DefaultFieldManager = "work-agent"
 )
 
-// Condition types of a ManifestWork and of its objects. Contract: work.md,
-// section 7.
+// Condition types of a ManifestWork and of its objects.
 const (
 	// ConditionApplied is True when the object, or all of them, were applied.
 	ConditionApplied = "Applied"
@@ -67,7 +65,7 @@ const (
 	ConditionRemovalHeld = "RemovalHeld"
 )
 
-// Condition reasons of single objects. Contract: work.md, section 7.1.
+// Condition reasons of single objects.
 const (
 	// ReasonAppliedManifestComplete goes with Applied True.
 	ReasonAppliedManifestComplete = "AppliedManifestComplete"
@@ -103,7 +101,7 @@ const (
 	ReasonConditionRuleInternalError = "ConditionRuleInternalError"
 )
 
-// Condition reasons of a whole ManifestWork. Contract: work.md, section 7.2.
+// Condition reasons of a whole ManifestWork.
 const (
 	// ReasonAppliedManifestWorkComplete goes with Applied True.
 	ReasonAppliedManifestWorkComplete = "AppliedManifestWorkComplete"
@@ -126,9 +124,8 @@ const (
 	ReasonConditionRulesAggregated = "ConditionRulesAggregated"
 )
 
-// Messages of the conditions Applied and Available, as peers expect them; the
-// rest of a message that ends with a colon or holds a verb is filled in.
-// Contract: work.md, sections 7.1 and 7.2.
+// Messages of the conditions Applied and Available, as peers expect them; the rest
+// of a message that ends with a colon or holds a verb is filled in.
 const (
 	// MessageManifestApplied goes with Applied True of an object.
 	MessageManifestApplied = "Apply manifest complete"

@@ -10,7 +10,7 @@ const (
 	ResourceAppliedManifestWorks = "appliedmanifestworks"
 )
 
-// Condition Deleting of a ManifestWork. Contract: work.md, section 6.5.
+// Condition Deleting of a ManifestWork.
 const (
 	// ReasonWorkDeleting goes with Deleting True.
 	ReasonWorkDeleting = "WorkDeleting"

@@ -8,8 +8,6 @@
 // wire strings of the work area. It reads and writes nothing and applies no
 // manifest.
 //
-// Contract: work.md, sections 1 and 7.
-//
 // +kubebuilder:object:generate=true
 // +groupName=work.open-cluster-management.io
 package v1

@@ -100,7 +100,7 @@ type ServerSideApplyConfig struct {
 	FieldManager string `json:"fieldManager,omitempty"`
 
 	// ignoreFields are parts of the manifest that are left out of the apply under
-	// a condition, at most one entry a condition.
+	// a condition, at most one entry per condition.
 	// +optional
 	// +listType=map
 	// +listMapKey=condition

@@ -23,7 +23,7 @@ type ManifestWorkStatus struct {
 
 // ManifestResourceStatus holds the state of the objects of a ManifestWork.
 type ManifestResourceStatus struct {
-	// manifests hold one entry an object, in the order of the spec.
+	// manifests hold one entry per object, in the order of the spec.
 	// +optional
 	Manifests []ManifestCondition `json:"manifests,omitempty"`
 }

@@ -4,7 +4,7 @@ package v1alpha1
 
 import "fmt"
 
-// Finalizer and labels. Contract: work.md, section 1.4.
+// Finalizer and labels.
 const (
 	// FinalizerManifestWorkReplicaSet keeps a ManifestWorkReplicaSet until its
 	// ManifestWorks are told to go.
@@ -20,7 +20,7 @@ const (
 	AnnotationConfirmRemoval = "work.open-cluster-management.io/confirm-removal"
 )
 
-// Conditions with their reasons. Contract: work.md, section 13.2.
+// Conditions with their reasons.
 const (
 	// ConditionPlacementVerified is True when the placements were found and
 	// selected clusters.

@@ -6,8 +6,6 @@
 // It owns the Go form of the kind, its registration in a scheme and its wire
 // strings. It reads and writes nothing.
 //
-// Contract: work.md, section 13.
-//
 // +kubebuilder:object:generate=true
 // +groupName=work.open-cluster-management.io
 package v1alpha1

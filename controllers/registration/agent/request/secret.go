@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// Secrets is the resource.
+var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// SecretData is the decoded content of a Secret; values that are no base64 are
+// left out.
+func SecretData(u *unstructured.Unstructured) map[string][]byte {
+	data := map[string][]byte{}
+	encoded, _, _ := unstructured.NestedStringMap(u.Object, "data")
+	for key, value := range encoded {
+		if raw, err := base64.StdEncoding.DecodeString(value); err == nil {
+			data[key] = raw
+		}
+	}
+	return data
+}
+
+// NewSecret is a Secret with that content, without a name.
+func NewSecret(data map[string][]byte) *unstructured.Unstructured {
+	content := map[string]any{}
+	for key, value := range data {
+		content[key] = base64.StdEncoding.EncodeToString(value)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": content}}
+}
+
+// Seen is a Secret as it was seen: it is changed and removed if it is still the
+// same, and no other in its place.
+type Seen struct {
+	// Name, UID and ResourceVersion are its own.
+	Name            string
+	UID             types.UID
+	ResourceVersion string
+	// Called is what errors call it.
+	Called string
+}
+
+// Update changes it. Another writer in between is a conflict.
+func (s Seen) Update(ctx context.Context, secrets dynamic.ResourceInterface, change func(*unstructured.Unstructured)) error {
+	live, err := secrets.Get(ctx, s.Name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading secret %s: %w", s.Called, err)
+	}
+	live.SetUID(s.UID)
+	live.SetResourceVersion(s.ResourceVersion)
+	change(live)
+	if _, err := secrets.Update(ctx, live, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("writing secret %s: %w", s.Called, err)
+	}
+	return nil
+}
+
+// Replace puts the content of u into it, and its labels and annotations beside
+// those that people set.
+func (s Seen) Replace(ctx context.Context, secrets dynamic.ResourceInterface, u *unstructured.Unstructured) error {
+	return s.Update(ctx, secrets, func(live *unstructured.Unstructured) {
+		live.Object["data"] = u.Object["data"]
+		live.SetLabels(merged(live.GetLabels(), u.GetLabels()))
+		live.SetAnnotations(merged(live.GetAnnotations(), u.GetAnnotations()))
+	})
+}
+
+func merged(a, b map[string]string) map[string]string {
+	if len(a) == 0 {
+		return b
+	}
+	maps.Copy(a, b)
+	return a
+}
+
+// Remove deletes it; that it is gone is no error.
+func (s Seen) Remove(ctx context.Context, secrets dynamic.ResourceInterface) error {
+	err := secrets.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("removing secret %s: %w", s.Called, err)
+	}
+	return nil
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply/ignore"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+const (
+	// requestTimeout bounds one request, so that an admission webhook that
+	// hangs holds up one object and not the queue.
+	requestTimeout = 15 * time.Second
+	// tries is how often an object is looked at anew because somebody wrote it in
+	// between.
+	tries = 4
+	// ownerManager writes owner references where the object's content is not
+	// ours to apply. It is another manager than that of the content, so that
+	// its fields are not taken for content of an earlier version.
+	ownerManager = workv1.DefaultFieldManager + "-owner"
+)
+
+// Served finds the version under which a resource can be read now;
+// internal/discovery implements it.
+type Served interface {
+	Served(context.Context, schema.GroupVersionResource) (schema.GroupVersionResource, bool, error)
+}
+
+// Applier writes objects of one cluster. It keeps nothing between calls and
+// may be used by many goroutines.
+type Applier struct {
+	client dynamic.Interface
+	// executor writes contents, and is the client for all else that client is
+	// not allowed to do; nil for client itself.
+	executor dynamic.Interface
+	served   Served
+}
+
+// New makes an Applier that writes with the rights of client.
+func New(client dynamic.Interface, served Served) *Applier {
+	return &Applier{client: client, served: served}
+}
+
+// As is an Applier that writes the contents of objects with the rights of
+// another client. References of works, deletions and reads stay those of a's
+// own, and take the other's rights only where a's own are refused.
+func (a *Applier) As(executor dynamic.Interface) *Applier {
+	return &Applier{client: a.client, executor: executor, served: a.served}
+}
+
+// writer is the client that writes contents.
+func (a *Applier) writer() dynamic.Interface {
+	if a.executor != nil {
+		return a.executor
+	}
+	return a.client
+}
+
+// ours sends a request that is our own, and again as the executor where we may not
+// send it.
+func (a *Applier) ours(gvr schema.GroupVersionResource, namespace string, send func(dynamic.ResourceInterface) error) error {
+	err := send(a.client.Resource(gvr).Namespace(namespace))
+	if apierrors.IsForbidden(err) && a.executor != nil {
+		return send(a.executor.Resource(gvr).Namespace(namespace))
+	}
+	return err
+}
+
+// Request is one object to bring to the state that a work declares.
+type Request struct {
+	// Resource is where the object lives.
+	Resource schema.GroupVersionResource
+	// Object is the manifest, decoded and cleaned. It is not changed.
+	Object *unstructured.Unstructured
+	// Options say how to apply it.
+	Options Options
+	// Owner refers to the AppliedManifestWork, with its UID.
+	Owner metav1.OwnerReference
+	// Live is what Observe found, nil for nothing.
+	Live *unstructured.Unstructured
+	// OwnerOnly leaves the content alone: another work came first.
+	OwnerOnly bool
+	// NeverCreate leaves it at that where there is no object, also when it went
+	// while it was written: what ran once must not run again.
+	NeverCreate bool
+	// NeverReplace has a change refused that would take deleting the object and
+	// making it anew.
+	NeverReplace bool
+}
+
+// Result is what an apply left behind.
+type Result struct {
+	// Seen is the object afterwards; its UID is empty if there is none.
+	Seen Seen
+	// Live is the whole object afterwards, nil if there is none. It is large:
+	// whoever keeps a Result drops it.
+	Live *unstructured.Unstructured
+	// Merged says why a three-way merge patch was used instead of server-side
+	// apply; empty otherwise.
+	Merged string
+	// Replaced is set when the object was deleted and made anew.
+	Replaced bool
+}
+
+// left is the Result of an apply that left the object as live.
+func left(live *unstructured.Unstructured) Result { return Result{Seen: See(live), Live: live} }
+
+// ConflictError says that other managers hold fields which the work declares
+// without force. It heals when they let go, so it is no reason to try again
+// before the object changes.
+type ConflictError struct{ Err error }
+
+// Error names the managers and fields.
+func (e *ConflictError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the API server's error.
+func (e *ConflictError) Unwrap() error { return e.Err }
+
+// DeletingError says that the object waits for its finalizers, so that it can
+// only be applied when it is gone.
+type DeletingError struct{ finalizers []string }
+
+// Error names what holds the object.
+func (e *DeletingError) Error() string {
+	return fmt.Sprintf("the object is being deleted and waits for the finalizers %s; it is created again when it is gone",
+		strings.Join(e.finalizers, ", "))
+}
+
+// Observe reads the live object; nil without error means that there is none.
+func (a *Applier) Observe(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var live *unstructured.Unstructured
+	err := a.ours(gvr, namespace, func(api dynamic.ResourceInterface) (err error) {
+		live, err = api.Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	switch {
+	case apierrors.IsNotFound(err) && isObjectMissing(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", IDOf(gvr, namespace, name), err)
+	}
+	return live, nil
+}
+
+// isObjectMissing tells a missing object from a path that is not served: the
+// API server names the object in the first case only.
+func isObjectMissing(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
+}
+
+// IsNotServed tells whether err says that there is no such resource path: the
+// definition of the kind was removed, or discovery is out of date.
+func IsNotServed(err error) bool {
+	return apierrors.IsNotFound(err) && !isObjectMissing(err)
+}
+
+// Apply brings the object to what the request declares. When somebody else
+// wrote it after it was observed, it is observed again, up to four times.
+func (a *Applier) Apply(ctx context.Context, r Request) (Result, error) {
+	var result Result
+	var err error
+	for range tries {
+		if r.Live != nil && r.Live.GetDeletionTimestamp() != nil && r.Options.Strategy != workv1.UpdateStrategyTypeReadOnly {
+			return left(r.Live), &DeletingError{finalizers: r.Live.GetFinalizers()}
+		}
+		result, err = a.once(ctx, r)
+		if err == nil || !outdated(err) {
+			return result, err
+		}
+		live, readErr := a.Observe(ctx, r.Resource, r.Object.GetNamespace(), r.Object.GetName())
+		if readErr != nil {
+			return result, readErr
+		}
+		if same(live, r.Live) {
+			return result, err
+		}
+		r.Live = live
+	}
+	return result, err
+}
+
+// same tells whether two looks found the same state.
+func same(a, b *unstructured.Unstructured) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
+}
+
+// outdated tells errors that can come of an observation that is out of date.
+func outdated(err error) bool {
+	var conflict *ConflictError
+	if errors.As(err, &conflict) {
+		return false
+	}
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsBadRequest(err) ||
+		(apierrors.IsNotFound(err) && isObjectMissing(err))
+}
+
+func (a *Applier) once(ctx context.Context, r Request) (Result, error) {
+	if r.Live != nil && (r.OwnerOnly || r.Options.Strategy == workv1.UpdateStrategyTypeCreateOnly) {
+		return a.own(ctx, r, r.Live)
+	}
+	if r.Live == nil && r.NeverCreate {
+		return Result{}, nil
+	}
+	switch r.Options.Strategy {
+	case workv1.UpdateStrategyTypeReadOnly:
+		if r.Live == nil {
+			return Result{}, nil
+		}
+		return left(r.Live), nil
+	case workv1.UpdateStrategyTypeCreateOnly:
+		return a.create(ctx, r)
+	default:
+		return a.serverSide(ctx, r)
+	}
+}
+
+// create makes the object by a plain POST: it fails where the object exists.
+func (a *Applier) create(ctx context.Context, r Request) (Result, error) {
+	live, err := a.post(ctx, r, r.Object.DeepCopy(), metav1.CreateOptions{FieldManager: workv1.DefaultFieldManager})
+	if err != nil {
+		return Result{}, err
+	}
+	return left(live), nil
+}
+
+func (a *Applier) post(ctx context.Context, r Request, body *unstructured.Unstructured, o metav1.CreateOptions) (*unstructured.Unstructured, error) {
+	body.SetOwnerReferences(wantedOwners(body.GetOwnerReferences(), nil, r.Owner, r.Options.Owned))
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
+		Create(ctx, body, o)
+}
+
+// serverSide applies the manifest with the references it shall carry. Fields
+// that an earlier agent of the same name wrote by PUT are taken over first time
+// round, or what the manifest drops would stay for ever.
+func (a *Applier) serverSide(ctx context.Context, r Request) (Result, error) {
+	if r.Live == nil && len(r.Options.Ignore) > 0 {
+		return a.createIgnoring(ctx, r)
+	}
+	live, err := a.patchServerSide(ctx, r)
+	if err != nil {
+		if refusal, ok := refused(err); ok && r.Options.Strategy == workv1.UpdateStrategyTypeUpdate {
+			return a.merge(ctx, r, refusal)
+		}
+		if replaceable(r, err) {
+			return a.replace(ctx, r)
+		}
+		return Result{}, err
+	}
+	migrated, err := a.migrate(ctx, r, live)
+	if err != nil {
+		return left(live), err
+	}
+	if migrated != nil {
+		r.Live = migrated
+		if live, err = a.patchServerSide(ctx, r); err != nil {
+			return Result{}, err
+		}
+	}
+	return a.own(ctx, r, live)
+}
+
+// createIgnoring makes an object some fields of which are ignored once it exists.
+// An apply would set those fields on an object that somebody else has made
+// meanwhile; a POST fails there.
+func (a *Applier) createIgnoring(ctx context.Context, r Request) (Result, error) {
+	body, err := r.body()
+	if err != nil {
+		return Result{}, err
+	}
+	live, err := a.post(ctx, r, body, metav1.CreateOptions{FieldManager: r.Options.Manager})
+	if err != nil {
+		return Result{}, err
+	}
+	migrated, err := a.migrate(ctx, r, live)
+	if err != nil || migrated == nil {
+		return left(live), err
+	}
+	return left(migrated), nil
+}
+
+// body is a copy of the manifest as it is to be applied to the live object.
+func (r Request) body() (*unstructured.Unstructured, error) {
+	if len(r.Options.Ignore) == 0 {
+		return r.Object.DeepCopy(), nil
+	}
+	fields, err := ignore.Parse(r.Options.Ignore)
+	if err != nil {
+		return nil, err
+	}
+	return fields.Apply(r.Object, r.Live, r.Options.Manager)
+}
+
+func (a *Applier) patchServerSide(ctx context.Context, r Request) (*unstructured.Unstructured, error) {
+	body, err := r.body()
+	if err != nil {
+		return nil, err
+	}
+	owners, err := ownersValue(wantedOwners(body.GetOwnerReferences(), r.Live, r.Owner, r.Options.Owned))
+	if err != nil {
+		return nil, fmt.Errorf("encoding the owners: %w", err)
+	}
+	metadata, _ := body.Object["metadata"].(map[string]any)
+	delete(metadata, "ownerReferences")
+	if len(owners) > 0 {
+		metadata["ownerReferences"] = owners
+	}
+	if r.Live != nil {
+		metadata["uid"] = string(r.Live.GetUID())
+		metadata["resourceVersion"] = r.Live.GetResourceVersion()
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	live, err := a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
+		Apply(ctx, body.GetName(), body, metav1.ApplyOptions{FieldManager: r.Options.Manager, Force: r.Options.Force})
+	if err != nil && isFieldConflict(err) {
+		return nil, &ConflictError{Err: err}
+	}
+	return live, err
+}
+
+// isFieldConflict tells a conflict over fields from one over versions.
+func isFieldConflict(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, c := range status.Status().Details.Causes {
+		if c.Type == metav1.CauseTypeFieldManagerConflict {
+			return true
+		}
+	}
+	return false
+}
+
+// migrate hands fields that our manager holds by Update over to its Apply; nil
+// means that there were none.
+func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	manager := r.Options.Manager
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(manager), manager)
+	if err != nil || patch == nil {
+		// Managed fields that cannot be read are nobody's: nothing to take over.
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return a.writer().Resource(r.Resource).Namespace(live.GetNamespace()).
+		Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
+}
+
+// own adds or removes our reference where the apply did not do so: the object
+// is not ours to write, or another manager holds the reference.
+func (a *Applier) own(ctx context.Context, r Request, live *unstructured.Unstructured) (Result, error) {
+	owners, changed := withOwner(live, r.Owner, r.Options.Owned)
+	if !changed {
+		return left(live), nil
+	}
+	live, err := a.patchOwners(ctx, r.Resource, live, owners)
+	if err != nil {
+		return Result{}, err
+	}
+	return left(live), nil
+}
+
+// patchOwners replaces the list of owner references of exactly this version of
+// the object.
+func (a *Applier) patchOwners(
+	ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured,
+	owners []metav1.OwnerReference,
+) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": live.GetUID(), "resourceVersion": live.GetResourceVersion(), "ownerReferences": owners,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the owners: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var written *unstructured.Unstructured
+	err = a.ours(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) (err error) {
+		written, err = api.Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: ownerManager})
+		return err
+	})
+	return written, err
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// patience is how long client-go may wait by itself for an API server that is
+// busy; it is less than requestTimeout, or it would wait past the end of its
+// request, give up, and be asked again before the time that the server named.
+const patience = 10 * time.Second
+
+// Patient passes requests on to next. The answer of a server that is busy and
+// names a longer time than client-go is to wait for becomes an error at once;
+// RetryAfter tells that time.
+func Patient(next http.RoundTripper) http.RoundTripper { return patient{next} }
+
+type patient struct{ next http.RoundTripper }
+
+// RoundTrip sends the request.
+func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := p.next.RoundTrip(request)
+	if err != nil || (response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError) {
+		return response, err
+	}
+	if seconds := retryAfter(response.Header); seconds > int(patience/time.Second) {
+		return surrender(response, seconds)
+	}
+	return response, nil
+}
+
+// retryAfter is what a server asks for, in seconds; none is zero.
+func retryAfter(h http.Header) int {
+	seconds, err := strconv.Atoi(h.Get("Retry-After"))
+	if err != nil {
+		return 0
+	}
+	return seconds
+}
+
+// surrender puts the time into the body, from where it gets into the error, and
+// takes it off the header, which client-go waits for.
+func surrender(response *http.Response, seconds int) (*http.Response, error) {
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // so that the connection can be used again
+	_ = response.Body.Close()
+	reason := metav1.StatusReasonTooManyRequests
+	if response.StatusCode != http.StatusTooManyRequests {
+		reason = metav1.StatusReasonServiceUnavailable
+	}
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure,
+		Reason:   reason,
+		Code:     int32(response.StatusCode), //nolint:gosec // three digits
+		Message:  fmt.Sprintf("the API server is busy (code %d) and asks to come back after %d s", response.StatusCode, seconds),
+		Details:  &metav1.StatusDetails{RetryAfterSeconds: int32(min(seconds, maxRetryAfter))}, //nolint:gosec // bounded
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status: %w", err)
+	}
+	out := *response
+	out.Header = response.Header.Clone()
+	out.Header.Del("Retry-After")
+	out.Header.Del("Content-Encoding")
+	out.Header.Del("Content-Length")
+	out.Header.Set("Content-Type", "application/json")
+	out.Body, out.ContentLength, out.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	return &out, nil
+}
+
+// maxRetryAfter bounds what a server may ask for, in seconds.
+const maxRetryAfter = 300
+
+// RetryAfter is how long an API server that is busy wants to be left alone, five
+// minutes at most; zero for every other error.
+func RetryAfter(err error) time.Duration {
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	if !ok {
+		return 0
+	}
+	return time.Duration(min(seconds, maxRetryAfter)) * time.Second
+}

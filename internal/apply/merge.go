@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+)
+
+// refusals are texts by which an API server says that server-side apply cannot
+// take a manifest that a PUT or a merge patch would take.
+var refusals = []string{"duplicate entries for key", "field not declared in schema"}
+
+// maxRefusal bounds how much of the server's reason stands in a condition.
+const maxRefusal = 200
+
+// refused tells whether server-side apply refused the manifest as such, and
+// with which of the known reasons.
+func refused(err error) (string, bool) {
+	text := err.Error()
+	for _, r := range refusals {
+		at := strings.Index(text, r)
+		if at < 0 {
+			continue
+		}
+		// The path of the field stands before the reason, after the last ";" or
+		// ")" of the introduction.
+		begin := strings.LastIndexAny(text[:at], ")\n") + 1
+		text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text[begin:]), ":"))
+		return excerpt.Within(text, maxRefusal), true
+	}
+	return "", false
+}
+
+// merge writes the manifest by a three-way merge patch: what the manifest says,
+// less what our manager wrote before and the manifest no longer says. Lists
+// are replaced whole.
+func (a *Applier) merge(ctx context.Context, r Request, reason string) (Result, error) {
+	if r.Live == nil {
+		result, err := a.create(ctx, r)
+		result.Merged = reason
+		return result, err
+	}
+	body := r.Object.DeepCopy()
+	owners, err := ownersValue(wantedOwners(body.GetOwnerReferences(), r.Live, r.Owner, r.Options.Owned))
+	if err != nil {
+		return Result{}, fmt.Errorf("encoding the owners: %w", err)
+	}
+	if err := unstructured.SetNestedSlice(body.Object, owners, "metadata", "ownerReferences"); err != nil {
+		return Result{}, fmt.Errorf("setting the owners: %w", err)
+	}
+	delete(body.Object, "status")
+	patch := threeWay(r.Live.Object, body.Object, ownedBy(r.Live, r.Options.Manager))
+	if len(patch) == 0 {
+		result := left(r.Live)
+		result.Merged = reason
+		return result, nil
+	}
+	metadata, ok := patch["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		patch["metadata"] = metadata
+	}
+	metadata["uid"], metadata["resourceVersion"] = string(r.Live.GetUID()), r.Live.GetResourceVersion()
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return Result{}, fmt.Errorf("encoding the merge patch: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	live, err := a.writer().Resource(r.Resource).Namespace(body.GetNamespace()).
+		Patch(ctx, body.GetName(), types.MergePatchType, raw, metav1.PatchOptions{FieldManager: r.Options.Manager})
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := a.own(ctx, r, live)
+	result.Merged = reason
+	return result, err
+}
+
+// ownedBy is the set of fields that the manager owns, by whatever operation on
+// the object itself.
+func ownedBy(live *unstructured.Unstructured, manager string) *fieldpath.Set {
+	out := fieldpath.NewSet()
+	for _, entry := range managedEntries(live) {
+		if entry.Manager != manager || entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		part := fieldpath.NewSet()
+		if err := part.FromJSON(entry.FieldsV1.GetRawReader()); err == nil {
+			out = out.Union(part)
+		}
+	}
+	return out
+}
+
+// threeWay is the JSON merge patch that brings live to desired: fields of
+// desired that differ, and null for fields that are owned and no longer
+// desired. Lists and their owners are taken as a whole.
+func threeWay(live, desired map[string]any, owned *fieldpath.Set) map[string]any {
+	patch := map[string]any{}
+	for key, want := range desired {
+		have, present := live[key]
+		haveMap, bothA := have.(map[string]any)
+		wantMap, bothB := want.(map[string]any)
+		if bothA && bothB {
+			if child := threeWay(haveMap, wantMap, below(owned, key)); len(child) > 0 {
+				patch[key] = child
+			}
+			continue
+		}
+		if !present || !reflect.DeepEqual(have, want) {
+			patch[key] = want
+		}
+	}
+	for key, have := range live {
+		if _, wanted := desired[key]; wanted {
+			continue
+		}
+		if owned.Members.Has(element(key)) {
+			patch[key] = nil
+			continue
+		}
+		if haveMap, ok := have.(map[string]any); ok {
+			if child := threeWay(haveMap, nil, below(owned, key)); len(child) > 0 {
+				patch[key] = child
+			}
+		}
+	}
+	return patch
+}
+
+func element(key string) fieldpath.PathElement { return fieldpath.PathElement{FieldName: &key} }
+
+func below(owned *fieldpath.Set, key string) *fieldpath.Set {
+	return owned.WithPrefix(element(key))
+}

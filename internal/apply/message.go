@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+)
+
+// maxMessage bounds what one failure says in a condition, in bytes.
+const maxMessage = 1024
+
+// hints add to an API server's words what a person can do about them.
+var hints = []struct{ text, hint string }{
+	{"field is immutable", "such a field cannot be changed on an object that exists: delete the object on the cluster, or declare it under another name"},
+	{"cannot change roleRef", "such a field cannot be changed on an object that exists: delete the object on the cluster, or declare it under another name"},
+	{"is being terminated", "the namespace is being deleted; the object is applied when it is back"},
+	{"is forbidden: User", `grant the agent the right, for example by a ClusterRole with the label open-cluster-management.io/aggregate-to-work: "true"`},
+}
+
+// Message is what a condition says of an error: the API server's words, bounded
+// in length, with a hint where there is one. For Secrets only reason and field
+// names are given, because servers quote values.
+func Message(err error, secret bool) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if secret {
+		text = redacted(err)
+	}
+	for _, h := range hints {
+		if strings.Contains(err.Error(), h.text) {
+			return excerpt.Within(text, maxMessage-len(h.hint)-2) + "; " + h.hint
+		}
+	}
+	if isMissingNamespace(err) {
+		return excerpt.Within(text, maxMessage) + "; create the namespace, or declare it in the work"
+	}
+	return excerpt.Within(text, maxMessage)
+}
+
+func isMissingNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) &&
+		status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+}
+
+// redacted describes an API error without any text that could hold content.
+func redacted(err error) string {
+	var deleting *DeletingError
+	if errors.As(err, &deleting) {
+		return deleting.Error()
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return "the Secret could not be applied (details are withheld, they may hold its content)"
+	}
+	s := status.Status()
+	var fields []string
+	if s.Details != nil && s.Reason != "Conflict" {
+		for _, c := range s.Details.Causes {
+			fields = append(fields, fmt.Sprintf("%s (%s)", c.Field, c.Type))
+		}
+	}
+	text := fmt.Sprintf("the API server answered %s (code %d)", s.Reason, s.Code)
+	if s.Reason == "" {
+		text = fmt.Sprintf("the API server answered code %d", s.Code)
+	}
+	if len(fields) > 0 {
+		text += " for " + strings.Join(fields, ", ")
+	}
+	return text + "; details are withheld, they may hold content of the Secret"
+}

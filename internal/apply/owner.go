@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// ownerKind is the kind of the objects that own what works apply.
+const ownerKind = "AppliedManifestWork"
+
+// OwnerOf is the reference that an applied object carries: it neither controls nor
+// blocks.
+func OwnerOf(work *workv1.AppliedManifestWork) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: workv1.GroupVersion.String(), Kind: ownerKind,
+		Name: work.Name, UID: work.UID,
+	}
+}
+
+// isWork tells whether a reference names an AppliedManifestWork.
+func isWork(o metav1.OwnerReference) bool {
+	return o.Kind == ownerKind && o.APIVersion == workv1.GroupVersion.String()
+}
+
+// hasOwner tells whether the object is owned by that very work.
+func hasOwner(u *unstructured.Unstructured, uid types.UID) bool {
+	return slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid && isWork(o) })
+}
+
+// sharedBy tells whether another work than that owns the object.
+func sharedBy(u *unstructured.Unstructured, uid types.UID) bool {
+	return slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID != uid && isWork(o) })
+}
+
+// wantedOwners are the references that an object is applied with: those of the
+// manifest, those of other works that are on the live object, and ours if the
+// work owns the object. The references of other works have to be named, since
+// our own manager may hold them, and what it leaves out is removed.
+func wantedOwners(declared []metav1.OwnerReference, live *unstructured.Unstructured, ours metav1.OwnerReference, owned bool) []metav1.OwnerReference {
+	var out []metav1.OwnerReference
+	add := func(o metav1.OwnerReference) {
+		if !slices.ContainsFunc(out, func(have metav1.OwnerReference) bool { return have.UID == o.UID }) {
+			out = append(out, o)
+		}
+	}
+	for _, o := range declared {
+		if o.UID != ours.UID {
+			add(o)
+		}
+	}
+	if live != nil {
+		for _, o := range live.GetOwnerReferences() {
+			if isWork(o) && o.UID != ours.UID {
+				add(o)
+			}
+		}
+	}
+	if owned {
+		add(ours)
+	}
+	return out
+}
+
+// withOwner is the list of the live object's references with ours added or
+// removed, and whether that changes it.
+func withOwner(live *unstructured.Unstructured, ours metav1.OwnerReference, owned bool) ([]metav1.OwnerReference, bool) {
+	have := live.GetOwnerReferences()
+	if hasOwner(live, ours.UID) == owned {
+		return have, false
+	}
+	out := slices.DeleteFunc(slices.Clone(have), func(o metav1.OwnerReference) bool { return o.UID == ours.UID })
+	if owned {
+		out = append(out, ours)
+	}
+	return out, true
+}
+
+// ownersValue is the list in the form of an unstructured object.
+func ownersValue(owners []metav1.OwnerReference) ([]any, error) {
+	out := make([]any, 0, len(owners))
+	for i := range owners {
+		m, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&owners[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

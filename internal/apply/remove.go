@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// Removal is one object that a work no longer declares.
+type Removal struct {
+	// Recorded is how the object stands in the AppliedManifestWork. Its UID, if
+	// set, must be that of the live object.
+	Recorded workv1.AppliedManifestResourceMeta
+	// Owner refers to the AppliedManifestWork.
+	Owner metav1.OwnerReference
+	// Keep leaves the object and takes only our reference away: the delete
+	// option as it stands orphans it.
+	Keep bool
+	// Claimed deletes an object with the recorded UID although it does not
+	// carry our reference: the delete option was changed back to owning the
+	// object and there was no pass since that could have restored it.
+	Claimed bool
+}
+
+// Resource is the resource of a recorded object.
+func Resource(m workv1.AppliedManifestResourceMeta) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: m.Group, Version: m.Version, Resource: m.Resource}
+}
+
+// RecordedID is the ID of a recorded object.
+func RecordedID(m workv1.AppliedManifestResourceMeta) ID {
+	return IDOf(Resource(m), m.Namespace, m.Name)
+}
+
+// installed are the namespaces that Kubernetes or an installation of Open Cluster
+// Management needs. With one of them would go what others have put there.
+var installed = []string{
+	metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease",
+	operatorv1.NamespaceOperator, operatorv1.NamespaceHub, operatorv1.NamespaceAgent, operatorv1.NamespaceAgentAddOn,
+}
+
+// Installed tells whether the object is a namespace that no work takes along when
+// it goes, because it is not the work's alone: it loses our reference and stays.
+func Installed(id ID) bool {
+	return IsNamespace(id) && slices.Contains(installed, id.Name)
+}
+
+// IsNamespace tells whether an object is a namespace, with which all goes that is in it.
+func IsNamespace(id ID) bool { return id.Group == "" && id.Resource == "namespaces" }
+
+// Remove is the delete routine of works. Pending means that the
+// object is still there and will go, or could not be judged (then with an error).
+// An object that is not ours, is owned by another work, or is another one than
+// recorded stays and is not pending.
+func (a *Applier) Remove(ctx context.Context, r Removal) (pending bool, err error) {
+	gvr, served, err := a.served.Served(ctx, Resource(r.Recorded))
+	if err != nil {
+		return true, fmt.Errorf("removing %s: %w", RecordedID(r.Recorded), err)
+	}
+	if !served {
+		return false, nil
+	}
+	for range tries {
+		pending, again, err := a.removeOnce(ctx, gvr, r)
+		if err != nil {
+			return true, fmt.Errorf("removing %s: %w", RecordedID(r.Recorded), err)
+		}
+		if !again {
+			return pending, nil
+		}
+	}
+	return true, nil
+}
+
+// removeOnce makes one attempt; again is set when somebody wrote the object
+// between the look and the delete, or when the delete wants confirmation.
+func (a *Applier) removeOnce(ctx context.Context, gvr schema.GroupVersionResource, r Removal) (pending, again bool, err error) {
+	live, err := a.Observe(ctx, gvr, r.Recorded.Namespace, r.Recorded.Name)
+	switch {
+	case IsNotServed(err):
+		return false, false, nil
+	case err != nil:
+		return true, false, err
+	case live == nil:
+		return false, false, nil
+	}
+	recorded := r.Recorded.UID == "" || r.Recorded.UID == live.GetUID()
+	owned := hasOwner(live, r.Owner.UID)
+	claimed := r.Claimed && r.Recorded.UID != "" && recorded
+	switch {
+	case !recorded, !owned && !claimed:
+		return false, false, nil
+	case r.Keep, sharedBy(live, r.Owner.UID), Installed(RecordedID(r.Recorded)):
+		return a.disown(ctx, gvr, live, r.Owner)
+	case live.GetDeletionTimestamp() != nil:
+		return true, false, nil
+	}
+	return a.delete(ctx, gvr, live)
+}
+
+func (a *Applier) disown(
+	ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured,
+	owner metav1.OwnerReference,
+) (pending, again bool, err error) {
+	owners, changed := withOwner(live, owner, false)
+	if !changed {
+		return false, false, nil
+	}
+	_, err = a.patchOwners(ctx, gvr, live, owners)
+	switch {
+	case apierrors.IsConflict(err):
+		return true, true, nil
+	case apierrors.IsNotFound(err):
+		return false, false, nil
+	}
+	return err != nil, false, err
+}
+
+// delete removes exactly what was looked at, and asks to look again: the object
+// may be gone at once, or wait for its finalizers or for its pods to end.
+func (a *Applier) delete(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (pending, again bool, err error) {
+	uid, version := live.GetUID(), live.GetResourceVersion()
+	background := metav1.DeletePropagationBackground
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err = a.ours(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) error {
+		return api.Delete(ctx, live.GetName(), metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
+			PropagationPolicy: &background,
+		})
+	})
+	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return true, true, nil
+	}
+	return true, false, err
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// replaced are the kinds that are deleted and made anew when a field that cannot be
+// changed is to change: their whole content stands in the manifest, and nothing
+// goes with them.
+var replaced = map[ID]bool{
+	{Resource: "secrets"}: true,
+	{Group: "storage.k8s.io", Resource: "storageclasses"}: true,
+	{Group: "storage.k8s.io", Resource: "csidrivers"}:     true,
+}
+
+// replaceable tells whether the object may be deleted and made anew: the
+// strategy is Update, the API server refused nothing but changes of fields that
+// cannot be changed, and the object is this work's and nobody else's. An object
+// that the work has only just found, or shares, is not its to delete.
+func replaceable(r Request, err error) bool {
+	if r.Live == nil || r.NeverReplace || r.Options.Strategy != workv1.UpdateStrategyTypeUpdate || !r.Options.Owned ||
+		!replaced[ID{Group: r.Resource.Group, Resource: r.Resource.Resource}] {
+		return false
+	}
+	owners := r.Live.GetOwnerReferences()
+	return len(owners) == 1 && hasOwner(r.Live, r.Owner.UID) && isImmutable(err)
+}
+
+// isImmutable tells whether each cause of a refusal is a field that cannot be
+// changed.
+func isImmutable(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	causes := status.Status().Details.Causes
+	for _, c := range causes {
+		if !strings.Contains(c.Message, "field is immutable") && !strings.Contains(c.Message, "updates to ") {
+			return false
+		}
+	}
+	return len(causes) > 0
+}
+
+// admissible asks the API server whether it would take the manifest as a new
+// object: a try that writes nothing, under a name that is free.
+func (a *Applier) admissible(ctx context.Context, r Request) error {
+	r.Live = nil
+	body, err := r.body()
+	if err != nil {
+		return err
+	}
+	body.SetGenerateName(body.GetName())
+	body.SetName("")
+	_, err = a.post(ctx, r, body, metav1.CreateOptions{FieldManager: r.Options.Manager, DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+// replace deletes exactly the object that was looked at and makes it anew. If it
+// waits for finalizers, it is made when it is gone. What the API server would
+// refuse to make is not deleted.
+func (a *Applier) replace(ctx context.Context, r Request) (Result, error) {
+	if err := a.admissible(ctx, r); err != nil {
+		return Result{}, fmt.Errorf("a field cannot be changed, and the object was not deleted to make it anew, because a try of that was refused: %w", err)
+	}
+	uid, version := r.Live.GetUID(), r.Live.GetResourceVersion()
+	background := metav1.DeletePropagationBackground
+	bounded, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := a.writer().Resource(r.Resource).Namespace(r.Live.GetNamespace()).Delete(bounded, r.Live.GetName(), metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background,
+	})
+	if err != nil {
+		return Result{}, fmt.Errorf("making it anew, because a field cannot be changed: %w", err)
+	}
+	if r.Live, err = a.Observe(ctx, r.Resource, r.Object.GetNamespace(), r.Object.GetName()); err != nil {
+		return Result{}, err
+	}
+	if r.Live != nil && r.Live.GetDeletionTimestamp() != nil {
+		return Result{Seen: See(r.Live)}, &DeletingError{finalizers: r.Live.GetFinalizers()}
+	}
+	live, err := a.patchServerSide(ctx, r)
+	if err != nil {
+		return Result{}, err
+	}
+	result := left(live)
+	result.Replaced = true
+	return result, nil
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package feedback
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+)
+
+// Bounds of what one object can cost and give.
+const (
+	// MaxRawLength is what the schema of ManifestWorks allows for a value of
+	// type JsonRaw, in bytes; a larger limit is not honoured.
+	MaxRawLength = 1024
+	// MaxString bounds a value of type String, in bytes.
+	MaxString = 16 << 10
+	// MaxValues bounds the values of one object.
+	MaxValues = 100
+	// defaultMaxBytes bounds names and values of one object together, in bytes.
+	defaultMaxBytes = 64 << 10
+	// maxSteps bounds the work for one path, allSteps that for all paths of one
+	// object. A step is about one field or element that is visited, and takes
+	// some 50 ns.
+	maxSteps = 20_000
+	allSteps = 10 * maxSteps
+	// maxErrors is how many errors are told in full.
+	maxErrors = 5
+)
+
+// Options bound and switch what Evaluate gives.
+type Options struct {
+	// RawJSON gives maps, lists, fractions and several matches as JSON text; it
+	// is the feature gate RawFeedbackJsonString.
+	RawJSON bool
+	// MaxRawLength bounds such a text, in bytes. Zero and what is above
+	// MaxRawLength mean MaxRawLength.
+	MaxRawLength int
+	// MaxBytes bounds names and values together, in bytes. Zero means
+	// defaultMaxBytes.
+	MaxBytes int
+}
+
+// wellKnown are the values that are built in, by kind.
+var wellKnown = map[schema.GroupVersionKind][]workv1.JSONPath{
+	{Group: "apps", Version: "v1", Kind: "Deployment"}: {
+		{Name: "ReadyReplicas", Path: ".status.readyReplicas"},
+		{Name: "Replicas", Path: ".status.replicas"},
+		{Name: "AvailableReplicas", Path: ".status.availableReplicas"},
+	},
+	{Group: "apps", Version: "v1", Kind: "DaemonSet"}: {
+		{Name: "NumberReady", Path: ".status.numberReady"},
+		{Name: "DesiredNumberScheduled", Path: ".status.desiredNumberScheduled"},
+		{Name: "NumberAvailable", Path: ".status.numberAvailable"},
+	},
+	{Group: "batch", Version: "v1", Kind: "Job"}: {
+		{Name: "JobComplete", Path: `.status.conditions[?(@.type=="Complete")].status`},
+		{Name: "JobSucceeded", Path: ".status.succeeded"},
+	},
+	{Version: "v1", Kind: "Pod"}: {
+		{Name: "PodReady", Path: `.status.conditions[?(@.type=="Ready")].status`},
+		{Name: "PodPhase", Path: ".status.phase"},
+	},
+}
+
+// Evaluate reads the values that rules ask for from a live object. A path that
+// leads nowhere gives no value and no error. An error tells of every value that
+// could not be read, with its path and never with content of the object; the
+// other values are given all the same. Nothing is changed.
+func Evaluate(object *unstructured.Unstructured, rules []workv1.FeedbackRule, o Options) ([]workv1.FeedbackValue, error) {
+	r := newReader(object, o)
+	gvk := object.GroupVersionKind()
+	for _, rule := range rules {
+		switch rule.Type {
+		case workv1.FeedbackRuleTypeWellKnownStatus:
+			known, ok := wellKnown[gvk]
+			if !ok {
+				r.fail("cannot find the wellknown statuses for resource with gvk %s; use the type JSONPaths", gvk)
+			}
+			for _, p := range known {
+				r.read(p)
+			}
+		case workv1.FeedbackRuleTypeJSONPaths:
+			for _, p := range rule.JSONPaths {
+				if p.Version != "" && p.Version != gvk.Version {
+					r.fail("the path %s is for version %s and the object has version %s; correct jsonPaths.version", quote(p.Path), quote(p.Version), gvk.Version)
+					continue
+				}
+				r.read(p)
+			}
+		default:
+			r.fail("unknown type %s of a feedback rule; use WellKnownStatus or JSONPaths", quote(string(rule.Type)))
+		}
+	}
+	return r.values, r.err()
+}
+
+// reader gathers values and errors of one object.
+type reader struct {
+	object map[string]any
+	raw    bool
+	limit  int
+	room   int
+	steps  int
+	all    int
+	secret bool
+
+	values []workv1.FeedbackValue
+	named  map[string]bool
+	errors []string
+	more   int
+}
+
+func newReader(object *unstructured.Unstructured, o Options) *reader {
+	r := &reader{
+		object: object.Object, limit: o.MaxRawLength, room: o.MaxBytes, all: allSteps, named: map[string]bool{},
+		secret: manifest.IsSecret(object.GetAPIVersion(), object.GetKind()),
+	}
+	r.raw = o.RawJSON && !r.secret
+	if r.limit <= 0 || r.limit > MaxRawLength {
+		r.limit = MaxRawLength
+	}
+	if r.room == 0 {
+		r.room = defaultMaxBytes
+	}
+	return r
+}
+
+// read adds the value of one path.
+func (r *reader) read(p workv1.JSONPath) {
+	if len(r.values) == MaxValues {
+		r.fail("more than %d values are asked of one object; the value %s is left out", MaxValues, quote(p.Name))
+		return
+	}
+	matches, err := r.find(p.Path)
+	if err != nil {
+		r.fail("the path %s of the value %s: %s", quote(p.Path), quote(p.Name), err)
+		return
+	}
+	value, size, err := r.valueOf(matches)
+	switch {
+	case err != nil:
+		r.fail("the path %s of the value %s: %s", quote(p.Path), quote(p.Name), err)
+	case value == nil:
+	case r.named[p.Name]:
+		r.fail("the name %s is given to two values, the first is reported; give the value at %s a name of its own", quote(p.Name), quote(p.Path))
+	case size+len(p.Name) > r.room:
+		r.fail("the value %s takes %d bytes and there is room for %d; ask for less in one work", quote(p.Name), size+len(p.Name), r.room)
+	default:
+		r.room -= size + len(p.Name)
+		r.named[p.Name] = true
+		r.values = append(r.values, workv1.FeedbackValue{Name: p.Name, FieldValue: *value})
+	}
+}
+
+func (r *reader) fail(text string, args ...any) {
+	if len(r.errors) == maxErrors {
+		r.more++
+		return
+	}
+	r.errors = append(r.errors, fmt.Sprintf(text, args...))
+}
+
+// err joins what failed.
+func (r *reader) err() error {
+	switch len(r.errors) {
+	case 0:
+		return nil
+	case 1:
+		return errors.New(r.errors[0])
+	}
+	text := strings.Join(r.errors, "; ")
+	if r.more > 0 {
+		text += fmt.Sprintf("; and %d more", r.more)
+	}
+	return fmt.Errorf("[%s]", text)
+}
+
+// maxQuoted bounds what an error quotes of a rule, in bytes.
+const maxQuoted = 128
+
+// quote is text of a rule for an error.
+func quote(text string) string {
+	return strconv.Quote(excerpt.Of(text, maxQuoted))
+}

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeconfig
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"sigs.k8s.io/yaml"
+)
+
+// maxSize is the largest kubeconfig that is read, in bytes. One context with a
+// bundle of a hundred certificates stays below it.
+const maxSize = 256 << 10
+
+// Secret keys of the hub kubeconfig. certFile and keyFile are also the relative
+// paths that its kubeconfig names.
+const (
+	fileKey  = "kubeconfig"
+	certFile = "tls.crt"
+	keyFile  = "tls.key"
+)
+
+// tokenFile is the secret key of a token, and the relative path that the kubeconfig
+// beside it names.
+const tokenFile = "token"
+
+// Names inside the kubeconfig that is kept for a hub.
+const (
+	contextName      = "default-context"
+	userName         = "default-auth"
+	contextNamespace = "configuration"
+)
+
+// Config is what the current context of a kubeconfig says: one endpoint and at
+// most one credential.
+type Config struct {
+	// ClusterEntry is the name of the cluster entry that the context uses. A
+	// hub that was built anew under the same address is told by it.
+	ClusterEntry string
+	// Server is the https URL of the API server.
+	Server string
+	// ProxyURL is the http, https or socks5 proxy on the way there, or empty.
+	ProxyURL string
+	// TLSServerName is the name that the serving certificate is checked for,
+	// where it is not the server's host.
+	TLSServerName string
+	// CAData is the bundle that the server is trusted by, as PEM. Empty means
+	// the roots of the system.
+	CAData []byte
+
+	// Token is a bearer token, or empty.
+	Token string
+	// CertData and KeyData are a client certificate and its key as PEM, or nil.
+	CertData, KeyData []byte
+}
+
+// file is the part of a kubeconfig that is understood or refused.
+type file struct {
+	APIVersion     string         `json:"apiVersion,omitempty"`
+	Kind           string         `json:"kind,omitempty"`
+	Clusters       []namedCluster `json:"clusters"`
+	Users          []namedUser    `json:"users"`
+	Contexts       []namedContext `json:"contexts"`
+	CurrentContext string         `json:"current-context"`
+}
+
+type namedCluster struct {
+	Name    string  `json:"name"`
+	Cluster cluster `json:"cluster"`
+}
+
+type namedUser struct {
+	Name string `json:"name"`
+	User user   `json:"user"`
+}
+
+type namedContext struct {
+	Name    string      `json:"name"`
+	Context contextPart `json:"context"`
+}
+
+type cluster struct {
+	Server        string `json:"server"`
+	TLSServerName string `json:"tls-server-name,omitempty"`
+	Insecure      bool   `json:"insecure-skip-tls-verify,omitempty"`
+	CAFile        string `json:"certificate-authority,omitempty"`
+	CAData        []byte `json:"certificate-authority-data,omitempty"`
+	ProxyURL      string `json:"proxy-url,omitempty"`
+}
+
+type user struct {
+	Token        string         `json:"token,omitempty"`
+	TokenFile    string         `json:"tokenFile,omitempty"`
+	CertFile     string         `json:"client-certificate,omitempty"`
+	CertData     []byte         `json:"client-certificate-data,omitempty"`
+	KeyFile      string         `json:"client-key,omitempty"`
+	KeyData      []byte         `json:"client-key-data,omitempty"`
+	Username     string         `json:"username,omitempty"`
+	Password     string         `json:"password,omitempty"`
+	As           string         `json:"as,omitempty"`
+	AsUID        string         `json:"as-uid,omitempty"`
+	AsGroups     []string       `json:"as-groups,omitempty"`
+	Exec         map[string]any `json:"exec,omitempty"`
+	AuthProvider map[string]any `json:"auth-provider,omitempty"`
+}
+
+type contextPart struct {
+	Cluster   string `json:"cluster"`
+	User      string `json:"user"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// Parse reads a self-contained kubeconfig, such as the bootstrap secret holds.
+// It fails on what the package comment says is refused; the message names the
+// field and never shows a value of it.
+func Parse(data []byte) (*Config, error) {
+	return parse(data, nil)
+}
+
+// ParseSecret reads the hub kubeconfig from the data of its secret. The
+// references tls.crt and tls.key mean the keys of the same data.
+func ParseSecret(data map[string][]byte) (*Config, error) {
+	if len(data[fileKey]) == 0 {
+		return nil, fmt.Errorf("reading kubeconfig: key %s is missing or empty", fileKey)
+	}
+	return parse(data[fileKey], data)
+}
+
+func parse(data []byte, beside map[string][]byte) (*Config, error) {
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("reading kubeconfig: %d bytes, at most %d are read", len(data), maxSize)
+	}
+	var f file
+	if err := yaml.Unmarshal(data, &f); err != nil {
+		// The parser's message may quote the content, which holds credentials.
+		return nil, errors.New("reading kubeconfig: it is not valid YAML of a kubeconfig")
+	}
+	i := slices.IndexFunc(f.Contexts, func(c namedContext) bool { return c.Name == f.CurrentContext })
+	if f.CurrentContext == "" || i < 0 {
+		return nil, errors.New("reading kubeconfig: current-context names no context")
+	}
+	current := f.Contexts[i].Context
+	c := &Config{ClusterEntry: current.Cluster}
+	i = slices.IndexFunc(f.Clusters, func(e namedCluster) bool { return e.Name == current.Cluster })
+	if i < 0 {
+		return nil, errors.New("reading kubeconfig: the current context names no cluster entry")
+	}
+	if err := c.readCluster(f.Clusters[i].Cluster); err != nil {
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	i = slices.IndexFunc(f.Users, func(e namedUser) bool { return e.Name == current.User })
+	if i < 0 {
+		return nil, errors.New("reading kubeconfig: the current context names no user entry")
+	}
+	if err := c.readUser(f.Users[i].User, beside); err != nil {
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Config) readCluster(e cluster) error {
+	u, err := url.Parse(e.Server)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Hostname() == "":
+		return errors.New("server must be a URL that starts with https://")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("server must be a URL without user, query and fragment")
+	case e.Insecure:
+		return errors.New("insecure-skip-tls-verify is refused: give the hub's CA in certificate-authority-data")
+	case e.CAFile != "":
+		return errors.New("certificate-authority names a file, which a secret cannot hold: use certificate-authority-data")
+	case len(e.CAData) > 0 && !x509.NewCertPool().AppendCertsFromPEM(e.CAData):
+		return errors.New("certificate-authority-data holds no PEM certificate")
+	}
+	if e.ProxyURL != "" {
+		p, err := url.Parse(e.ProxyURL)
+		if err != nil || p.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, p.Scheme) {
+			return errors.New("proxy-url must be a URL with scheme http, https or socks5")
+		}
+	}
+	c.Server, c.ProxyURL, c.TLSServerName, c.CAData = e.Server, e.ProxyURL, e.TLSServerName, e.CAData
+	return nil
+}
+
+func (c *Config) readUser(e user, beside map[string][]byte) error {
+	switch {
+	case e.Exec != nil || e.AuthProvider != nil:
+		return errors.New("exec and auth-provider are refused: a secret must not start programs")
+	case e.As != "" || e.AsUID != "" || len(e.AsGroups) > 0:
+		return errors.New("impersonation (as, as-uid, as-groups) is refused")
+	case e.Username != "" || e.Password != "":
+		return errors.New("username and password are not supported by Kubernetes any more")
+	case e.TokenFile != "":
+		return errors.New("tokenFile names a file, which a secret cannot hold: use token")
+	}
+	var err error
+	if c.CertData, err = content(e.CertData, e.CertFile, certFile, beside); err != nil {
+		return fmt.Errorf("client-certificate: %w", err)
+	}
+	if c.KeyData, err = content(e.KeyData, e.KeyFile, keyFile, beside); err != nil {
+		return fmt.Errorf("client-key: %w", err)
+	}
+	if (len(c.CertData) == 0) != (len(c.KeyData) == 0) {
+		return errors.New("client certificate and client key must be given together")
+	}
+	c.Token = e.Token
+	return nil
+}
+
+// content resolves a value that is given as data or, in the kept hub
+// kubeconfig, as the key beside it.
+func content(data []byte, reference, key string, beside map[string][]byte) ([]byte, error) {
+	switch {
+	case len(data) > 0 || reference == "":
+		return data, nil
+	case beside == nil || reference != key:
+		return nil, errors.New("it names a file, which a secret cannot hold: use the field that ends in -data")
+	case len(beside[key]) == 0:
+		return nil, fmt.Errorf("key %s is missing or empty in the secret", key)
+	}
+	return beside[key], nil
+}
+
+// Difference names the first thing by which two kubeconfigs mean different hubs, or
+// is empty when they mean the same one. A hub kubeconfig is only used while it
+// means the hub of the bootstrap kubeconfig. The TLS server name is no part of it:
+// it only says how a hub is checked.
+func (c *Config) Difference(o *Config) string {
+	switch {
+	case c.Server != o.Server:
+		return "server"
+	case c.ProxyURL != o.ProxyURL:
+		return "proxy-url"
+	case !bytes.Equal(bytes.TrimSpace(c.CAData), bytes.TrimSpace(o.CAData)):
+		return "certificate authority"
+	case c.ClusterEntry != o.ClusterEntry:
+		return "cluster entry of the context"
+	}
+	return ""
+}
+
+// ID is a digest of all that Difference compares, for storing beside something
+// that belongs to one hub.
+func (c *Config) ID() string {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(c.Server), []byte(c.ProxyURL), bytes.TrimSpace(c.CAData), []byte(c.ClusterEntry)} {
+		fmt.Fprintf(h, "%d:", len(part))
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// HubHash is the hex SHA-256 of a server URL: the prefix of AppliedManifestWork
+// names and part of managed namespaces' labels.
+func HubHash(server string) string {
+	sum := sha256.Sum256([]byte(server))
+	return hex.EncodeToString(sum[:])
+}
+
+// Kept returns the kubeconfig that is stored for the hub of c: same endpoint,
+// credentials as references to tls.crt and tls.key beside it. Unlike other agents'
+// it keeps the TLS server name.
+func (c *Config) Kept() ([]byte, error) {
+	return c.kept(user{CertFile: certFile, KeyFile: keyFile})
+}
+
+// KeptToken returns the kubeconfig that is stored for an add-on that has a token:
+// as Kept, with a reference to the token beside it.
+func (c *Config) KeptToken() ([]byte, error) { return c.kept(user{TokenFile: tokenFile}) }
+
+// Endpoint returns c without credentials.
+func (c *Config) Endpoint() *Config {
+	return &Config{ClusterEntry: c.ClusterEntry, Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, CAData: c.CAData}
+}
+
+func (c *Config) kept(u user) ([]byte, error) {
+	out, err := yaml.Marshal(file{
+		APIVersion: "v1",
+		Kind:       "Config",
+		Clusters: []namedCluster{{Name: c.ClusterEntry, Cluster: cluster{
+			Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, CAData: c.CAData,
+		}}},
+		Users:          []namedUser{{Name: userName, User: u}},
+		Contexts:       []namedContext{{Name: contextName, Context: contextPart{Cluster: c.ClusterEntry, User: userName, Namespace: contextNamespace}}},
+		CurrentContext: contextName,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("building kubeconfig: %w", err)
+	}
+	return out, nil
+}
+
+// WithToken returns a self-contained kubeconfig for the endpoint of c and a
+// bearer token, as a bootstrap secret holds it.
+func (c *Config) WithToken(token string) ([]byte, error) {
+	out, err := yaml.Marshal(file{
+		APIVersion: "v1",
+		Kind:       "Config",
+		Clusters: []namedCluster{{Name: c.ClusterEntry, Cluster: cluster{
+			Server: c.Server, ProxyURL: c.ProxyURL, TLSServerName: c.TLSServerName, CAData: c.CAData,
+		}}},
+		Users:          []namedUser{{Name: "bootstrap", User: user{Token: token}}},
+		Contexts:       []namedContext{{Name: "bootstrap", Context: contextPart{Cluster: c.ClusterEntry, User: "bootstrap"}}},
+		CurrentContext: "bootstrap",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("building kubeconfig: %w", err)
+	}
+	return out, nil
+}

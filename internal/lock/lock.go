@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+)
+
+// callTimeout bounds one request.
+const callTimeout = 5 * time.Second
+
+// Times of a lock. Patience must be shorter than Duration, by what the work of a
+// holder needs to end: until then two may be at work.
+type Times struct {
+	// Duration is how long a holder that does not renew is believed to live.
+	Duration time.Duration
+	// Period is the time between renewals, Retry between attempts.
+	Period, Retry time.Duration
+	// Patience is how long a holder works on without a successful renewal.
+	Patience time.Duration
+}
+
+var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// errLost ends the work of a holder that is none any more.
+var errLost = errors.New("another process holds the lock, or it could not be renewed")
+
+// Lock is the right to be the one working process.
+type Lock struct {
+	// Client reaches the cluster of the lease, which is called Name in Namespace.
+	Client          dynamic.Interface
+	Namespace, Name string
+	Times           Times
+	// Pod names the pod and Process tells processes of one pod apart.
+	Pod, Process string
+	// Labels are put on the lease when it is made.
+	Labels map[string]string
+	Clock  clock.WithTicker
+	Log    logr.Logger
+
+	lease  *unstructured.Unstructured
+	seenAt time.Time
+	seen   string
+	// before is when a former holder said that it renewed last.
+	before time.Time
+}
+
+// Gap is how long nobody had held the lock when it was taken, by the former holder's
+// clock; zero where nobody ever had. It is for the work that Run runs.
+func (l *Lock) Gap() time.Duration {
+	if l.before.IsZero() {
+		return 0
+	}
+	return max(l.Clock.Since(l.before), 0)
+}
+
+// Run waits for the lock and runs work while it is held; a context that ends
+// early tells work that the lock was lost, and Run waits for it again. It
+// returns when ctx ends, after giving the lock back, or when work fails.
+func (l *Lock) Run(ctx context.Context, work func(context.Context) error) error {
+	for l.acquire(ctx) {
+		err := l.hold(ctx, work)
+		if ctx.Err() == nil && errors.Is(err, errLost) {
+			l.Log.Info("Lock was lost; waiting for it again", "lease", l.Name)
+			continue
+		}
+		l.release(ctx)
+		return err
+	}
+	return nil
+}
+
+func (l *Lock) identity() string { return l.Pod + "_" + l.Process }
+
+// acquire returns true when the lock is held, false when ctx ended before.
+func (l *Lock) acquire(ctx context.Context) bool {
+	told := ""
+	for {
+		holder, err := l.try(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case err == nil && holder == "":
+			return true
+		case err != nil && told != err.Error():
+			told = err.Error()
+			l.Log.Info("Lock cannot be taken and will be tried again", "lease", l.Name, "error", told)
+		case err == nil && told != holder:
+			told = holder
+			l.Log.Info("Another process is at work; waiting for its lock", "lease", l.Name, "holder", holder)
+		}
+		if !l.sleep(ctx, l.Times.Retry) {
+			return false
+		}
+	}
+}
+
+// try takes the lock once; it returns the holder who keeps it from us.
+func (l *Lock) try(ctx context.Context) (holder string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	api := l.Client.Resource(leases).Namespace(l.Namespace)
+	live, err := api.Get(ctx, l.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		l.lease = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}}
+		l.lease.SetName(l.Name)
+		l.lease.SetNamespace(l.Namespace)
+		l.lease.SetLabels(l.Labels)
+		l.fill(true)
+		l.lease, err = api.Create(ctx, l.lease, metav1.CreateOptions{})
+		return "", l.wrap("creating", err)
+	}
+	if err != nil {
+		return "", l.wrap("reading", err)
+	}
+	if by := l.holder(live); by != "" {
+		return by, nil
+	}
+	l.before = renewedAt(live)
+	l.lease = live
+	l.fill(true)
+	l.lease, err = api.Update(ctx, l.lease, metav1.UpdateOptions{})
+	return "", l.wrap("taking", err)
+}
+
+// renewedAt is when the holder of a lease renewed it last; zero where it says nothing
+// of that.
+func renewedAt(live *unstructured.Unstructured) time.Time {
+	text, _, _ := unstructured.NestedString(live.Object, "spec", "renewTime")
+	at, err := time.Parse(metav1.RFC3339Micro, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// holder is who else holds the lease; empty when it may be taken.
+func (l *Lock) holder(live *unstructured.Unstructured) string {
+	by, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity")
+	if pod, _, _ := strings.Cut(by, "_"); by == "" || pod == l.Pod {
+		return ""
+	}
+	if v := live.GetResourceVersion(); v != l.seen {
+		l.seen, l.seenAt = v, l.Clock.Now()
+	}
+	if l.Clock.Since(l.seenAt) >= l.Times.Duration {
+		return ""
+	}
+	return by
+}
+
+func (l *Lock) fill(mine bool) {
+	now := l.Clock.Now().UTC().Format(metav1.RFC3339Micro)
+	spec, _, _ := unstructured.NestedMap(l.lease.Object, "spec")
+	if spec == nil {
+		spec = map[string]any{}
+	}
+	transitions, _, _ := unstructured.NestedInt64(l.lease.Object, "spec", "leaseTransitions")
+	if before := spec["holderIdentity"]; mine && before != l.identity() {
+		spec["acquireTime"] = now
+		if before != nil {
+			spec["leaseTransitions"] = transitions + 1
+		}
+	}
+	spec["renewTime"], spec["holderIdentity"] = now, l.identity()
+	spec["leaseDurationSeconds"] = int64(l.Times.Duration / time.Second)
+	if !mine {
+		spec["holderIdentity"] = ""
+	}
+	l.lease.Object["spec"] = spec
+}
+
+// hold runs work and renews the lock beside it.
+func (l *Lock) hold(ctx context.Context, work func(context.Context) error) error {
+	l.Log.Info("Lock is held", "lease", l.Name, "holder", l.identity())
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	renewed := l.Clock.Now()
+	wait := l.Times.Period
+	for {
+		timer := l.Clock.NewTimer(wait)
+		select {
+		case err := <-done:
+			timer.Stop()
+			return err
+		case <-ctx.Done():
+			timer.Stop()
+			return <-done
+		case <-timer.C():
+		}
+		err := l.renew(ctx, l.Times.Patience-l.Clock.Since(renewed))
+		left := l.Times.Patience - l.Clock.Since(renewed)
+		switch {
+		case err == nil:
+			renewed, wait = l.Clock.Now(), l.Times.Period
+			continue
+		case apierrors.IsConflict(err) || apierrors.IsNotFound(err) || left <= 0:
+			cancel(errLost)
+			return errors.Join(errLost, <-done)
+		}
+		wait = min(l.Times.Retry, left)
+	}
+}
+
+// renew writes the lease anew, within a limit of time.
+func (l *Lock) renew(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, min(callTimeout, limit))
+	defer cancel()
+	l.fill(true)
+	live, err := l.Client.Resource(leases).Namespace(l.Namespace).Update(ctx, l.lease, metav1.UpdateOptions{})
+	if err != nil {
+		return l.wrap("renewing", err)
+	}
+	l.lease = live
+	return nil
+}
+
+// release gives the lock back, so that the next process need not wait.
+func (l *Lock) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	l.fill(false)
+	if _, err := l.Client.Resource(leases).Namespace(l.Namespace).Update(ctx, l.lease, metav1.UpdateOptions{}); err != nil {
+		l.Log.V(1).Info("Lock was not given back", "lease", l.Name, "error", err.Error())
+	}
+}
+
+func (l *Lock) sleep(ctx context.Context, d time.Duration) bool {
+	timer := l.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (l *Lock) wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s lease %s/%s: %w", verb, l.Namespace, l.Name, err)
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/packed"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
+)
+
+// steadyCheck is how often queues are looked at until they are empty.
+const steadyCheck = time.Second
+
+// Options of a Manager.
+type Options struct {
+	// Config reaches the API server.
+	Config *rest.Config
+	// Scheme knows every kind that is watched whole.
+	Scheme *runtime.Scheme
+	// Kinds limits and trims single kinds. Those that are not named here are kept
+	// whole, without managedFields. No kind may be named twice.
+	Kinds []Kind
+	// Clock times how often queues are looked at.
+	Clock clock.Clock
+	// Steady, unless nil, is called once in each run, when the loops have gone through
+	// all that there was at its start.
+	Steady func()
+	// Log is handed to the loops.
+	Log logr.Logger
+}
+
+// Manager holds what is watched and the loops that it feeds.
+type Manager struct {
+	o      Options
+	client metadata.Interface
+	http   *http.Client
+	kinds  map[schema.GroupVersionKind]Kind
+	stores map[schema.GroupVersionKind]kept
+	words  packed.Dictionary
+	loops  []running
+	tasks  []func(context.Context) error
+	// others are the names of loops that tasks run.
+	others []string
+	// unwatchable is what the loops asked for in vain.
+	unwatchable error
+}
+
+type running struct {
+	loop  reconcile.Loop
+	queue *reconcile.Queue
+}
+
+// New makes a Manager that watches nothing yet.
+func New(o Options) (*Manager, error) {
+	m := &Manager{o: o, kinds: map[schema.GroupVersionKind]Kind{}, stores: map[schema.GroupVersionKind]kept{}}
+	for _, k := range o.Kinds {
+		kind, err := kindOf(k.Example, o.Scheme)
+		if err != nil {
+			return nil, fmt.Errorf("limiting what is kept: %w", err)
+		}
+		if _, twice := m.kinds[kind]; twice {
+			return nil, fmt.Errorf("limiting what is kept of %s: there are two entries for it", kind)
+		}
+		m.kinds[kind] = k
+	}
+	var err error
+	if m.http, err = rest.HTTPClientFor(o.Config); err != nil {
+		return nil, fmt.Errorf("making the connection: %w", err)
+	}
+	if m.client, err = metadata.NewForConfigAndClient(metadata.ConfigFor(o.Config), m.http); err != nil {
+		return nil, fmt.Errorf("making the client of metadata: %w", err)
+	}
+	return m, nil
+}
+
+// Reader reads what is kept of the kinds that are watched.
+func (m *Manager) Reader() Reader { return reads{scheme: m.o.Scheme, stores: m.stores} }
+
+// store is what is kept of the kind of example, in its form.
+func (m *Manager) store(example reconcile.Object) (kept, error) {
+	kind, err := kindOf(example, m.o.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	if s := m.stores[kind]; s != nil {
+		if reflect.TypeOf(s.about().Example) != reflect.TypeOf(example) {
+			return nil, fmt.Errorf("watching %s: it is watched in two forms", kind.Kind)
+		}
+		return s, nil
+	}
+	limits, named := m.kinds[kind]
+	if !named {
+		limits.Example = example
+	}
+	if reflect.TypeOf(limits.Example) != reflect.TypeOf(example) {
+		return nil, fmt.Errorf("watching %s: it is watched in two forms", kind.Kind)
+	}
+	s, err := m.newStore(kind, limits)
+	if err != nil {
+		return nil, err
+	}
+	m.stores[kind] = s
+	return s, nil
+}
+
+func (m *Manager) newStore(kind schema.GroupVersionKind, limits Kind) (kept, error) {
+	if isMetadata(limits.Example) {
+		return newStore(kind, limits, m.metadataSource(kind, limits.Namespace), m.metadataForm(), true), nil
+	}
+	from, err := m.wholeSource(kind, limits.Example, limits.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if !limits.Packed {
+		return newStore(kind, limits, from, plainForm, false), nil
+	}
+	f, err := wholeForm(limits.Example)
+	if err != nil {
+		return nil, err
+	}
+	return newStore(kind, limits, from, f, true), nil
+}
+
+// Add registers a loop with its queue, before Run.
+func (m *Manager) Add(l reconcile.Loop, q *reconcile.Queue) {
+	m.loops = append(m.loops, running{l, q})
+}
+
+// AddTask registers something that runs beside the loops until its context
+// ends, before Run. Its error ends Run.
+func (m *Manager) AddTask(task func(context.Context) error) { m.tasks = append(m.tasks, task) }
+
+// AddLoops registers a task, as AddTask, that runs loops with queues of its own, by their
+// names.
+func (m *Manager) AddLoops(names []string, task func(context.Context) error) {
+	m.others = append(m.others, names...)
+	m.AddTask(task)
+}
+
+// Loops returns the names of the registered loops.
+func (m *Manager) Loops() []string {
+	out := slices.Clone(m.others)
+	for _, l := range m.loops {
+		out = append(out, l.loop.Name)
+	}
+	return out
+}
+
+// Watch calls changed with the old and the new form of each object of the kind
+// of example: old is nil when the object is new, current is nil when it is
+// gone. Objects belong to the Manager and must not be changed. The function must
+// not block. What cannot be watched ends Run.
+func Watch[T reconcile.Object](m *Manager, example T, changed func(old, current T)) {
+	s, err := m.store(example)
+	if err != nil {
+		m.unwatchable = errors.Join(m.unwatchable, err)
+		return
+	}
+	s.tells(func(old, current reconcile.Object) {
+		o, _ := old.(T)
+		n, _ := current.(T)
+		changed(o, n)
+	})
+}
+
+// Keep watches the kind of example for those who only read it.
+func Keep(m *Manager, example reconcile.Object) {
+	if _, err := m.store(example); err != nil {
+		m.unwatchable = errors.Join(m.unwatchable, err)
+	}
+}
+
+// Run watches, waits until everything that exists is known, then runs tasks and
+// loops until ctx ends. It returns when all have ended.
+func (m *Manager) Run(ctx context.Context) error {
+	if m.unwatchable != nil {
+		return m.unwatchable
+	}
+	ctx, cancel := context.WithCancel(logr.NewContext(ctx, m.o.Log))
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	// Handlers keep indexes, which must be complete before a loop reads them.
+	if !m.fill(ctx, &wg) {
+		return nil
+	}
+	var mu sync.Mutex
+	var failures []error
+	run := func(f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				mu.Lock()
+				failures = append(failures, err)
+				mu.Unlock()
+				cancel()
+			}
+		})
+	}
+	for _, task := range m.tasks {
+		run(task)
+	}
+	run(m.untilSteady)
+	for _, r := range m.loops {
+		run(func(ctx context.Context) error { return r.loop.Run(ctx, r.queue) })
+	}
+	<-ctx.Done()
+	wg.Wait()
+	return errors.Join(failures...)
+}
+
+// fill starts all watches and waits until they know everything. Packed kinds, of
+// which there are many objects, come one after the other: what a list takes beside
+// what is kept of it is then needed once, not once a kind.
+func (m *Manager) fill(ctx context.Context, wg *sync.WaitGroup) bool {
+	filled := func(s kept) bool {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-s.filled():
+			return true
+		}
+	}
+	kinds := slices.SortedFunc(maps.Keys(m.stores), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	for _, kind := range kinds {
+		if s := m.stores[kind]; !s.isPacked() {
+			wg.Go(func() { s.run(ctx) })
+		}
+	}
+	for _, kind := range kinds {
+		s := m.stores[kind]
+		if s.isPacked() {
+			wg.Go(func() { s.run(ctx) })
+		}
+		if !filled(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// untilSteady waits until no key waits for a worker.
+func (m *Manager) untilSteady(ctx context.Context) error {
+	if m.o.Steady == nil {
+		return nil
+	}
+	for slices.ContainsFunc(m.loops, func(r running) bool { return r.queue.Len() > 0 }) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-m.o.Clock.After(steadyCheck):
+		}
+	}
+	m.o.Steady()
+	return nil
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+)
+
+// serverFields are written by the API server alone. A manifest that was saved
+// from a cluster carries them; they would make an apply fail or bind it to an
+// object of another cluster.
+var serverFields = []string{
+	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "managedFields", "selfLink", "generateName",
+}
+
+// Clean leaves out of the object what only a server writes, null creation
+// times of embedded templates, and the namespace of a cluster-scoped object;
+// stringData of a Secret moves into data, and a ClusterRole that is aggregated
+// has no rules of its own. It changes u.
+func Clean(u *unstructured.Unstructured, namespaced bool) error {
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	for _, field := range serverFields {
+		delete(metadata, field)
+	}
+	if !namespaced {
+		delete(metadata, "namespace")
+	} else if u.GetNamespace() == "" {
+		return &Error{
+			Field: "metadata.namespace", Problem: "must be set, because " + u.GetKind() + " is namespaced",
+			Fix: "name the namespace",
+		}
+	}
+	dropNullTimes(u.Object)
+	if isAggregated(u) {
+		delete(u.Object, "rules")
+	}
+	if IsSecret(u.GetAPIVersion(), u.GetKind()) {
+		return foldStringData(u.Object)
+	}
+	return nil
+}
+
+// isAggregated tells a ClusterRole whose rules the cluster makes of those of
+// other roles; rules in the manifest would be overwritten again and again.
+func isAggregated(u *unstructured.Unstructured) bool {
+	rule, _ := u.Object["aggregationRule"].(map[string]any)
+	return len(rule) > 0 && u.GetKind() == "ClusterRole" && u.GroupVersionKind().Group == "rbac.authorization.k8s.io"
+}
+
+// IsSecret tells the kind whose content never stands in a message.
+func IsSecret(apiVersion, kind string) bool { return apiVersion == "v1" && kind == "Secret" }
+
+// dropNullTimes removes "creationTimestamp": null, which older tools write into
+// every metadata, at any depth. Depth was bounded by Decode.
+func dropNullTimes(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		if at, present := v["creationTimestamp"]; present && at == nil {
+			delete(v, "creationTimestamp")
+		}
+		for _, child := range v {
+			dropNullTimes(child)
+		}
+	case []any:
+		for _, child := range v {
+			dropNullTimes(child)
+		}
+	}
+}
+
+// foldStringData writes stringData into data, where it ends up anyway; left in
+// place, its field ownership would hide drift of data.
+func foldStringData(secret map[string]any) error {
+	value, present := secret["stringData"]
+	if !present {
+		return nil
+	}
+	delete(secret, "stringData")
+	if value == nil {
+		return nil
+	}
+	entries, ok := value.(map[string]any)
+	if !ok {
+		return &Error{Field: "stringData", Problem: "must be an object", Fix: "write key: value pairs"}
+	}
+	data, ok := secret["data"].(map[string]any)
+	if !ok {
+		if secret["data"] != nil {
+			return &Error{Field: "data", Problem: "must be an object", Fix: "write key: value pairs"}
+		}
+		data = map[string]any{}
+	}
+	for key, v := range entries {
+		s, ok := v.(string)
+		if !ok {
+			return &Error{
+				Field: fmt.Sprintf("stringData[%s]", excerpt.Of(key, maxQuoted)), Problem: "must be a string",
+				Fix: "put the value in quotes",
+			}
+		}
+		data[key] = base64.StdEncoding.EncodeToString([]byte(s))
+	}
+	secret["data"] = data
+	return nil
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
+)
+
+const (
+	// MaxBytes bounds one manifest. Admission on the hub allows 500 KiB for all
+	// manifests of a work; this bound protects an agent whose hub has no
+	// admission.
+	MaxBytes = 1 << 20
+	// MaxDepth bounds how deep objects and lists nest. The deepest field of
+	// Kubernetes' own kinds stands at about 20, a CustomResourceDefinition that
+	// describes itself at about 60.
+	MaxDepth = 200
+	// maxQuoted bounds how much of somebody's input stands in a message.
+	maxQuoted = 64
+)
+
+// Error says what is wrong with a manifest.
+type Error struct {
+	// Field is the path of the field, empty for the manifest as a whole.
+	Field string
+	// Problem and Fix are sentence parts: "must be set", "give the object a name".
+	Problem, Fix string
+}
+
+// Error is "metadata.name: must be set; give the object a name".
+func (e *Error) Error() string {
+	text := e.Problem + "; " + e.Fix
+	if e.Field == "" {
+		return text
+	}
+	return e.Field + ": " + text
+}
+
+// Decode reads one manifest. The error is an *Error and never holds values of
+// the manifest, save its names.
+func Decode(raw []byte) (*unstructured.Unstructured, error) {
+	switch {
+	case len(bytes.TrimSpace(raw)) == 0:
+		return nil, &Error{Problem: "the manifest is empty", Fix: "remove it from workload.manifests"}
+	case len(raw) > MaxBytes:
+		return nil, &Error{
+			Problem: fmt.Sprintf("the manifest has %d bytes, more than the limit of %d", len(raw), MaxBytes),
+			Fix:     "split it",
+		}
+	case Depth(raw) > MaxDepth:
+		return nil, &Error{
+			Problem: fmt.Sprintf("the manifest nests deeper than %d levels", MaxDepth),
+			Fix:     "flatten it",
+		}
+	}
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, &Error{Problem: "the manifest is not JSON", Fix: "correct its syntax"}
+	}
+	content, ok := value.(map[string]any)
+	if !ok {
+		return nil, &Error{Problem: "the manifest is not an object", Fix: "write apiVersion, kind and metadata"}
+	}
+	if err := check(content); err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
+
+// Depth is how deep objects and lists nest in raw, without decoding it. Brackets inside strings do
+// not count; text that is not JSON gives some number.
+func Depth(raw []byte) int {
+	var level, deepest int
+	var quoted, escaped bool
+	for _, c := range raw {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return deepest
+}
+
+// check refuses what no API server could take as an object with a name.
+func check(content map[string]any) error {
+	apiVersion, err := text(content, "", "apiVersion", "write the group and version, for example apps/v1")
+	if err != nil {
+		return err
+	}
+	if _, err := schema.ParseGroupVersion(apiVersion); err != nil {
+		return &Error{Field: "apiVersion", Problem: "has more than one slash", Fix: "write group/version"}
+	}
+	if _, err := text(content, "", "kind", "write the kind, for example ConfigMap"); err != nil {
+		return err
+	}
+	if _, isList := content["items"].([]any); isList && content["metadata"] == nil {
+		return &Error{Field: "items", Problem: "a list is not an object", Fix: "put each item into workload.manifests"}
+	}
+	metadata, ok := content["metadata"].(map[string]any)
+	if !ok {
+		return &Error{Field: "metadata", Problem: "must be an object", Fix: "give the object a name"}
+	}
+	return checkMetadata(metadata)
+}
+
+func checkMetadata(metadata map[string]any) error {
+	if prefix, ok := metadata["generateName"].(string); ok && prefix != "" {
+		return &Error{
+			Field: "metadata.generateName", Problem: "must not be set",
+			Fix: "set metadata.name, so that the object can be found again",
+		}
+	}
+	for _, field := range []string{"name", "namespace"} {
+		if err := checkSegment(metadata, field); err != nil {
+			return err
+		}
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		if err := checkStrings(metadata, field); err != nil {
+			return err
+		}
+	}
+	return checkOwners(metadata["ownerReferences"])
+}
+
+// checkSegment makes sure that a name stays one segment of a request path.
+func checkSegment(metadata map[string]any, field string) error {
+	value, present := metadata[field]
+	if field == "namespace" && (!present || value == nil || value == "") {
+		return nil
+	}
+	s, err := text(metadata, "metadata.", field, "give the object a name")
+	if err != nil {
+		return err
+	}
+	if faults := content.IsPathSegmentName(s); len(faults) > 0 {
+		return &Error{
+			Field: "metadata." + field, Problem: faults[0],
+			Fix: fmt.Sprintf("correct %q", excerpt.Of(s, maxQuoted)),
+		}
+	}
+	return nil
+}
+
+func checkStrings(metadata map[string]any, field string) error {
+	value := metadata[field]
+	if value == nil {
+		return nil
+	}
+	entries, ok := value.(map[string]any)
+	if !ok {
+		return &Error{Field: "metadata." + field, Problem: "must be an object", Fix: "write key: value pairs"}
+	}
+	for key, v := range entries {
+		if _, ok := v.(string); !ok {
+			return &Error{
+				Field:   fmt.Sprintf("metadata.%s[%s]", field, excerpt.Of(key, maxQuoted)),
+				Problem: "must be a string", Fix: "put the value in quotes",
+			}
+		}
+	}
+	return nil
+}
+
+func checkOwners(value any) error {
+	if value == nil {
+		return nil
+	}
+	fault := &Error{Field: "metadata.ownerReferences", Problem: "must be a list of objects with a uid", Fix: "correct or remove it"}
+	owners, ok := value.([]any)
+	if !ok {
+		return fault
+	}
+	for _, o := range owners {
+		owner, ok := o.(map[string]any)
+		if !ok {
+			return fault
+		}
+		if uid, ok := owner["uid"].(string); !ok || uid == "" {
+			return fault
+		}
+	}
+	return nil
+}
+
+// text reads a string field that must be set.
+func text(object map[string]any, prefix, field, fix string) (string, error) {
+	value, present := object[field]
+	s, ok := value.(string)
+	switch {
+	case !present || value == nil || (ok && s == ""):
+		return "", &Error{Field: prefix + field, Problem: "must be set", Fix: fix}
+	case !ok:
+		return "", &Error{Field: prefix + field, Problem: "must be a string", Fix: "put the value in quotes"}
+	}
+	return s, nil
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/review"
+)
+
+// How long a decision is remembered, and how many: enough for a few scrapers,
+// short enough that a right that is taken away ends soon.
+const (
+	rememberFor = 10 * time.Second
+	rememberMax = 256
+)
+
+// Reviews is the Access that asks the process's own cluster. Its methods are
+// safe for concurrent use. Tokens are neither kept nor logged, only their
+// SHA-256 sums are kept.
+type Reviews struct {
+	client dynamic.Interface
+	clock  clock.PassiveClock
+
+	mu    sync.Mutex
+	known map[question]verdict
+}
+
+type question struct {
+	token [sha256.Size]byte
+	path  string
+}
+
+type verdict struct {
+	err   error
+	until time.Time
+}
+
+var _ Access = (*Reviews)(nil)
+
+// NewReviews makes an Access that needs the rights to create tokenreviews and
+// subjectaccessreviews.
+func NewReviews(client dynamic.Interface, clk clock.PassiveClock) *Reviews {
+	return &Reviews{client: client, clock: clk, known: map[question]verdict{}}
+}
+
+// Allowed implements Access. Failures of the API are not remembered.
+func (r *Reviews) Allowed(ctx context.Context, token, path string) error {
+	q := question{sha256.Sum256([]byte(token)), path}
+	if v, ok := r.recall(q); ok {
+		return v.err
+	}
+	err, final := r.review(ctx, token, path)
+	if final {
+		r.remember(q, err)
+	}
+	return err
+}
+
+func (r *Reviews) recall(q question) (verdict, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, ok := r.known[q]
+	return v, ok && r.clock.Now().Before(v.until)
+}
+
+func (r *Reviews) remember(q question, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= rememberMax {
+		clear(r.known)
+	}
+	r.known[q] = verdict{err, r.clock.Now().Add(rememberFor)}
+}
+
+// review asks the cluster; final is false when it could not answer.
+func (r *Reviews) review(ctx context.Context, token, path string) (err error, final bool) {
+	user, ok, err := review.Bearer(ctx, r.client, token)
+	switch {
+	case err != nil:
+		return err, false
+	case !ok:
+		return ErrUnauthorized, true
+	}
+	allowed, _, err := review.Access(ctx, r.client, &user, review.Right{Path: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"}})
+	switch {
+	case err != nil:
+		return err, false
+	case !allowed:
+		return ErrForbidden, true
+	}
+	return nil, true
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package path
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// Kubectl reads one JSONPath as kubectl does, without braces.
+func Kubectl(text string) (*Expression, error) {
+	list, err := parsed(text)
+	if err != nil {
+		return nil, err
+	}
+	root, err := (&dialect{}).list(&node{}, list)
+	if err != nil {
+		return nil, err
+	}
+	return &Expression{root}, nil
+}
+
+// parsed is a path as client-go understands it.
+func parsed(text string) (*jsonpath.ListNode, error) {
+	parser, err := jsonpath.Parse("path", "{"+text+"}")
+	if err != nil {
+		return nil, fmt.Errorf("it is not a JSONPath: %w", err)
+	}
+	list, ok := parser.Root.Nodes[0].(*jsonpath.ListNode)
+	if !ok || len(parser.Root.Nodes) != 1 {
+		return nil, errors.New("it is not one expression; write it without braces")
+	}
+	return list, nil
+}
+
+// dialect is how what client-go parsed is understood: as kubectl does, or
+// leniently.
+type dialect struct {
+	lenient bool
+	// lifted is what stands in place of marks.
+	lifted []*node
+}
+
+// list puts the nodes of an expression behind n.
+func (d *dialect) list(n *node, list *jsonpath.ListNode) (*node, error) {
+	for _, next := range list.Nodes {
+		var err error
+		if n, err = d.step(n, next); err != nil {
+			return nil, err
+		}
+		if d.lenient && n.kind == literal && len(list.Nodes) > 1 {
+			return nil, errNotUnderstood
+		}
+	}
+	return n, nil
+}
+
+var errNotUnderstood = errors.New("it is not understood")
+
+// step puts one node behind n.
+func (d *dialect) step(n *node, next jsonpath.Node) (*node, error) {
+	switch next := next.(type) {
+	case *jsonpath.ListNode:
+		return d.list(n, next)
+	case *jsonpath.FieldNode:
+		if d.lenient && next.Value == "" {
+			return nil, errNotUnderstood
+		}
+		return then(n, d.field(next.Value)), nil
+	case *jsonpath.ArrayNode:
+		if d.lenient && next.Params[2].Known && next.Params[2].Value <= 0 {
+			return nil, errNotUnderstood
+		}
+		return then(n, d.array(next.Params)), nil
+	case *jsonpath.WildcardNode:
+		return then(n, lenient(&node{kind: iterate})), nil
+	case *jsonpath.RecursiveNode:
+		return then(n, &node{kind: descend}), nil
+	case *jsonpath.UnionNode:
+		return d.union(n, next)
+	case *jsonpath.FilterNode:
+		return d.filter(n, next)
+	}
+	return d.value(n, next)
+}
+
+// value puts a value that stands in the path behind n.
+func (d *dialect) value(n *node, next jsonpath.Node) (*node, error) {
+	switch next := next.(type) {
+	case *jsonpath.TextNode:
+		if l := d.mark(next.Text); l != nil {
+			return l, nil
+		}
+		return both(instead, n, &node{kind: literal, value: next.Text}), nil
+	case *jsonpath.IntNode:
+		return then(n, &node{kind: literal, value: int64(next.Value)}), nil
+	case *jsonpath.FloatNode:
+		return then(n, &node{kind: literal, value: next.Value}), nil
+	case *jsonpath.BoolNode:
+		return then(n, &node{kind: literal, value: next.Value}), nil
+	case *jsonpath.IdentifierNode:
+		if !d.lenient {
+			// It fails when it is reached, as it always did.
+			return both(instead, n, &node{kind: unknown, name: next.Name}), nil
+		}
+	}
+	return nil, errNotUnderstood
+}
+
+func (d *dialect) field(name string) *node {
+	switch l := d.mark(name); {
+	case !d.lenient:
+		return &node{kind: key, name: name}
+	case l == nil:
+		return lenient(&node{kind: field, name: name})
+	case l.kind == literal:
+		return lenient(&node{kind: field, name: l.value.(string)})
+	default:
+		return lenient(l)
+	}
+}
+
+func (d *dialect) array(bounds [3]jsonpath.ParamsEntry) *node {
+	switch {
+	case !d.lenient:
+		return &node{kind: span, bounds: bounds}
+	case bounds[1].Derived:
+		return lenient(&node{kind: index, at: bounds[0].Value})
+	}
+	return lenient(&node{kind: slice, bounds: bounds})
+}
+
+// union gives all that the first operand finds in every value before what the
+// second finds, as kubectl does; so each has what comes before it on its own.
+func (d *dialect) union(n *node, union *jsonpath.UnionNode) (*node, error) {
+	var all *node
+	for _, list := range union.Nodes {
+		next, err := d.list(n, list)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = next
+			continue
+		}
+		all = both(comma, all, next)
+	}
+	return all, nil
+}
+
+func (d *dialect) filter(n *node, filter *jsonpath.FilterNode) (*node, error) {
+	test, err := d.list(&node{}, filter.Left)
+	if err != nil {
+		return nil, err
+	}
+	compares := filter.Operator != "exists"
+	if compares {
+		right, err := d.list(&node{}, filter.Right)
+		if err != nil {
+			return nil, err
+		}
+		test = both(match, test, right)
+		test.name = filter.Operator
+	}
+	switch {
+	case !d.lenient && !compares:
+		test = &node{kind: exists, kids: []*node{test}}
+		fallthrough
+	case !d.lenient:
+		return then(then(n, &node{kind: elements}), chosen(test)), nil
+	case compares && !slices.Contains(comparisons, filter.Operator):
+		return nil, errNotUnderstood
+	case compares:
+		test.kind = compare
+	}
+	return then(then(n, lenient(&node{kind: iterate})), chosen(test)), nil
+}
+
+// JSONPath reads a JSONPath with or without braces and "$". What such a path
+// does not find is passed over.
+func JSONPath(text string) (*Expression, error) {
+	s := strings.TrimSpace(text)
+	if strings.HasPrefix(s, "{") != strings.HasSuffix(s, "}") {
+		return nil, errors.New("has only one of two braces; remove or complete them")
+	}
+	s = strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(s, "{"), "}"), "$")
+	if s == "" || s == "." {
+		return nil, errors.New("names the whole object; name a field, for example .spec.replicas")
+	}
+	if s[0] != '.' && s[0] != '[' {
+		s = "." + s
+	}
+	r := &reader{lexer: lexer{text: s, single: true}}
+	n := &node{}
+	for r.at < len(s) {
+		next, err := r.step()
+		if err != nil {
+			return nil, err
+		}
+		n = then(n, next)
+	}
+	return &Expression{n}, nil
+}
+
+// reader reads the steps of a lenient JSONPath.
+type reader struct {
+	lexer
+	lifted []*node
+}
+
+func (r *reader) step() (*node, error) {
+	n, rest := &node{}, r.text[r.at:]
+	switch {
+	case strings.HasPrefix(rest, ".."):
+		n.kind = descend
+		r.at += 2
+	case rest[0] == '.':
+		r.at++
+	case rest[0] != '[':
+		return nil, fault(r.at, "a step must begin with \".\" or \"[\"; correct it")
+	}
+	read := r.named
+	if strings.HasPrefix(r.text[r.at:], "[") {
+		read = r.bracket
+	}
+	next, err := read()
+	if err != nil {
+		return nil, err
+	}
+	return then(n, next), nil
+}
+
+// named reads a name or "*". A backslash takes a dot or bracket into the name.
+func (r *reader) named() (*node, error) {
+	begin := r.at
+	var name strings.Builder
+	for ; r.at < len(r.text) && r.text[r.at] != '.' && r.text[r.at] != '['; r.at++ {
+		if r.text[r.at] == '\\' && r.at+1 < len(r.text) {
+			r.at++
+		}
+		name.WriteByte(r.text[r.at])
+	}
+	switch r.text[begin:r.at] {
+	case "":
+		return nil, fault(begin, "a name is missing; correct it")
+	case "*":
+		return lenient(&node{kind: iterate}), nil
+	}
+	return lenient(&node{kind: field, name: name.String()}), nil
+}
+
+// bracket reads ['name'], [0], [1:3], [*], a list of them, or a filter.
+func (r *reader) bracket() (*node, error) {
+	begin := r.at
+	text, err := r.lift()
+	if err != nil {
+		return nil, err
+	}
+	list, err := parsed(text)
+	if err == nil {
+		var n *node
+		if n, err = (&dialect{lenient: true, lifted: r.lifted}).list(&node{}, list); err == nil {
+			return n, nil
+		}
+	}
+	return nil, fault(begin, "the brackets are not understood; write a name in quotes, a number, "+
+		"a range such as 1:3, \"*\", or a filter such as [?(@.name==\"a\")]")
+}
+
+// lift is the text of a bracket with marks in place of strings and "*": client-go
+// would take the dots and commas in them for its own, and has no names with
+// other signs.
+func (r *reader) lift() (string, error) {
+	var out, open []byte
+	for r.at < len(r.text) {
+		c := r.text[r.at]
+		if len(open) == 1 && strings.IndexByte("],:(", c) >= 0 {
+			out = bytes.TrimRight(out, " ")
+		}
+		switch c {
+		case '\'', '"':
+			w, err := r.quoted(word{at: r.at}, c)
+			if err != nil {
+				return "", err
+			}
+			out = r.put(out, &node{kind: literal, value: w.text})
+			continue
+		case '*':
+			if out[len(out)-1] == '.' {
+				return "", fault(r.at, "\"*\" stands where the name of a field should; correct the expression")
+			}
+			out = r.put(out, &node{kind: iterate})
+		case '[', '(':
+			open = append(open, closing[c])
+			out = append(out, c)
+		case ']', ')':
+			if open[len(open)-1] != c {
+				return "", r.unclosed(strconv.Quote(string(c)), open)
+			}
+			open = open[:len(open)-1]
+			out = append(out, c)
+		case '{', '}', '$':
+			return "", fault(r.at, "%q has no meaning here; remove it", c)
+		case ' ', '\t', '\r', '\n':
+			out = blank(out, len(open) > 1)
+		default:
+			out = append(out, c)
+		}
+		r.at++
+		if len(open) == 0 {
+			return string(out), nil
+		}
+	}
+	return "", r.unclosed("the end", open)
+}
+
+// blank writes a space. Client-go knows of none outside of filters, and refuses
+// those that part words.
+func blank(out []byte, filter bool) []byte {
+	if !filter && strings.IndexByte("[,:?", out[len(out)-1]) >= 0 {
+		return out
+	}
+	return append(out, ' ')
+}
+
+var closing = map[byte]byte{'[': ']', '(': ')'}
+
+func (r *reader) unclosed(what string, open []byte) error {
+	return fault(r.at, "%s stands where %q should; correct the expression", what, string(open[len(open)-1]))
+}
+
+// marks begin with a sign that no path holds.
+const marks = "\x00"
+
+// put writes the mark of a node.
+func (r *reader) put(out []byte, n *node) []byte {
+	r.lifted = append(r.lifted, n)
+	return fmt.Appendf(out, "'%s%d'", marks, len(r.lifted)-1)
+}
+
+// mark is the node that a mark stands for; nil if the text is none.
+func (d *dialect) mark(text string) *node {
+	number, ok := strings.CutPrefix(text, marks)
+	if at, err := strconv.Atoi(number); ok && err == nil && at >= 0 && at < len(d.lifted) {
+		return d.lifted[at]
+	}
+	return nil
+}

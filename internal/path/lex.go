@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package path
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// class is what a word of an expression is.
+type class int
+
+const (
+	wordEnd class = iota
+	wordSign
+	wordName
+	wordString
+	wordNumber
+)
+
+// word is one word of an expression.
+type word struct {
+	class class
+	// text is a sign, a name, or the content of a string.
+	text string
+	// number is an int64 or a float64.
+	number any
+	// at is where it begins, in bytes; spaced is set when white space stands
+	// before it.
+	at     int
+	spaced bool
+}
+
+func (w word) is(sign string) bool { return w.class == wordSign && w.text == sign }
+
+func (w word) named(name string) bool { return w.class == wordName && w.text == name }
+
+// describe is the word in a message.
+func (w word) describe() string {
+	switch w.class {
+	case wordEnd:
+		return "the end"
+	case wordString:
+		return "a string"
+	case wordNumber:
+		return "a number"
+	}
+	return strconv.Quote(w.text)
+}
+
+// signs are tried in this order.
+var signs = []string{
+	"?//", "//=", "..", "//", "==", "!=", "<=", ">=", "|=", "+=", "-=", "*=", "/=", "%=", "&&", "||", "=~",
+	".", "[", "]", "(", ")", "|", ",", "?", "<", ">", ":", "=", "@", "$", "*", "-", "{", "}",
+}
+
+// lexer splits an expression into words.
+type lexer struct {
+	text string
+	at   int
+	// single lets strings stand in single quotes.
+	single bool
+}
+
+func (l *lexer) next() (word, error) {
+	begin := l.at
+	for l.at < len(l.text) && strings.IndexByte(" \t\r\n", l.text[l.at]) >= 0 {
+		l.at++
+	}
+	w := word{at: l.at, spaced: l.at > begin}
+	if l.at == len(l.text) {
+		return w, nil
+	}
+	c := l.text[l.at]
+	switch {
+	case c == '"' || (c == '\'' && l.single):
+		return l.quoted(w, c)
+	case c >= '0' && c <= '9':
+		return l.number(w)
+	case nameByte(c):
+		w.class, w.text = wordName, l.name()
+		return w, nil
+	}
+	for _, s := range signs {
+		if strings.HasPrefix(l.text[l.at:], s) {
+			l.at += len(s)
+			w.class, w.text = wordSign, s
+			return w, nil
+		}
+	}
+	r, size := utf8.DecodeRuneInString(l.text[l.at:])
+	l.at += size
+	return w, fault(w.at, "%q has no meaning here; remove it, or put the name in quotes: .[\"a-name\"]", r)
+}
+
+func nameByte(c byte) bool {
+	return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+}
+
+func (l *lexer) name() string {
+	begin := l.at
+	for l.at < len(l.text) && (nameByte(l.text[l.at]) || (l.text[l.at] >= '0' && l.text[l.at] <= '9')) {
+		l.at++
+	}
+	return l.text[begin:l.at]
+}
+
+func (l *lexer) number(w word) (word, error) {
+	for l.at < len(l.text) && strings.IndexByte("0123456789.eE", l.text[l.at]) >= 0 {
+		l.at++
+	}
+	text := l.text[w.at:l.at]
+	w.class = wordNumber
+	if l.at < len(l.text) && nameByte(l.text[l.at]) {
+		return w, fault(w.at, "a number runs into a name; put a space between them")
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		w.number = n
+		return w, nil
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return w, fault(w.at, "%s is not a number; correct it", text)
+	}
+	w.number = f
+	return w, nil
+}
+
+// quoted reads a string as JSON has it.
+func (l *lexer) quoted(w word, quote byte) (word, error) {
+	w.class = wordString
+	var raw strings.Builder
+	raw.WriteByte('"')
+	for l.at++; l.at < len(l.text); l.at++ {
+		c := l.text[l.at]
+		switch {
+		case c == quote:
+			l.at++
+			raw.WriteByte('"')
+			if err := json.Unmarshal([]byte(raw.String()), &w.text); err != nil {
+				return w, fault(w.at, "the string is not one of JSON; correct what follows its backslashes")
+			}
+			return w, nil
+		case c == '\\' && l.at+1 < len(l.text):
+			l.at++
+			if l.text[l.at] == '(' {
+				return w, fault(w.at, "strings may not be built from values; write a plain string")
+			}
+			if !l.single || l.text[l.at] != '\'' {
+				raw.WriteByte('\\')
+			}
+			raw.WriteByte(l.text[l.at])
+		case c == '"':
+			raw.WriteString(`\"`)
+		default:
+			raw.WriteByte(c)
+		}
+	}
+	return w, fault(w.at, "the string has no end; close the quotes")
+}
+
+// fault is an error at a place of an expression.
+func fault(at int, format string, args ...any) error {
+	return fmt.Errorf("at character %d: %s", at+1, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package schedule
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/cel"
+)
+
+// Bounds of what the expressions of one placement cost in one Decide, in the
+// units that CEL counts: about half a second at worst. What is not done then is
+// done by the next one.
+const maxCostAtOnce = 5_000_000
+
+// match finds the candidates that fit one of the predicates; without any, all do.
+// It is false where it has not come to the end.
+func (d *decider) match() bool {
+	t := &d.stages
+	if len(d.program.predicates) == 0 {
+		t.matched = t.candidates
+		return true
+	}
+	p := d.placement
+	d.dropExpired()
+	p.known.grow(len(t.candidates))
+	p.passed.grow(len(t.candidates))
+	for i, word := range t.candidates {
+		for pending := word &^ p.known[i]; pending != 0; pending &= pending - 1 {
+			slot := slotOf(i, pending)
+			if d.cost > maxCostAtOnce {
+				return false
+			}
+			p.passed.put(slot, d.fitsAny(d.s.slots[slot]))
+			p.known.set(slot)
+		}
+		word &= p.passed[i]
+		t.matched = append(t.matched, word)
+	}
+	d.noteExpiries()
+	return true
+}
+
+// dropExpired forgets verdicts that rest on scores which have expired since, or
+// were not yet valid at an earlier time.
+func (d *decider) dropExpired() {
+	p := d.placement
+	if d.now.Before(p.evaluated) {
+		p.known, p.expiry = nil, nil
+	}
+	if len(p.scores) > 0 || p.anyScore {
+		p.evaluated = d.now
+	}
+	for slot, until := range p.expiry {
+		if !d.now.Before(until) {
+			p.forget(slot)
+		}
+	}
+}
+
+// noteExpiries has the placement looked at again when a score expires that a
+// verdict rests on.
+func (d *decider) noteExpiries() {
+	for slot, until := range d.placement.expiry {
+		if d.stages.candidates.has(slot) {
+			d.ahead(until)
+		}
+	}
+}
+
+// fitsAny holds a cluster against all predicates until one fits.
+func (d *decider) fitsAny(c *cluster) bool {
+	d.s.counters.Evaluations++
+	fits := false
+	var until time.Time
+	for i := range d.program.predicates {
+		if d.fits(c, &d.program.predicates[i], &until) {
+			fits = true
+			break
+		}
+	}
+	if !until.IsZero() {
+		if d.placement.expiry == nil {
+			d.placement.expiry = map[uint32]time.Time{}
+		}
+		d.placement.expiry[c.slot] = until
+	}
+	return fits
+}
+
+// fits holds a cluster against one predicate, and brings until forward to when a
+// score expires that it looked at.
+func (d *decider) fits(c *cluster, p *predicate, until *time.Time) bool {
+	d.cost += p.cost
+	if p.labels != nil && !p.labels.Matches(labels.Set(c.object.Labels)) {
+		return false
+	}
+	if p.claims != nil && !p.claims.Matches(claims(c.object.Status.ClusterClaims)) {
+		return false
+	}
+	if len(p.expressions) == 0 {
+		return true
+	}
+	defer d.s.took(Step{KindCEL, ""}, d.s.begin())
+	seen := newCELCluster(c, d.now)
+	variables := map[string]any{variable: seen}
+	var budget cel.Budget
+	fits := true
+	for i := range p.expressions {
+		d.s.counters.CEL++
+		ok, err := p.expressions[i].program.Bool(context.Background(), &budget, variables)
+		if fits = ok && err == nil; !fits {
+			break
+		}
+	}
+	d.cost += budget.Spent()
+	if !seen.until.IsZero() && (until.IsZero() || seen.until.Before(*until)) {
+		*until = seen.until
+	}
+	return fits
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accept
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// acceptParallel bounds how many clusters are accepted at the same time.
+const acceptParallel = 8
+
+// Options say which clusters to let in.
+type Options struct {
+	fleet.Common
+	// Hub is the hub.
+	Hub *fleet.Cluster
+	// Clusters are their names.
+	Clusters []string
+	// AllPending means every cluster with a request that can be trusted, but for
+	// those that have joined before and are asked for with a join token: they have
+	// to be named.
+	AllPending bool
+	// Requesters select requests by the common name they ask for, and vouch for
+	// senders by their user name, both exactly.
+	Requesters []string
+	// Deny refuses the clusters instead.
+	Deny bool
+	// Replace lets another agent take the name of one whose lease is fresh.
+	Replace bool
+	// Notice is told, before a cluster is let in, of labels that it gave itself; nil
+	// for nobody. It is called by one at a time.
+	Notice func(SelfLabels)
+	// Labels are put on the clusters that are accepted.
+	Labels map[string]string
+
+	// Own is the only request to approve, read on the cluster itself by somebody
+	// who has all rights there: it is the agent's, and the one whose key it keeps.
+	Own string
+	// uses counts the uses of tokens; requests sets it.
+	uses *request.Uses
+	// readers are read when they are needed first.
+	readers func() (readers, error)
+}
+
+// Cluster is what happened to one cluster.
+type Cluster struct {
+	// Cluster is its name.
+	Cluster string `json:"cluster"`
+	// Action is created when the cluster was let in (or refused) now.
+	Action fleet.Action `json:"action"`
+	// Message says what was done.
+	Message string `json:"message"`
+	// Replaces is the agent whose place another one was given.
+	Replaces string `json:"replaces,omitempty"`
+	// Error is why it failed; nil when it did not.
+	Error error `json:"-"`
+	// Failure is the text of Error.
+	Failure string `json:"error,omitempty"`
+	// Changes are the objects that were changed.
+	Changes []fleet.Change `json:"-"`
+}
+
+// Result is what happened to all of them.
+type Result struct {
+	// Clusters holds one entry a cluster, by name.
+	Clusters []Cluster `json:"clusters"`
+	// Items are all objects that were changed.
+	Items []fleet.Change `json:"items"`
+}
+
+// Requests lists the certificate requests of clusters on the hub: those that
+// wait for an answer first, then by cluster.
+func Requests(ctx context.Context, o Options) ([]request.Request, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	out, err := o.requests(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return out, o.describe(ctx, out, r.Now())
+}
+
+func (o *Options) requests(ctx context.Context, r *fleet.Run) ([]request.Request, error) {
+	items, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.SigningRequests, Labels: clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName})
+	if err != nil {
+		return nil, fleet.Explain("listing certificate requests", o.Hub, err)
+	}
+	tokens, err := request.Tokens(ctx, o.Hub, r.Now())
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	var out []request.Request
+	for i := range items {
+		out = append(out, request.Parse(&items[i], o.Requesters, tokens))
+	}
+	slices.SortFunc(out, func(a, b request.Request) int {
+		if d := strings.Compare(a.Cluster, b.Cluster); d != 0 {
+			return d
+		}
+		return a.Created.Compare(b.Created.Time)
+	})
+	if o.uses, err = request.ReadUses(ctx, o.Hub, tokens, items); err != nil {
+		return nil, err
+	}
+	o.uses.Mark(out)
+	return out, nil
+}
+
+// Run lets clusters in: it approves their requests after checking exactly who
+// sent them and what they ask for, and then, and only then, accepts the
+// ManagedCluster. With several clusters the others go on when one fails; the
+// error is then of kind Partial and the result tells which.
+func Run(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	for _, name := range o.Clusters {
+		if err := naming.Check(name); err != nil {
+			return Result{}, err
+		}
+	}
+	if err := fleet.NeedHub(ctx, o.Hub); err != nil {
+		return Result{}, err
+	}
+	if o.Wait && !o.Deny && !o.Reads() && !o.AllPending {
+		if err := o.awaitRequests(ctx, r); err != nil {
+			return Result{}, err
+		}
+	}
+	requests, err := o.requests(ctx, r)
+	if err != nil {
+		return Result{}, err
+	}
+	names := o.names(requests)
+	if len(names) == 0 {
+		return Result{}, nil
+	}
+	return o.each(ctx, r, names, requests)
+}
+
+// names returns the clusters meant, sorted, each once.
+func (o *Options) names(requests []request.Request) []string {
+	set := map[string]bool{}
+	for _, name := range o.Clusters {
+		set[name] = true
+	}
+	for _, q := range requests {
+		if o.AllPending && q.State == request.StatePending && q.Identity != "renewal" {
+			set[q.Cluster] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func (o *Options) each(ctx context.Context, r *fleet.Run, names []string, requests []request.Request) (Result, error) {
+	out := make([]Cluster, len(names))
+	var group errgroup.Group
+	var mu sync.Mutex
+	if notice := o.Notice; notice != nil {
+		o.Notice = func(l SelfLabels) {
+			mu.Lock()
+			defer mu.Unlock()
+			notice(l)
+		}
+	}
+	o.readers = sync.OnceValues(func() (readers, error) { return readReaders(ctx, o.Hub) })
+	group.SetLimit(acceptParallel)
+	for i, name := range names {
+		group.Go(func() error {
+			a := o.one(ctx, r, name, requests)
+			mu.Lock()
+			defer mu.Unlock()
+			if a.Error != nil {
+				a.Failure = a.Error.Error()
+			}
+			out[i] = a
+			return nil
+		})
+	}
+	_ = group.Wait()
+	result := Result{Clusters: out}
+	var failures []error
+	for _, a := range out {
+		result.Items = append(result.Items, a.Changes...)
+		if a.Error != nil {
+			failures = append(failures, a.Error)
+		}
+	}
+	return result, fleet.Outcome(failures, len(names))
+}
+
+// one accepts or denies one cluster.
+func (o *Options) one(ctx context.Context, r *fleet.Run, name string, all []request.Request) Cluster {
+	out := Cluster{Cluster: name, Action: fleet.Unchanged}
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, o.Hub.Client, fleet.ManagedClusters, "", name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		out.Error = fleet.Explain("reading managedcluster "+name, o.Hub, err)
+		return out
+	}
+	var mine []request.Request
+	known := mc != nil && cluster.EverJoined(mc)
+	for _, q := range all {
+		if q.Cluster != name || (o.Own != "" && q.Name != o.Own) {
+			continue
+		}
+		switch q.State {
+		case request.StatePending, request.StateUntrusted:
+			mine = append(mine, q)
+		case request.StateApproved, request.StateIssued:
+			known = true
+		}
+	}
+	switch {
+	case o.Deny:
+		out.Error = o.deny(ctx, r, mc, mine, &out)
+	default:
+		out.Error = o.admit(ctx, r, applicant{mc, mine, known}, &out)
+	}
+	return out
+}
+
+// applicant is what is known of a cluster that shall be accepted.
+type applicant struct {
+	// mc is its ManagedCluster; nil when there is none.
+	mc *clusterv1.ManagedCluster
+	// requests wait for an answer.
+	requests []request.Request
+	// known tells that an earlier request was approved already.
+	known bool
+}
+
+// admit approves what may be approved and accepts the cluster.
+func (o *Options) admit(ctx context.Context, r *fleet.Run, a applicant, out *Cluster) error {
+	mc := a.mc
+	held, err := o.holderOf(ctx, mc)
+	if err != nil {
+		return err
+	}
+	chosen, err := o.choose(out.Cluster, a, held, r.Now())
+	if err != nil {
+		return err
+	}
+	if mc == nil {
+		return &fleet.Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no ManagedCluster of that name on " +
+			o.Hub.String(),
+			Fix: fleet.JoinCluster.With("cluster", out.Cluster, "context", "", "hub", o.Hub.Context)}
+	}
+	if len(chosen) == 0 && !mc.Spec.HubAcceptsClient && !a.known {
+		return &fleet.Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no certificate request of it to approve",
+			Fix: fleet.AcceptAndWait.On(o.Hub, "cluster", out.Cluster)}
+	}
+	if err := o.notice(mc); err != nil {
+		return err
+	}
+	return o.approve(ctx, r, applicant{mc: mc, requests: chosen}, held, out)
+}
+
+// notice tells of the labels that a cluster gave itself.
+func (o *Options) notice(mc *clusterv1.ManagedCluster) error {
+	if o.Notice == nil || len(selfGiven(mc)) == 0 {
+		return nil
+	}
+	readers, err := o.readers()
+	if err != nil {
+		return err
+	}
+	o.Notice(readers.brought(mc))
+	return nil
+}
+
+// approve approves the requests that were chosen, and accepts their cluster.
+func (o *Options) approve(ctx context.Context, r *fleet.Run, a applicant, held holding, out *Cluster) error {
+	chosen := a.requests
+	for i := range chosen {
+		if err := o.uses.Spend(chosen[i]); err != nil {
+			return err
+		}
+		if !o.Reads() {
+			if err := request.Answer(ctx, o.Hub, chosen[i].Object, request.Approval(r.Now())); err != nil {
+				return fleet.Explain("approving "+chosen[i].Name, o.Hub, err)
+			}
+		}
+		out.Changes = append(out.Changes, fleet.Change{Object: fleet.Reference(chosen[i].Object), Action: fleet.Configured})
+		out.Action, out.Message = fleet.Configured, "approved "+chosen[i].Name
+		if held.rival(chosen[i]) {
+			out.Replaces = held.agent
+			out.Message += "; " + held.both(chosen[i], r.Now())
+		}
+	}
+	return o.acceptCluster(ctx, r, a.mc, out)
+}
+
+// acceptCluster sets hubAcceptsClient and the labels.
+func (o *Options) acceptCluster(ctx context.Context, r *fleet.Run, mc *clusterv1.ManagedCluster, out *Cluster) error {
+	u := fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name)
+	u.Object["spec"] = map[string]any{"hubAcceptsClient": true}
+	if len(o.Labels) > 0 {
+		u.SetLabels(o.Labels)
+	}
+	change, err := write.Merge(ctx, r, o.Hub, u)
+	if err != nil {
+		return fleet.Explain("accepting "+mc.Name, o.Hub, err)
+	}
+	out.Changes = append(out.Changes, change)
+	if change.Action != fleet.Unchanged {
+		out.Action, out.Message = fleet.Created, "accepted"
+	} else if out.Message == "" {
+		out.Message = "was accepted already"
+	}
+	return nil
+}
+
+// choose returns the requests to approve, or why none can be. Requests of more
+// than one sender or agent are ambiguous: nothing is approved. Of several of one
+// agent only the newest counts: it waits for that one, and the keys of the others
+// are lost.
+func (o *Options) choose(name string, a applicant, held holding, now time.Time) ([]request.Request, error) {
+	var good []request.Request
+	var bad *request.Request
+	for i, q := range a.requests {
+		if len(o.Requesters) > 0 && !slices.Contains(o.Requesters, q.Requester) && !slices.Contains(o.Requesters, q.User) {
+			continue
+		}
+		if q.State == request.StatePending {
+			good = append(good, q)
+		} else if bad == nil {
+			bad = &a.requests[i]
+		}
+	}
+	if len(good) == 0 && bad != nil {
+		return nil, request.Distrust(*bad, o.Hub)
+	}
+	if len(good) == 0 {
+		return nil, nil
+	}
+	if err := o.single(name, held, good, now); err != nil {
+		return nil, err
+	}
+	if o.AllPending && !slices.Contains(o.Clusters, name) && len(o.Requesters) == 0 && takesOver(a.mc, good[0], now) {
+		return nil, fleet.Refuse(fmt.Sprintf("cluster %q has joined before", name), good[0].Requester+" asks for its name and, with it, for all that is meant for it",
+			AcceptIfSame.On(o.Hub, "cluster", name))
+	}
+	return newest(good), nil
+}
+
+// newest returns the requests that came last; the API server counts in seconds.
+func newest(requests []request.Request) []request.Request {
+	last := slices.MaxFunc(requests, func(a, b request.Request) int { return a.Created.Compare(b.Created.Time) })
+	return slices.DeleteFunc(requests, func(q request.Request) bool { return q.Created.Before(&last.Created) })
+}
+
+// takesOver tells whether a request of a join token, not of the agent itself,
+// asks for the name of a cluster that has joined. Who holds a token could ask for
+// the place of a cluster that is only away; an agent whose certificate has ended
+// asks so too, and under its former name.
+func takesOver(mc *clusterv1.ManagedCluster, q request.Request, now time.Time) bool {
+	if mc == nil || q.Identity == "renewal" || !cluster.EverJoined(mc) {
+		return false
+	}
+	agent := mc.Annotations[clusterv1.AnnotationAgentName]
+	return cluster.Certified(mc, now) || q.Requester != clusterv1.UserPrefix+mc.Name+":"+agent
+}
+
+// single refuses requests of more than one agent, and those of another agent
+// than the one that reports, unless it shall take its place.
+func (o *Options) single(name string, held holding, good []request.Request, now time.Time) error {
+	for _, q := range good {
+		if q.Requester != good[0].Requester || q.User != good[0].User {
+			return fleet.Refuse(fmt.Sprintf("cluster %q is asked for by more than one", name),
+				fmt.Sprintf("%s by %s, %s by %s", good[0].Requester, good[0].User, q.Requester, q.User),
+				ChooseRequester.On(o.Hub))
+		}
+	}
+	if held.rival(good[0]) && !o.Replace {
+		return o.contested(held, good[0], now)
+	}
+	return nil
+}
+
+// deny refuses the cluster and its waiting requests.
+func (o *Options) deny(ctx context.Context, r *fleet.Run, mc *clusterv1.ManagedCluster, mine []request.Request, out *Cluster) error {
+	if mc == nil && len(mine) == 0 {
+		return naming.NoCluster(out.Cluster, o.Hub)
+	}
+	if mc != nil && mc.Spec.HubAcceptsClient {
+		u := fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", mc.Name)
+		u.Object["spec"] = map[string]any{"hubAcceptsClient": false}
+		change, err := write.Merge(ctx, r, o.Hub, u)
+		if err != nil {
+			return fleet.Explain("denying "+mc.Name, o.Hub, err)
+		}
+		out.Changes = append(out.Changes, change)
+	}
+	for i := range mine {
+		if !o.Reads() {
+			if err := request.Answer(ctx, o.Hub, mine[i].Object, request.Denial("DeniedByKubectlOCM", "denied by a person", r.Now())); err != nil {
+				return fleet.Explain("denying "+mine[i].Name, o.Hub, err)
+			}
+		}
+		out.Changes = append(out.Changes, fleet.Change{Object: fleet.Reference(mine[i].Object), Action: fleet.Configured})
+	}
+	out.Message = "was denied already"
+	if len(out.Changes) > 0 {
+		out.Action, out.Message = fleet.Configured, "denied"
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package accept
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// SelfLabels are those of one cluster.
+type SelfLabels struct {
+	// Cluster is its name.
+	Cluster string `json:"cluster"`
+	// Labels are sorted by key.
+	Labels []request.SelfLabel `json:"labels"`
+}
+
+// String says it in one line; what is read by others is marked.
+func (s SelfLabels) String() string {
+	var out []string
+	for _, l := range s.Labels {
+		text := l.Key + "=" + l.Value
+		if len(l.ReadBy) > 0 {
+			text += " (read by " + strings.Join(l.ReadBy, ", ") + ")"
+		}
+		out = append(out, text)
+	}
+	return fmt.Sprintf("cluster %s gave itself: %s", s.Cluster, strings.Join(out, "; "))
+}
+
+// selfGiven returns the labels that a cluster which is not let in yet brought
+// along: all, unless somebody else than a holder of a join token made its
+// ManagedCluster. The default set is the hub's word.
+func selfGiven(mc *clusterv1.ManagedCluster) map[string]string {
+	creator := mc.Annotations[clusterv1.AnnotationCreator]
+	if mc.Spec.HubAcceptsClient || (creator != "" && creator != identity.BootstrapUser && !request.BootstrapTokenUser.MatchString(creator)) {
+		return nil
+	}
+	out := maps.Clone(mc.Labels)
+	if out[clusterv1.LabelClusterSet] == clusterv1beta2.DefaultClusterSet {
+		delete(out, clusterv1.LabelClusterSet)
+	}
+	return out
+}
+
+// readers tells which placements and sets select by a label.
+type readers map[string][]string
+
+func (r readers) add(what string, keys ...string) {
+	for _, key := range keys {
+		if !slices.Contains(r[key], what) {
+			r[key] = append(r[key], what)
+		}
+	}
+}
+
+// readReaders reads all placements and sets. Who may not list them is told of no
+// reader.
+func readReaders(ctx context.Context, hub *fleet.Cluster) (readers, error) {
+	out := readers{}
+	sets, err := typed.List[clusterv1beta2.ManagedClusterSet](ctx, hub.Client, fleet.ManagedClusterSets, "", metav1.ListOptions{})
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+		return nil, fleet.Explain("listing managedclustersets", hub, err)
+	}
+	for i := range sets {
+		if s := sets[i].Spec.ClusterSelector.LabelSelector; s != nil {
+			out.add("clusterset "+sets[i].Name, keysOf(*s)...)
+		} else if sets[i].Name != clusterv1beta2.DefaultClusterSet {
+			out.add("clusterset "+sets[i].Name, clusterv1.LabelClusterSet+"="+sets[i].Name)
+		}
+	}
+	all, err := typed.List[clusterv1beta1.Placement](ctx, hub.Client, fleet.Placements, "", metav1.ListOptions{})
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+		return nil, fleet.Explain("listing placements", hub, err)
+	}
+	for i := range all {
+		out.add("placement "+all[i].Namespace+"/"+all[i].Name, placementKeys(&all[i].Spec)...)
+	}
+	return out, nil
+}
+
+// labelKey finds what may be the key of a label in an expression.
+var labelKey = regexp.MustCompile(`["']([A-Za-z0-9][-A-Za-z0-9_./]*)["']|labels\.([A-Za-z_][A-Za-z0-9_]*)`)
+
+// placementKeys are the keys of the labels that a placement selects, groups or
+// spreads by.
+func placementKeys(spec *clusterv1beta1.PlacementSpec) []string {
+	var out []string
+	for _, p := range spec.Predicates {
+		out = append(out, keysOf(p.RequiredClusterSelector.LabelSelector)...)
+		for _, expression := range p.RequiredClusterSelector.CELSelector.CELExpressions {
+			for _, m := range labelKey.FindAllStringSubmatch(expression, -1) {
+				out = append(out, m[1]+m[2])
+			}
+		}
+	}
+	for _, c := range spec.SpreadPolicy.SpreadConstraints {
+		if c.TopologyKeyType == clusterv1beta1.TopologyKeyTypeLabel {
+			out = append(out, c.TopologyKey)
+		}
+	}
+	for _, g := range spec.DecisionStrategy.GroupStrategy.DecisionGroups {
+		out = append(out, keysOf(g.GroupClusterSelector.LabelSelector)...)
+	}
+	return out
+}
+
+func keysOf(s metav1.LabelSelector) []string {
+	out := slices.Collect(maps.Keys(s.MatchLabels))
+	for _, e := range s.MatchExpressions {
+		out = append(out, e.Key)
+	}
+	return out
+}
+
+// brought returns the labels that a cluster gave itself, with their readers.
+func (r readers) brought(mc *clusterv1.ManagedCluster) SelfLabels {
+	out := SelfLabels{Cluster: mc.Name}
+	given := selfGiven(mc)
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		by := slices.Concat(r[key], r[key+"="+given[key]])
+		slices.Sort(by)
+		out.Labels = append(out.Labels, request.SelfLabel{Key: key, Value: given[key], ReadBy: by})
+	}
+	return out
+}
+
+// describe adds, to requests that wait for an answer, who holds the name and what
+// labels the cluster gave itself.
+func (o *Options) describe(ctx context.Context, requests []request.Request, now time.Time) error {
+	o.readers = sync.OnceValues(func() (readers, error) { return readReaders(ctx, o.Hub) })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(acceptParallel)
+	for i := range requests {
+		if q := &requests[i]; q.State == request.StatePending {
+			group.Go(func() error { return o.describeOne(ctx, q, now) })
+		}
+	}
+	return group.Wait()
+}
+
+func (o *Options) describeOne(ctx context.Context, q *request.Request, now time.Time) error {
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, o.Hub.Client, fleet.ManagedClusters, "", q.Cluster)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fleet.Explain("reading managedcluster "+q.Cluster, o.Hub, err)
+	}
+	held, err := o.holderOf(ctx, mc)
+	if err != nil {
+		return err
+	}
+	if held.rival(*q) {
+		q.Holder, q.Reason = held.agent, held.both(*q, now)
+	}
+	if len(selfGiven(mc)) == 0 {
+		return nil
+	}
+	readers, err := o.readers()
+	if err != nil {
+		return err
+	}
+	q.Labels = readers.brought(mc).Labels
+	return nil
+}

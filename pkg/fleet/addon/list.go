@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// labelVersion is where an add-on may say which version it is.
+const labelVersion = "app.kubernetes.io/version"
+
+// ListOptions say which add-ons to list.
+type ListOptions struct {
+	fleet.Common
+	// Hub is the hub.
+	Hub *fleet.Cluster
+	// Names keeps add-ons of these names; none keeps all.
+	Names []string
+	// Selector is a label selector on the ClusterManagementAddOns.
+	Selector string
+}
+
+// Info is one add-on at a glance.
+type Info struct {
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName,omitempty"`
+	// Install is Manual or Placements; empty when nobody has registered the add-on,
+	// and it is on clusters all the same.
+	Install string `json:"install,omitempty"`
+	// Placements are those of the install strategy, NAMESPACE/NAME.
+	Placements []string `json:"placements,omitempty"`
+	// Enabled counts clusters with the add-on; Available those on which it works,
+	// Degraded those on which it works and says that it does so badly, or is not as it is
+	// wanted; Unavailable those on which it does not work. On the rest nobody knows.
+	Enabled     int `json:"enabled"`
+	Available   int `json:"available"`
+	Degraded    int `json:"degraded"`
+	Unavailable int `json:"unavailable"`
+	// Version is what the label of the add-on or the name of its default template
+	// says.
+	Version string `json:"version,omitempty"`
+	// Configs are its default configurations, RESOURCE/NAMESPACE/NAME.
+	Configs []string `json:"configs,omitempty"`
+	// Lifecycle is who installs it: addon-manager or self.
+	Lifecycle string `json:"lifecycle,omitempty"`
+	// Registrations are how it gets at the hub on some cluster: csr, token, or the
+	// name of another signer.
+	Registrations []string          `json:"registrations,omitempty"`
+	Created       metav1.Time       `json:"created"`
+	Labels        map[string]string `json:"labels,omitempty"`
+}
+
+// List lists add-ons by name, with the clusters that have them counted. It
+// makes two lists, however many there are.
+func List(ctx context.Context, o ListOptions) ([]Info, error) {
+	ctx, cancel, _ := o.Begin(ctx)
+	defer cancel()
+	var registered, instances []unstructured.Unstructured
+	if err := fleet.ListTogether(ctx, o.Hub,
+		fleet.Into(&registered, fleet.Query{Resource: fleet.ManagementAddOns, Labels: o.Selector}),
+		fleet.Into(&instances, fleet.Query{Resource: fleet.ClusterAddOns}),
+	); err != nil {
+		return nil, err
+	}
+	if len(registered) == 0 {
+		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
+			return nil, err
+		}
+	}
+	found := map[string]*Info{}
+	for i := range registered {
+		a, err := typed.FromUnstructured[addonv1alpha1.ClusterManagementAddOn](&registered[i])
+		if err != nil {
+			return nil, err
+		}
+		found[a.Name] = infoOf(a)
+	}
+	for i := range instances {
+		a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](&instances[i])
+		if err != nil {
+			return nil, err
+		}
+		if found[a.Name] == nil {
+			if o.Selector != "" {
+				continue // it has no labels of its own that could match
+			}
+			found[a.Name] = &Info{Name: a.Name, Created: a.CreationTimestamp}
+		}
+		found[a.Name].count(a)
+	}
+	out := make([]Info, 0, len(found))
+	for name, info := range found {
+		if len(o.Names) == 0 || slices.Contains(o.Names, name) {
+			slices.Sort(info.Registrations)
+			info.Registrations = slices.Compact(info.Registrations)
+			out = append(out, *info)
+		}
+	}
+	slices.SortFunc(out, func(a, b Info) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func infoOf(a *addonv1alpha1.ClusterManagementAddOn) *Info {
+	info := &Info{
+		Name: a.Name, DisplayName: a.Spec.AddOnMeta.DisplayName, Install: cmp.Or(a.Spec.InstallStrategy.Type, addonv1alpha1.InstallStrategyManual),
+		Version: a.Labels[labelVersion], Lifecycle: addonv1alpha1.LifecycleAddOnManager, Created: a.CreationTimestamp, Labels: a.Labels,
+	}
+	if !ManagedByHub(a) {
+		info.Lifecycle = addonv1alpha1.LifecycleSelf
+	}
+	if info.Install == addonv1alpha1.InstallStrategyPlacements {
+		for _, p := range a.Spec.InstallStrategy.Placements {
+			info.Placements = append(info.Placements, p.Namespace+"/"+p.Name)
+		}
+	}
+	for _, c := range a.Spec.SupportedConfigs {
+		if d := c.DefaultConfig; d != nil && d.Name != "" && d.Name != addonv1alpha1.ReservedNoDefault {
+			info.Configs = append(info.Configs, strings.Join([]string{c.Resource, d.Namespace, d.Name}, "/"))
+			if c.Resource == addonv1alpha1.ResourceTemplate && info.Version == "" {
+				info.Version = VersionOf(a.Name, d.Name)
+			}
+		}
+	}
+	return info
+}
+
+// VersionOf is the version in the name of a template, where it has one.
+func VersionOf(addOn, template string) string {
+	version, ok := strings.CutPrefix(template, addOn+"-")
+	if !ok {
+		return ""
+	}
+	return version
+}
+
+// ManagedByHub tells whether the hub installs the add-on.
+func ManagedByHub(a *addonv1alpha1.ClusterManagementAddOn) bool {
+	lifecycle, set := a.Annotations[addonv1alpha1.AnnotationLifecycle]
+	return !set || lifecycle == addonv1alpha1.LifecycleAddOnManager
+}
+
+func (i *Info) count(a *addonv1alpha1.ManagedClusterAddOn) {
+	i.Enabled++
+	available := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionAvailable)
+	switch {
+	case available != nil && available.Status == metav1.ConditionFalse:
+		i.Unavailable++
+	case apimeta.IsStatusConditionTrue(a.Status.Conditions, addonv1alpha1.ConditionDegraded),
+		available != nil && available.Status == metav1.ConditionTrue && unapplied(a) != "":
+		i.Degraded++
+	case available != nil && available.Status == metav1.ConditionTrue:
+		i.Available++
+	}
+	for _, r := range a.Status.Registrations {
+		how := r.SignerName
+		if how == addonv1alpha1.KubeAPIServerSigner {
+			how = cmp.Or(string(a.Status.KubeClientDriver), string(addonv1alpha1.DriverTypeCSR))
+		}
+		i.Registrations = append(i.Registrations, how)
+	}
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Result is what happened to the objects of add-ons.
+type Result struct {
+	Items []fleet.Change `json:"items"`
+}
+
+// LostByPlacement returns the add-ons, as "NAME on CLUSTER", that the hub takes away
+// when EnableByPlacement has put the add-ons under the placement: those that were
+// enabled by hand on clusters that no placement selects. A placement that is not
+// decided yet selects nobody; AwaitDecided waits for it.
+func LostByPlacement(ctx context.Context, o Options) ([]string, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	c := &change{Options: o, run: r}
+	addOns, err := c.readAddOns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.ClusterAddOns})
+	if err != nil {
+		return nil, fleet.Explain("listing managedclusteraddons", o.Hub, err)
+	}
+	var out []string
+	for i, a := range addOns {
+		wanted, err := c.underPlacement(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		selected, err := selectedFor(ctx, o.Hub, wanted)
+		if err != nil {
+			return nil, err
+		}
+		for j := range items {
+			if cluster := items[j].GetNamespace(); items[j].GetName() == o.Names[i] && !selected[cluster] {
+				out = append(out, o.Names[i]+" on "+cluster)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// EnableByPlacement adds the placement to the install strategies of add-ons: the hub
+// keeps them on the clusters that it selects, now and later. Placements that are in a
+// strategy already stay there. Configurations are those of this placement.
+func EnableByPlacement(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	c := &change{Options: o, run: r}
+	addOns, err := c.readAddOns(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := c.applyConfigs(ctx); err != nil {
+		return Result{}, err
+	}
+	out := Result{Items: c.beside}
+	for _, a := range addOns {
+		var change fleet.Change
+		u := fleet.Named(addonv1alpha1.GroupVersion.WithKind("ClusterManagementAddOn"), "", a.Name)
+		err := write.Again(func() (err error) {
+			if a == nil {
+				a, err = readAddOn(ctx, o.Hub, u.GetName())
+			}
+			switch {
+			case err != nil:
+				return err
+			case a == nil:
+				return naming.NoAddOn(u.GetName(), o.Hub)
+			}
+			change, err = c.addPlacement(ctx, a, u.DeepCopy())
+			a = nil // it is read again
+			return err
+		})
+		if err != nil {
+			return out, fleet.Explain("changing "+fleet.Describe(u), o.Hub, write.Busy(u, err))
+		}
+		out.Items = append(out.Items, change)
+	}
+	return out, nil
+}
+
+// addPlacement writes the placement into u, which names the add-on.
+func (c *change) addPlacement(ctx context.Context, a *addonv1alpha1.ClusterManagementAddOn, u *unstructured.Unstructured) (fleet.Change, error) {
+	wanted, err := c.underPlacement(ctx, a)
+	if err != nil {
+		return fleet.Change{}, err
+	}
+	strategy, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted.Spec.InstallStrategy)
+	if err != nil {
+		return fleet.Change{}, fmt.Errorf("encoding the install strategy of %s: %w", a.Name, err)
+	}
+	if !c.Reads() {
+		u.SetResourceVersion(a.ResourceVersion)
+	}
+	u.Object["spec"] = map[string]any{"installStrategy": strategy}
+	return write.Merge(ctx, c.run, c.Hub, u)
+}
+
+// readAddOns reads the add-ons of the options, in their order.
+func (c *change) readAddOns(ctx context.Context) ([]*addonv1alpha1.ClusterManagementAddOn, error) {
+	var out []*addonv1alpha1.ClusterManagementAddOn
+	for _, name := range c.Names {
+		a, err := readAddOn(ctx, c.Hub, name)
+		if err != nil {
+			return nil, err
+		}
+		if a == nil {
+			if err := fleet.NeedHub(ctx, c.Hub); err != nil {
+				return nil, err
+			}
+			return nil, naming.NoAddOn(name, c.Hub)
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// readAddOn reads one add-on, nil when there is none.
+func readAddOn(ctx context.Context, hub *fleet.Cluster, name string) (*addonv1alpha1.ClusterManagementAddOn, error) {
+	if err := CheckName(name); err != nil {
+		return nil, err
+	}
+	a, err := typed.Get[addonv1alpha1.ClusterManagementAddOn](ctx, hub.Client, fleet.ManagementAddOns, "", name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return a, fleet.Explain("reading clustermanagementaddon "+name, hub, err)
+}
+
+// underPlacement is the add-on with the placement in its install strategy.
+func (c *change) underPlacement(ctx context.Context, a *addonv1alpha1.ClusterManagementAddOn) (*addonv1alpha1.ClusterManagementAddOn, error) {
+	namespace, name, ok := strings.Cut(c.Targets.Placement, "/")
+	if !ok || namespace == "" || name == "" {
+		return nil, fleet.Misuse(fmt.Sprintf("wrong placement %q", c.Targets.Placement), "", fleet.Advice("name it as NAMESPACE/NAME"))
+	}
+	if !ManagedByHub(a) {
+		return nil, fleet.Refuse(fmt.Sprintf("the add-on %q installs itself", a.Name), "its annotation "+addonv1alpha1.AnnotationLifecycle+
+			" says so, and the hub follows no placement for it", NameClusters.With())
+	}
+	if _, err := c.readPlacement(ctx, namespace, name); err != nil {
+		return nil, err
+	}
+	out := a.DeepCopy()
+	s := &out.Spec.InstallStrategy
+	s.Type = addonv1alpha1.InstallStrategyPlacements
+	ref := addonv1alpha1.PlacementRef{Namespace: namespace, Name: name}
+	at := slices.IndexFunc(s.Placements, func(p addonv1alpha1.PlacementStrategy) bool { return p.PlacementRef == ref })
+	if at < 0 {
+		at = len(s.Placements)
+		s.Placements = append(s.Placements, addonv1alpha1.PlacementStrategy{PlacementRef: ref})
+	}
+	if len(c.Configs) > 0 {
+		s.Placements[at].Configs = append(slices.DeleteFunc(s.Placements[at].Configs, func(old addonv1alpha1.AddOnConfig) bool {
+			return slices.ContainsFunc(c.Configs, func(g addonv1alpha1.AddOnConfig) bool { return g.ConfigGroupResource == old.ConfigGroupResource })
+		}), c.Configs...)
+	}
+	return out, nil
+}
+
+// Delete deletes an add-on from the hub: its registration, itself from every
+// cluster, and the templates that were made for it. With Wait it returns when all of
+// it is gone; the templates go last, because hooks are rendered of them, and without
+// Wait they stay.
+func Delete(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	c := &change{Options: o, run: r}
+	name := o.Names[0]
+	var registered, instances, made, set []unstructured.Unstructured
+	if err := fleet.ListTogether(ctx, o.Hub,
+		fleet.Into(&registered, fleet.Query{Resource: fleet.ManagementAddOns}), fleet.Into(&instances, fleet.Query{Resource: fleet.ClusterAddOns}),
+		fleet.Into(&made, fleet.Query{Resource: fleet.AddOnTemplates}),
+		fleet.Into(&set, fleet.Query{Resource: deploymentConfigs, Labels: labelSetFor + "=" + name}),
+	); err != nil {
+		return Result{}, err
+	}
+	other := func(u unstructured.Unstructured) bool { return u.GetName() != name }
+	registered, instances = slices.DeleteFunc(registered, other), slices.DeleteFunc(instances, other)
+	made = slices.DeleteFunc(made, func(u unstructured.Unstructured) bool {
+		owner, _, _ := unstructured.NestedString(u.Object, "spec", "addonName")
+		return owner != name
+	})
+	made = append(made, slices.DeleteFunc(set, other)...)
+	if len(registered)+len(instances)+len(made) == 0 {
+		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
+			return Result{}, err
+		}
+		u := fleet.Named(addonv1alpha1.GroupVersion.WithKind("ClusterManagementAddOn"), "", name)
+		return Result{Items: []fleet.Change{{Object: u, Action: fleet.Unchanged}}}, nil
+	}
+	var out Result
+	// The registration goes first, or the hub would bring instances back.
+	if err := c.removeAll(ctx, slices.Concat(registered, instances), &out); err != nil {
+		return out, err
+	}
+	if o.Wait && !o.Reads() {
+		for i := range instances {
+			if err := c.awaitGone(ctx, &instances[i]); err != nil {
+				return out, err
+			}
+		}
+	}
+	if !o.Wait && !o.Reads() && len(instances) > 0 {
+		if len(made) > 0 {
+			c.warn("the templates and variables of %s stay until it is gone from the clusters: run this again then", name)
+		}
+		return out, nil
+	}
+	return out, c.removeAll(ctx, made, &out)
+}
+
+// removeAll deletes objects and notes it.
+func (c *change) removeAll(ctx context.Context, items []unstructured.Unstructured, out *Result) error {
+	for i := range items {
+		if !c.Reads() {
+			if err := fleet.Remove(ctx, c.Hub, &items[i]); err != nil {
+				return fleet.Explain("deleting "+fleet.Describe(&items[i]), c.Hub, err)
+			}
+		}
+		out.Items = append(out.Items, fleet.Change{Object: fleet.Reference(&items[i]), Action: fleet.Deleted, Live: write.Clean(&items[i])})
+	}
+	return nil
+}

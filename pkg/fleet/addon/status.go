@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// StatusOptions say of which add-on, and on which clusters, the state is asked.
+type StatusOptions struct {
+	fleet.Common
+	// Hub is the hub.
+	Hub *fleet.Cluster
+	// Name of the add-on.
+	Name string
+	// Targets keeps clusters; nothing keeps all that have to do with the add-on.
+	Targets cluster.Targets
+	// Selector is a label selector on the ManagedClusterAddOns.
+	Selector string
+}
+
+// State is one add-on on one cluster.
+type State struct {
+	Cluster string `json:"cluster"`
+	Name    string `json:"name"`
+	// Available, Progressing, Registered and Applied are the statuses of conditions;
+	// empty where nothing is said yet.
+	Available   string `json:"available,omitempty"`
+	Progressing string `json:"progressing,omitempty"`
+	Registered  string `json:"registered,omitempty"`
+	Applied     string `json:"applied,omitempty"`
+	// Lease is fresh, stale or missing; empty where health is told in another way.
+	Lease string `json:"lease,omitempty"`
+	// Namespace is the one that the agent runs in on the cluster.
+	Namespace string `json:"namespace,omitempty"`
+	// Configs counts configurations that are applied, of those that are desired.
+	Configs cluster.Count `json:"configs"`
+	// Excluded tells that the cluster is left out of the install strategy.
+	Excluded bool `json:"excluded,omitempty"`
+	// Message says what is not well, or what is waited for.
+	Message string            `json:"message,omitempty"`
+	Created metav1.Time       `json:"created"`
+	Labels  map[string]string `json:"labels,omitempty"`
+}
+
+// States tells how an add-on is on its clusters, by name, those that are left
+// out of its install strategy among them. It makes three lists, however many
+// clusters there are.
+func States(ctx context.Context, o StatusOptions) ([]State, error) {
+	ctx, cancel, _ := o.Begin(ctx)
+	defer cancel()
+	var registered, instances, clusters []unstructured.Unstructured
+	if err := fleet.ListTogether(ctx, o.Hub,
+		fleet.Into(&registered, fleet.Query{Resource: fleet.ManagementAddOns, Fields: "metadata.name=" + o.Name}),
+		fleet.Into(&instances, fleet.Query{Resource: fleet.ClusterAddOns, Labels: o.Selector, Fields: "metadata.name=" + o.Name}),
+		fleet.Into(&clusters, fleet.Query{Resource: fleet.ManagedClusters}),
+	); err != nil {
+		return nil, err
+	}
+	known := slices.ContainsFunc(registered, func(u unstructured.Unstructured) bool { return u.GetName() == o.Name })
+	states, err := o.states(instances, clusters)
+	if err != nil {
+		return nil, err
+	}
+	if len(states) == 0 && !known && o.Selector == "" {
+		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
+			return nil, err
+		}
+		return nil, naming.NoAddOn(o.Name, o.Hub)
+	}
+	if !o.Targets.Empty() {
+		names, err := o.Targets.Resolve(ctx, o.Hub)
+		if err != nil {
+			return nil, err
+		}
+		maps.DeleteFunc(states, func(cluster string, _ State) bool { return !slices.Contains(names, cluster) })
+	}
+	out := slices.Collect(maps.Values(states))
+	slices.SortFunc(out, func(a, b State) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return out, nil
+}
+
+// states are the clusters that have the add-on or are left out of it.
+func (o *StatusOptions) states(instances, clusters []unstructured.Unstructured) (map[string]State, error) {
+	out := map[string]State{}
+	for i := range instances {
+		a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](&instances[i])
+		if err != nil {
+			return nil, err
+		}
+		if a.Name == o.Name {
+			out[a.Namespace] = stateOf(a)
+		}
+	}
+	for i := range clusters {
+		name := clusters[i].GetName()
+		if _, excluded := clusters[i].GetAnnotations()[addonv1alpha1.AnnotationPrefixExclude+o.Name]; !excluded {
+			continue
+		}
+		state, has := out[name]
+		if !has && o.Selector != "" {
+			continue
+		}
+		state.Cluster, state.Name, state.Excluded = name, o.Name, true
+		if !has {
+			state.Message = "left out by addon disable"
+		}
+		out[name] = state
+	}
+	return out, nil
+}
+
+func stateOf(a *addonv1alpha1.ManagedClusterAddOn) State {
+	is := func(kind string) string {
+		if c := apimeta.FindStatusCondition(a.Status.Conditions, kind); c != nil {
+			return string(c.Status)
+		}
+		return ""
+	}
+	s := State{
+		Cluster: a.Namespace, Name: a.Name, Namespace: cmp.Or(a.Status.Namespace, a.Spec.InstallNamespace), Created: a.CreationTimestamp, Labels: a.Labels,
+		Available: is(addonv1alpha1.ConditionAvailable), Progressing: is(addonv1alpha1.ConditionProgressing),
+		Registered: is(addonv1alpha1.ConditionRegistrationApplied), Applied: is(addonv1alpha1.ConditionManifestApplied),
+		Lease: leaseOf(a), Message: message(a),
+	}
+	for _, c := range a.Status.ConfigReferences {
+		if c.DesiredConfig == nil {
+			continue
+		}
+		s.Configs.Total++
+		if c.LastAppliedConfig != nil && *c.LastAppliedConfig == *c.DesiredConfig && c.DesiredConfig.SpecHash != "" {
+			s.Configs.Good++
+		}
+	}
+	return s
+}
+
+// leaseOf words what the agent's condition says of the lease.
+func leaseOf(a *addonv1alpha1.ManagedClusterAddOn) string {
+	c := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionAvailable)
+	if c == nil {
+		return ""
+	}
+	return map[string]string{
+		addonv1alpha1.ReasonLeaseUpdated: "fresh", addonv1alpha1.ReasonLeaseUpdateStopped: "stale", addonv1alpha1.ReasonLeaseNotFound: "missing",
+	}[c.Reason]
+}
+
+// troubles are the conditions that stand in the way of an add-on, in the order in
+// which it goes through them, and the status that is trouble.
+var troubles = []struct {
+	kind string
+	bad  metav1.ConditionStatus
+}{
+	{addonv1alpha1.ConditionHostingClusterValidity, metav1.ConditionFalse},
+	{addonv1alpha1.ConditionRegistrationApplied, metav1.ConditionFalse},
+	{addonv1alpha1.ConditionConfigured, metav1.ConditionFalse},
+	{addonv1alpha1.ConditionManifestApplied, metav1.ConditionFalse},
+	{addonv1alpha1.ConditionHostingManifestApplied, metav1.ConditionFalse},
+	{addonv1alpha1.ConditionClusterCertificateRotated, metav1.ConditionFalse},
+	{addonv1alpha1.ConditionTokenRefreshed, metav1.ConditionFalse},
+	{addonv1alpha1.ConditionDegraded, metav1.ConditionTrue},
+	{addonv1alpha1.ConditionAvailable, metav1.ConditionFalse},
+	{addonv1alpha1.ConditionAvailable, metav1.ConditionUnknown},
+	{addonv1alpha1.ConditionProgressing, metav1.ConditionTrue},
+}
+
+// message is the first thing that is not well, or what is waited for.
+func message(a *addonv1alpha1.ManagedClusterAddOn) string {
+	if a.DeletionTimestamp != nil {
+		return "being deleted, held by " + cmp.Or(strings.Join(a.Finalizers, ", "), "nothing")
+	}
+	for _, t := range troubles {
+		if c := apimeta.FindStatusCondition(a.Status.Conditions, t.kind); c != nil && c.Status == t.bad {
+			return c.Type + ": " + cmp.Or(fleet.OneLine(c.Message), c.Reason)
+		}
+	}
+	c := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionProgressing)
+	switch {
+	case c != nil && c.Reason != addonv1alpha1.ReasonCompleted:
+		return c.Type + ": " + cmp.Or(fleet.OneLine(c.Message), c.Reason)
+	case apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionAvailable) == nil:
+		return "nobody has said yet whether it works"
+	}
+	return ""
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package addon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit"
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// awaitEnabled waits until the add-on works on the cluster, as its spec is now and with
+// the configurations that are said of this cluster as they are now: one that worked
+// before does so until they get there. Of labels and annotations nobody tells when
+// they were seen.
+func (c *change) awaitEnabled(ctx context.Context, p Pair) error {
+	var last *unstructured.Unstructured
+	missing := "nobody has said yet whether it works"
+	at := c.run.Place(p.AddOn + " on " + p.Cluster)
+	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: fleet.ClusterAddOns, Namespace: p.Cluster, Name: p.AddOn, Clock: c.run.Given.Clock},
+		func(items []*unstructured.Unstructured) (bool, error) {
+			if len(items) == 0 {
+				return false, &fleet.Error{Message: fleet.Describe(managedAddOn(p)) + " was deleted while it was waited for",
+					Fix: fleet.Advice("run this again")}
+			}
+			last = items[0]
+			a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](last)
+			if err != nil {
+				return false, err
+			}
+			if err := c.unsupported(a); err != nil {
+				return false, err
+			}
+			if !fleet.ConditionTrue(last, addonv1alpha1.ConditionAvailable) {
+				at.See(sight(last, missing))
+				return false, nil
+			}
+			if missing = behind(a); missing == "" {
+				missing = unapplied(a)
+			}
+			if missing == "" {
+				missing, err = c.notThere(ctx, a)
+			}
+			if missing != "" {
+				at.See(missing)
+			}
+			return missing == "", err
+		})
+	return c.run.TimedOut(ctx, at.End(err, "available"), "the add-on "+p.AddOn+" on "+p.Cluster+" to be available", func(context.Context) *fleet.Blocker {
+		b := &fleet.Blocker{Cause: missing, Fix: fleet.ShowAddOn.On(c.Hub, "addon", p.AddOn, "cluster", p.Cluster)}
+		if last == nil {
+			return b
+		}
+		for _, t := range troubles {
+			if found := apimeta.FindStatusCondition(fleet.ConditionsOf(last), t.kind); found != nil && found.Status == t.bad {
+				return fleet.BlockedBy(found, b.Fix)
+			}
+		}
+		return b
+	})
+}
+
+// sight is what an add-on says that is not available; otherwise stands where it says
+// nothing.
+func sight(u *unstructured.Unstructured, otherwise string) string {
+	c := apimeta.FindStatusCondition(fleet.ConditionsOf(u), addonv1alpha1.ConditionAvailable)
+	if c == nil {
+		return otherwise
+	}
+	return fmt.Sprintf("%s=%s: %s", c.Type, c.Status, fleet.OneLine(c.Message))
+}
+
+// behind names what the add-on's controller has not done yet for the spec as it is now;
+// empty when it has, or does not tell of which spec it speaks, as the field's framework.
+// ManifestApplied is of the spec when the works are as they are wanted and applied.
+func behind(a *addonv1alpha1.ManagedClusterAddOn) string {
+	says := func(kind string) bool {
+		c := apimeta.FindStatusCondition(a.Status.Conditions, kind)
+		return c == nil || c.ObservedGeneration == 0 || c.ObservedGeneration >= a.Generation
+	}
+	switch {
+	case !says(addonv1alpha1.ConditionRegistrationApplied):
+		return "its controller has not seen the change yet"
+	case !says(addonv1alpha1.ConditionManifestApplied):
+		return "its manifests are not applied yet as they are wanted now"
+	case a.Annotations[addonv1alpha1.AnnotationHostingClusterName] != "" && !says(addonv1alpha1.ConditionHostingManifestApplied):
+		return "its manifests are not applied yet on the hosting cluster as they are wanted now"
+	}
+	return ""
+}
+
+// unapplied tells which of its objects could not be applied; empty for none. An add-on
+// whose agent of before goes on works, and is not what was asked for.
+func unapplied(a *addonv1alpha1.ManagedClusterAddOn) string {
+	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
+		if c := apimeta.FindStatusCondition(a.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
+			return fleet.OneLine(c.Message)
+		}
+	}
+	return ""
+}
+
+// unsupported is the error that a configuration will never get there.
+func (c *change) unsupported(a *addonv1alpha1.ManagedClusterAddOn) error {
+	p := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionProgressing)
+	if p == nil || p.Reason != addonv1alpha1.ReasonConfigurationUnsupported || p.ObservedGeneration != a.Generation || !ManagedByHub(c.addOns[a.Name]) {
+		return nil
+	}
+	return &fleet.Error{Message: fmt.Sprintf("the add-on %q on %s cannot use a configuration", a.Name, a.Namespace), Cause: fleet.OneLine(p.Message),
+		Fix: DropConfig.On(c.Hub, "addon", a.Name, "cluster", a.Namespace)}
+}
+
+// notThere names what of the cluster's own configurations is not applied yet as it is
+// now; empty when all are. Of an add-on that the hub does not manage nobody tells.
+func (c *change) notThere(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) (string, error) {
+	if !ManagedByHub(c.addOns[a.Name]) {
+		return "", nil
+	}
+	for _, config := range a.Spec.Configs {
+		text := strings.TrimPrefix(config.Namespace+"/"+config.Name, "/")
+		at := slices.IndexFunc(a.Status.ConfigReferences, func(r addonv1alpha1.ConfigReference) bool {
+			return r.ConfigGroupResource == config.ConfigGroupResource && r.DesiredConfig != nil && r.DesiredConfig.ConfigReferent == config.ConfigReferent
+		})
+		if at < 0 {
+			return config.Resource + " " + text + " is not given to it yet", nil
+		}
+		desired, applied := a.Status.ConfigReferences[at].DesiredConfig, a.Status.ConfigReferences[at].LastAppliedConfig
+		if desired.SpecHash == "" || applied == nil || *applied != *desired {
+			return config.Resource + " " + text + " is not applied yet", nil
+		}
+		hash, err := c.hashOf(ctx, config)
+		if err != nil {
+			return "", err
+		}
+		if hash != desired.SpecHash {
+			return config.Resource + " " + text + " is not given to it as it is now", nil
+		}
+	}
+	return "", nil
+}
+
+// hashOf is the hash of a configuration as it is; empty when there is none.
+func (c *change) hashOf(ctx context.Context, config addonv1alpha1.AddOnConfig) (string, error) {
+	resource, err := c.resourceOf(config.ConfigGroupResource)
+	if err != nil {
+		return "", err
+	}
+	u, err := c.Hub.Client.Resource(resource).Namespace(config.Namespace).Get(ctx, config.Name, fleet.GetOptions)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fleet.Explain("reading "+config.Resource+" "+config.Name, c.Hub, err)
+	}
+	return addonkit.SpecHash(u.Object)
+}
+
+// resourceOf finds the version of a kind of configurations.
+func (c *change) resourceOf(kind addonv1alpha1.ConfigGroupResource) (schema.GroupVersionResource, error) {
+	if kind.Group == addonv1alpha1.GroupName {
+		return addonv1alpha1.GroupVersion.WithResource(kind.Resource), nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.served == nil {
+		var err error
+		if c.served, err = c.Hub.Kinds(); err != nil {
+			return schema.GroupVersionResource{}, err
+		}
+	}
+	found, err := c.served.Named(strings.TrimSuffix(kind.Resource+"."+kind.Group, "."))
+	return found.Resource, err
+}

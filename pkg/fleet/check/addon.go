@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
+)
+
+const (
+	// patient is how long a step of an add-on may take before that it has not been
+	// made is a finding.
+	patient = time.Minute
+	// maxOnClusters bounds the clusters that are told of one by one, of an add-on.
+	maxOnClusters = 20
+)
+
+// addOnFleet is a hub's add-ons and all that they are judged by.
+type addOnFleet struct {
+	registered map[string]*addonv1alpha1.ClusterManagementAddOn
+	instances  map[string][]*addonv1alpha1.ManagedClusterAddOn
+	clusters   map[string]*clusterv1.ManagedCluster
+	placements map[addonv1alpha1.PlacementRef]*clusterv1beta1.Placement
+	// templates are the names of the AddOnTemplates.
+	templates map[string]bool
+	// requests are certificate requests that wait or were refused, by add-on and
+	// cluster.
+	requests map[addon.Pair][]*unstructured.Unstructured
+}
+
+// addOns looks at every add-on of the hub, or at those that were named. Those that
+// work everywhere share one line.
+func (c *checking) addOns(ctx context.Context) []Area {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	all, err := c.readAddOnFleet(ctx)
+	if err != nil {
+		return []Area{{Name: "add-ons", Findings: []Finding{unreadable(CodeAddOnRegistered, err)}}}
+	}
+	names := c.o.AddOns
+	if len(names) == 0 {
+		both := slices.AppendSeq(slices.Collect(maps.Keys(all.registered)), maps.Keys(all.instances))
+		slices.Sort(both)
+		names = slices.Compact(both)
+	}
+	var out []Area
+	well := 0
+	for _, name := range names {
+		if found := c.addOn(all, name); len(found) > 0 {
+			out = append(out, Area{Name: "add-on " + name, Findings: found})
+			continue
+		}
+		well++
+	}
+	if well > 0 {
+		out = append([]Area{{Name: "add-ons", Findings: []Finding{{Code: CodeAddOnHealth, Severity: SeverityOK,
+			Title: fmt.Sprintf("%d of %d work where they are", well, len(names))}}}}, out...)
+	}
+	return out
+}
+
+// readAddOnFleet reads the add-ons and, where there are any, what they depend on: six
+// lists at most.
+func (c *checking) readAddOnFleet(ctx context.Context) (*addOnFleet, error) {
+	all := &addOnFleet{
+		registered: map[string]*addonv1alpha1.ClusterManagementAddOn{}, instances: map[string][]*addonv1alpha1.ManagedClusterAddOn{},
+		clusters: map[string]*clusterv1.ManagedCluster{}, placements: map[addonv1alpha1.PlacementRef]*clusterv1beta1.Placement{},
+		templates: map[string]bool{}, requests: map[addon.Pair][]*unstructured.Unstructured{},
+	}
+	var registered, instances, clusters, places, templates, requests []unstructured.Unstructured
+	if err := fleet.ListTogether(ctx, c.o.Hub, fleet.Into(&registered, fleet.Query{Resource: fleet.ManagementAddOns}),
+		fleet.Into(&instances, fleet.Query{Resource: fleet.ClusterAddOns})); err != nil || len(registered)+len(instances) == 0 {
+		return all, err
+	}
+	if err := fleet.ListTogether(ctx, c.o.Hub,
+		fleet.Into(&clusters, fleet.Query{Resource: fleet.ManagedClusters}), fleet.Into(&places, fleet.Query{Resource: fleet.Placements}),
+		fleet.Into(&templates, fleet.Query{Resource: fleet.AddOnTemplates}),
+		fleet.Into(&requests, fleet.Query{Resource: fleet.SigningRequests, Labels: addonv1alpha1.LabelAddOnName}),
+	); err != nil {
+		return nil, err
+	}
+	cluster.AddNames(all.templates, templates)
+	for i := range requests {
+		u := &requests[i]
+		p := addon.Pair{AddOn: u.GetLabels()[addonv1alpha1.LabelAddOnName], Cluster: u.GetLabels()[clusterv1.LabelClusterName]}
+		all.requests[p] = append(all.requests[p], u)
+	}
+	for _, err := range []error{
+		placement.TakeUp(&registered, func(a *addonv1alpha1.ClusterManagementAddOn) { all.registered[a.Name] = a }),
+		placement.TakeUp(&instances, func(a *addonv1alpha1.ManagedClusterAddOn) {
+			all.instances[a.Name] = append(all.instances[a.Name], a)
+		}),
+		placement.TakeUp(&clusters, func(mc *clusterv1.ManagedCluster) { all.clusters[mc.Name] = mc }),
+		placement.TakeUp(&places, func(p *clusterv1beta1.Placement) {
+			all.placements[addonv1alpha1.PlacementRef{Namespace: p.Namespace, Name: p.Name}] = p
+		}),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// addOn judges one add-on, itself and where it is; nothing means that all is well.
+func (c *checking) addOn(all *addOnFleet, name string) []Finding {
+	a, instances := all.registered[name], all.instances[name]
+	var out []Finding
+	switch {
+	case a == nil && len(instances) == 0:
+		return []Finding{{Code: CodeAddOnRegistered, Severity: SeverityError, Title: fmt.Sprintf("there is no add-on %q", name),
+			Fix: naming.ListAddOns.On(c.o.Hub)}}
+	case a == nil:
+		out = append(out, Finding{Code: CodeAddOnRegistered, Severity: SeverityError, Title: "it is on " + fleet.Many(len(instances), "cluster") +
+			", and nobody has registered it",
+			Cause: "without a ClusterManagementAddOn nothing of it is deployed", Fix: RegisterAddOn.On(c.o.Hub, "addon", name)})
+	default:
+		out = append(out, c.strategy(all, a)...)
+		out = append(out, c.templates(all, a)...)
+	}
+	slices.SortFunc(instances, func(x, y *addonv1alpha1.ManagedClusterAddOn) int { return cmp.Compare(x.Namespace, y.Namespace) })
+	told, left := 0, 0
+	for _, one := range instances {
+		f := c.instance(all, a, one)
+		switch {
+		case f == nil:
+		case told == maxOnClusters:
+			left++
+		default:
+			told++
+			f.Title = "on " + one.Namespace + ": " + f.Title
+			out = append(out, *f)
+		}
+	}
+	if left > 0 {
+		out = append(out, Finding{Code: CodeAddOnHealth, Severity: SeverityWarning, Title: "it is not well on " + fleet.Many(left, "more cluster"),
+			Fix: fleet.ShowAddOn.On(c.o.Hub, "addon", name, "cluster", "")})
+	}
+	return out
+}
+
+// strategy is what is wrong with the placements of an add-on, and with its rollouts.
+func (c *checking) strategy(all *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn) []Finding {
+	if a.Spec.InstallStrategy.Type != addonv1alpha1.InstallStrategyPlacements {
+		return nil
+	}
+	if !addon.ManagedByHub(a) {
+		return []Finding{{Code: CodeAddOnRegistered, Severity: SeverityWarning, Title: "it names placements, and installs itself",
+			Cause: fmt.Sprintf("its annotation %s is %q, so that the hub follows no placement for it", addonv1alpha1.AnnotationLifecycle,
+				a.Annotations[addonv1alpha1.AnnotationLifecycle]),
+			Fix: LeaveToHub.On(c.o.Hub, "addon", a.Name, "annotation", addonv1alpha1.AnnotationLifecycle+"="+addonv1alpha1.LifecycleAddOnManager)}}
+	}
+	var out []Finding
+	for _, ref := range a.Spec.InstallStrategy.Placements {
+		text := ref.Namespace + "/" + ref.Name
+		p := all.placements[ref.PlacementRef]
+		if p != nil && p.Annotations[clusterv1beta1.AnnotationSchedulingDisable] == "true" {
+			continue // somebody else decides it, and says so in decisions alone
+		}
+		f := Finding{Code: CodeAddOnPlacement, Severity: SeverityWarning, Fix: CheckPlacement.On(c.o.Hub, "placement", text)}
+		switch {
+		case p == nil:
+			f.Severity, f.Title, f.Cause = SeverityError, "there is no placement "+text, "its install strategy names it"
+			f.Fix = CreatePlacement.On(c.o.Hub, "name", ref.Name, "namespace", ref.Namespace)
+		case silent(p, c.run.Now()):
+			f.Title = "placement " + text + " is not decided yet"
+			f.Cause = "until then the add-on is brought nowhere by it, and taken from nowhere"
+		default:
+			found := apimeta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.ConditionSatisfied)
+			if found == nil || found.Reason == clusterv1beta1.ReasonAllDecisionsScheduled || p.Status.NumberOfSelectedClusters > 0 {
+				continue
+			}
+			f.Title, f.Cause = "placement "+text+" selects no cluster", fleet.OneLine(found.Message)
+		}
+		out = append(out, f)
+	}
+	for _, ref := range addon.StoppedRollouts(a) {
+		out = append(out, Finding{Code: CodeAddOnRollout, Severity: SeverityError,
+			Title: fmt.Sprintf("its rollout to placement %s/%s has stopped", ref.Namespace, ref.Name),
+			Cause: "more clusters are out of time than maxFailures allows; it goes on when they recover", Fix: ResumeRollout.On(c.o.Hub, "addon", a.Name)})
+	}
+	return out
+}
+
+// templates are default templates that are not there.
+func (c *checking) templates(all *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn) []Finding {
+	var out []Finding
+	for _, s := range a.Spec.SupportedConfigs {
+		d := s.DefaultConfig
+		if s.Group != addonv1alpha1.GroupName || s.Resource != addonv1alpha1.ResourceTemplate || d == nil || d.Name == "" ||
+			d.Name == addonv1alpha1.ReservedNoDefault || all.templates[d.Name] {
+			continue
+		}
+		out = append(out, Finding{Code: CodeAddOnTemplate, Severity: SeverityError, Title: fmt.Sprintf("there is no AddOnTemplate %q", d.Name),
+			Cause: "it is the default of the add-on",
+			Fix:   CreateVersion.On(c.o.Hub, "addon", a.Name, "version", cmp.Or(addon.VersionOf(a.Name, d.Name), "VERSION"))})
+	}
+	return out
+}
+
+// templated tells whether the hub renders the add-on of templates.
+func templated(a *addonv1alpha1.ClusterManagementAddOn) bool {
+	return a != nil && slices.ContainsFunc(a.Spec.SupportedConfigs, func(s addonv1alpha1.ConfigMeta) bool {
+		return s.Group == addonv1alpha1.GroupName && s.Resource == addonv1alpha1.ResourceTemplate
+	})
+}
+
+// because is the message of a condition, or its reason where it has none.
+func because(a *addonv1alpha1.ManagedClusterAddOn, kind string) string {
+	found := apimeta.FindStatusCondition(a.Status.Conditions, kind)
+	if found == nil {
+		return ""
+	}
+	return strings.TrimSpace(cmp.Or(fleet.OneLine(found.Message), found.Reason))
+}

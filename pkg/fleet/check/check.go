@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities, from good to bad.
+const (
+	SeverityOK      Severity = "ok"
+	SeverityWarning Severity = "warning"
+	SeverityError   Severity = "error"
+)
+
+// Finding is what one check found.
+type Finding struct {
+	// Code names the check.
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	// Title is one line, Cause why, Fix what helps.
+	Title string    `json:"title"`
+	Cause string    `json:"cause,omitempty"`
+	Fix   fleet.Fix `json:"fix,omitempty"`
+}
+
+// Area is a hub, a cluster on it, or the agent of a cluster, and what was
+// found there.
+type Area struct {
+	Name     string    `json:"name"`
+	Findings []Finding `json:"findings"`
+}
+
+// Report is what all checks found.
+type Report struct {
+	Areas    []Area `json:"areas"`
+	OK       int    `json:"ok"`
+	Warnings int    `json:"warnings"`
+	Errors   int    `json:"errors"`
+}
+
+// Options say what to look at.
+type Options struct {
+	fleet.Common
+	// Hub is the hub; nil when none is to be looked at.
+	Hub *fleet.Cluster
+	// Spoke is the cluster whose agent is to be looked at; nil for none.
+	Spoke *fleet.Cluster
+	// HubOnly looks at nothing on the hub but the hub itself, ClustersOnly at its
+	// clusters, PlacementsOnly at its placements, AddOnsOnly at its add-ons.
+	HubOnly, ClustersOnly, PlacementsOnly, AddOnsOnly bool
+	// Clusters are those of the hub to look at; none means all, or the one that
+	// Spoke is where that is another cluster.
+	Clusters []string
+	// Placements are those to look at; none means all.
+	Placements []types.NamespacedName
+	// AddOns are those to look at, by name; none means all.
+	AddOns []string
+	// Skip leaves checks out, by code.
+	Skip []string
+	// ContextOf names the context by which the caller reaches an API server, so that
+	// what is printed can be typed; "" where there is none. It may be nil.
+	ContextOf func(server string) string
+}
+
+// checkTimeout bounds each check, so that one that hangs holds up no other.
+const checkTimeout = 10 * time.Second
+
+// Sides finds out what a cluster is: a hub, one with an agent, or both. The
+// error says that it is neither, or does not answer.
+func Sides(ctx context.Context, c *fleet.Cluster) (hub, spoke *fleet.Cluster, err error) {
+	if _, err := fleet.ServerVersion(ctx, c); err != nil {
+		return nil, nil, err
+	}
+	if fleet.IsHub(ctx, c) {
+		hub = c
+	}
+	agents, err := fleet.ListAll(ctx, c, fleet.Query{Resource: fleet.Klusterlets})
+	switch {
+	case err != nil && hub == nil:
+		return nil, nil, fleet.Explain("listing klusterlets", c, err)
+	case len(agents) > 0:
+		spoke = c
+	}
+	if hub == nil && spoke == nil {
+		return nil, nil, fleet.NotHub(c, "it serves no managedclusters, and no agent of its own runs there")
+	}
+	return hub, spoke, nil
+}
+
+// Run looks for what keeps a fleet from working and names each cause with its
+// fix. It reads only. What could not be read is a finding and not an error. All
+// checks run at the same time, each for ten seconds at most.
+func Run(ctx context.Context, o Options) (Report, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	c := &checking{o: &o, run: r}
+	parts := c.parts()
+	found := make([][]Area, len(parts))
+	var group errgroup.Group
+	for i, part := range parts {
+		group.Go(func() error {
+			found[i] = part(ctx)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	var report Report
+	for _, area := range slices.Concat(found...) {
+		area.Findings = slices.DeleteFunc(area.Findings, func(f Finding) bool { return slices.Contains(o.Skip, f.Code) })
+		for _, f := range area.Findings {
+			report.count(f)
+		}
+		if len(area.Findings) > 0 {
+			report.Areas = append(report.Areas, area)
+		}
+	}
+	return report, nil
+}
+
+// parts are what is looked at.
+func (c *checking) parts() []func(context.Context) []Area {
+	var out []func(context.Context) []Area
+	o := c.o
+	limited := o.HubOnly || o.ClustersOnly || o.PlacementsOnly || o.AddOnsOnly
+	for _, part := range []struct {
+		only bool
+		look func(context.Context) []Area
+	}{{o.HubOnly, c.hub}, {o.ClustersOnly, c.clusters}, {o.PlacementsOnly, c.placements}, {o.AddOnsOnly, c.addOns}} {
+		if o.Hub != nil && (part.only || !limited) {
+			out = append(out, part.look)
+		}
+	}
+	if o.Spoke != nil {
+		out = append(out, c.spoke)
+	}
+	return out
+}
+
+func (r *Report) count(f Finding) {
+	switch f.Severity {
+	case SeverityOK:
+		r.OK++
+	case SeverityWarning:
+		r.Warnings++
+	case SeverityError:
+		r.Errors++
+	}
+}
+
+// checking is one run of checks.
+type checking struct {
+	o   *Options
+	run *fleet.Run
+}
+
+// check is one look; what it returns stands in the order of the list.
+type check struct {
+	code string
+	look func(context.Context) ([]Finding, error)
+}
+
+// all runs checks at the same time. One that fails is a finding of its code.
+func (c *checking) all(ctx context.Context, checks []check) []Finding {
+	found := make([][]Finding, len(checks))
+	var group errgroup.Group
+	for i, one := range checks {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+			defer cancel()
+			list, err := one.look(ctx)
+			if err != nil {
+				list = append(list, unreadable(one.code, err))
+			}
+			for j := range list {
+				if list[j].Code == "" {
+					list[j].Code = one.code
+				}
+			}
+			found[i] = list
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return slices.Concat(found...)
+}
+
+// unreadable makes a finding of a check that could not be made.
+func unreadable(code string, err error) Finding {
+	f := Finding{Code: code, Severity: SeverityError, Title: fleet.OneLine(err.Error())}
+	var e *fleet.Error
+	if errors.As(err, &e) {
+		f.Title, f.Cause, f.Fix = e.Message, e.Cause, e.Fix
+	}
+	return f
+}
+
+func good(format string, args ...any) []Finding {
+	return []Finding{{Severity: SeverityOK, Title: fmt.Sprintf(format, args...)}}
+}
+
+// reach is the check that an API server answers at all.
+func (c *checking) reach(code string, cluster *fleet.Cluster) check {
+	return check{code, func(ctx context.Context) ([]Finding, error) {
+		from := c.run.Now()
+		version, err := fleet.ServerVersion(ctx, cluster)
+		if err != nil {
+			return nil, err
+		}
+		return good("API server reachable, %s, %d ms", version, c.run.Given.Clock.Since(from).Milliseconds()), nil
+	}}
+}

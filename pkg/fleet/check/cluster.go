@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// clusters looks at every cluster of the hub, or at those that were named. The
+// healthy ones share one line, however many there are.
+func (c *checking) clusters(ctx context.Context) []Area {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	wanted, err := c.wanted(ctx)
+	if err != nil {
+		return []Area{{Name: "clusters", Findings: []Finding{unreadable(CodeSpokeKlusterlet, err)}}}
+	}
+	all, err := c.readFleet(ctx)
+	if err != nil {
+		return []Area{{Name: "clusters", Findings: []Finding{unreadable(CodeHubReached, err)}}}
+	}
+	var out []Area
+	missing := slices.Clone(wanted)
+	available := 0
+	versions := map[string]int{}
+	for i := range all.Clusters {
+		mc, err := typed.FromUnstructured[clusterv1.ManagedCluster](&all.Clusters[i])
+		if err != nil || (len(wanted) > 0 && !slices.Contains(wanted, mc.Name)) {
+			continue
+		}
+		missing = slices.DeleteFunc(missing, func(name string) bool { return name == mc.Name })
+		info := all.Info(mc)
+		found := append(c.cluster(ctx, info, mc, all), c.asksAgain(mc, all.Requests[mc.Name])...)
+		if info.Status == cluster.Available {
+			available++
+			versions[fleet.OrElse(info.AgentVersion, "unknown")]++
+		}
+		switch {
+		case len(found) > 0:
+			out = append(out, Area{Name: "cluster " + mc.Name, Findings: found})
+		case len(wanted) > 0:
+			out = append(out, Area{Name: "cluster " + mc.Name, Findings: []Finding{{Code: CodeClusterUnwell, Severity: SeverityOK, Title: "available"}}})
+		}
+	}
+	for _, name := range missing {
+		out = append(out, Area{Name: "cluster " + name, Findings: []Finding{{Code: CodeClusterJoining, Severity: SeverityError,
+			Title: fmt.Sprintf("there is no managed cluster %q", name), Fix: naming.ListClusters.On(c.o.Hub)}}})
+	}
+	slices.SortFunc(out, func(a, b Area) int { return strings.Compare(a.Name, b.Name) })
+	if len(wanted) > 0 {
+		return out
+	}
+	out, lines := c.folded(out)
+	if available > 0 {
+		lines = append([]Finding{{Code: CodeClusterUnwell, Severity: SeverityOK,
+			Title: fmt.Sprintf("%d of %d available, agents %s", available, len(all.Clusters), countedText(versions))}}, lines...)
+	}
+	if len(lines) > 0 {
+		out = append([]Area{{Name: "clusters", Findings: lines}}, out...)
+	}
+	return out
+}
+
+// countedText says how many there are of each: "v0.1.0 (3), unknown (1)".
+func countedText(counts map[string]int) string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		out = append(out, fmt.Sprintf("%s (%d)", name, counts[name]))
+	}
+	return strings.Join(out, ", ")
+}
+
+// maxOfCode is how many clusters are told of one by one with the same code, and
+// maxWorksTold how many works.
+const maxOfCode, maxWorksTold = 10, 50
+
+// folded leaves the first clusters of each code, and makes one line a code of the
+// others: what is wrong with a thousand clusters is one thing.
+func (c *checking) folded(areas []Area) ([]Area, []Finding) {
+	seen, more := map[string]int{}, map[string]*Finding{}
+	var out []Area
+	for _, area := range areas {
+		var kept []Finding
+		for _, f := range area.Findings {
+			seen[f.Code]++
+			switch {
+			case seen[f.Code] <= toldOf(f.Code):
+				kept = append(kept, f)
+			case more[f.Code] == nil:
+				more[f.Code] = &Finding{Code: f.Code, Severity: f.Severity, Cause: f.Title, Fix: c.others(f.Code)}
+			case f.Severity == SeverityError:
+				more[f.Code].Severity = SeverityError
+			}
+		}
+		if len(kept) > 0 {
+			out = append(out, Area{Name: area.Name, Findings: kept})
+		}
+	}
+	var lines []Finding
+	for _, code := range slices.Sorted(maps.Keys(more)) {
+		f := more[code]
+		f.Title = "on " + fleet.Many(seen[code]-toldOf(code), "more cluster")
+		if code == CodeClusterWorks {
+			f.Title = "so are " + fleet.Many(seen[code]-toldOf(code), "more work")
+		}
+		lines = append(lines, *f)
+	}
+	return out, lines
+}
+
+func toldOf(code string) int {
+	if code == CodeClusterWorks {
+		return maxWorksTold
+	}
+	return maxOfCode
+}
+
+// others lists the clusters of a code.
+func (c *checking) others(code string) fleet.Fix {
+	status := map[string]string{
+		CodeClusterWaits: "pendingaccept", CodeClusterRequest: "pendingcsr", CodeClusterJoining: "joining", CodeClusterLease: "unknown",
+		CodeClusterUnwell: "notavailable", CodeClusterDenied: "denied", CodeClusterLeaves: "deleting",
+	}[code]
+	if code == CodeClusterWorks {
+		return ListAllWorks.On(c.o.Hub)
+	}
+	return ListByStatus.On(c.o.Hub, "status", status)
+}
+
+// wanted names the clusters to look at; none means all. Beside the agent of a
+// cluster that is not the hub itself it is that one.
+func (c *checking) wanted(ctx context.Context) ([]string, error) {
+	if len(c.o.Clusters) > 0 || c.o.Spoke == nil || c.o.Spoke == c.o.Hub {
+		return c.o.Clusters, nil
+	}
+	agents, err := typed.List[operatorv1.Klusterlet](ctx, c.o.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
+	if err != nil {
+		return nil, fleet.Explain("listing klusterlets", c.o.Spoke, err)
+	}
+	var out []string
+	for i := range agents {
+		a := &agentCheck{checking: c, k: &agents[i]}
+		a.learn(ctx)
+		out = append(out, fleet.OrElse(a.cluster, a.k.Spec.ClusterName))
+	}
+	return out, nil
+}
+
+// judged is a fleet and what its clusters are judged by.
+type judged struct {
+	*cluster.State
+	// places and sets are the names of namespaces of clusters, and of sets.
+	places, sets map[string]bool
+	// hub is the version of the hub, "" where it is not ours or cannot be told.
+	hub   string
+	going work.Departures
+}
+
+// readFleet reads what all clusters are judged by: eight lists at most.
+func (c *checking) readFleet(ctx context.Context) (*judged, error) {
+	out := &judged{places: map[string]bool{}, sets: map[string]bool{}, going: work.Departures{Hub: c.o.Hub}}
+	var places, sets []unstructured.Unstructured
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		out.State, err = (&cluster.ListOptions{Hub: c.o.Hub, Requests: true}).Gather(ctx)
+		return err
+	})
+	group.Go(func() error {
+		return fleet.ListTogether(ctx, c.o.Hub,
+			fleet.Into(&places, fleet.Query{Resource: fleet.Namespaces, Labels: clusterv1.LabelClusterName}),
+			fleet.Into(&sets, fleet.Query{Resource: fleet.ManagedClusterSets}))
+	})
+	group.Go(func() error {
+		// Who may not read it is told so by the check of the hub.
+		if d, err := hub.Deployment(ctx, c.o.Hub); err == nil && d != nil && !hub.OthersHub(d) {
+			out.hub = hub.TagOf(hub.ImageOf(d))
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	cluster.AddNames(out.places, places)
+	cluster.AddNames(out.sets, sets)
+	out.Now = c.o.Hub.Now(c.run.Now())
+	return out, nil
+}
+
+// cluster judges one cluster; nothing means that all is well.
+func (c *checking) cluster(ctx context.Context, info cluster.Info, mc *clusterv1.ManagedCluster, all *judged) []Finding {
+	out := c.state(info, mc, all)
+	add := func(code string, severity Severity, title, cause string, fix fleet.Fix) {
+		out = append(out, Finding{Code: code, Severity: severity, Title: title, Cause: cause, Fix: fix})
+	}
+	if info.Clock == "skewed" {
+		add(CodeClusterClock, SeverityWarning, "its clock differs from the hub's", cluster.ConditionText(mc.Status.Conditions, clusterv1.ConditionClockSynced),
+			fleet.Advice("set the cluster's clock"))
+	}
+	if d := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDuplicateClusterName); d != nil && d.Status == metav1.ConditionTrue {
+		add(CodeClusterName, SeverityError, "another agent asks under its name", fleet.OneLine(d.Message),
+			AcceptAnew.On(c.o.Hub, "cluster", info.Name))
+	}
+	if mc.Spec.HubAcceptsClient && mc.DeletionTimestamp == nil && !all.places[info.Name] {
+		add(CodeClusterRights, SeverityError, "its namespace on the hub is missing or not its own",
+			cluster.ConditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted), fleet.CheckHub.On(c.o.Hub))
+	}
+	if info.Set != "" && mc.DeletionTimestamp == nil && !all.sets[info.Set] {
+		add(CodeClusterSet, SeverityWarning, "it is in the cluster set "+info.Set+", and there is none", "its label "+clusterv1.LabelClusterSet+" names it",
+			placement.CreateSet.On(c.o.Hub, "set", info.Set))
+	}
+	if apart(all.hub, info.AgentVersion) {
+		add(CodeClusterVersion, SeverityWarning, "its agent is "+info.AgentVersion+", the hub "+all.hub, "",
+			fleet.JoinCluster.With("cluster", info.Name, "context", c.contextOf(mc), "hub", c.o.Hub.Context))
+	}
+	return append(out, c.works(ctx, info, all)...)
+}
+
+// apart tells that two releases differ in their minor version. What is no release is
+// not compared.
+func apart(hub, agent string) bool {
+	a, errA := version.ParseSemantic(hub)
+	b, errB := version.ParseSemantic(agent)
+	development := func(v *version.Version) bool { return v.Major() == 0 && v.Minor() == 0 }
+	return errA == nil && errB == nil && !development(a) && !development(b) && (a.Major() != b.Major() || a.Minor() != b.Minor())
+}
+
+// state is a finding for a cluster whose state is not the wanted one.
+func (c *checking) state(info cluster.Info, mc *clusterv1.ManagedCluster, all *judged) []Finding {
+	accept := fleet.AcceptCluster.On(c.o.Hub, "cluster", info.Name)
+	wait := fleet.AcceptAndWait.On(c.o.Hub, "cluster", info.Name)
+	onSpoke := CheckSpoke.With("context", c.contextOf(mc), "hub", c.o.Hub.Context)
+	f := Finding{Severity: SeverityWarning, Cause: info.Message}
+	switch info.Status {
+	case cluster.PendingAccept:
+		f.Code, f.Title, f.Fix = CodeClusterWaits, "it asks to join and nobody has answered", accept
+	case cluster.PendingCSR:
+		f.Code, f.Title, f.Fix = CodeClusterRequest, "it waits for its certificate", accept
+		if cluster.RequestDenied(mc) != "" {
+			f.Fix = wait
+		}
+	case cluster.Joining:
+		f.Code, f.Title, f.Fix = CodeClusterJoining, "accepted, and its agent has not reported", onSpoke
+	case cluster.Unknown:
+		f.Code, f.Severity, f.Title, f.Fix = CodeClusterLease, SeverityError, c.late(info, mc), onSpoke
+		if !apimeta.IsStatusConditionPresentAndEqual(mc.Status.Conditions, clusterv1.ConditionAvailable, metav1.ConditionUnknown) {
+			// The hub has to notice it before anything can be said of the agent.
+			f.Title, f.Cause, f.Fix = "the hub does not look after it", all.Silent(mc), fleet.CheckHub.On(c.o.Hub)
+		}
+	case cluster.NotAvailable:
+		f.Code, f.Severity, f.Title, f.Fix = CodeClusterUnwell, SeverityError, "its API server is not healthy", onSpoke
+	case cluster.Denied:
+		// The agent may have to ask once more before there is something to approve.
+		f.Code, f.Title, f.Fix = CodeClusterDenied, deniedTitle(info), wait
+	case cluster.Deleting:
+		f.Code, f.Title = CodeClusterLeaves, "it is being deleted for "+duration.HumanDuration(c.run.Now().Sub(mc.DeletionTimestamp.Time))
+		f.Cause, f.Fix = fleet.OrElse(info.Message, "finalizers: "+strings.Join(mc.Finalizers, ", ")), RemoveGone.On(c.o.Hub, "cluster", info.Name)
+	default:
+		return nil
+	}
+	return []Finding{f}
+}
+
+// asksAgain is a finding for an agent that has lost its certificate: it asks for
+// another one under the name that it had, and its cluster may look well meanwhile.
+func (c *checking) asksAgain(mc *clusterv1.ManagedCluster, requests []unstructured.Unstructured) []Finding {
+	holder := mc.Annotations[clusterv1.AnnotationAgentName]
+	if holder == "" || !mc.Spec.HubAcceptsClient || !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) {
+		return nil
+	}
+	for i := range requests {
+		q := request.Parse(&requests[i], nil, nil)
+		if q.State == request.StatePending && q.Identity != "renewal" && q.Requester == clusterv1.UserPrefix+mc.Name+":"+holder {
+			return []Finding{{Code: CodeClusterRequest, Severity: SeverityWarning, Title: "its agent asks for a new certificate and nobody has answered",
+				Cause: "certificatesigningrequest/" + q.Name + " of agent " + holder + " waits for approval",
+				Fix:   fleet.AcceptCluster.On(c.o.Hub, "cluster", mc.Name)}}
+		}
+	}
+	return nil
+}
+
+// deniedTitle says what the agent of a denied cluster may still do.
+func deniedTitle(info cluster.Info) string {
+	if info.Works.Total == 0 {
+		return "it is denied: its agent has no rights"
+	}
+	return fmt.Sprintf("it is denied: its agent may only read and finish the works that it has (%d), until they are deleted", info.Works.Total)
+}
+
+// contextOf names the context by which a person reaches a cluster, "" where that is
+// not known.
+func (c *checking) contextOf(mc *clusterv1.ManagedCluster) string {
+	for _, client := range mc.Spec.ManagedClusterClientConfigs {
+		if name := c.contextAt(client.URL); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// contextAt names the context of an API server.
+func (c *checking) contextAt(server string) string {
+	if c.o.ContextOf == nil || server == "" {
+		return ""
+	}
+	return c.o.ContextOf(server)
+}
+
+// late says for how long a cluster has not been heard of, and how long is long.
+func (c *checking) late(info cluster.Info, mc *clusterv1.ManagedCluster) string {
+	if info.LastSeen == nil {
+		return "its lease was never renewed"
+	}
+	return fmt.Sprintf("lease not renewed for %s (limit %ds)", duration.HumanDuration(c.run.Now().Sub(info.LastSeen.Time)),
+		int64(cluster.LeaseLimit(mc).Seconds()))
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/hub"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// hub looks at the hub itself.
+func (c *checking) hub(ctx context.Context) []Area {
+	name := "hub (" + c.o.Hub.Where() + ")"
+	h := &hubCheck{checking: c}
+	var err error
+	if h.runner, err = hub.Deployment(ctx, c.o.Hub); err != nil {
+		return []Area{{Name: name, Findings: append(c.all(ctx, []check{c.reach(CodeHubReached, c.o.Hub)}), unreadable(CodeHubRuns, err))}}
+	}
+	h.others = hub.OthersHub(h.runner)
+	found := c.all(ctx, []check{
+		c.reach(CodeHubReached, c.o.Hub),
+		{CodeHubInstalled, c.installed},
+		{CodeHubRuns, h.runs},
+		{CodeHubForeign, h.foreign},
+		{CodeHubAddress, h.address},
+		{CodeHubKinds, h.kinds},
+		{CodeHubAdmission, h.admission},
+		{CodeHubSigner, c.signer},
+	})
+	return []Area{{Name: name, Findings: found}}
+}
+
+// hubCheck is one hub that is looked at.
+type hubCheck struct {
+	*checking
+	// runner runs the hub, nil where nothing does; others tells that it is the
+	// operator of somebody else.
+	runner *appsv1.Deployment
+	others bool
+}
+
+// fix puts back what belongs to the hub.
+func (h *hubCheck) fix() fleet.Fix { return workload.Repair(h.o.Hub, h.others) }
+
+func (c *checking) manager(ctx context.Context) (*operatorv1.ClusterManager, error) {
+	cm, err := typed.Get[operatorv1.ClusterManager](ctx, c.o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
+	if apierrors.IsNotFound(err) {
+		return nil, fleet.NotHub(c.o.Hub, "there is no clustermanager/"+operatorv1.DefaultClusterManagerName)
+	}
+	return cm, fleet.Explain("reading clustermanager/"+operatorv1.DefaultClusterManagerName, c.o.Hub, err)
+}
+
+func (c *checking) installed(ctx context.Context) ([]Finding, error) {
+	cm, err := c.manager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Finding
+	for _, problem := range hub.Problems(cm) {
+		out = append(out, Finding{Severity: SeverityError, Title: "the hub is not as it was declared", Cause: problem,
+			Fix: ShowYAML.On(c.o.Hub, "resource", "clustermanager", "name", cm.Name)})
+	}
+	if out == nil {
+		out = good("clustermanager/%s applied", cm.Name)
+	}
+	return out, nil
+}
+
+func (h *hubCheck) runs(ctx context.Context) ([]Finding, error) {
+	cm := &operatorv1.ClusterManager{}
+	cm.Name = operatorv1.DefaultClusterManagerName
+	components, err := (&hub.StatusOptions{Hub: h.o.Hub}).Components(ctx, cm)
+	if err != nil {
+		return nil, err
+	}
+	if h.runner == nil {
+		return []Finding{{Severity: SeverityError, Title: "nothing runs the hub: there is no deployment " + operatorv1.NamespaceOperator + "/" +
+			operatorv1.DefaultClusterManagerName, Fix: h.fix()}}, nil
+	}
+	var out []Finding
+	well := true
+	for _, k := range components {
+		f := Finding{Severity: SeverityOK, Title: fmt.Sprintf("%s %d/%d ready, %s", k.Name, k.Ready.Good, k.Ready.Total, k.Version)}
+		if k.Ready.Good < k.Ready.Total {
+			well = false
+			f.Severity, f.Cause = SeverityError, k.Message
+			f.Fix = fleet.ShowLogs.On(h.o.Hub, "namespace", k.Namespace, "name", k.Deployment)
+			switch {
+			case k.Stopped && !h.others:
+				f.Fix = h.fix()
+			case k.Stopped:
+				f.Fix = workload.ScaleUp.On(h.o.Hub, "namespace", k.Namespace, "name", k.Deployment)
+			}
+		}
+		out = append(out, f)
+	}
+	if well && !h.others {
+		// Who is ready answers; whether the loops go on is told by their lease alone.
+		why, err := hub.Idle(ctx, h.o.Hub, h.run.Now())
+		if err != nil {
+			return out, err
+		}
+		if why != "" {
+			out = append(out, Finding{Severity: SeverityError, Title: "the hub's loops do not run", Cause: why,
+				Fix: workload.Restart.On(h.o.Hub, "namespace", h.runner.Namespace, "name", h.runner.Name)})
+		}
+	}
+	return out, nil
+}
+
+// foreign tells what somebody else put into the Deployment of our hub.
+func (h *hubCheck) foreign(context.Context) ([]Finding, error) {
+	switch {
+	case h.runner == nil:
+		return nil, nil
+	case h.others:
+		return good("the hub is run by another operator, %s", fleet.OrElse(hub.ImageOf(h.runner), h.runner.Name)), nil
+	}
+	if parts := hub.ForeignParts(h.runner); parts != "" {
+		return []Finding{{Severity: SeverityError, Title: "deployment " + h.runner.Namespace + "/" + h.runner.Name + " is not as it was installed",
+			Cause: "somebody else set: " + parts, Fix: h.fix()}}, nil
+	}
+	return nil, nil
+}
+
+func (h *hubCheck) address(ctx context.Context) ([]Finding, error) {
+	server := h.o.Hub.Server()
+	if info, err := trust.Published(ctx, h.o.Hub); err == nil {
+		server = info.Server
+	}
+	if trust.IsLoopback(server) {
+		f := Finding{Severity: SeverityWarning, Title: server + " means this machine only: agents elsewhere cannot join",
+			Fix: PublishAddress.On(h.o.Hub)}
+		if h.others {
+			f.Fix = JoinByAddress.With()
+		}
+		return []Finding{f}, nil
+	}
+	return good("agents reach it at %s", server), nil
+}
+
+func (h *hubCheck) kinds(ctx context.Context) ([]Finding, error) {
+	wanted, err := crd.Hub()
+	if err != nil {
+		return nil, err
+	}
+	items, err := fleet.ListAll(ctx, h.o.Hub, fleet.Query{Resource: fleet.Definitions})
+	if err != nil {
+		return nil, fleet.Explain("listing definitions", h.o.Hub, err)
+	}
+	served := map[string]bool{}
+	for i := range items {
+		served[items[i].GetName()] = fleet.ConditionTrue(&items[i], "Established")
+	}
+	var missing []string
+	for _, d := range wanted {
+		if !served[d.GetName()] {
+			missing = append(missing, d.GetName())
+		}
+	}
+	if len(missing) > 0 {
+		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("%d of %d kinds are not served", len(missing), len(wanted)), Cause: fleet.Listed(missing),
+			Fix: h.fix()}}, nil
+	}
+	return good("%d kinds are served", len(wanted)), nil
+}
+
+// admission tells which webhook is not there, or does not answer.
+func (h *hubCheck) admission(ctx context.Context) ([]Finding, error) {
+	faults, asked, err := hub.CheckAdmission(ctx, h.o.Hub, h.others)
+	if err != nil {
+		return nil, err
+	}
+	var out []Finding
+	for _, f := range faults {
+		if f.Unasked {
+			out = append(out, Finding{Severity: SeverityWarning, Title: f.Title, Cause: f.Cause,
+				Fix: CheckAsAdmin.On(h.o.Hub)})
+		} else {
+			out = append(out, Finding{Severity: SeverityError, Title: f.Title, Cause: f.Cause, Fix: h.fix()})
+		}
+	}
+	if out == nil {
+		out = good("%d webhooks answer", asked)
+	}
+	return out, nil
+}
+
+func (c *checking) signer(ctx context.Context) ([]Finding, error) {
+	// Who may not read the lease, or runs a control plane without one, is not told.
+	if away, err := hub.SignerAway(ctx, c.run, c.o.Hub); err == nil && away > 0 {
+		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("kube-controller-manager has not been alive for %s", away),
+			Cause: "it signs the agents' certificates",
+			Fix:   ShowSigner.On(c.o.Hub, "lease", hub.ControllerLease, "namespace", metav1.NamespaceSystem)}}, nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
+)
+
+const (
+	// undecided is how long a hub may take to say something of a new placement
+	// before that is a finding.
+	undecided = time.Minute
+	// maxPlacements bounds how many placements with findings are told of one by one.
+	maxPlacements = 50
+)
+
+// placed is a hub's placements and all that they are decided on.
+type placed struct {
+	scheduler  *schedule.Scheduler
+	placements []*clusterv1beta1.Placement
+	sets       map[string]*clusterv1beta2.ManagedClusterSet
+	clusters   []string
+	bound      map[string][]string
+	// scores are the scores that any cluster has, as resource/score.
+	scores map[string]bool
+}
+
+// placements looks at every placement of the hub, or at those that were named, and
+// decides them by the library that the hub decides with. Those that select what
+// they want share one line.
+func (c *checking) placements(ctx context.Context) []Area {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	all, err := c.readPlaced(ctx)
+	if err != nil {
+		return []Area{{Name: "placements", Findings: []Finding{unreadable(CodePlacementDecided, err)}}}
+	}
+	var out []Area
+	well, looked, left := 0, 0, 0
+	missing := slices.Clone(c.o.Placements)
+	for _, p := range all.placements {
+		key := placement.KeyOf(p)
+		if len(c.o.Placements) > 0 && !slices.Contains(c.o.Placements, key) {
+			continue
+		}
+		missing = slices.DeleteFunc(missing, func(other types.NamespacedName) bool { return other == key })
+		looked++
+		found := c.placement(ctx, all, p)
+		switch {
+		case len(found) == 0:
+			well++
+			continue
+		case len(out) == maxPlacements:
+			left++
+			continue
+		}
+		out = append(out, Area{Name: "placement " + key.String(), Findings: found})
+	}
+	for _, key := range missing {
+		out = append(out, Area{Name: "placement " + key.String(), Findings: []Finding{{Code: CodePlacementDecided, Severity: SeverityError,
+			Title: fmt.Sprintf("there is no placement %s", key), Fix: naming.ListPlacements.On(c.o.Hub)}}})
+	}
+	var lines []Finding
+	if well > 0 {
+		lines = append(lines, Finding{Code: CodePlacementDecided, Severity: SeverityOK, Title: fmt.Sprintf("%d of %d select what they want", well, looked)})
+	}
+	if left > 0 {
+		lines = append(lines, Finding{Code: CodePlacementDecided, Severity: SeverityWarning,
+			Title: fmt.Sprintf("%d more placements do not select what they want", left), Fix: naming.ListPlacements.On(c.o.Hub)})
+	}
+	if len(lines) > 0 {
+		out = append([]Area{{Name: "placements", Findings: lines}}, out...)
+	}
+	return out
+}
+
+// readPlaced reads the placements and, where there are any, the fleet: six lists at
+// most.
+func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
+	var items, clusters, sets, bindings, decisions, scores []unstructured.Unstructured
+	if err := fleet.ListTogether(ctx, c.o.Hub, fleet.Into(&items, fleet.Query{Resource: fleet.Placements})); err != nil || len(items) == 0 {
+		return &placed{}, err
+	}
+	out := &placed{scheduler: schedule.New(), sets: map[string]*clusterv1beta2.ManagedClusterSet{}, bound: map[string][]string{}, scores: map[string]bool{}}
+	reads := []fleet.Wanted{
+		fleet.Into(&clusters, fleet.Query{Resource: fleet.ManagedClusters}), fleet.Into(&sets, fleet.Query{Resource: fleet.ManagedClusterSets}),
+		fleet.Into(&bindings, fleet.Query{Resource: fleet.SetBindings}), fleet.Into(&decisions, fleet.Query{Resource: fleet.PlacementDecisions}),
+	}
+	err := placement.TakeUp(&items, func(p *clusterv1beta1.Placement) {
+		if schedule.ReadsScores(p) && len(reads) == 4 {
+			reads = append(reads, fleet.Into(&scores, fleet.Query{Resource: fleet.PlacementScores}))
+		}
+		// What is frozen or on its way out is as its owner wants it.
+		if _, frozen := schedule.Trial(p); p.DeletionTimestamp == nil && !frozen {
+			out.placements = append(out.placements, p)
+		}
+	})
+	if err == nil {
+		err = fleet.ListTogether(ctx, c.o.Hub, reads...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.bound = placement.BoundIn(bindings)
+	return out, out.fill(&clusters, &sets, &bindings, &decisions, &scores)
+}
+
+// fill tells the scheduler of everything.
+func (p *placed) fill(clusters, sets, bindings, decisions, scores *[]unstructured.Unstructured) error {
+	s := p.scheduler
+	for _, err := range []error{
+		placement.TakeUp(clusters, func(mc *clusterv1.ManagedCluster) {
+			p.clusters = append(p.clusters, mc.Name)
+			s.SetCluster(mc)
+		}),
+		placement.TakeUp(sets, func(set *clusterv1beta2.ManagedClusterSet) {
+			p.sets[set.Name] = set
+			s.SetClusterSet(set)
+		}),
+		placement.TakeUp(bindings, s.SetBinding),
+		placement.TakeUp(decisions, s.SetDecision),
+		placement.TakeUp(scores, func(score *clusterv1alpha1.AddOnPlacementScore) {
+			for _, item := range score.Status.Scores {
+				p.scores[score.Name+"/"+item.Name] = true
+			}
+			s.SetScore(score)
+		}),
+	} {
+		if err != nil {
+			return err
+		}
+	}
+	for _, one := range p.placements {
+		s.SetPlacement(one)
+	}
+	return nil
+}
+
+// placement judges one placement; nothing means that all is well.
+func (c *checking) placement(ctx context.Context, all *placed, p *clusterv1beta1.Placement) []Finding {
+	r := all.scheduler.Decide(placement.KeyOf(p), c.run.Now())
+	for r.Skip == schedule.SkipMore && ctx.Err() == nil {
+		r = all.scheduler.Decide(placement.KeyOf(p), c.run.Now())
+	}
+	if r.Skip != schedule.SkipNone {
+		return []Finding{{Code: CodePlacementDecided, Severity: SeverityWarning, Title: "its expressions are too dear to be evaluated in this check",
+			Fix: c.explain(p)}}
+	}
+	out := misconfigurations(&r)
+	if !r.Kept {
+		out = append(out, c.selection(all, p, &r)...)
+		out = append(out, c.missingScores(all, p, &r)...)
+	}
+	if silent(p, c.run.Now()) {
+		out = append(out, Finding{Code: CodePlacementDecided, Severity: SeverityWarning, Title: "the hub has not decided on it yet",
+			Fix: fleet.CheckHub.On(c.o.Hub)})
+	}
+	return out
+}
+
+// explain tells why a placement selects what it does.
+func (c *checking) explain(p *clusterv1beta1.Placement) fleet.Fix {
+	return ExplainPlacement.On(c.o.Hub, "placement", placement.KeyOf(p).String())
+}
+
+// misconfigurations are what is wrong or without effect in the spec.
+func misconfigurations(r *schedule.Result) []Finding {
+	var out []Finding
+	for _, problem := range r.Problems {
+		f := Finding{Code: CodePlacementSpec, Severity: SeverityWarning, Title: problem.Message, Cause: problem.Field, Fix: fleet.Advice(problem.Fix)}
+		if problem.Severity == schedule.SeverityError {
+			f.Severity = SeverityError
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// silent tells that the hub says nothing of the placement as it is now, although it
+// had the time.
+func silent(p *clusterv1beta1.Placement, now time.Time) bool {
+	return now.Sub(p.CreationTimestamp.Time) >= undecided && apimeta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.ConditionSatisfied) == nil
+}
+
+// selection is why fewer clusters are selected than are wanted.
+func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedule.Result) []Finding {
+	hub := c.o.Hub
+	bound := all.bound[p.Namespace]
+	var out []Finding
+	for _, name := range p.Spec.ClusterSets {
+		if len(bound) > 0 && !slices.Contains(bound, name) {
+			out = append(out, Finding{Code: CodePlacementUnbound, Severity: SeverityWarning,
+				Title: fmt.Sprintf("it names the cluster set %s, and its namespace is not bound to that", name),
+				Fix:   placement.BindSet.On(hub, "set", name, "namespace", p.Namespace)})
+		}
+	}
+	for _, name := range bound {
+		if all.sets[name] == nil && (len(p.Spec.ClusterSets) == 0 || slices.Contains(p.Spec.ClusterSets, name)) {
+			out = append(out, Finding{Code: CodePlacementUnbound, Severity: SeverityWarning,
+				Title: fmt.Sprintf("its namespace is bound to the cluster set %s, and there is none", name),
+				Fix:   placement.CreateSet.On(hub, "set", name)})
+		}
+	}
+	names := slices.Sorted(maps.Keys(all.sets))
+	f := Finding{Severity: SeverityWarning, Cause: r.Satisfied.Message, Fix: c.explain(p)}
+	switch {
+	case len(bound) == 0:
+		f.Code, f.Title, f.Cause, f.Fix = CodePlacementNoBinding, "no cluster set is bound to its namespace", "there are the sets "+
+			fleet.OrElse(fleet.Listed(names), "(none)"), placement.BindSet.On(hub, "set", placement.Only(names), "namespace", p.Namespace)
+	case r.Satisfied.Reason == clusterv1beta1.ReasonAllManagedClusterSetsEmpty:
+		f.Code, f.Title, f.Fix = CodePlacementEmpty, "the cluster sets that it selects from have no clusters", all.filled(p, hub)
+	case r.Candidates == 0, r.Unscheduled == 0 && r.Selected > 0, p.Spec.NumberOfClusters != nil && *p.Spec.NumberOfClusters == 0:
+		return out // the sets say it, or all is well
+	case r.Matched == 0:
+		f.Code, f.Title, f.Cause = CodePlacementPredicate, fmt.Sprintf("none of %s fits a predicate", fleet.Many(r.Candidates, "cluster")),
+			strings.Join(placement.PredicateTexts(&p.Spec), " or ")
+	case r.Feasible == 0:
+		f.Code, f.Title = CodePlacementCount, fmt.Sprintf("taints that it does not tolerate keep out %s, all that fit", fleet.Many(r.Matched, "cluster"))
+	default:
+		f.Code, f.Title, f.Cause = CodePlacementCount, fmt.Sprintf("it selects %s of %s", fleet.Many(r.Selected, "cluster"), wantedText(p)), narrowed(r)
+	}
+	return append(out, f)
+}
+
+// fillable is the first set that a placement selects from; nil where none is there.
+func (p *placed) fillable(of *clusterv1beta1.Placement) *clusterv1beta2.ManagedClusterSet {
+	for _, name := range p.bound[of.Namespace] {
+		if set := p.sets[name]; set != nil && (len(of.Spec.ClusterSets) == 0 || slices.Contains(of.Spec.ClusterSets, name)) {
+			return set
+		}
+	}
+	return nil
+}
+
+// filled gives a placement a cluster.
+func (p *placed) filled(of *clusterv1beta1.Placement, hub *fleet.Cluster) fleet.Fix {
+	set := p.fillable(of)
+	if set == nil {
+		return naming.ListSets.On(hub)
+	}
+	return placement.Fill(set, p.clusters, hub)
+}
+
+// wantedText is how many clusters a placement wants.
+func wantedText(p *clusterv1beta1.Placement) string {
+	if n := p.Spec.NumberOfClusters; n != nil {
+		return fmt.Sprintf("%d that it wants", *n)
+	}
+	return "all that fit"
+}
+
+// narrowed says how many clusters are left after each step.
+func narrowed(r *schedule.Result) string {
+	text := fmt.Sprintf("%s in its sets, %d fit its predicates, %d of them have no taint that keeps them out", fleet.Many(r.Candidates, "cluster"), r.Matched,
+		r.Feasible)
+	if r.Selected < r.Feasible {
+		text += fmt.Sprintf(", %d fit its spread constraints", r.Selected)
+	}
+	return text
+}
+
+// missingScores names the scores that a placement ranks by and no cluster has, and
+// those that have expired.
+func (c *checking) missingScores(all *placed, p *clusterv1beta1.Placement, r *schedule.Result) []Finding {
+	var out []Finding
+	add := func(title string) {
+		out = append(out, Finding{Code: CodePlacementScores, Severity: SeverityWarning, Title: title, Cause: "what is missing counts 0",
+			Fix: ListScores.On(c.o.Hub)})
+	}
+	for _, config := range p.Spec.PrioritizerPolicy.Configurations {
+		at := config.ScoreCoordinate
+		if at == nil || at.AddOn == nil || at.Type != clusterv1beta1.ScoreCoordinateTypeAddOn || (config.Weight != nil && *config.Weight == 0) {
+			continue
+		}
+		if name := at.AddOn.ResourceName + "/" + at.AddOn.ScoreName; !all.scores[name] {
+			add("no cluster has the score " + name + " that it ranks by")
+		}
+	}
+	for _, text := range r.Warnings {
+		if strings.HasPrefix(text, "AddOnPlacementScores ") {
+			add(text)
+		} else {
+			out = append(out, Finding{Code: CodePlacementUnbound, Severity: SeverityWarning, Title: text, Fix: naming.ListSets.On(c.o.Hub)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/workload"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// lateCertificate is the part of a certificate's life that may be left before it
+// is said to be late; it is renewed when a quarter is left.
+const lateCertificate = 0.2
+
+// spoke looks at the agents of a cluster, one area for each.
+func (c *checking) spoke(ctx context.Context) []Area {
+	name := "spoke (" + c.o.Spoke.Where() + ")"
+	reached := c.all(ctx, []check{c.reach(CodeSpokeReached, c.o.Spoke)})
+	agents, err := typed.List[operatorv1.Klusterlet](ctx, c.o.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return []Area{{Name: name, Findings: append(reached, unreadable(CodeSpokeKlusterlet, fleet.Explain("listing klusterlets", c.o.Spoke, err)))}}
+	case len(agents) == 0:
+		none := Finding{Code: CodeSpokeAgent, Severity: SeverityError, Title: "there is no agent",
+			Fix: fleet.JoinCluster.With("cluster", "", "context", c.o.Spoke.Context, "hub", c.hubContext())}
+		return []Area{{Name: name, Findings: append(reached, none)}}
+	}
+	var out []Area
+	for i := range agents {
+		a := &agentCheck{checking: c, k: &agents[i]}
+		a.learn(ctx)
+		found := c.all(ctx, []check{
+			{CodeSpokeAgent, a.runs}, {CodeSpokeKlusterlet, a.conditions}, {CodeSpokeIdentity, a.identity}, {CodeSpokeCertificate, a.certificate},
+			{CodeSpokeHub, a.hubAnswers},
+		})
+		area := name
+		if len(agents) > 1 {
+			area = "klusterlet " + a.k.Name + " on " + name
+		}
+		out = append(out, Area{Name: area, Findings: append(reached, found...)})
+		reached = nil
+	}
+	return out
+}
+
+// agentCheck is one klusterlet that is looked at.
+type agentCheck struct {
+	*checking
+	k *operatorv1.Klusterlet
+	// cluster is who the agent is by what it keeps of its certificate, "" before it
+	// has one. The spec of the klusterlet may have been edited.
+	cluster string
+	// server is the address of its hub, as far as it is known.
+	server string
+}
+
+// learn reads who the agent is. What cannot be read is told by the checks that need
+// it.
+func (a *agentCheck) learn(ctx context.Context) {
+	for _, name := range []string{operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig} {
+		s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.namespace(), name)
+		if err != nil {
+			continue
+		}
+		if config, err := kubeconfig.ParseSecret(s.Data); err == nil {
+			a.server = config.Server
+		}
+		if name == operatorv1.SecretHubKubeconfig {
+			a.cluster = string(s.Data[clusterv1.SecretKeyClusterName])
+		}
+	}
+}
+
+// name is that of the cluster: the agent's identity, or before it has one what the
+// klusterlet says, "" where neither does.
+func (a *agentCheck) name() string {
+	return fleet.OrElse(a.cluster, a.k.Spec.ClusterName)
+}
+
+// hub is the context of the agent's hub, "" where it is not known.
+func (a *agentCheck) hub() string { return fleet.OrElse(a.hubContext(), a.contextAt(a.server)) }
+
+// join writes everything of the agent anew, and keeps its certificate.
+func (a *agentCheck) join() fleet.Fix {
+	return fleet.JoinCluster.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub())
+}
+
+// accept answers the agent's request; it may be some seconds until there is one.
+func (a *agentCheck) accept() fleet.Fix { return AcceptOnHub.With("cluster", a.name(), "hub", a.hub()) }
+
+// identity tells that the klusterlet names another cluster than the agent is.
+func (a *agentCheck) identity(context.Context) ([]Finding, error) {
+	if named := a.k.Spec.ClusterName; a.cluster != "" && named != "" && named != a.cluster {
+		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("klusterlet/%s names cluster %s, and the agent is %s", a.k.Name, named, a.cluster),
+			Cause: "somebody edited spec.clusterName; the certificate of the agent counts",
+			Fix:   PutNameBack.On(a.o.Spoke, "klusterlet", a.k.Name, "patch", fmt.Sprintf(`{"spec":{"clusterName":%q}}`, a.cluster))}}, nil
+	}
+	return nil, nil
+}
+
+// hubContext is the context of the hub, where the caller named one.
+func (c *checking) hubContext() string {
+	if c.o.Hub == nil {
+		return ""
+	}
+	return c.o.Hub.Context
+}
+
+func (a *agentCheck) namespace() string {
+	if a.k.Spec.Namespace != "" {
+		return a.k.Spec.Namespace
+	}
+	return operatorv1.NamespaceAgent
+}
+
+// runs looks at the agent's Deployments. An agent that runs on another cluster
+// has none here.
+func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
+	if strings.Contains(string(a.k.Spec.DeployOption.Mode), "Hosted") {
+		return good("the agent runs on its hosting cluster"), nil
+	}
+	list, err := typed.List[appsv1.Deployment](ctx, a.o.Spoke.Client, fleet.Deployments, a.namespace(), metav1.ListOptions{})
+	if err != nil {
+		return nil, fleet.Explain("listing deployments of "+a.namespace(), a.o.Spoke, err)
+	}
+	var out []Finding
+	for i := range list {
+		d := &list[i]
+		if !strings.HasPrefix(d.Name, a.k.Name+"-") {
+			continue
+		}
+		ok, ready := workload.RolledOut(d)
+		f := Finding{Severity: SeverityOK, Title: d.Name + " " + ready}
+		if !ok {
+			f.Severity, f.Fix = SeverityError, workload.DescribeDeployment.On(a.o.Spoke, "namespace", d.Namespace, "name", d.Name)
+			if b := workload.Blocker(ctx, a.o.Spoke, d.Namespace, d.Name); b != nil {
+				f.Cause = b.Cause
+				if b.Fix != nil {
+					f.Fix = b.Fix
+				}
+			}
+		}
+		out = append(out, f)
+	}
+	if out == nil {
+		out = []Finding{{Severity: SeverityError, Title: "the agent has no deployment in " + a.namespace(), Fix: a.join()}}
+	}
+	return out, nil
+}
+
+// conditions tells which condition of the klusterlet is not as it should be.
+func (a *agentCheck) conditions(context.Context) ([]Finding, error) {
+	var out []Finding
+	for _, condition := range a.k.Status.Conditions {
+		bad := metav1.ConditionFalse
+		if strings.HasSuffix(condition.Type, "Degraded") {
+			bad = metav1.ConditionTrue
+		}
+		if condition.Status == bad {
+			b := fleet.BlockedBy(&condition, nil)
+			out = append(out, Finding{Severity: SeverityError, Title: "the agent is not well", Cause: b.Cause + ", for " +
+				duration.HumanDuration(a.run.Now().Sub(b.Since)),
+				Fix: a.mend(&condition)})
+		}
+	}
+	switch {
+	case out != nil:
+		return out, nil
+	case apimeta.FindStatusCondition(a.k.Status.Conditions, operatorv1.ConditionApplied) == nil:
+		return []Finding{{Severity: SeverityError, Title: "the agent has not looked at klusterlet/" + a.k.Name, Fix: a.logs()}}, nil
+	}
+	return good("klusterlet/%s of cluster %s is well", a.k.Name, fleet.OrElse(a.name(), "<name>")), nil
+}
+
+// logs are what the agent says.
+func (a *agentCheck) logs() fleet.Fix {
+	return fleet.ShowLogs.On(a.o.Spoke, "namespace", a.namespace(), "name", a.k.Name+"-agent")
+}
+
+// mend is what helps against a condition of the klusterlet: a join puts a lost or
+// wrong way to the hub right, and an answer to its request what waits for that.
+func (a *agentCheck) mend(condition *metav1.Condition) fleet.Fix {
+	switch {
+	case condition.Type != operatorv1.ConditionHubConnectionDegraded:
+		return a.logs()
+	case strings.Contains(condition.Reason, operatorv1.ReasonBootstrapSecretFunctional):
+		return a.accept()
+	}
+	return a.join()
+}
+
+// access reads the agent's own access to the hub; nil while there is none.
+func (a *agentCheck) access(ctx context.Context) (*corev1.Secret, error) {
+	s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.namespace(), operatorv1.SecretHubKubeconfig)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return s, fleet.Explain("reading secret "+a.namespace()+"/"+operatorv1.SecretHubKubeconfig, a.o.Spoke, err)
+}
+
+func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
+	s, err := a.access(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil || len(s.Data["tls.crt"]) == 0 {
+		return []Finding{{Severity: SeverityWarning, Title: "the agent has no certificate yet", Cause: "the hub has not accepted it, or its request waits",
+			Fix: a.accept()}}, nil
+	}
+	block, _ := pem.Decode(s.Data["tls.crt"])
+	if block == nil {
+		return []Finding{{Severity: SeverityError, Title: "the agent's certificate cannot be read",
+			Fix: DropCertificate.On(a.o.Spoke, "namespace", a.namespace(), "secret", s.Name)}}, nil
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fleet.Fail("reading the agent's certificate", err, nil)
+	}
+	return a.life(cert), nil
+}
+
+// life judges what is left of a certificate.
+func (a *agentCheck) life(cert *x509.Certificate) []Finding {
+	left := cert.NotAfter.Sub(a.run.Now())
+	title := fmt.Sprintf("certificate of %s, good for %s", cert.Subject.CommonName, duration.HumanDuration(left))
+	switch {
+	case left <= 0:
+		return []Finding{{Severity: SeverityError, Title: "the agent's certificate ran out " + duration.HumanDuration(-left) + " ago",
+			Cause: "it asks for another, which somebody has to accept",
+			Fix:   a.accept()}}
+	case float64(left) < lateCertificate*float64(cert.NotAfter.Sub(cert.NotBefore)):
+		return []Finding{{Severity: SeverityWarning, Title: title, Fix: a.logs(), Cause: "it should have been renewed when a quarter of its life was left, at " +
+			cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore)/4).UTC().Format(time.RFC3339)}}
+	}
+	return good("%s", title)
+}
+
+// hubAnswers asks the hub at the agent's address and by the agent's CA, from here.
+func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
+	s, err := a.access(ctx)
+	if err != nil || s == nil {
+		return nil, err
+	}
+	config, err := kubeconfig.ParseSecret(s.Data)
+	if err != nil {
+		return nil, fleet.Fail("reading the agent's kubeconfig", err, DropCertificate.On(a.o.Spoke, "namespace", a.namespace(), "secret", s.Name))
+	}
+	if _, err := trust.RootAs(ctx, config.Server, config.TLSServerName, config.CAData, config.ProxyURL); err != nil {
+		return []Finding{{Severity: SeverityWarning, Title: "the hub at " + config.Server + " does not answer to this machine as the agent expects",
+			Cause: fleet.OneLine(err.Error()),
+			Fix:   MoveAgent.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub())}}, nil
+	}
+	return good("the hub answers at %s", config.Server), nil
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+func TestTheLifeOfACertificateIsJudged(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, tc := range map[string]struct {
+		// age and left are how long ago it was issued and how long it is good.
+		age, left time.Duration
+		want      Finding
+	}{
+		"just issued": {0, 100 * day, Finding{Severity: SeverityOK, Title: "certificate of agent, good for 100d"}},
+		// It is renewed when a quarter is left, and late when less than a fifth is.
+		"due for renewal": {
+			76 * day,
+			24 * day,
+			Finding{Severity: SeverityOK, Title: "certificate of agent, good for 24d"},
+		},
+		"a fifth of its life left": {
+			80 * day,
+			20 * day,
+			Finding{Severity: SeverityOK, Title: "certificate of agent, good for 20d"},
+		},
+		"late": {81 * day, 19 * day, Finding{Severity: SeverityWarning, Title: "certificate of agent, good for 19d",
+			Fix:   fleet.ShowLogs.With("namespace", "open-cluster-management-agent", "name", "klusterlet-agent"),
+			Cause: "it should have been renewed when a quarter of its life was left, at 2026-11-15T12:00:00Z"}},
+		"it runs out now": {100 * day, 0, Finding{Severity: SeverityError, Title: "the agent's certificate ran out 0s ago",
+			Cause: "it asks for another, which somebody has to accept", Fix: AcceptOnHub.With("cluster", "c1", "hub", "")}},
+		"over": {103 * day, -3 * day, Finding{Severity: SeverityError, Title: "the agent's certificate ran out 3d ago",
+			Cause: "it asks for another, which somebody has to accept", Fix: AcceptOnHub.With("cluster", "c1", "hub", "")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := &agentCheck{checking: onSpoke(), k: &operatorv1.Klusterlet{ObjectMeta: metav1.ObjectMeta{Name: "klusterlet"},
+				Spec: operatorv1.KlusterletSpec{ClusterName: "c1"}}}
+			got := a.life(&x509.Certificate{Subject: pkix.Name{CommonName: "agent"}, NotBefore: checkedAt.Add(-tc.age), NotAfter: checkedAt.Add(tc.left)})
+			if diff := cmp.Diff([]Finding{tc.want}, got, byContext); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
+)
+
+// maxWorks bounds the works of one cluster that are told of one by one.
+const maxWorks = 5
+
+// works names the works of a cluster that fail, or hang in their deletion, with the
+// object and the cause. Of a cluster that is away its own finding tells.
+func (c *checking) works(ctx context.Context, info cluster.Info, all *judged) []Finding {
+	if info.Status != cluster.Available && info.Status != cluster.Deleting {
+		return nil
+	}
+	var out []Finding
+	left := 0
+	for i := range all.Works[info.Name] {
+		u := &all.Works[info.Name][i]
+		w, err := work.InfoOf(u)
+		if err != nil {
+			continue
+		}
+		f := c.work(&w, info.Status)
+		if w.State == work.Deleting {
+			f = c.goingWork(ctx, u, all)
+		}
+		switch {
+		case f == nil:
+		case len(out) == maxWorks:
+			left++
+		default:
+			out = append(out, *f)
+		}
+	}
+	if left > 0 {
+		out = append(out, Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Title: fleet.Many(left, "more work") + " of it are not well",
+			Fix: fleet.ShowWorks.On(c.o.Hub, "work", "", "cluster", info.Name)})
+	}
+	return out
+}
+
+// work is what is wrong with one; nil means nothing. What is not answered yet may
+// still be on its way.
+func (c *checking) work(w *work.Info, state string) *Finding {
+	f := &Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Cause: w.Message,
+		Fix: ShowTree.On(c.o.Hub, "work", w.Name, "cluster", w.Cluster)}
+	switch {
+	case state != cluster.Available:
+		return nil
+	case w.State == work.ApplyFailed:
+		f.Title = fmt.Sprintf("work %s is not applied, %d of %d objects are well", w.Name, w.Objects.Good, w.Objects.Total)
+	case w.State == work.NotAvailable:
+		f.Title = fmt.Sprintf("work %s is not available, %d of %d objects are well", w.Name, w.Objects.Good, w.Objects.Total)
+	case w.State == work.Pending && c.run.Now().Sub(w.Created.Time) >= patient:
+		f.Title = fmt.Sprintf("work %s is not applied: its agent has not answered generation %d", w.Name, w.Generation)
+	default:
+		return nil
+	}
+	return f
+}
+
+// goingWork tells of a work whose deletion hangs, and what holds it.
+func (c *checking) goingWork(ctx context.Context, u *unstructured.Unstructured, all *judged) *Finding {
+	age := c.run.Now().Sub(u.GetDeletionTimestamp().Time)
+	b := all.going.Blocker(ctx, u)
+	if age < patient || b == nil {
+		return nil
+	}
+	f := &Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Title: "work " + u.GetName() + " is being deleted for " + duration.HumanDuration(age),
+		Cause: b.Cause,
+		Fix:   fleet.ShowWorks.On(c.o.Hub, "work", u.GetName(), "cluster", u.GetNamespace())}
+	if force, ok := b.Fix.(fleet.Remedy); ok && force.Code == work.DeleteByForce {
+		f.Fix = force
+	}
+	return f
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// ListOptions say which clusters to list.
+type ListOptions struct {
+	fleet.Common
+	// Hub is the hub.
+	Hub *fleet.Cluster
+	// Selector is a label selector.
+	Selector string
+	// Set keeps the members of a cluster set.
+	Set string
+	// Status keeps clusters in one state, in any case: available, unknown, or
+	// pending for all that are not joined yet.
+	Status string
+
+	// Requests asks for certificate requests also where every cluster has joined.
+	Requests bool
+}
+
+// Info is one managed cluster at a glance.
+type Info struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	// Message is why it is not available.
+	Message string `json:"message,omitempty"`
+	// Set is its exclusive cluster set.
+	Set string `json:"set,omitempty"`
+	// Version of Kubernetes.
+	Version string `json:"version,omitempty"`
+	CPU     Amount `json:"cpu"`
+	Memory  Amount `json:"memory"`
+	AddOns  Count  `json:"addons"`
+	Works   Count  `json:"works"`
+	// LastSeen is when its agent renewed the lease; nil when it never did.
+	LastSeen *metav1.Time      `json:"lastSeen,omitempty"`
+	Created  metav1.Time       `json:"created"`
+	URLs     []string          `json:"urls,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
+	Claims   map[string]string `json:"claims,omitempty"`
+	Taints   []string          `json:"taints,omitempty"`
+	// Clock is synced, skewed or empty.
+	Clock string `json:"clock,omitempty"`
+	// AgentVersion is what the agent says of itself with each renewal.
+	AgentVersion string `json:"agentVersion,omitempty"`
+}
+
+// List lists managed clusters by name. It makes four lists, and a fifth
+// when a cluster waits for its certificate, however many clusters there are.
+func List(ctx context.Context, o ListOptions) ([]Info, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	in, err := o.Gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	in.Now = o.Hub.Now(r.Now())
+	var out []Info
+	for i := range in.Clusters {
+		mc, err := typed.FromUnstructured[clusterv1.ManagedCluster](&in.Clusters[i])
+		if err != nil {
+			return nil, err
+		}
+		info := in.Info(mc)
+		if o.keeps(&info) {
+			out = append(out, info)
+		}
+	}
+	slices.SortFunc(out, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// keeps applies the filter on states.
+func (o *ListOptions) keeps(c *Info) bool {
+	switch strings.ToLower(o.Status) {
+	case "":
+		return true
+	case "pending":
+		return c.Status == PendingAccept || c.Status == PendingCSR || c.Status == Joining
+	}
+	return strings.EqualFold(c.Status, o.Status)
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
+)
+
+// The states that the conditions of a cluster fold into.
+const (
+	PendingAccept = "PendingAccept"
+	PendingCSR    = "PendingCSR"
+	Joining       = "Joining"
+	Available     = "Available"
+	NotAvailable  = "NotAvailable"
+	Unknown       = "Unknown"
+	Denied        = "Denied"
+	Deleting      = "Deleting"
+)
+
+// State is what is read to judge all clusters.
+type State struct {
+	// Now is the hub's time.
+	Now time.Time
+	// Clusters are the managed clusters, as they were read.
+	Clusters []unstructured.Unstructured
+	// Works, Leases and Requests are by the name of the cluster.
+	addons, Works, Leases, Requests map[string][]unstructured.Unstructured
+}
+
+// Gather reads all that the clusters are judged by.
+func (o *ListOptions) Gather(ctx context.Context) (*State, error) {
+	selector := o.Selector
+	if o.Set != "" {
+		var err error
+		if selector, err = o.inSet(ctx, selector); err != nil {
+			return nil, err
+		}
+	}
+	out := &State{}
+	var addons, works, beats []unstructured.Unstructured
+	if err := fleet.ListTogether(ctx, o.Hub,
+		fleet.Into(&out.Clusters, fleet.Query{Resource: fleet.ManagedClusters, Labels: selector}),
+		fleet.Into(&addons, fleet.Query{Resource: fleet.ClusterAddOns}),
+		fleet.Into(&works, fleet.Query{Resource: fleet.ManifestWorks}),
+		fleet.Into(&beats, fleet.Query{Resource: fleet.Leases, Fields: "metadata.name=" + clusterv1.LeaseName}),
+	); err != nil {
+		return nil, err
+	}
+	if len(out.Clusters) == 0 {
+		// Nothing at all is also what a cluster that is no hub answers.
+		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
+			return nil, err
+		}
+	}
+	out.addons, out.Works, out.Leases = byNamespace(addons), byNamespace(works), byNamespace(beats)
+	return out, o.readRequests(ctx, out)
+}
+
+// readRequests reads certificate requests where a cluster waits for one.
+func (o *ListOptions) readRequests(ctx context.Context, s *State) error {
+	waiting := slices.ContainsFunc(s.Clusters, func(u unstructured.Unstructured) bool {
+		accepted, _, _ := unstructured.NestedBool(u.Object, "spec", "hubAcceptsClient")
+		return accepted && !fleet.ConditionTrue(&u, clusterv1.ConditionJoined)
+	})
+	if !waiting && !o.Requests {
+		return nil
+	}
+	items, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.SigningRequests, Labels: clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName})
+	if err != nil {
+		return fleet.Explain("listing certificate requests", o.Hub, err)
+	}
+	s.Requests = map[string][]unstructured.Unstructured{}
+	for _, u := range items {
+		name := u.GetLabels()[clusterv1.LabelClusterName]
+		s.Requests[name] = append(s.Requests[name], u)
+	}
+	return nil
+}
+
+// inSet adds the selector of a cluster set to a label selector.
+func (o *ListOptions) inSet(ctx context.Context, selector string) (string, error) {
+	set, err := ReadSet(ctx, o.Hub, o.Set)
+	if err != nil {
+		return "", err
+	}
+	member, err := MembersOf(set)
+	if err != nil {
+		return "", fleet.Fail("reading the selector of managedclusterset "+o.Set, err, nil)
+	}
+	return strings.Trim(selector+","+member, ","), nil
+}
+
+func byNamespace(items []unstructured.Unstructured) map[string][]unstructured.Unstructured {
+	out := map[string][]unstructured.Unstructured{}
+	for _, u := range items {
+		out[u.GetNamespace()] = append(out[u.GetNamespace()], u)
+	}
+	return out
+}
+
+// Info folds all that is known of one cluster.
+func (s *State) Info(mc *clusterv1.ManagedCluster) Info {
+	c := Info{Name: mc.Name, Set: mc.Labels[clusterv1.LabelClusterSet], Version: mc.Status.Version.Kubernetes, Created: mc.CreationTimestamp,
+		Labels: mc.Labels}
+	for _, u := range s.Leases[mc.Name] {
+		c.LastSeen, c.AgentVersion = Renewed(&u), u.GetAnnotations()[clusterv1.AnnotationAgentVersion]
+	}
+	c.Status, c.Message = s.status(mc)
+	c.CPU = amount(mc, clusterv1.ResourceCPU, func(q resource.Quantity) string { return q.String() })
+	c.Memory = amount(mc, clusterv1.ResourceMemory, gibibytes)
+	for _, u := range s.addons[mc.Name] {
+		c.AddOns.Add(fleet.ConditionTrue(&u, "Available"))
+	}
+	for _, u := range s.Works[mc.Name] {
+		c.Works.Add(fleet.ConditionTrue(&u, workv1.ConditionApplied) && fleet.ConditionTrue(&u, workv1.ConditionAvailable))
+	}
+	for _, client := range mc.Spec.ManagedClusterClientConfigs {
+		if client.URL != "" {
+			c.URLs = append(c.URLs, client.URL)
+		}
+	}
+	for _, claim := range mc.Status.ClusterClaims {
+		if c.Claims == nil {
+			c.Claims = map[string]string{}
+		}
+		c.Claims[claim.Name] = claim.Value
+	}
+	for _, t := range mc.Spec.Taints {
+		c.Taints = append(c.Taints, strings.TrimSuffix(t.Key+"="+t.Value, "=")+":"+string(t.Effect))
+	}
+	if clock := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionClockSynced); clock != nil {
+		c.Clock = map[metav1.ConditionStatus]string{metav1.ConditionTrue: "synced", metav1.ConditionFalse: "skewed"}[clock.Status]
+	}
+	return c
+}
+
+// status folds the conditions of a cluster into one word and why.
+func (s *State) status(mc *clusterv1.ManagedCluster) (string, string) {
+	accepted := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
+	available := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
+	switch {
+	case mc.DeletionTimestamp != nil:
+		return Deleting, ConditionText(mc.Status.Conditions, clusterv1.ConditionDeleting)
+	case !mc.Spec.HubAcceptsClient && accepted != nil && accepted.Status == metav1.ConditionFalse:
+		return Denied, fleet.OneLine(accepted.Message)
+	case !mc.Spec.HubAcceptsClient:
+		return PendingAccept, RequestDenied(mc)
+	case !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) && (available == nil || available.Status != metav1.ConditionUnknown):
+		return s.joining(mc)
+	case available == nil:
+		return Joining, ""
+	case available.Status != metav1.ConditionUnknown && s.Silent(mc) != "":
+		return Unknown, s.Silent(mc)
+	case available.Status == metav1.ConditionTrue:
+		return Available, ""
+	case available.Status == metav1.ConditionFalse:
+		return NotAvailable, fleet.OneLine(available.Message)
+	}
+	return Unknown, fleet.OneLine(available.Message)
+}
+
+// joining is the status of a cluster that is accepted and has not joined.
+func (s *State) joining(mc *clusterv1.ManagedCluster) (string, string) {
+	for _, u := range s.Requests[mc.Name] {
+		if request.StateOf(&u) == request.StatePending {
+			return PendingCSR, "certificatesigningrequest/" + u.GetName() + " waits for approval"
+		}
+	}
+	if why := RequestDenied(mc); why != "" {
+		return PendingCSR, why
+	}
+	return Joining, ConditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
+}
+
+// RequestDenied tells why the last certificate request of a cluster failed.
+func RequestDenied(mc *clusterv1.ManagedCluster) string {
+	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionCertificateRequestDenied); c != nil && c.Status == metav1.ConditionTrue {
+		return fleet.OneLine(c.Message)
+	}
+	return ""
+}
+
+// ConditionText is what a condition that is not True says, in one line; "" for
+// one that is True or not there.
+func ConditionText(conditions []metav1.Condition, kind string) string {
+	if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+		return fleet.OneLine(c.Message)
+	}
+	return ""
+}
+
+// leaseSlack is what a hub has to notice that a lease is late, and what clocks may
+// differ.
+const leaseSlack = 30 * time.Second
+
+// LeaseLimit is after how long without a renewal a cluster is Unknown.
+func LeaseLimit(mc *clusterv1.ManagedCluster) time.Duration {
+	seconds := mc.Spec.LeaseDurationSeconds
+	if seconds <= 0 {
+		seconds = clusterv1.DefaultLeaseDurationSeconds
+	}
+	return time.Duration(seconds) * clusterv1.LeaseGraceFactor * time.Second
+}
+
+// Silent says of a cluster that its hub calls well by what it heard long ago that
+// nobody has heard of it since: a hub that does not run does not take back what it
+// said. "" means that the lease is fresh, or the cluster new.
+func (s *State) Silent(mc *clusterv1.ManagedCluster) string {
+	limit := LeaseLimit(mc)
+	available := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
+	since, text := available.LastTransitionTime.Time, "it has no lease"
+	for i := range s.Leases[mc.Name] {
+		if at := Arrived(&s.Leases[mc.Name][i]); at != nil {
+			since, text = at.Time, "lease not renewed"
+		}
+	}
+	if age := s.Now.Sub(since); age > limit+leaseSlack {
+		return fmt.Sprintf("%s for %s (limit %s), and the hub has not noticed it", text, duration.HumanDuration(age), duration.HumanDuration(limit))
+	}
+	return ""
+}
+
+// Renewed is when the agent says that it renewed a lease, by its own clock.
+func Renewed(lease *unstructured.Unstructured) *metav1.Time {
+	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil
+	}
+	return &metav1.Time{Time: at}
+}
+
+// Arrived is when the hub stored the last renewal of a lease, by the hub's clock: the
+// agent's may be wrong. Where that is not noted it is what the agent says.
+func Arrived(lease *unstructured.Unstructured) *metav1.Time {
+	for _, entry := range lease.GetManagedFields() {
+		if entry.Time != nil && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:renewTime"`) {
+			return entry.Time
+		}
+	}
+	return Renewed(lease)
+}

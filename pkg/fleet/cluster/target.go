@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+)
+
+// Targets say which managed clusters are meant. Nothing given is an error and
+// never means all.
+type Targets struct {
+	// Clusters are names.
+	Clusters []string
+	// Selector is a label selector.
+	Selector string
+	// Set is a cluster set.
+	Set string
+	// Placement is namespace/name of a Placement; its decision of now counts.
+	Placement string
+	// All means every cluster.
+	All bool
+}
+
+// ClustersOf are the clusters of one decision object.
+func ClustersOf(decision *unstructured.Unstructured) []string {
+	var out []string
+	list, _, _ := unstructured.NestedSlice(decision.Object, "status", "decisions")
+	for _, d := range list {
+		if m, ok := d.(map[string]any); ok {
+			if name, _ := m["clusterName"].(string); name != "" {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// Empty tells that nothing was given.
+func (t Targets) Empty() bool {
+	return len(t.Clusters) == 0 && t.Selector == "" && t.Set == "" && t.Placement == "" && !t.All
+}
+
+// Resolve returns the names meant, sorted, each once. Names that were given
+// must exist.
+func (t Targets) Resolve(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
+	if t.Empty() {
+		return nil, fleet.Misuse("no cluster is named", "nothing never means all clusters", NameSome.With())
+	}
+	set := map[string]bool{}
+	if len(t.Clusters) > 0 {
+		if err := t.named(ctx, hub, set); err != nil {
+			return nil, err
+		}
+	}
+	if t.Selector != "" || t.Set != "" || t.All {
+		o := ListOptions{Hub: hub, Set: t.Set}
+		selector := t.Selector
+		if _, err := labels.Parse(selector); err != nil {
+			return nil, fleet.Misuse(fmt.Sprintf("wrong label selector %q", selector), err.Error(), ExampleSelector.With())
+		}
+		if t.Set != "" {
+			var err error
+			if selector, err = o.inSet(ctx, selector); err != nil {
+				return nil, err
+			}
+		}
+		items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.ManagedClusters, Labels: selector})
+		if err != nil {
+			return nil, fleet.Explain("listing managedclusters", hub, err)
+		}
+		AddNames(set, items)
+	}
+	if t.Placement != "" {
+		if err := t.Decided(ctx, hub, set); err != nil {
+			return nil, err
+		}
+	}
+	if len(set) == 0 {
+		return nil, &fleet.Error{Message: "no cluster matches", Cause: t.text(), Fix: naming.ListClusters.On(hub)}
+	}
+	return slices.Sorted(maps.Keys(set)), nil
+}
+
+// named adds the clusters that were given by name. All are read by one list.
+func (t Targets) named(ctx context.Context, hub *fleet.Cluster, set map[string]bool) error {
+	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.ManagedClusters})
+	if err != nil {
+		return fleet.Explain("listing managedclusters", hub, err)
+	}
+	have := map[string]bool{}
+	AddNames(have, items)
+	if len(have) == 0 {
+		if err := fleet.NeedHub(ctx, hub); err != nil {
+			return err
+		}
+	}
+	for _, name := range t.Clusters {
+		if !have[name] {
+			return naming.NoCluster(name, hub)
+		}
+		set[name] = true
+	}
+	return nil
+}
+
+// Decided adds the clusters that a Placement has selected.
+func (t Targets) Decided(ctx context.Context, hub *fleet.Cluster, set map[string]bool) error {
+	namespace, name, ok := strings.Cut(t.Placement, "/")
+	if !ok || namespace == "" || name == "" {
+		return fleet.Misuse(fmt.Sprintf("wrong placement %q", t.Placement), "", fleet.Advice("name it as NAMESPACE/NAME"))
+	}
+	_, err := hub.Client.Resource(fleet.Placements).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && !fleet.IsNoKind(err) {
+		return naming.NoPlacement(t.Placement, hub)
+	}
+	if err != nil {
+		return fleet.Explain("reading placement "+t.Placement, hub, err)
+	}
+	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.PlacementDecisions, Namespace: namespace, Labels: clusterv1beta1.LabelPlacement +
+		"=" + name})
+	if err != nil {
+		return fleet.Explain("listing the decisions of placement "+t.Placement, hub, err)
+	}
+	for i := range items {
+		for _, cluster := range ClustersOf(&items[i]) {
+			set[cluster] = true
+		}
+	}
+	return nil
+}
+
+func (t Targets) text() string {
+	var parts []string
+	for _, p := range []struct{ what, value string }{{"selector ", t.Selector}, {"cluster set ", t.Set}, {"placement ", t.Placement}} {
+		if p.value != "" {
+			parts = append(parts, p.what+p.value)
+		}
+	}
+	if t.All {
+		parts = append(parts, "all clusters")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// AddNames puts the names of objects into a set.
+func AddNames(set map[string]bool, items []unstructured.Unstructured) {
+	for i := range items {
+		set[items[i].GetName()] = true
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// Feature gates by the part of the configuration that they belong to.
+var (
+	// Hub are those of hub init.
+	Hub = map[string][]string{
+		"registration": {"DefaultClusterSet", "V1beta1CSRAPICompatibility", "ManagedClusterAutoApproval", "ResourceCleanup", "ClusterProfile", "ClusterImporter",
+			"NetworkPolicies"},
+		"work":      {"NilExecutorValidating", "ManifestWorkReplicaSet", "CloudEventsDrivers", "CleanUpCompletedManifestWork"},
+		"addon":     {"AddonManagement"},
+		"placement": {"SIGPlacementDecision", "PlacementDebugServer"},
+	}
+	// Agent are those of join.
+	Agent = map[string][]string{
+		"registration": {"ClusterClaim", "ClusterProperty", "AddonManagement", "V1beta1CSRAPICompatibility", "MultipleHubs"},
+		"work":         {"ExecutorValidatingCaches", "RawFeedbackJsonString"},
+	}
+)
+
+// Check refuses names that are in none of the lists.
+func Check(gates map[string]bool, known map[string][]string) error {
+	var all []string
+	for _, names := range known {
+		all = append(all, names...)
+	}
+	slices.Sort(all)
+	for name := range gates {
+		if !slices.Contains(all, name) {
+			return fleet.Misuse(fmt.Sprintf("there is no feature gate %q", name), "", fleet.Advice("use one of "+strings.Join(slices.Compact(all), ", ")))
+		}
+	}
+	return nil
+}
+
+// Split parts the gates of an agent by what they belong to.
+func Split(gates map[string]bool) (registration, work map[string]bool) {
+	registration, work = map[string]bool{}, map[string]bool{}
+	for name, on := range gates {
+		if slices.Contains(Agent["work"], name) {
+			work[name] = on
+		} else {
+			registration[name] = on
+		}
+	}
+	return registration, work
+}
+
+// Merge sets gates in a list and keeps the others, sorted by name.
+func Merge(list []operatorv1.FeatureGate, gates map[string]bool) []operatorv1.FeatureGate {
+	all := map[string]operatorv1.FeatureGateModeType{}
+	for _, g := range list {
+		all[g.Feature] = g.Mode
+	}
+	for name, on := range gates {
+		all[name] = operatorv1.FeatureGateModeTypeDisable
+		if on {
+			all[name] = operatorv1.FeatureGateModeTypeEnable
+		}
+	}
+	var out []operatorv1.FeatureGate
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, operatorv1.FeatureGate{Feature: name, Mode: all[name]})
+	}
+	return out
+}
+
+// Annotation adds the prefix that an agent's annotations must have.
+func Annotation(key string) string {
+	if strings.HasPrefix(key, clusterv1.AnnotationPrefixAgent) {
+		return key
+	}
+	return clusterv1.AnnotationPrefixAgent + "/" + key
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/hub"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/gate"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Image repositories of a release, below a registry.
+const (
+	defaultRegistry = "ghcr.io/kubectl-ocm"
+	hubImage        = "ocm-hub"
+	agentImage      = "ocm-agent"
+)
+
+// Images returns the images that a release runs: hub, then agent. An empty
+// registry means the default one.
+func Images(registry, version string) []string {
+	if registry == "" {
+		registry = defaultRegistry
+	}
+	registry = strings.TrimSuffix(registry, "/")
+	return []string{registry + "/" + hubImage + ":" + version, registry + "/" + agentImage + ":" + version}
+}
+
+// InitOptions say how a cluster becomes a hub.
+type InitOptions struct {
+	fleet.Common
+	// Hub is the cluster.
+	Hub *fleet.Cluster
+	// Image of the hub process; empty means that of Version in the default
+	// registry.
+	Image string
+	// Version to install.
+	Version string
+	// FeatureGates by name; others stay as they are.
+	FeatureGates map[string]bool
+	// AutoAccept are user names whose clusters need no administrator.
+	AutoAccept []string
+	// APIServerURL is the address of the hub that agents shall use, when that of
+	// the context is not it.
+	APIServerURL string
+	// Replicas of the hub process; 0 keeps what is there, at least 1.
+	Replicas int32
+	// AddOnRights are those of the add-on manager: AddOnRightsDefault, AddOnRightsNarrow;
+	// empty keeps what is there.
+	AddOnRights string
+}
+
+// Rights of the add-on manager: those that charts of add-ons rely on, or what it needs
+// itself, beside which people grant what else an add-on is to have.
+const (
+	AddOnRightsDefault = "default"
+	AddOnRightsNarrow  = "narrow"
+)
+
+// InitResult is the hub that was made.
+type InitResult struct {
+	// Context and Server are where it is.
+	Context string `json:"context"`
+	Server  string `json:"hub-apiserver"`
+	// Version and Image are what runs there.
+	Version string `json:"version"`
+	Image   string `json:"image"`
+	// Action is created, configured or unchanged.
+	Action fleet.Action `json:"action"`
+	// Ready tells that everything was waited for.
+	Ready bool `json:"ready"`
+	// Items are the objects that were applied.
+	Items []fleet.Change `json:"items"`
+}
+
+// Init makes a cluster a hub, or brings one up to date. The checks before the
+// first write only read. With Wait it returns when the hub answers.
+func Init(ctx context.Context, o InitOptions) (InitResult, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	if o.Image == "" {
+		o.Image = Images("", o.Version)[0]
+	}
+	result := InitResult{Context: o.Hub.Context, Server: o.Hub.Server(), Version: o.Version, Image: o.Image, Action: fleet.Unchanged}
+	if err := gate.Check(o.FeatureGates, gate.Hub); err != nil {
+		return result, err
+	}
+	if o.APIServerURL != "" {
+		if err := trust.CheckURL("the address of the hub", o.APIServerURL); err != nil {
+			return result, err
+		}
+	}
+	if err := o.preflight(ctx, r); err != nil {
+		return result, r.Fail(err)
+	}
+	objects, err := o.objects(ctx)
+	if err != nil {
+		return result, err
+	}
+	r.Step("namespace, rights, controller")
+	result.Items, err = write.All(ctx, r, o.Hub, objects)
+	if err != nil {
+		return result, r.Fail(err)
+	}
+	result.Action = initAction(result.Items)
+	r.Done(fmt.Sprintf("%d objects, %s", len(result.Items), result.Action))
+	if o.Reads() || !o.Wait {
+		return result, nil
+	}
+	if err := o.wait(ctx, r); err != nil {
+		return result, r.Fail(err)
+	}
+	result.Ready = true
+	return result, nil
+}
+
+// initAction is created when there was no hub before.
+func initAction(changes []fleet.Change) fleet.Action {
+	for _, c := range changes {
+		if c.Object.GetKind() == "ClusterManager" && c.Action == fleet.Created {
+			return fleet.Created
+		}
+	}
+	return fleet.Worst(changes)
+}
+
+// objects returns all that a hub consists of, with the settings that an earlier
+// run or a person has made.
+func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	narrow, err := o.narrow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := hub.Objects(hub.Options{Image: o.Image, Version: o.Version, Replicas: o.Replicas, NarrowAddOnRights: narrow})
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range objects {
+		if u.GetKind() != "ClusterManager" {
+			continue
+		}
+		if objects[i], err = o.clusterManager(ctx, u); err != nil {
+			return nil, err
+		}
+	}
+	info, err := o.clusterInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return append(objects, info...), nil
+}
+
+// narrow tells whether the add-on manager has narrow rights: as asked for, else as an
+// earlier run left it.
+func (o *InitOptions) narrow(ctx context.Context) (bool, error) {
+	if o.AddOnRights != "" {
+		return o.AddOnRights == AddOnRightsNarrow, nil
+	}
+	binding := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": hub.AddOnAgentsBinding},
+	}}
+	live, err := write.Live(ctx, o.Hub, binding)
+	if err != nil {
+		return false, fleet.Explain("reading "+fleet.Describe(binding), o.Hub, err)
+	}
+	if live == nil {
+		return false, nil
+	}
+	subjects, _, _ := unstructured.NestedSlice(live.Object, "subjects")
+	return len(subjects) == 0, nil
+}
+
+// clusterManager adds to the ClusterManager what is set already and what was
+// asked for.
+func (o *InitOptions) clusterManager(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live, err := write.Live(ctx, o.Hub, u)
+	if err != nil {
+		return nil, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
+	}
+	if live != nil {
+		spec, _, _ := unstructured.NestedMap(live.Object, "spec")
+		wanted, _, _ := unstructured.NestedMap(u.Object, "spec")
+		u = u.DeepCopy()
+		u.Object["spec"] = write.Overlay(wanted, spec)
+	}
+	if len(o.FeatureGates)+len(o.AutoAccept) == 0 {
+		return u, nil
+	}
+	cm, err := typed.FromUnstructured[operatorv1.ClusterManager](u)
+	if err != nil {
+		return nil, err
+	}
+	o.adapt(cm)
+	return typed.ToUnstructured(cm)
+}
+
+// adapt sets gates and automatic acceptance.
+func (o *InitOptions) adapt(cm *operatorv1.ClusterManager) {
+	gates := map[string]map[string]bool{}
+	set := func(name string, on bool) {
+		for part, names := range gate.Hub {
+			for _, n := range names {
+				if n == name {
+					if gates[part] == nil {
+						gates[part] = map[string]bool{}
+					}
+					gates[part][name] = on
+				}
+			}
+		}
+	}
+	for name, on := range o.FeatureGates {
+		set(name, on)
+	}
+	if len(o.AutoAccept) > 0 {
+		set("ManagedClusterAutoApproval", true)
+	}
+	setGates(&cm.Spec, gates)
+	if len(o.AutoAccept) > 0 {
+		cm.Spec.RegistrationConfiguration.AutoApproveUsers = o.AutoAccept
+	}
+}
+
+// setGates merges gates into the parts of the configuration that they belong
+// to.
+func setGates(s *operatorv1.ClusterManagerSpec, gates map[string]map[string]bool) {
+	if gates["registration"] != nil {
+		if s.RegistrationConfiguration == nil {
+			s.RegistrationConfiguration = &operatorv1.RegistrationHubConfiguration{}
+		}
+		s.RegistrationConfiguration.FeatureGates = gate.Merge(s.RegistrationConfiguration.FeatureGates, gates["registration"])
+	}
+	if gates["work"] != nil {
+		if s.WorkConfiguration == nil {
+			s.WorkConfiguration = &operatorv1.WorkConfiguration{}
+		}
+		s.WorkConfiguration.FeatureGates = gate.Merge(s.WorkConfiguration.FeatureGates, gates["work"])
+	}
+	if gates["addon"] != nil {
+		if s.AddOnManagerConfiguration == nil {
+			s.AddOnManagerConfiguration = &operatorv1.AddOnManagerConfiguration{}
+		}
+		s.AddOnManagerConfiguration.FeatureGates = gate.Merge(s.AddOnManagerConfiguration.FeatureGates, gates["addon"])
+	}
+	if gates["placement"] != nil {
+		if s.PlacementConfiguration == nil {
+			s.PlacementConfiguration = &operatorv1.PlacementConfiguration{}
+		}
+		s.PlacementConfiguration.FeatureGates = gate.Merge(s.PlacementConfiguration.FeatureGates, gates["placement"])
+	}
+}

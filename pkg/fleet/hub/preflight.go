@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
+)
+
+// preflight judges the cluster by reads alone.
+func (o *InitOptions) preflight(ctx context.Context, r *fleet.Run) error {
+	r.Step("preflight")
+	v, err := fleet.ServerVersion(ctx, o.Hub)
+	if err != nil {
+		return err
+	}
+	if err := fleet.AtLeast(o.Hub, v, fleet.OldestHub, "hub"); err != nil {
+		return err
+	}
+	checks := []func(context.Context) error{
+		func(ctx context.Context) error { return o.checkSigning(ctx, v) },
+		o.checkNamespaces,
+		o.checkOther,
+	}
+	for _, check := range checks {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	warning := o.warning(ctx, r)
+	detail := fmt.Sprintf("Kubernetes %s, %d checks", v, len(checks)+2)
+	if warning.Text != "" {
+		r.Warn(detail+", 1 warning: "+warning.Text, warning.Fix)
+		return nil
+	}
+	r.Done(detail)
+	return nil
+}
+
+// checkSigning refuses a cluster on which nobody can sign client certificates.
+func (o *InitOptions) checkSigning(ctx context.Context, version string) error {
+	_, err := o.Hub.Get(ctx, "/apis/certificates.k8s.io/v1")
+	if apierrors.IsNotFound(err) || strings.Contains(version, "-eks-") {
+		return fleet.Refuse(o.Hub.String()+" cannot be a hub", "it does not sign client certificates (signer kubernetes.io/kube-apiserver-client)",
+			fleet.Advice("use a cluster whose kube-controller-manager signs certificates"))
+	}
+	if err != nil {
+		return fleet.Explain("looking for certificate signing", o.Hub, err)
+	}
+	return nil
+}
+
+// checkNamespaces refuses to install into a namespace that is going away.
+func (o *InitOptions) checkNamespaces(ctx context.Context) error {
+	for _, name := range []string{operatorv1.NamespaceOperator, operatorv1.NamespaceHub} {
+		ns, err := o.Hub.Client.Resource(fleet.Namespaces).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fleet.Explain("reading namespace "+name, o.Hub, err)
+		}
+		if ns.GetDeletionTimestamp() != nil {
+			return fleet.Refuse("namespace "+name+" is being deleted", "an earlier hub is not gone yet", fleet.AwaitNamespace.On(o.Hub, "namespace", name))
+		}
+	}
+	return nil
+}
+
+// checkOther refuses a hub that another operator runs.
+func (o *InitOptions) checkOther(ctx context.Context) error {
+	d, err := Deployment(ctx, o.Hub)
+	if err != nil {
+		return err
+	}
+	if OthersHub(d) {
+		return fleet.Refuse(o.Hub.String()+" is a hub already, run by another operator", "deployment "+d.Namespace+"/"+d.Name+" runs "+ImageOf(d),
+			UseHub.On(o.Hub))
+	}
+	split, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.Deployments, Namespace: operatorv1.NamespaceHub})
+	if err != nil {
+		return fleet.Explain("looking for other hub components", o.Hub, err)
+	}
+	if len(split) > 0 {
+		return fleet.Refuse(o.Hub.String()+" is a hub already, in the split layout", "there are deployments in "+operatorv1.NamespaceHub+", such as "+
+			split[0].GetName(),
+			CleanFirst.On(o.Hub))
+	}
+	return nil
+}
+
+// ControllerLease is renewed by the process that signs certificates, deletes
+// namespaces and collects garbage.
+const ControllerLease = "kube-controller-manager"
+
+// warning tells the first thing that may not be as wanted.
+func (o *InitOptions) warning(ctx context.Context, r *fleet.Run) fleet.Note {
+	if o.APIServerURL == "" && trust.IsLoopback(o.Hub.Server()) {
+		return fleet.Note{Text: o.Hub.Server() + " means this machine only", Fix: ReachableHub.With()}
+	}
+	if away, err := SignerAway(ctx, r, o.Hub); err == nil && away > 0 {
+		return fleet.Note{Text: "kube-controller-manager has not been alive for " + away.String() + ": it signs the certificates"}
+	}
+	return fleet.Note{}
+}
+
+// SignerAway is how long the process that signs certificates has been away, zero
+// while it is there. The error says that this cannot be told.
+func SignerAway(ctx context.Context, r *fleet.Run, c *fleet.Cluster) (time.Duration, error) {
+	lease, err := c.Client.Resource(fleet.Leases).Namespace(metav1.NamespaceSystem).Get(ctx, ControllerLease, metav1.GetOptions{})
+	if err != nil {
+		return 0, err
+	}
+	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return 0, err
+	}
+	if away := r.Now().Sub(at); away > time.Minute {
+		return away.Round(time.Second), nil
+	}
+	return 0, nil
+}
+
+// clusterInfoRole lets everybody read cluster-info, as kubeadm does.
+const clusterInfoRole = "open-cluster-management:cluster-info"
+
+// clusterInfo returns the ConfigMap that tells everybody the hub's address and
+// CA, and the right to read it. One that somebody else keeps is left alone.
+func (o *InitOptions) clusterInfo(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	info := labelled(fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, trust.ClusterInfoNamespace, trust.ClusterInfoName))
+	live, err := write.Live(ctx, o.Hub, info)
+	if err != nil {
+		return nil, fleet.Explain("reading "+fleet.Describe(info), o.Hub, err)
+	}
+	if live != nil && live.GetLabels()[operatorv1.LabelCreatedByClusterManager] == "" {
+		return nil, nil
+	}
+	if live != nil && o.APIServerURL == "" {
+		if old, err := trust.ParseInfo(live, ""); err == nil {
+			o.APIServerURL = old.Server
+		}
+	}
+	ca, err := trust.CAOf(o.Hub.Config)
+	if err != nil {
+		ca, err = trust.PublishedCA(ctx, o.Hub)
+	}
+	if err != nil {
+		// Nothing could be published that others can trust; the hub works without.
+		ca = nil
+	}
+	if len(ca) == 0 {
+		return nil, nil
+	}
+	server := o.APIServerURL
+	if server == "" {
+		server = o.Hub.Server()
+	}
+	kc := clientcmdapi.NewConfig()
+	kc.Clusters[""] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
+	text, err := clientcmd.Write(*kc)
+	if err != nil {
+		return nil, fmt.Errorf("writing cluster-info: %w", err)
+	}
+	info.Object["data"] = map[string]any{"kubeconfig": string(text)}
+	return append(infoRights(), info), nil
+}
+
+func infoRights() []*unstructured.Unstructured {
+	group := fleet.ClusterRoles.Group
+	role := labelled(fleet.Named(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Role"}, trust.ClusterInfoNamespace, clusterInfoRole))
+	role.Object["rules"] = []any{map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"},
+		"resourceNames": []any{trust.ClusterInfoName}, "verbs": []any{"get"}}}
+	binding := labelled(fleet.Named(schema.GroupVersionKind{Group: group, Version: "v1", Kind: "RoleBinding"}, trust.ClusterInfoNamespace, clusterInfoRole))
+	binding.Object["roleRef"] = map[string]any{"apiGroup": group, "kind": "Role", "name": clusterInfoRole}
+	binding.Object["subjects"] = []any{map[string]any{"apiGroup": group, "kind": "User", "name": "system:anonymous"}}
+	return []*unstructured.Unstructured{role, binding}
+}
+
+// labelled marks an object as part of the hub, by which clean finds it.
+func labelled(u *unstructured.Unstructured) *unstructured.Unstructured {
+	u.SetLabels(map[string]string{operatorv1.LabelCreatedByClusterManager: operatorv1.DefaultClusterManagerName})
+	return u
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hub
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+)
+
+// VersionInfo is what runs on a hub and on its clusters.
+type VersionInfo struct {
+	// Version and Image of the hub process.
+	Version string `json:"version"`
+	Image   string `json:"image"`
+	// Agents counts the agents of each version.
+	Agents []AgentCount `json:"agents,omitempty"`
+	// Skew says whether the versions go together.
+	Skew string `json:"skew,omitempty"`
+}
+
+// AgentCount is how many agents have a version; "unknown" for those that do not
+// tell.
+type AgentCount struct {
+	Version string `json:"version"`
+	Count   int    `json:"count"`
+}
+
+// CountText is Count as text.
+func (a AgentCount) CountText() string { return strconv.Itoa(a.Count) }
+
+// Versions reads the versions of a hub; client is that of the program.
+func Versions(ctx context.Context, hub *fleet.Cluster, client string) (VersionInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, fleet.ReachTimeout)
+	defer cancel()
+	d, err := Deployment(ctx, hub)
+	if err != nil {
+		return VersionInfo{}, err
+	}
+	if d == nil {
+		return VersionInfo{}, fleet.NotHub(hub, "there is no deployment "+operatorv1.NamespaceOperator+"/"+operatorv1.DefaultClusterManagerName)
+	}
+	out := VersionInfo{Image: ImageOf(d)}
+	out.Version = TagOf(out.Image)
+	clusters, err := cluster.List(ctx, cluster.ListOptions{Hub: hub})
+	if err != nil {
+		return out, err
+	}
+	counts := map[string]int{}
+	for _, c := range clusters {
+		counts[cmp.Or(c.AgentVersion, "unknown")]++
+	}
+	for v, n := range counts {
+		out.Agents = append(out.Agents, AgentCount{v, n})
+	}
+	slices.SortFunc(out.Agents, func(a, b AgentCount) int { return cmp.Compare(a.Version, b.Version) })
+	out.Skew = skew(client, out.Version)
+	return out, nil
+}
+
+// skew says whether program and hub go together: the same minor version.
+func skew(client, hub string) string {
+	a, errA := version.ParseSemantic(client)
+	b, errB := version.ParseSemantic(hub)
+	switch {
+	case errA != nil || errB != nil:
+		return "the versions cannot be compared"
+	case a.Major() != b.Major() || a.Minor() != b.Minor():
+		return "program " + client + " and hub " + hub + " differ: use a program of the hub's minor version"
+	}
+	return "the versions go together"
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/gate"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
+)
+
+// Options say which cluster joins which hub, and how.
+type Options struct {
+	fleet.Common
+	// Name of the cluster on the hub.
+	Name string
+	// Spoke is the cluster that joins.
+	Spoke *fleet.Cluster
+	// Hub is the hub, when we are logged in to it. Then token and CA are made and
+	// read there. Otherwise Token and Server are needed.
+	Hub *fleet.Cluster
+	// Server is the URL of the hub. With Hub it replaces the address of its
+	// context.
+	Server string
+	// Token is a join token.
+	Token string
+	// CA is the hub's CA bundle, when it is known.
+	CA []byte
+	// CAHash pins the hub's CA; empty trusts what the hub publishes, with a
+	// warning.
+	CAHash string
+	// Internal makes the agent use the address that the hub publishes in
+	// cluster-info, for hubs that have another address inside their network.
+	Internal bool
+	// ProxyURL is a forward proxy between agent and hub; ProxyCA its CA bundle.
+	ProxyURL string
+	ProxyCA  []byte
+	// Accept lets the cluster in at once. It needs Hub.
+	Accept bool
+	// Labels are put on the ManagedCluster. They need Hub.
+	Labels map[string]string
+	// Annotations of the ManagedCluster; their keys begin with
+	// agent.open-cluster-management.io.
+	Annotations map[string]string
+	// Image of the agent, and Version that it is of.
+	Image, Version string
+	// FeatureGates of registration and work, by name.
+	FeatureGates map[string]bool
+	// NarrowRights leaves the agent without the rights of the built-in role admin
+	// on its own cluster, and without impersonation: executors of works then have
+	// to be granted to it by name.
+	NarrowRights bool
+	// Rejoin takes a cluster away from the hub or name that it has now.
+	Rejoin bool
+}
+
+// Result is what was reached.
+type Result struct {
+	// Cluster is the name on the hub.
+	Cluster string `json:"cluster"`
+	// Hub is the URL that the agent uses.
+	Hub string `json:"hub"`
+	// State is installed, requested, accepted or available.
+	State string `json:"state"`
+	// CAHash is the hash of the hub's CA.
+	CAHash string `json:"ca-hash,omitempty"`
+	// Action is created when the cluster had not been joined before.
+	Action fleet.Action `json:"action"`
+	// Items are the objects that were applied.
+	Items []fleet.Change `json:"items"`
+}
+
+// The states of a Result.
+const (
+	Installed = "installed"
+	Requested = "requested"
+	Accepted  = "accepted"
+	Available = "available"
+)
+
+// join is one Join under way.
+type join struct {
+	*Options
+	*fleet.Run
+	// hub is how we talk to the hub: logged in, or with the token.
+	hub *fleet.Cluster
+	// agent is how the agent will.
+	agent trust.Endpoint
+	// bootstrap is the content of the bootstrap secret; nil keeps what is there.
+	bootstrap []byte
+	// published is how others reach the cluster that joins, as far as it says so.
+	published []operatorv1.ServerURL
+	// before is what the cluster was joined as when we came; unknown tells that
+	// the hub has no ManagedCluster of the name.
+	before  *member.State
+	unknown bool
+	// asked is the request by which an agent that has another way to its hub now
+	// asks for a certificate there; empty while the one that it has will do.
+	asked  string
+	result Result
+}
+
+// Run installs the agent on a cluster and waits until the hub knows it; with
+// Accept, until it is available. Everything that can be checked is checked
+// before anything is written. It can be repeated after any failure.
+func Run(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	j := &join{Options: &o, Run: r, result: Result{Cluster: o.Name, State: Installed, Action: fleet.Unchanged}}
+	if err := o.check(); err != nil {
+		return j.result, err
+	}
+	for _, phase := range []func(context.Context) error{j.checkHub, j.checkSpoke, j.checkName, j.credentials, j.install, j.register} {
+		if err := phase(ctx); err != nil {
+			return j.result, r.Fail(err)
+		}
+	}
+	return j.result, nil
+}
+
+// check judges what was given, without a request.
+func (o *Options) check() error {
+	if err := naming.Check(o.Name); err != nil {
+		return err
+	}
+	switch {
+	case o.Hub == nil && o.Token == "":
+		return fleet.Misuse("the hub is not named", "", NameHub.With())
+	case o.Hub == nil && o.Server == "":
+		return fleet.Misuse("the address of the hub is missing", "", NameAddress.With())
+	case o.Hub == nil && o.Accept:
+		return fleet.Misuse("accepting needs the rights of a hub administrator", "a join token does not have them", AcceptThere.With("cluster", o.Name))
+	case o.Hub == nil && len(o.Labels) > 0:
+		return fleet.Misuse("labels can only be set by a hub administrator", "a join token does not have the right", NameHubContext.With())
+	}
+	if o.Server != "" {
+		if err := trust.CheckURL("the address of the hub", o.Server); err != nil {
+			return err
+		}
+	}
+	if o.CAHash != "" {
+		return trust.CheckHash(o.CAHash)
+	}
+	return nil
+}
+
+// checkHub finds out how the hub is reached and trusted, and that it is one.
+func (j *join) checkHub(ctx context.Context) error {
+	j.Step("hub")
+	describe, warning, err := j.reachHub(ctx)
+	if err != nil {
+		return err
+	}
+	if err := fleet.NeedHub(ctx, j.hub); err != nil {
+		var e *fleet.Error
+		if errors.Is(err, fleet.ErrNotHub) && errors.As(err, &e) && j.Hub != nil {
+			e.Fix = OtherHub.On(j.hub)
+		}
+		if j.Token != "" && apierrors.IsUnauthorized(err) {
+			return token.Rejected(j.hub, err)
+		}
+		return err
+	}
+	if j.Token != "" {
+		if err := token.Usable(ctx, j.hub, j.Reads()); err != nil {
+			return err
+		}
+	}
+	if err := j.chooseAddress(ctx); err != nil {
+		return err
+	}
+	if warning.Text == "" && trust.IsLoopback(j.agent.Server) && !trust.IsLoopback(j.Spoke.Server()) {
+		warning = fleet.Note{Text: j.agent.Server + " means this machine only: an agent elsewhere cannot reach it", Fix: ReachableHub.With()}
+	}
+	j.result.Hub = j.agent.Server
+	if warning.Text != "" {
+		j.Warn(describe+"; "+warning.Text, warning.Fix)
+		return nil
+	}
+	j.Done(describe)
+	return nil
+}
+
+// reachHub opens the hub and tells how it is trusted.
+func (j *join) reachHub(ctx context.Context) (description string, warning fleet.Note, err error) {
+	if j.Hub != nil {
+		if _, err := fleet.ServerVersion(ctx, j.Hub); err != nil {
+			return "", warning, err
+		}
+		j.hub = j.Hub
+		if j.agent, j.result.CAHash, err = trust.OfHub(ctx, j.Hub); err != nil {
+			return "", warning, err
+		}
+		if j.CAHash != "" && j.CAHash != j.result.CAHash {
+			return "", warning, trust.HashMismatch(j.agent.Server, fmt.Errorf("the hub has %s, wanted is %s", j.result.CAHash, j.CAHash))
+		}
+		return fmt.Sprintf("%s, CA %s", j.Hub, trust.ShortHash(j.result.CAHash)), warning, nil
+	}
+	d, err := trust.Discover(ctx, trust.Endpoint{Server: j.Server, CA: j.CA, ProxyURL: j.ProxyURL}, j.Token, j.CAHash)
+	if err != nil {
+		return "", warning, err
+	}
+	j.agent, j.result.CAHash = d.Endpoint, d.Hash
+	j.hub, err = trust.Connect(d.Endpoint, j.Token)
+	hash := trust.ShortHash(d.Hash)
+	if d.Warning.Text != "" {
+		hash = d.Hash // it is to be compared
+	}
+	return fmt.Sprintf("%s, CA pinned %s, token valid", j.Server, hash), d.Warning, err
+}
+
+// chooseAddress settles which address of the hub the agent will use.
+func (j *join) chooseAddress(ctx context.Context) error {
+	if j.Hub != nil && j.Server != "" {
+		j.agent.Server = j.Server
+	}
+	if j.Hub != nil && len(j.CA) > 0 {
+		j.agent.CA = j.CA
+	}
+	if j.Internal {
+		info, err := trust.Published(ctx, j.hub)
+		if err != nil {
+			return fleet.Fail("the hub publishes no internal address", err, PublishAgain.With())
+		}
+		j.agent.Server, j.agent.CA = info.Server, info.CA
+	}
+	j.agent.ProxyURL = j.ProxyURL
+	if len(j.ProxyCA) > 0 {
+		if _, err := trust.Certificates(j.ProxyCA); err != nil {
+			return fleet.Misuse("the CA of the proxy cannot be read", err.Error(), NameProxyCA.With())
+		}
+		j.agent.CA = append(append([]byte{}, j.agent.CA...), j.ProxyCA...)
+	}
+	return nil
+}
+
+// credentials prepares the content of the bootstrap secret. What is there is
+// kept while it can still be used, because a change makes the agent register
+// anew.
+func (j *join) credentials(ctx context.Context) error {
+	if j.before.Keeps(j.Name, j.agent) && ((j.before.Registered && !j.unknown) || j.before.Usable(ctx)) {
+		j.bootstrap = j.before.Bootstrap
+		return nil
+	}
+	secret := j.Token
+	if secret == "" {
+		if secret = fleet.RedactedToken; !j.Reads() {
+			t, err := token.Create(ctx, token.Options{Common: fleet.Common{Timeout: j.Given.Timeout, Clock: j.Given.Clock, Random: j.Given.Random}, Hub: j.Hub,
+				Cluster: j.Name})
+			if err != nil {
+				return err
+			}
+			secret = t.Token
+			j.result.Items = append(j.result.Items, t.Items...)
+		}
+	}
+	var err error
+	j.bootstrap, err = trust.BootstrapKubeconfig(j.agent, secret)
+	return err
+}
+
+// install applies the agent's objects.
+func (j *join) install(ctx context.Context) error {
+	j.Step("agent installed")
+	image := j.Image
+	if image == "" {
+		image = "ghcr.io/kubectl-ocm/ocm-agent:" + j.Version
+	}
+	objects, err := agent.Objects(agent.Options{Image: image, ClusterName: j.Name, BootstrapKubeconfig: j.bootstrap, NarrowRights: j.NarrowRights, Spec: j.spec()})
+	if err != nil {
+		return err
+	}
+	changes, err := write.All(ctx, j.Run, j.Spoke, objects)
+	j.result.Items = append(j.result.Items, changes...)
+	if err != nil {
+		return err
+	}
+	j.result.Action = agentAction(changes)
+	if err := j.retire(ctx); err != nil {
+		return err
+	}
+	if err := j.forget(ctx); err != nil {
+		return err
+	}
+	detail := "namespace " + operatorv1.NamespaceAgent + " on " + j.Spoke.Where()
+	if j.Reads() {
+		detail += " (dry run)"
+	}
+	j.Done(detail)
+	return nil
+}
+
+// agentAction tells by the Klusterlet whether the cluster had been joined.
+func agentAction(changes []fleet.Change) fleet.Action {
+	for _, c := range changes {
+		if c.Object.GetKind() == "Klusterlet" && c.Action == fleet.Created {
+			return fleet.Created
+		}
+	}
+	return fleet.Worst(changes)
+}
+
+// spec keeps what the Klusterlet says already and adds what was asked for.
+func (j *join) spec() operatorv1.KlusterletSpec {
+	var spec operatorv1.KlusterletSpec
+	if j.before != nil && j.before.Klusterlet != nil {
+		j.before.Klusterlet.Spec.DeepCopyInto(&spec)
+	}
+	if len(spec.ExternalServerURLs) == 0 {
+		spec.ExternalServerURLs = j.published
+	}
+	if len(j.FeatureGates)+len(j.Annotations) == 0 {
+		return spec
+	}
+	if spec.RegistrationConfiguration == nil {
+		spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{}
+	}
+	c := spec.RegistrationConfiguration
+	for k, v := range j.Annotations {
+		if c.ClusterAnnotations == nil {
+			c.ClusterAnnotations = map[string]string{}
+		}
+		c.ClusterAnnotations[gate.Annotation(k)] = v
+	}
+	registration, work := gate.Split(j.FeatureGates)
+	c.FeatureGates = gate.Merge(c.FeatureGates, registration)
+	if len(work) > 0 {
+		if spec.WorkConfiguration == nil {
+			spec.WorkConfiguration = &operatorv1.WorkAgentConfiguration{}
+		}
+		spec.WorkConfiguration.FeatureGates = gate.Merge(spec.WorkConfiguration.FeatureGates, work)
+	}
+	return spec
+}
+
+// labelCluster puts labels on the ManagedCluster of a hub that we are logged in
+// to.
+func (j *join) labelCluster(ctx context.Context) error {
+	if len(j.Labels) == 0 || j.Hub == nil || j.Accept {
+		return nil
+	}
+	u := fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", j.Name)
+	u.SetLabels(j.Labels)
+	change, err := write.Merge(ctx, j.Run, j.Hub, u)
+	if err != nil {
+		return fleet.Explain("labelling managedcluster "+j.Name, j.Hub, err)
+	}
+	j.result.Items = append(j.result.Items, change)
+	return nil
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+)
+
+// Keys of the agent's secret hub-kubeconfig-pending: which request is under way,
+// and at which hub (kubeconfig.Config.ID).
+const (
+	pendingRequest = "csr-name"
+	pendingHub     = "hub"
+)
+
+// repointed tells that an agent which has an identity gets another way to its
+// hub, or another hub.
+func (j *join) repointed() bool {
+	return j.before != nil && j.before.Registered && !j.before.Keeps(j.Name, j.agent)
+}
+
+// forget takes the identity away from an agent whose cluster the hub no longer
+// has, or that gets another name: only then does it ask to be joined again.
+func (j *join) forget(ctx context.Context) error {
+	if j.Reads() || j.before == nil || !j.before.Registered {
+		return nil
+	}
+	if renamed := j.before.Name != j.Name; !renamed && (!j.unknown || j.repointed()) {
+		return nil
+	}
+	if err := fleet.Remove(ctx, j.Spoke, j.before.Identity); err != nil {
+		return fleet.Explain("removing secret "+clusterv1.SecretHubKubeconfig, j.Spoke, err)
+	}
+	j.before.Registered = false
+	return nil
+}
+
+// follow waits until an agent that was repointed has taken its new way, or asks
+// for a certificate there because the hub does not know the one that it has. One
+// that has lost its certificate asks too: of the requests under its name that one
+// counts whose key it keeps now.
+func (j *join) follow(ctx context.Context) error {
+	if j.lost() {
+		_, asked, err := j.awaitWay(ctx, false)
+		j.asked = asked
+		return err
+	}
+	if !j.repointed() {
+		return nil
+	}
+	j.Step("agent repointed")
+	kept, asked, err := j.awaitWay(ctx, false)
+	switch {
+	case err != nil:
+		return err
+	case kept:
+		j.Done("it uses " + j.agent.Server + " with the certificate that it has")
+	default:
+		j.asked = asked
+		j.Done(j.agent.Server + " does not know its certificate; it asks for a new one")
+	}
+	return nil
+}
+
+// arrived waits until an agent that had to ask for a certificate uses it.
+func (j *join) arrived(ctx context.Context) error {
+	if j.asked == "" {
+		return nil
+	}
+	_, _, err := j.awaitWay(ctx, true)
+	return err
+}
+
+// awaitWay watches the agent's own secrets for the wanted way to the hub: kept
+// when it is in use, else the name of the request that is made for it.
+func (j *join) awaitWay(ctx context.Context, onlyKept bool) (kept bool, asked string, err error) {
+	wanted, err := kubeconfig.Parse(j.bootstrap)
+	if err != nil {
+		return false, "", err
+	}
+	q := await.Query{Client: j.Spoke.Client, Resource: fleet.Secrets, Namespace: j.before.Namespace(), Clock: j.Given.Clock}
+	err = await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		for _, item := range items {
+			data := fleet.SecretData(item)
+			switch item.GetName() {
+			case clusterv1.SecretHubKubeconfig:
+				have, err := kubeconfig.ParseSecret(data)
+				kept = err == nil && have.Difference(wanted) == ""
+			case clusterv1.SecretHubKubeconfigPending:
+				if string(data[pendingHub]) == wanted.ID() {
+					asked = string(data[pendingRequest])
+				}
+			}
+		}
+		return kept || (asked != "" && !onlyKept), nil
+	})
+	return kept, asked, j.TimedOut(ctx, err, "the agent to use "+j.agent.Server, j.blocker)
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/config/agent"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// retire removes the agent's roles and bindings of earlier releases, which had names
+// that charts of others use: only those that are labelled as the agent's and that
+// this program wrote. Bindings go first.
+func (j *join) retire(ctx context.Context) error {
+	if j.Reads() || j.before == nil {
+		return nil
+	}
+	label := operatorv1.LabelCreatedByKlusterlet + "=" + operatorv1.DefaultKlusterletName
+	for _, q := range []fleet.Query{
+		{Resource: fleet.ClusterBindings, Labels: label}, {Resource: fleet.RoleBindings, Namespace: j.before.Namespace(), Labels: label},
+		{Resource: fleet.ClusterRoles, Labels: label}, {Resource: fleet.Roles, Namespace: j.before.Namespace(), Labels: label},
+	} {
+		items, err := fleet.ListAll(ctx, j.Spoke, q)
+		if err != nil {
+			return fleet.Explain("listing "+q.Resource.Resource, j.Spoke, err)
+		}
+		for i := range items {
+			written := slices.ContainsFunc(items[i].GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == fleet.FieldManager })
+			if !written || !slices.Contains(agent.FormerRights(), items[i].GetName()) {
+				continue
+			}
+			if err := fleet.Remove(ctx, j.Spoke, &items[i]); err != nil {
+				return fleet.Explain(fmt.Sprintf("removing %s, which has another name now", fleet.Describe(&items[i])), j.Spoke, err)
+			}
+		}
+	}
+	return nil
+}

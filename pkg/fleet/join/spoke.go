@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package join
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// checkSpoke refuses a cluster that is too old, or joined elsewhere.
+func (j *join) checkSpoke(ctx context.Context) error {
+	j.Step("cluster")
+	v, err := fleet.ServerVersion(ctx, j.Spoke)
+	if err != nil {
+		return err
+	}
+	if err := fleet.AtLeast(j.Spoke, v, fleet.OldestManaged, "managed cluster"); err != nil {
+		return err
+	}
+	if j.before, err = member.Read(ctx, j.Spoke); err != nil {
+		return err
+	}
+	if err := j.checkLeaving(ctx); err != nil {
+		return err
+	}
+	if err := j.checkElsewhere(ctx); err != nil {
+		return err
+	}
+	j.published = publishedAddress(ctx, j.Spoke)
+	j.Done(fmt.Sprintf("%s, Kubernetes %s", j.Spoke, v))
+	return nil
+}
+
+// publishedAddress is how others reach a cluster, as it says itself in cluster-info; nil
+// where it does not, or names an address that only itself can reach.
+func publishedAddress(ctx context.Context, c *fleet.Cluster) []operatorv1.ServerURL {
+	info, err := trust.Published(ctx, c)
+	if err != nil || trust.CheckURL("the published address", info.Server) != nil || trust.IsLoopback(info.Server) {
+		return nil
+	}
+	address := operatorv1.ServerURL{URL: info.Server}
+	if _, err := trust.Certificates(info.CA); err == nil {
+		address.CABundle = info.CA
+	}
+	return []operatorv1.ServerURL{address}
+}
+
+// checkLeaving refuses to install into namespaces that go away with an earlier
+// agent: what is applied now would go with them.
+func (j *join) checkLeaving(ctx context.Context) error {
+	for _, name := range []string{operatorv1.NamespaceAgent, operatorv1.NamespaceAgentAddOn} {
+		ns, err := j.Spoke.Client.Resource(fleet.Namespaces).Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fleet.Explain("reading namespace "+name, j.Spoke, err)
+		}
+		if err == nil && ns.GetDeletionTimestamp() != nil {
+			return fleet.Refuse("namespace "+name+" is being deleted on "+j.Spoke.String(), "an earlier agent is not gone yet",
+				fleet.AwaitNamespace.On(j.Spoke, "namespace", name))
+		}
+	}
+	return nil
+}
+
+func (j *join) checkElsewhere(ctx context.Context) error {
+	b := j.before
+	if b != nil && b.Klusterlet.DeletionTimestamp != nil {
+		return fleet.Refuse(fmt.Sprintf("the agent of %s is being removed", j.Spoke), "klusterlet/"+b.Klusterlet.Name+" is being deleted",
+			FinishUnjoin.On(j.Spoke, "cluster", b.Name))
+	}
+	if b == nil || j.Rejoin {
+		return nil
+	}
+	fix := UnjoinFirst.On(j.Spoke, "cluster", b.Name)
+	if name := b.Name; name != "" && name != j.Name {
+		return fleet.Refuse(fmt.Sprintf("%s is joined already, as %q", j.Spoke, name), "one agent has one name", fix)
+	}
+	if b.Hub != nil && !sameHub(b.Hub, j.agent) && !b.KnownAt(ctx, j.agent) {
+		return fleet.Refuse(fmt.Sprintf("%s is joined already, to another hub", j.Spoke), fmt.Sprintf("its agent uses %s, not %s", b.Hub.Server, j.agent.Server), fix)
+	}
+	return nil
+}
+
+// sameHub tells whether both mean the same hub: one address, or one CA.
+func sameHub(have *kubeconfig.Config, want trust.Endpoint) bool {
+	if have.Server == want.Server {
+		return true
+	}
+	a, errA := trust.Certificates(have.CAData)
+	b, errB := trust.Certificates(want.CA)
+	return errA == nil && errB == nil && trust.Hash(a[0]) == trust.Hash(b[0])
+}
+
+// lost tells that the agent of this cluster is installed under the name and has no
+// identity: it was deleted, or never came.
+func (j *join) lost() bool {
+	return j.before != nil && !j.before.Registered && j.before.Name == j.Name
+}
+
+// checkName refuses a name that another living cluster holds.
+func (j *join) checkName(ctx context.Context) error {
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, j.hub.Client, fleet.ManagedClusters, "", j.Name)
+	if apierrors.IsNotFound(err) {
+		j.unknown = true
+		return nil
+	}
+	if err != nil {
+		return fleet.Explain("looking for the name on the hub", j.hub, err)
+	}
+	if mc.DeletionTimestamp != nil {
+		return fleet.Refuse(fmt.Sprintf("the name %q is not free yet", j.Name), "managedcluster/"+j.Name+" is being deleted on the hub",
+			AwaitCluster.On(j.hub, "cluster", j.Name))
+	}
+	if j.before != nil && j.before.Registered && j.before.Name == j.Name {
+		return nil
+	}
+	if j.lost() {
+		// The agent asks anew under the name that it had; whether it is the same agent
+		// is looked at when it is let in.
+		j.Remark("name", fmt.Sprintf("the agent of %q has lost its certificate, and asks for a new one", j.Name))
+		return nil
+	}
+	if cluster.Alive(mc) {
+		return fleet.Refuse(fmt.Sprintf("another cluster holds the name %q", j.Name), "its agent reports to the hub", UnjoinOther.With("cluster", j.Name))
+	}
+	if cluster.EverJoined(mc) {
+		j.Remark("name", fmt.Sprintf("%q was joined before and no longer reports; this cluster takes its place", j.Name))
+	}
+	return nil
+}

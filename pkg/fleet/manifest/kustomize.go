@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+const (
+	// maxKustomizedFile bounds one file that a kustomization reads, in bytes, and
+	// maxKustomized all of them.
+	maxKustomizedFile = 8 << 20
+	maxKustomized     = 64 << 20
+)
+
+// Kustomize builds the kustomization in a folder, as kubectl does: what
+// it names must be below the folder of its own kustomization, and nothing is run.
+// Unlike there nothing is fetched either: an address is refused before it is
+// asked. named is what errors call the folder.
+func Kustomize(folder, named string) (Source, error) {
+	if isAddress(folder) {
+		return Source{}, addressed(named, folder)
+	}
+	files := &localFiles{FileSystem: filesys.MakeFsOnDisk()}
+	if !files.IsDir(folder) {
+		return Source{}, fleet.Misuse(named+" is no folder", "", fleet.Advice("name a folder with a kustomization.yaml"))
+	}
+	data, err := kustomized(files, folder)
+	if files.refusal != nil {
+		return Source{}, files.refusal
+	}
+	if err != nil {
+		return Source{}, fleet.Misuse("kustomization "+folder+" cannot be built", fleet.OneLine(err.Error()), BuildKustomization.With("folder", folder))
+	}
+	return Source{Name: "kustomization " + folder, Data: data}, nil
+}
+
+// kustomized runs the library. It must not end the program, whatever it is given.
+func kustomized(files filesys.FileSystem, folder string) (data []byte, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("it made the builder fail: %v", fault)
+		}
+	}()
+	o := krusty.MakeDefaultOptions()
+	o.Reorder = krusty.ReorderOptionLegacy
+	objects, err := krusty.MakeKustomizer(o).Run(files, folder)
+	if err != nil {
+		return nil, err
+	}
+	return objects.AsYaml()
+}
+
+// localFiles are the files of this machine, to be read only. Each is looked at
+// before it is built from.
+type localFiles struct {
+	filesys.FileSystem
+	read int
+	// refusal is why a file was not given away.
+	refusal error
+}
+
+var errReadOnly = errors.New("a kustomization writes no files")
+
+// Create is refused.
+func (l *localFiles) Create(string) (filesys.File, error) { return nil, errReadOnly }
+
+// Mkdir is refused.
+func (l *localFiles) Mkdir(string) error { return errReadOnly }
+
+// MkdirAll is refused.
+func (l *localFiles) MkdirAll(string) error { return errReadOnly }
+
+// RemoveAll is refused.
+func (l *localFiles) RemoveAll(string) error { return errReadOnly }
+
+// WriteFile is refused.
+func (l *localFiles) WriteFile(string, []byte) error { return errReadOnly }
+
+// ReadFile reads a file that is small enough and says nothing that is refused.
+func (l *localFiles) ReadFile(path string) ([]byte, error) {
+	file, err := l.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	data, err := io.ReadAll(io.LimitReader(file, maxKustomizedFile+1))
+	if err != nil {
+		return nil, err
+	}
+	l.read += len(data)
+	switch {
+	case len(data) > maxKustomizedFile:
+		err = fleet.Misuse(fmt.Sprintf("%s is larger than %d bytes", path, maxKustomizedFile), "", fleet.Advice("a work holds far less"))
+	case l.read > maxKustomized:
+		err = fleet.Misuse(fmt.Sprintf("the kustomization reads more than %d bytes", maxKustomized), "the last file was "+path,
+			fleet.Advice("a work holds far less"))
+	default:
+		err = l.judge(path, data)
+	}
+	if err != nil {
+		l.refusal = err
+		return nil, err
+	}
+	return data, nil
+}
+
+// judge refuses what would grow beyond all bounds, and what names an address.
+func (l *localFiles) judge(path string, data []byte) error {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := reader.Read()
+		if err != nil {
+			break // its end, or no YAML: that is said by whom it is meant for
+		}
+		if errors.Is(checkYAML(document), errExpands) {
+			return fleet.Misuse(path+" cannot be read", errExpands.Error(), fleet.Advice("correct the file"))
+		}
+		if found := addressIn(document); found != "" {
+			return addressed(path, found)
+		}
+	}
+	if slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)) {
+		return l.judgeKustomization(path, data)
+	}
+	return nil
+}

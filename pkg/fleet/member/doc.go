@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package member reads on a managed cluster what it is joined as: its agent,
+// its name, its hub.
+package member

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package member
+
+import (
+	"bytes"
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/token"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// State is what a cluster is joined as, read on the cluster itself.
+type State struct {
+	// Klusterlet declares its agent.
+	Klusterlet *operatorv1.Klusterlet
+	// Bootstrap is the content of its bootstrap secret; Hub what that says.
+	Bootstrap []byte
+	Hub       *kubeconfig.Config
+	// Registered tells that the agent has an identity of its own; kept is its way
+	// to the hub, nil when it cannot be read.
+	Registered bool
+	kept       *kubeconfig.Config
+	// Identity is the secret that holds it.
+	Identity *unstructured.Unstructured
+	// Name is the one that the agent goes by on its hub, whatever its Klusterlet says.
+	Name string
+}
+
+// Read reads what the cluster is joined as; nil when it is not.
+func Read(ctx context.Context, c *fleet.Cluster) (*State, error) {
+	k, err := typed.Get[operatorv1.Klusterlet](ctx, c.Client, fleet.Klusterlets, "", operatorv1.DefaultKlusterletName)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fleet.Explain("reading the agent of "+c.String(), c, err)
+	}
+	j := &State{Klusterlet: k, Name: nameOf(k, nil)}
+	ns := j.Namespace()
+	secret, err := c.Client.Resource(fleet.Secrets).Namespace(ns).Get(ctx, operatorv1.SecretBootstrapHubKubeconfig, metav1.GetOptions{})
+	if err == nil {
+		j.Bootstrap = []byte(fleet.SecretValue(secret, clusterv1.SecretKeyKubeconfig))
+		j.Hub, _ = kubeconfig.Parse(j.Bootstrap)
+	}
+	secret, err = c.Client.Resource(fleet.Secrets).Namespace(ns).Get(ctx, clusterv1.SecretHubKubeconfig, metav1.GetOptions{})
+	if j.Registered = err == nil && fleet.SecretValue(secret, clusterv1.SecretKeyKubeconfig) != ""; j.Registered {
+		j.Identity = secret
+		j.kept, _ = kubeconfig.ParseSecret(fleet.SecretData(secret))
+		j.Name = nameOf(k, fleet.SecretData(secret))
+	}
+	return j, nil
+}
+
+// KnownAt tells whether the hub at e knows the agent by the certificate that it
+// has: then it is the agent's hub, whatever its address and authority are now.
+func (j *State) KnownAt(ctx context.Context, e trust.Endpoint) bool {
+	if j.kept == nil || len(j.kept.CertData) == 0 {
+		return false
+	}
+	c, err := trust.Connect(e, "")
+	if err != nil {
+		return false
+	}
+	c.Config.CertData, c.Config.KeyData = j.kept.CertData, j.kept.KeyData
+	if c, err = fleet.Connect(c.Config, ""); err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, fleet.ReachTimeout)
+	defer cancel()
+	_, err = typed.Get[clusterv1.ManagedCluster](ctx, c.Client, fleet.ManagedClusters, "", j.Name)
+	return err == nil
+}
+
+// Namespace is where the agent is.
+func (j *State) Namespace() string {
+	if j != nil && j.Klusterlet.Spec.Namespace != "" {
+		return j.Klusterlet.Spec.Namespace
+	}
+	return operatorv1.NamespaceAgent
+}
+
+// Keeps tells whether the cluster is joined under this name to this hub, reached
+// in this way.
+func (j *State) Keeps(name string, e trust.Endpoint) bool {
+	return j != nil && j.Name == name && j.Hub != nil &&
+		j.Hub.Server == e.Server && bytes.Equal(bytes.TrimSpace(j.Hub.CAData), bytes.TrimSpace(e.CA)) && j.Hub.ProxyURL == e.ProxyURL
+}
+
+// Usable tells whether the hub still takes the token of the bootstrap secret.
+func (j *State) Usable(ctx context.Context) bool {
+	if j.Hub.Token == "" {
+		return false
+	}
+	c, err := trust.Connect(trust.Endpoint{Server: j.Hub.Server, CA: j.Hub.CAData, ProxyURL: j.Hub.ProxyURL}, j.Hub.Token)
+	return err == nil && token.Usable(ctx, c, true) == nil
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package member
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// heldName is the name of the cluster that the certificate in an agent's secret is
+// for; "" while there is none that can be read.
+func heldName(data map[string][]byte) string {
+	chain, err := trust.Certificates(data[corev1.TLSCertKey])
+	if err != nil {
+		return ""
+	}
+	a, ok := identity.ParseUser(chain[0].Subject.CommonName)
+	if !ok {
+		return ""
+	}
+	return a.Cluster
+}
+
+// nameOf is the name that an agent goes by on its hub: that of its certificate, else
+// the one that it noted, else what its Klusterlet asks for. Anybody may have edited a
+// Klusterlet, and the tools of others do.
+func nameOf(k *operatorv1.Klusterlet, access map[string][]byte) string {
+	if name := heldName(access); name != "" {
+		return name
+	}
+	if name := string(access[clusterv1.SecretKeyClusterName]); name != "" && naming.Check(name) == nil {
+		return name
+	}
+	return k.Spec.ClusterName
+}
+
+// ReadName reads by which name the agent of a Klusterlet goes.
+func ReadName(ctx context.Context, c *fleet.Cluster, k *operatorv1.Klusterlet) (string, error) {
+	namespace := k.Spec.Namespace
+	if namespace == "" {
+		namespace = operatorv1.NamespaceAgent
+	}
+	s, err := typed.Get[corev1.Secret](ctx, c.Client, fleet.Secrets, namespace, clusterv1.SecretHubKubeconfig)
+	if apierrors.IsNotFound(err) {
+		return nameOf(k, nil), nil
+	}
+	if err != nil {
+		return "", fleet.Explain("reading secret "+namespace+"/"+clusterv1.SecretHubKubeconfig, c, err)
+	}
+	return nameOf(k, s.Data), nil
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package naming
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// Check tells why a managed cluster cannot have this name. The name is also
+// that of its namespace on the hub.
+func Check(name string) error {
+	if name == "" {
+		return fleet.Misuse("the cluster has no name", "", fleet.Advice("give it one: a DNS label such as cluster1"))
+	}
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of a cluster", name), "it is also the name of the cluster's namespace on the hub",
+			fleet.Advice("use lower-case letters, digits and '-', at most 63 characters, for example "+safe(name)))
+	}
+	if identity.Reserved(name) {
+		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of a cluster", name),
+			"the name is reserved: the cluster's namespace or rights on the hub would be some that belong to others",
+			fleet.Advice("choose a name that is none of default, registration, work, managed-clusters "+
+				"and does not begin with kube-, openshift- or open-cluster-management"))
+	}
+	return nil
+}
+
+// safe turns any text, such as the name of a context, into a name that
+// Check takes.
+func safe(text string) string {
+	var out strings.Builder
+	for _, r := range strings.ToLower(text) {
+		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') {
+			out.WriteRune(r)
+		} else if s := out.String(); s != "" && !strings.HasSuffix(s, "-") {
+			out.WriteByte('-')
+		}
+	}
+	name := out.String()
+	if len(name) > 63 {
+		name = name[:63]
+	}
+	name = strings.Trim(name, "-")
+	if name == "" || identity.Reserved(name) {
+		name = strings.TrimSuffix("cluster-"+name, "-")
+	}
+	return strings.Trim(name[:min(len(name), 63)], "-")
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
+)
+
+// Use is what uses a placement.
+type Use struct {
+	// Object is what uses it, as kind and name: ManifestWorkReplicaSet shop/web.
+	Object string `json:"object"`
+	// Loss is what happens when the placement is gone.
+	Loss string `json:"loss"`
+}
+
+// DeleteOptions says which placements to delete.
+type DeleteOptions struct {
+	fleet.Common
+	// Hub is the hub.
+	Hub *fleet.Cluster
+	// Placements to delete.
+	Placements []types.NamespacedName
+}
+
+// Result is what happened to placements.
+type Result struct {
+	Items []fleet.Change `json:"items"`
+}
+
+// Uses tells what uses each of the placements: sets of works and add-ons
+// that are installed by it. What this user may not read is left out.
+func Uses(ctx context.Context, hub *fleet.Cluster, keys []types.NamespacedName) (map[types.NamespacedName][]Use, error) {
+	out := map[types.NamespacedName][]Use{}
+	add := func(key types.NamespacedName, use Use) {
+		if slices.Contains(keys, key) {
+			out[key] = append(out[key], use)
+		}
+	}
+	sets, err := readable(ctx, hub, fleet.Query{Resource: fleet.ReplicaSets})
+	if err != nil {
+		return nil, err
+	}
+	for i := range sets {
+		for _, name := range PlacementsOf(&sets[i]) {
+			add(types.NamespacedName{Namespace: sets[i].GetNamespace(), Name: name}, Use{fleet.Describe(&sets[i]), "its works go from the clusters"})
+		}
+	}
+	addons, err := readable(ctx, hub, fleet.Query{Resource: fleet.ManagementAddOns})
+	if err != nil {
+		return nil, err
+	}
+	for i := range addons {
+		refs, _, _ := unstructured.NestedSlice(addons[i].Object, "spec", "installStrategy", "placements")
+		for _, ref := range refs {
+			m, _ := ref.(map[string]any)
+			name, _ := m["name"].(string)
+			namespace, _ := m["namespace"].(string)
+			add(types.NamespacedName{Namespace: namespace, Name: name}, Use{fleet.Describe(&addons[i]), "it is no longer installed on the clusters"})
+		}
+	}
+	return out, nil
+}
+
+// readable lists what the user may read.
+func readable(ctx context.Context, hub *fleet.Cluster, q fleet.Query) ([]unstructured.Unstructured, error) {
+	items, err := fleet.ListAll(ctx, hub, q)
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return items, fleet.Explain("listing "+q.Resource.Resource, hub, err)
+}
+
+// Delete deletes placements; their decisions go with them. One that is
+// not there is unchanged.
+func Delete(ctx context.Context, o DeleteOptions) (Result, error) {
+	ctx, cancel, _ := o.Begin(ctx)
+	defer cancel()
+	if err := fleet.NeedHub(ctx, o.Hub); err != nil {
+		return Result{}, err
+	}
+	var out Result
+	for _, key := range o.Placements {
+		u := fleet.Named(clusterv1beta1.GroupVersion.WithKind("Placement"), key.Namespace, key.Name)
+		live, err := write.Live(ctx, o.Hub, u)
+		if err != nil {
+			return out, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
+		}
+		change := fleet.Change{Object: u, Action: fleet.Unchanged}
+		if live != nil {
+			change = fleet.Change{Object: u, Action: fleet.Deleted, Live: write.Clean(live)}
+			if !o.Reads() {
+				err = fleet.Remove(ctx, o.Hub, live)
+			}
+		}
+		if err != nil {
+			return out, fleet.Explain(fmt.Sprintf("deleting %s", fleet.Describe(u)), o.Hub, err)
+		}
+		out.Items = append(out.Items, change)
+	}
+	return out, nil
+}
+
+// PlacementsOf are the placements of a set, at least an empty name.
+func PlacementsOf(u *unstructured.Unstructured) []string {
+	refs, _, _ := unstructured.NestedSlice(u.Object, "spec", "placementRefs")
+	var out []string
+	for _, ref := range refs {
+		if m, ok := ref.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(m, "name")
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 {
+		return []string{""}
+	}
+	return out
+}

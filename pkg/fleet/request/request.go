@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// SelfLabel is a label that a cluster gave itself when it asked to be joined.
+type SelfLabel struct {
+	// Key and Value are the label.
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// ReadBy names the placements and sets that select by its key: being let in
+	// with it may bring the cluster what is meant for others.
+	ReadBy []string `json:"readBy,omitempty"`
+}
+
+// Request is one certificate request of a cluster that asks to be joined, or
+// that renews its certificate.
+type Request struct {
+	// Cluster is the name asked for.
+	Cluster string `json:"cluster"`
+	// Name is that of the CertificateSigningRequest.
+	Name string `json:"csr"`
+	// Requester is the common name asked for:
+	// system:open-cluster-management:<cluster>:<agent>.
+	Requester string `json:"requester"`
+	// User is who sent the request.
+	User string `json:"user"`
+	// Identity says what kind of user that is: "bootstrap SA", "bootstrap token",
+	// "renewal", or the user's name.
+	Identity string `json:"identity"`
+	// Groups tells whether the user's groups are those of its kind.
+	Groups bool `json:"groups"`
+	// State is pending, approved, issued, denied, failed or untrusted.
+	State string `json:"state"`
+	// Reason says why a request is untrusted, was denied or could not be signed.
+	Reason string `json:"reason,omitempty"`
+	// Fingerprint is the sha256 of the requested public key. join shows it too.
+	Fingerprint string `json:"fingerprint,omitempty"`
+	// Created is when it was sent.
+	Created metav1.Time `json:"created"`
+	// Holder is the agent that has the name and reports, when the request is of
+	// another one.
+	Holder string `json:"holder,omitempty"`
+	// Labels are those that the cluster gave itself, while it is not let in.
+	Labels []SelfLabel `json:"labels,omitempty"`
+
+	// Object is the request as it was read.
+	Object *unstructured.Unstructured `json:"-"`
+	// fix is what to do about an untrusted one, where it is known.
+	fix fleet.Fix
+}
+
+// The states of a Request.
+const (
+	StatePending   = "pending"
+	StateApproved  = "approved"
+	StateIssued    = "issued"
+	StateDenied    = "denied"
+	StateFailed    = "failed"
+	StateUntrusted = "untrusted"
+)
+
+// BootstrapTokenUser is the form of the user name of a bootstrap token.
+var BootstrapTokenUser = regexp.MustCompile(`^system:bootstrap:([a-z0-9]{6})$`)
+
+// Parse judges a CertificateSigningRequest. trusted are user names that
+// an administrator vouches for; tokens are the known join tokens.
+func Parse(u *unstructured.Unstructured, trusted []string, tokens []Token) Request {
+	q := Request{Cluster: u.GetLabels()[clusterv1.LabelClusterName], Name: u.GetName(), Created: u.GetCreationTimestamp(), Object: u, State: StateOf(u)}
+	q.User, _, _ = unstructured.NestedString(u.Object, "spec", "username")
+	asked, err := ParseCSR(u)
+	if asked != nil {
+		q.Requester = asked.Subject.CommonName
+		q.Fingerprint = Fingerprint(asked)
+	}
+	if err == nil {
+		_, err = identity.CheckRequest(asked, q.Cluster)
+	}
+	if err == nil {
+		err = checkUsages(u)
+	}
+	if why := q.identify(trusted, tokens); err == nil {
+		err = why
+	}
+	if err != nil && q.State == StatePending {
+		q.State, q.Reason = StateUntrusted, err.Error()
+	}
+	if q.State == StateDenied || q.State == StateFailed {
+		q.Reason = refusal(u)
+	}
+	return q
+}
+
+// refusal returns, in one line, who or what refused a request and why.
+func refusal(u *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, item := range conditions {
+		c, _ := item.(map[string]any)
+		if kind, _ := c["type"].(string); kind != "Denied" && kind != "Failed" {
+			continue
+		}
+		reason, _ := c["reason"].(string)
+		message, _ := c["message"].(string)
+		if said := strings.Trim(reason+": "+message, ": "); said != "" {
+			return fleet.OneLine(said)
+		}
+		return "no reason was given"
+	}
+	return ""
+}
+
+// identify judges the sender of the request, by exact names and groups.
+func (q *Request) identify(trusted []string, tokens []Token) error {
+	groups, _, _ := unstructured.NestedStringSlice(q.Object.Object, "spec", "groups")
+	m := BootstrapTokenUser.FindStringSubmatch(q.User)
+	switch {
+	case q.User != "" && slices.Contains(trusted, q.User):
+		q.Identity, q.Groups = q.User, true
+		return nil
+	case q.User == identity.BootstrapUser:
+		q.Identity, q.Groups = "bootstrap SA", slices.Contains(groups, "system:serviceaccounts:"+operatorv1.NamespaceOperator)
+	case m != nil:
+		q.Identity, q.Groups = "bootstrap token", slices.Contains(groups, clusterv1.GroupBootstrap)
+	case q.User != "" && q.User == q.Requester:
+		q.Identity, q.Groups = "renewal", slices.Contains(groups, clusterv1.UserPrefix+q.Cluster)
+	default:
+		q.Identity = q.User
+		return fmt.Errorf("it was sent by %q, which is no bootstrap identity", q.User)
+	}
+	if !q.Groups {
+		return fmt.Errorf("the groups of %q are not those of its kind", q.User)
+	}
+	// The Secret of a token that has ended is gone; its groups stay on record.
+	only := identity.BootstrapClusters(groups)
+	if len(only) > 0 && m != nil && !slices.Contains(only, q.Cluster) {
+		return fmt.Errorf("it was sent with token %s, which is for cluster %s only", m[1], strings.Join(only, ", "))
+	}
+	return q.bound(tokens)
+}
+
+// bound checks that a token which is for one cluster was used for that one.
+func (q *Request) bound(tokens []Token) error {
+	for i := range tokens {
+		if t := &tokens[i]; t.Used(q.Object) && t.Cluster != "" && t.Cluster != q.Cluster {
+			return fmt.Errorf("it was sent with token %s, which is for cluster %s only", t.ID, t.Cluster)
+		}
+	}
+	return nil
+}
+
+// StateOf is the state of a request by its conditions and its certificate.
+func StateOf(u *unstructured.Unstructured) string {
+	certificate, _, _ := unstructured.NestedString(u.Object, "status", "certificate")
+	switch {
+	case fleet.ConditionTrue(u, "Denied"):
+		return StateDenied
+	case fleet.ConditionTrue(u, "Failed"):
+		return StateFailed
+	case certificate != "":
+		return StateIssued
+	case fleet.ConditionTrue(u, "Approved"):
+		return StateApproved
+	}
+	return StatePending
+}

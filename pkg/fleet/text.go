@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"fmt"
+	"strings"
+)
+
+// OrElse is the first text that says something.
+func OrElse(text, other string) string {
+	if text != "" {
+		return text
+	}
+	return other
+}
+
+// Many counts things: "1 work", "2 works".
+func Many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// AreMany counts things: "1 work is", "2 works are".
+func AreMany(n int, what string) string {
+	if n == 1 {
+		return Many(n, what) + " is"
+	}
+	return Many(n, what) + " are"
+}
+
+// OneLine folds an error text into one line.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// listedAtMost bounds how many names a message holds.
+const listedAtMost = 8
+
+// Listed writes names, not too many.
+func Listed(names []string) string {
+	if len(names) > listedAtMost {
+		return strings.Join(names[:listedAtMost], ", ") + fmt.Sprintf(" and %d more", len(names)-listedAtMost)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package trace follows an object on a managed cluster back to the work that
+// brought it, and to what that comes from.
+package trace

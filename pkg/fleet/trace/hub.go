@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/cluster"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// record notes the record of one work, and follows it to the hub.
+func (t *tracing) record(ctx context.Context, depth int, c claim) {
+	spec := c.record.Spec
+	step := Step{Depth: depth, Kind: "AppliedManifestWork", Name: c.record.Name, On: t.o.Spoke.Called(), By: managers(c.record.ManagedFields)}
+	switch at := c.record.Status.EvictionStartTime; {
+	case at != nil:
+		step.State, step.Message = Evicted, "its work is not on the hub, for "+duration.HumanDuration(max(0, t.o.Clock.Since(at.Time)))
+	case c.record.DeletionTimestamp != nil:
+		step.State = work.Deleting
+	case !c.owns:
+		step.State, step.Message = Tracked, "the object is recorded and not owned: it stays when the work goes"
+	}
+	t.add(step)
+	agent := t.agent(ctx, spec.AgentID, spec.HubHash)
+	hub := t.hub(spec.HubHash)
+	step = Step{Depth: depth + 1, Kind: "Hub", Name: agent.server, On: "-"}
+	switch {
+	case hub != nil:
+		step.Name, step.On = hub.Server(), hub.Called()
+	case step.Name == "":
+		step.Name = "address with hash " + trust.ShortHash(spec.HubHash)
+	}
+	if agent.cluster != "" {
+		step.Message = "this cluster is " + agent.cluster + " there"
+	}
+	t.add(step)
+	switch {
+	case hub == nil:
+		t.note(fleet.Note{Text: "no context has the address of the hub", Fix: NameHub.With()})
+	case agent.cluster == "":
+		t.note(fleet.Note{Text: fmt.Sprintf("no object on %s tells what the hub calls it", t.o.Spoke.Called()), Fix: NameCluster.With()})
+	default:
+		t.work(ctx, depth+2, hub, ref{agent.cluster, spec.ManifestWorkName})
+	}
+}
+
+// ref is the namespace and name of an object.
+type ref struct{ namespace, name string }
+
+// tracedAgent is an agent of the spoke and how it knows its hub.
+type tracedAgent struct {
+	ids             []string
+	cluster, server string
+}
+
+// agent finds the agent that made a record: by its identity, else by its hub,
+// else the only one there is, where its access to the hub may not be read.
+func (t *tracing) agent(ctx context.Context, id, hubHash string) tracedAgent {
+	if !t.asked {
+		t.agents, t.asked = agentsOf(ctx, t.o.Spoke), true
+	}
+	var found tracedAgent
+	for _, is := range []func(tracedAgent) bool{
+		func(a tracedAgent) bool { return id != "" && slices.Contains(a.ids, id) },
+		func(a tracedAgent) bool { return kubeconfig.HubHash(a.server) == hubHash },
+		func(a tracedAgent) bool { return len(t.agents) == 1 && a.server == "" },
+	} {
+		if i := slices.IndexFunc(t.agents, is); i >= 0 {
+			found = t.agents[i]
+			break
+		}
+	}
+	if kubeconfig.HubHash(found.server) != hubHash {
+		found.server = "" // the record is of another address than the agent uses now
+	}
+	if t.o.Cluster != "" {
+		found.cluster = t.o.Cluster
+	}
+	return found
+}
+
+// agentsOf reads the agents of a cluster. What may not be read is left out: a
+// trace goes as far as it can.
+func agentsOf(ctx context.Context, c *fleet.Cluster) []tracedAgent {
+	list, err := typed.List[operatorv1.Klusterlet](ctx, c.Client, fleet.Klusterlets, "", metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	var out []tracedAgent
+	for i := range list {
+		a := tracedAgent{ids: []string{string(list[i].UID)}, cluster: list[i].Spec.ClusterName}
+		j := &member.State{Klusterlet: &list[i]}
+		secret, err := c.Client.Resource(fleet.Secrets).Namespace(j.Namespace()).Get(ctx, clusterv1.SecretHubKubeconfig, metav1.GetOptions{})
+		if err == nil {
+			if name := fleet.SecretValue(secret, clusterv1.SecretKeyAgentName); name != "" {
+				a.ids = append(a.ids, name)
+			}
+			if name := fleet.SecretValue(secret, clusterv1.SecretKeyClusterName); name != "" {
+				a.cluster = name
+			}
+			if kept, err := kubeconfig.ParseSecret(fleet.SecretData(secret)); err == nil {
+				a.server = kept.Server
+			}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// hub is the hub that was named, else the candidate with the agent's address.
+func (t *tracing) hub(hash string) *fleet.Cluster {
+	if t.o.Hub != nil {
+		return t.o.Hub
+	}
+	for _, c := range t.o.Candidates {
+		if kubeconfig.HubHash(c.Server()) == hash {
+			return c
+		}
+	}
+	return nil
+}
+
+// failed notes that the hub could not be asked. Of a hub that was named that is
+// an error.
+func (t *tracing) failed(err error) {
+	if t.o.Hub != nil {
+		t.err = err
+		return
+	}
+	t.warn("%s", err)
+}
+
+// work notes the work and goes on to what it comes from.
+func (t *tracing) work(ctx context.Context, depth int, hub *fleet.Cluster, r ref) {
+	step := Step{Depth: depth, Kind: "ManifestWork", Namespace: r.namespace, Name: r.name, On: hub.Called()}
+	found, err := hub.Client.Resource(fleet.ManifestWorks).Namespace(r.namespace).Get(ctx, r.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		step.State, step.Message = Missing, "the hub has no such work; after a time of grace the agent removes its objects"
+		t.add(step)
+		return
+	case err != nil:
+		t.failed(fleet.Explain("reading manifestwork "+r.namespace+"/"+r.name, hub, err))
+		return
+	}
+	step.By = writers(found)
+	if info, err := work.InfoOf(found); err == nil {
+		step.State, step.Message = info.State, info.Message
+		if step.Message == "" && info.Executor != "" {
+			step.Message = "applied as ServiceAccount " + info.Executor
+		}
+	}
+	t.add(step)
+	labels := found.GetLabels()
+	if namespace, name, ok := strings.Cut(labels[workv1alpha1.LabelManifestWorkReplicaSet], "."); ok {
+		t.set(ctx, depth+1, hub, ref{namespace, name})
+		if placement := labels[workv1alpha1.LabelPlacementName]; placement != "" {
+			t.placement(ctx, depth+2, hub, r.namespace, ref{namespace, placement})
+		}
+		return
+	}
+	if addon := labels[clusterv1.LabelAddOnName]; addon != "" {
+		t.add(Step{Depth: depth + 1, Kind: "ManagedClusterAddOn", Namespace: r.namespace, Name: addon, On: hub.Called()})
+	}
+	for _, owner := range found.GetOwnerReferences() {
+		if owner.Kind != "ManagedClusterAddOn" || labels[clusterv1.LabelAddOnName] == "" {
+			t.add(Step{Depth: depth + 1, Kind: owner.Kind, Name: owner.Name, On: hub.Called()})
+		}
+	}
+}
+
+// set notes a set of works.
+func (t *tracing) set(ctx context.Context, depth int, hub *fleet.Cluster, r ref) {
+	step := Step{Depth: depth, Kind: "ManifestWorkReplicaSet", Namespace: r.namespace, Name: r.name, On: hub.Called()}
+	live := t.read(ctx, hub, fleet.ReplicaSets, &step)
+	if live != nil {
+		if set, err := typed.FromUnstructured[workv1alpha1.ManifestWorkReplicaSet](live); err == nil {
+			step.Message = work.SetInfoOf(set).Message
+		}
+	}
+	t.add(step)
+}
+
+// placement notes the placement that a set has a work on this cluster for.
+func (t *tracing) placement(ctx context.Context, depth int, hub *fleet.Cluster, name string, r ref) {
+	step := Step{Depth: depth, Kind: "Placement", Namespace: r.namespace, Name: r.name, On: hub.Called()}
+	if t.read(ctx, hub, fleet.Placements, &step) != nil {
+		selected := map[string]bool{}
+		switch err := (cluster.Targets{Placement: r.namespace + "/" + r.name}).Decided(ctx, hub, selected); {
+		case err != nil:
+			step.Message = err.Error()
+		case selected[name]:
+			step.State, step.Message = Selected, fleet.Many(len(selected), "cluster")+" selected"
+		default:
+			step.State, step.Message = Dropped, name+" is not selected any more"
+		}
+	}
+	t.add(step)
+}
+
+// read reads the object of a step, nil where that is not possible; the step says
+// why.
+func (t *tracing) read(ctx context.Context, hub *fleet.Cluster, resource schema.GroupVersionResource, step *Step) *unstructured.Unstructured {
+	live, err := hub.Client.Resource(resource).Namespace(step.Namespace).Get(ctx, step.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		step.State = Missing
+		return nil
+	case err != nil:
+		step.Message = fleet.Explain("reading it", hub, err).Error()
+		return nil
+	}
+	step.By = writers(live)
+	if live.GetDeletionTimestamp() != nil {
+		step.State = work.Deleting
+	}
+	return live
+}
+
+// writers are the field managers that wrote an object, the last writer first.
+func writers(u *unstructured.Unstructured) []string { return managers(u.GetManagedFields()) }
+
+// managers are those of the entries, without writers of a status alone.
+func managers(entries []metav1.ManagedFieldsEntry) []string {
+	entries = slices.Clone(entries)
+	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
+		if a.Time == nil || b.Time == nil {
+			return 0
+		}
+		return b.Time.Compare(a.Time.Time)
+	})
+	var out []string
+	for _, e := range entries {
+		if e.Subresource == "" && !slices.Contains(out, e.Manager) {
+			out = append(out, e.Manager)
+		}
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// HashPrefix begins a CA hash, as kubeadm writes it.
+const HashPrefix = "sha256:"
+
+// Hash is the sha256 of the public key of a CA certificate, as kubeadm counts
+// it: it stays the same when the certificate is renewed with its key.
+func Hash(cert *x509.Certificate) string {
+	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
+	return HashPrefix + hex.EncodeToString(sum[:])
+}
+
+// Certificates reads the certificates of a PEM bundle.
+func Certificates(bundle []byte) ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	for {
+		var block *pem.Block
+		block, bundle = pem.Decode(bundle)
+		if block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("reading a CA certificate: %w", err)
+		}
+		out = append(out, cert)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("there is no certificate in it")
+	}
+	return out, nil
+}
+
+// pin returns the part of the bundle whose hash is wanted.
+func pin(bundle []byte, want string) ([]byte, error) {
+	certs, err := Certificates(bundle)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	var have []string
+	for _, cert := range certs {
+		if have = append(have, Hash(cert)); Hash(cert) == want {
+			_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
+		}
+	}
+	if out.Len() == 0 {
+		return nil, fmt.Errorf("the hub has %s, wanted is %s", strings.Join(have, ", "), want)
+	}
+	return out.Bytes(), nil
+}
+
+// CheckHash tells why text cannot be a CA hash.
+func CheckHash(text string) error {
+	raw, err := hex.DecodeString(strings.TrimPrefix(text, HashPrefix))
+	if !strings.HasPrefix(text, HashPrefix) || err != nil || len(raw) != sha256.Size || text != strings.ToLower(text) {
+		return fleet.Misuse(fmt.Sprintf("%q cannot be a CA hash", text), "it is sha256: and 64 lower-case hex digits", TakeHash.With())
+	}
+	return nil
+}
+
+// CAOf returns the bundle by which a connection trusts its server, nil when it
+// uses the system's roots, and an error when it trusts anything.
+func CAOf(config *rest.Config) ([]byte, error) {
+	if config.Insecure {
+		return nil, errInsecure
+	}
+	c := rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(c); err != nil {
+		return nil, fmt.Errorf("reading the CA of %s: %w", c.Host, err)
+	}
+	return c.CAData, nil
+}
+
+var errInsecure = errors.New("the kubeconfig skips the verification of the server's certificate")
+
+// root verifies the server's certificate by the bundle (nil: the system's roots)
+// and returns the CA certificate at the end of the chain. What is sent is one
+// anonymous request for the version.
+func root(ctx context.Context, server string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
+	return RootAs(ctx, server, "", bundle, proxyURL)
+}
+
+// RootAs is root for a server whose certificate is for another name than its
+// address; empty is the address.
+func RootAs(ctx context.Context, server, name string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
+	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: bundle, ServerName: name}, Timeout: fleet.ReachTimeout}
+	if err := setProxy(config, proxyURL); err != nil {
+		return nil, err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(server, "/")+"/version", nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.TLS == nil || len(response.TLS.VerifiedChains) == 0 {
+		return nil, errors.New("the server's certificate was not verified")
+	}
+	chain := response.TLS.VerifiedChains[0]
+	return chain[len(chain)-1], nil
+}
+
+// ShortHash is the beginning of a CA hash, for a person to recognise.
+func ShortHash(hash string) string {
+	if len(hash) > 19 {
+		return hash[:19]
+	}
+	if hash == "" {
+		return "public"
+	}
+	return hash
+}

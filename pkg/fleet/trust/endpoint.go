@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// Endpoint is how agents reach a hub.
+type Endpoint struct {
+	// Server is the https URL of the API server.
+	Server string
+	// CA is the bundle that the server is trusted by; empty means the roots of
+	// the system.
+	CA []byte
+	// ProxyURL is a forward proxy on the way, or empty.
+	ProxyURL string
+}
+
+// Connect opens the hub at e with a token.
+func Connect(e Endpoint, token string) (*fleet.Cluster, error) {
+	config := &rest.Config{Host: e.Server, BearerToken: token, UserAgent: fleet.FieldManager, TLSClientConfig: rest.TLSClientConfig{CAData: e.CA}}
+	if err := setProxy(config, e.ProxyURL); err != nil {
+		return nil, err
+	}
+	return fleet.Connect(config, "")
+}
+
+// setProxy sends the requests of a connection through a forward proxy. Without
+// one the environment decides, as everywhere in Kubernetes.
+func setProxy(config *rest.Config, proxyURL string) error {
+	if proxyURL == "" {
+		return nil
+	}
+	u, err := url.Parse(proxyURL)
+	if err != nil || u.Host == "" {
+		return fleet.Misuse(fmt.Sprintf("%q cannot be a proxy", proxyURL), "it is no URL", ExampleProxy.With())
+	}
+	config.Proxy = http.ProxyURL(u)
+	return nil
+}
+
+// BootstrapKubeconfig is what an agent joins with: cluster hub, user and context
+// bootstrap.
+func BootstrapKubeconfig(e Endpoint, token string) ([]byte, error) {
+	kc := clientcmdapi.NewConfig()
+	kc.Clusters["hub"] = &clientcmdapi.Cluster{Server: e.Server, CertificateAuthorityData: e.CA, ProxyURL: e.ProxyURL}
+	kc.AuthInfos["bootstrap"] = &clientcmdapi.AuthInfo{Token: token}
+	kc.Contexts["bootstrap"] = &clientcmdapi.Context{Cluster: "hub", AuthInfo: "bootstrap", Namespace: "default"}
+	kc.CurrentContext = "bootstrap"
+	raw, err := clientcmd.Write(*kc)
+	if err != nil {
+		return nil, fmt.Errorf("writing the bootstrap kubeconfig: %w", err)
+	}
+	return raw, nil
+}
+
+// OfHub tells how agents reach a hub that we are logged in to, and the
+// hash that pins its CA ("" when its certificate is a public one). The address
+// is that of the context; when it only means this machine, the address that
+// the hub publishes is taken if it means more.
+func OfHub(ctx context.Context, hub *fleet.Cluster) (Endpoint, string, error) {
+	e := Endpoint{Server: hub.Server()}
+	if IsLoopback(e.Server) {
+		if info, err := Published(ctx, hub); err == nil && !IsLoopback(info.Server) {
+			return hashed(ctx, Endpoint{Server: info.Server, CA: info.CA})
+		}
+	}
+	ca, err := CAOf(hub.Config)
+	if errors.Is(err, errInsecure) {
+		ca, err = PublishedCA(ctx, hub)
+	}
+	if err != nil {
+		return Endpoint{}, "", fleet.Fail("finding the CA of "+hub.String(), err, fleet.Advice("give the context of the hub a certificate-authority"))
+	}
+	e.CA = ca
+	return hashed(ctx, e)
+}
+
+// hashed adds the hash of the CA that the server's certificate comes from. A
+// server that does not answer here may still answer the agents: then it is the
+// first CA of the bundle.
+func hashed(ctx context.Context, e Endpoint) (Endpoint, string, error) {
+	if len(e.CA) == 0 {
+		return e, "", nil
+	}
+	cert, err := root(ctx, e.Server, e.CA, "")
+	if err == nil {
+		return e, Hash(cert), nil
+	}
+	certs, err := Certificates(e.CA)
+	if err != nil {
+		return e, "", fleet.Fail("reading the CA of "+e.Server, err, nil)
+	}
+	return e, Hash(certs[0]), nil
+}

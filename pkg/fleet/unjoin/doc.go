@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package unjoin takes a cluster out of a fleet, on both sides or on the one
+// that can be reached.
+package unjoin

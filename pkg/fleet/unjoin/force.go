@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package unjoin
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+)
+
+// goes is what a cluster has on the hub, in the order in which it goes, with the
+// finalizers that nobody takes off any more when the agent is dead: the agent's
+// own, and those of add-ons whose end the agent would have to report. Other
+// finalizers belong to programs that may well be alive.
+var goes = []struct {
+	resource   schema.GroupVersionResource
+	finalizers []string
+}{
+	{fleet.ClusterAddOns, []string{addonv1alpha1.FinalizerPreDelete, addonv1alpha1.FinalizerHostingPreDelete, addonv1alpha1.FinalizerHostingManifests}},
+	{fleet.ManifestWorks, []string{workv1.FinalizerManifestWork}},
+}
+
+// releaseAll does what a dead agent cannot do any more: add-ons go first, then
+// works, of each those with the lowest cleanup priority, and the next only when
+// these are gone.
+func (u *unjoin) releaseAll(ctx context.Context) error {
+	for _, kind := range goes {
+		for {
+			items, err := fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: kind.resource, Namespace: u.Name})
+			if err != nil {
+				return fleet.Explain("listing "+kind.resource.Resource+" of "+u.Name, u.Hub, err)
+			}
+			if len(items) == 0 {
+				break
+			}
+			if kind.resource == fleet.ManifestWorks {
+				u.noteStaying(items)
+			}
+			if err := u.releaseNext(ctx, kind.resource, items, kind.finalizers); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noteStaying notes works that go without their agent.
+func (u *unjoin) noteStaying(works []unstructured.Unstructured) {
+	for _, w := range u.staying(works) {
+		if !slices.ContainsFunc(u.result.Stays, func(have AppliedWork) bool { return have.Work == w.Work }) {
+			u.result.Stays = append(u.result.Stays, w)
+		}
+	}
+}
+
+// releaseNext releases the objects of the lowest priority and waits until they
+// are gone.
+func (u *unjoin) releaseNext(ctx context.Context, resource schema.GroupVersionResource, items []unstructured.Unstructured, finalizers []string) error {
+	lowest := slices.MinFunc(items, func(a, b unstructured.Unstructured) int { return cmp.Compare(priority(a), priority(b)) })
+	next := map[string]bool{}
+	for i := range items {
+		item := &items[i]
+		if priority(*item) != priority(lowest) {
+			continue
+		}
+		next[string(item.GetUID())] = true
+		u.Detail("releasing " + fleet.Describe(item))
+		if err := fleet.DropFinalizer(ctx, u.Hub, resource, item, finalizers...); err != nil {
+			return fleet.Explain("releasing "+fleet.Describe(item), u.Hub, err)
+		}
+	}
+	var left []string
+	q := await.Query{Client: u.Hub.Client, Resource: resource, Namespace: u.Name, Clock: u.Given.Clock}
+	err := await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		left = nil
+		for _, item := range items {
+			if next[string(item.GetUID())] {
+				left = append(left, held(item))
+			}
+		}
+		if len(left) > 0 {
+			u.Detail("waiting for " + fleet.Listed(left))
+		}
+		return len(left) == 0, nil
+	})
+	return u.TimedOut(ctx, err, "what "+u.Name+" has on the hub to be gone", func(context.Context) *fleet.Blocker {
+		return &fleet.Blocker{Cause: "finalizers of somebody else hold " + fleet.Listed(left),
+			Fix: TakeFinalizers.With()}
+	})
+}
+
+// priority is the cleanup priority of an object.
+func priority(u unstructured.Unstructured) int {
+	n, err := strconv.Atoi(u.GetAnnotations()[clusterv1.AnnotationCleanupPriority])
+	if err != nil || n < 0 || n > 100 {
+		return 0
+	}
+	return n
+}
+
+// holders names what of the cluster is left on the hub, and what holds it.
+func (u *unjoin) holders(ctx context.Context) string {
+	var out []string
+	for _, kind := range goes {
+		items, err := fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: kind.resource, Namespace: u.Name})
+		if err != nil {
+			continue // this is the diagnosis: what can be told is told
+		}
+		for i := range items {
+			if items[i].GetDeletionTimestamp() != nil {
+				out = append(out, held(&items[i]))
+			}
+		}
+	}
+	return fleet.Listed(out)
+}
+
+// held names an object and its finalizers.
+func held(u *unstructured.Unstructured) string {
+	if len(u.GetFinalizers()) == 0 {
+		return fleet.Describe(u)
+	}
+	return fleet.Describe(u) + " (" + strings.Join(u.GetFinalizers(), ", ") + ")"
+}
+
+// removeNamespace deletes the namespace of a cluster on the hub, if it is ours
+// and holds nothing of anybody else's; else it tells what it holds.
+func (u *unjoin) removeNamespace(ctx context.Context) error {
+	ns, err := u.Hub.Client.Resource(fleet.Namespaces).Get(ctx, u.Name, fleet.GetOptions)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fleet.Explain("reading namespace "+u.Name, u.Hub, err)
+	}
+	if ns.GetLabels()[clusterv1.LabelClusterName] != u.Name {
+		u.Remark("namespace "+u.Name, "stays: it was not made for the cluster")
+		return nil
+	}
+	foreign, err := u.foreignObjects(ctx)
+	if err != nil {
+		u.Remark("namespace "+u.Name, "stays, because it cannot be told what it holds: "+fleet.OneLine(err.Error()))
+		return nil
+	}
+	if len(foreign) > 0 {
+		u.Remark("namespace "+u.Name, "stays: it holds "+fleet.Listed(foreign))
+		return nil
+	}
+	if err := fleet.Remove(ctx, u.Hub, ns); err != nil {
+		return fleet.Explain("deleting namespace "+u.Name, u.Hub, err)
+	}
+	u.result.Items = append(u.result.Items, fleet.Change{Object: fleet.Reference(ns), Action: fleet.Deleted})
+	u.Detail("waiting for namespace " + u.Name + " to go")
+	q := await.Query{Client: u.Hub.Client, Resource: fleet.Namespaces, Name: u.Name, Clock: u.Given.Clock}
+	err = await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+		return len(items) == 0 || items[0].GetUID() != ns.GetUID(), nil
+	})
+	return u.TimedOut(ctx, err, "namespace "+u.Name+" to be gone", func(context.Context) *fleet.Blocker { return nil })
+}
+
+// foreignObjects names what the cluster's namespace holds, of any kind, beside
+// our objects and those that Kubernetes puts into every namespace.
+func (u *unjoin) foreignObjects(ctx context.Context) ([]string, error) {
+	kinds, err := u.Hub.Namespaced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, resource := range kinds {
+		if resource.Resource == "events" {
+			continue
+		}
+		items, err := fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: resource, Namespace: u.Name})
+		if apierrors.IsMethodNotSupported(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fleet.Explain("listing "+resource.Resource+" of namespace "+u.Name, u.Hub, err)
+		}
+		for i := range items {
+			item := &items[i]
+			ours := item.GetLabels()[clusterv1.LabelClusterName] == u.Name || item.GetDeletionTimestamp() != nil
+			standard := (item.GetKind() == "ConfigMap" && item.GetName() == "kube-root-ca.crt") || (item.GetKind() == "ServiceAccount" && item.GetName() == "default")
+			if !ours && !standard {
+				out = append(out, fleet.ObjectName(item))
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package unjoin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/member"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Options say which cluster leaves its hub.
+type Options struct {
+	fleet.Common
+	// Name of the cluster on the hub.
+	Name string
+	// Spoke is the cluster; nil when it no longer exists, then Force is needed.
+	Spoke *fleet.Cluster
+	// Hub is the hub. Nil leaves the ManagedCluster there.
+	Hub *fleet.Cluster
+	// KeepWorks leaves what the hub's works applied on the cluster.
+	KeepWorks bool
+	// HubOnly says that nothing but the hub's part is asked for: the agent, if
+	// there is one, stays where it is and is waited for.
+	HubOnly bool
+	// Force goes on where the agent does not do its part: it takes the finalizers
+	// that only a living agent lets go off add-ons and works on the hub, in the
+	// order in which they go, and removes the cluster's namespace
+	// there when it holds nothing of anybody else's.
+	Force bool
+	// Confirm is asked before the first write; nil does not ask.
+	Confirm func(Plan) error
+}
+
+// Plan is what an unjoin would do, for a person to confirm.
+type Plan struct {
+	// Spoke and Hub name the clusters; empty when there is no part of it there.
+	Spoke, Hub string
+	// Applied are the works whose objects are on the cluster.
+	Applied []AppliedWork
+	// Works is the number of ManifestWorks on the hub, Objects that of what they
+	// have applied by their status.
+	Works, Objects int
+	// Keeps tells that their objects stay on the cluster.
+	Keeps bool
+	// Stopped is why the agent cannot remove what works applied; empty when it
+	// can.
+	Stopped string
+}
+
+// AppliedWork is one work that was applied on a cluster.
+type AppliedWork struct {
+	// Name is that of the AppliedManifestWork, Work that on the hub.
+	Name string `json:"name"`
+	Work string `json:"work"`
+	// Objects is the number of objects applied.
+	Objects int `json:"objects"`
+	// Finalizers hold it.
+	Finalizers []string `json:"finalizers,omitempty"`
+}
+
+// Result is what was removed.
+type Result struct {
+	// Cluster is the name on the hub.
+	Cluster string `json:"cluster"`
+	// Action is deleted, or unchanged when it was not joined.
+	Action fleet.Action `json:"action"`
+	// Applied are the works in the way, or left in place.
+	Applied []AppliedWork `json:"works,omitempty"`
+	// Stays are the works whose objects stay on the cluster, by their status on
+	// the hub.
+	Stays []AppliedWork `json:"stays,omitempty"`
+	// InTheWay tells that it was refused for the works.
+	InTheWay bool `json:"-"`
+	// Leftovers are objects that could not be removed.
+	Leftovers []string `json:"leftovers,omitempty"`
+	// Items are the objects that were deleted, the main ones.
+	Items []fleet.Change `json:"items"`
+}
+
+// unjoin is one Unjoin under way.
+type unjoin struct {
+	*Options
+	*fleet.Run
+	agent *operatorv1.Klusterlet
+	// joinedAs is the name that the agent goes by on its hub.
+	joinedAs string
+	// remnants are what an agent without a Klusterlet has left on the cluster.
+	remnants []string
+	mc       *clusterv1.ManagedCluster
+	works    []unstructured.Unstructured
+	result   Result
+}
+
+// Run removes the agent from a cluster and, with Hub, the cluster from the
+// hub. It refuses while works are applied that nobody would remove any more.
+// It can be repeated after any failure.
+func Run(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	u := &unjoin{Options: &o, Run: r, result: Result{Cluster: o.Name, Action: fleet.Unchanged}}
+	if o.Name == "" {
+		return u.result, fleet.Misuse("the name of the cluster is missing", "", NameCluster.With())
+	}
+	if o.HubOnly && o.Hub == nil {
+		return u.result, fleet.Misuse("the hub is missing", "", NameHub.With())
+	}
+	if err := u.look(ctx); err != nil {
+		return u.result, err
+	}
+	if u.agent == nil && u.mc == nil && len(u.remnants) == 0 {
+		return u.result, nil
+	}
+	if err := u.check(); err != nil {
+		return u.result, err
+	}
+	u.plan()
+	if o.Reads() {
+		return u.result, nil
+	}
+	if o.Confirm != nil {
+		if err := o.Confirm(u.describe(ctx)); err != nil {
+			return u.result, err
+		}
+	}
+	for _, step := range append(u.steps(ctx), u.verify) {
+		if err := step(ctx); err != nil {
+			return u.result, r.Fail(err)
+		}
+	}
+	return u.result, nil
+}
+
+// steps are what to do, in order. An agent that is to keep what works applied
+// confirms that before its works are deleted; one that cannot is removed first.
+func (u *unjoin) steps(ctx context.Context) []func(context.Context) error {
+	switch {
+	case !u.KeepWorks || u.mc == nil:
+		return []func(context.Context) error{u.leaveHub, u.removeAgent}
+	case u.hasAgent() && !u.agentWorks(ctx):
+		return []func(context.Context) error{u.removeAgent, u.leaveHub}
+	}
+	return []func(context.Context) error{u.keepObjects, u.leaveHub, u.removeAgent}
+}
+
+// look reads what there is on both sides.
+func (u *unjoin) look(ctx context.Context) error {
+	if u.Spoke != nil {
+		if _, err := fleet.ServerVersion(ctx, u.Spoke); err != nil {
+			return err
+		}
+		k, err := typed.Get[operatorv1.Klusterlet](ctx, u.Spoke.Client, fleet.Klusterlets, "", operatorv1.DefaultKlusterletName)
+		switch {
+		case err == nil:
+			u.agent = k
+			if u.joinedAs, err = member.ReadName(ctx, u.Spoke, k); err != nil {
+				return err
+			}
+		case !apierrors.IsNotFound(err):
+			return fleet.Explain("reading the agent of "+u.Spoke.String(), u.Spoke, err)
+		default:
+			if u.remnants, err = u.left(ctx, false); err != nil {
+				return err
+			}
+		}
+		if err := u.readApplied(ctx); err != nil {
+			return err
+		}
+	}
+	if u.Hub == nil {
+		return nil
+	}
+	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, u.Hub.Client, fleet.ManagedClusters, "", u.Name)
+	switch {
+	case err == nil:
+		u.mc = mc
+	case fleet.IsNoKind(err):
+		return u.noHub()
+	case !apierrors.IsNotFound(err):
+		return fleet.Explain("reading managedcluster "+u.Name, u.Hub, err)
+	}
+	u.works, err = fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: fleet.ManifestWorks, Namespace: u.Name})
+	return fleet.Explain("listing the works of "+u.Name, u.Hub, err)
+}
+
+func (u *unjoin) readApplied(ctx context.Context) error {
+	list, err := typed.List[workv1.AppliedManifestWork](ctx, u.Spoke.Client, fleet.AppliedManifestWorks, "", metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fleet.Explain("listing appliedmanifestworks", u.Spoke, err)
+	}
+	for _, w := range list {
+		if u.agent != nil && w.Spec.AgentID != "" && w.Spec.AgentID != string(u.agent.UID) {
+			continue
+		}
+		u.result.Applied = append(u.result.Applied,
+			AppliedWork{Name: w.Name, Work: w.Spec.ManifestWorkName, Objects: len(w.Status.AppliedResources), Finalizers: w.Finalizers})
+	}
+	return nil
+}
+
+// check refuses what would harm.
+func (u *unjoin) check() error {
+	if u.agent != nil && u.joinedAs != "" && u.joinedAs != u.Name {
+		return fleet.Refuse(fmt.Sprintf("%s is joined as %q, not as %q", u.Spoke, u.joinedAs, u.Name), "the context or the name is wrong",
+			Unjoin.On(u.Spoke, "cluster", u.joinedAs, "hub", u.hubContext()))
+	}
+	if u.agent != nil && u.Hub == nil && len(u.result.Applied) > 0 && !u.KeepWorks {
+		u.result.InTheWay = true
+		var names []string
+		for _, w := range u.result.Applied {
+			names = append(names, fmt.Sprintf("%s (%s)", w.Work, fleet.Many(w.Objects, "object")))
+		}
+		return fleet.Refuse(fmt.Sprintf("%s applied on %s", fleet.AreMany(len(names), "work"), u.Spoke), strings.Join(names, ", "), RemoveWorks.With())
+	}
+	if u.Spoke == nil && !u.Force && !u.HubOnly {
+		return fleet.Refuse("the cluster itself is not named", "its agent cannot remove what works have applied", NameSpoke.With())
+	}
+	return nil
+}
+
+// hubContext names the hub as the person did.
+func (u *unjoin) hubContext() string {
+	if u.Hub == nil {
+		return ""
+	}
+	return u.Hub.Context
+}
+
+func (u *unjoin) plan() {
+	u.result.Action = fleet.Deleted
+	if u.mc != nil {
+		u.result.Items = append(u.result.Items, fleet.Change{Object: fleet.Named(clusterv1.GroupVersion.WithKind("ManagedCluster"), "", u.Name),
+			Action: fleet.Deleted})
+	}
+	if u.agent != nil {
+		u.result.Items = append(u.result.Items,
+			fleet.Change{Object: fleet.Named(operatorv1.GroupVersion.WithKind("Klusterlet"), "", u.agent.Name), Action: fleet.Deleted},
+			fleet.Change{Object: fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", u.agentNamespace()), Action: fleet.Deleted})
+	} else if len(u.remnants) > 0 {
+		u.result.Items = append(u.result.Items, fleet.Change{Object: fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "",
+			u.agentNamespace()), Action: fleet.Deleted})
+	}
+}
+
+func (u *unjoin) agentNamespace() string {
+	if u.agent != nil && u.agent.Spec.Namespace != "" {
+		return u.agent.Spec.Namespace
+	}
+	return operatorv1.NamespaceAgent
+}
+
+func (u *unjoin) describe(ctx context.Context) Plan {
+	p := Plan{Applied: u.result.Applied, Works: len(u.works), Keeps: u.KeepWorks || (u.Force && !u.agentWorks(ctx))}
+	for _, w := range u.staying(u.works) {
+		p.Objects += w.Objects
+	}
+	if b := u.agentTrouble(ctx); b != nil && u.agent != nil {
+		p.Stopped = b.Cause
+	}
+	if u.hasAgent() {
+		p.Spoke = u.Spoke.String()
+	}
+	if u.mc != nil {
+		p.Hub = u.Hub.String()
+	}
+	return p
+}
+
+// agentPatience is how long an agent may take to remove itself before it is
+// done without it.
+const agentPatience = 20 * time.Second
+
+// removeAgent removes everything that was installed on the cluster.
+func (u *unjoin) removeAgent(ctx context.Context) error {
+	if !u.hasAgent() {
+		return nil
+	}
+	u.Step("agent removed")
+	patience := agentPatience
+	if u.agentTrouble(ctx) != nil {
+		// Nobody is there to do the agent's part.
+		patience = 0
+	}
+	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: operatorv1.DefaultKlusterletName, Namespace: u.agentNamespace(),
+		Patience: patience, Progress: u.Detail})
+	if err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return ctx.Err()
+		}
+		if ctx.Err() != nil {
+			return &fleet.Error{Kind: fleet.Timeout, Message: fmt.Sprintf("timed out after %s removing the agent from %s", u.Given.Timeout, u.Spoke),
+				Cause: fleet.OneLine(err.Error()),
+				Fix:   fleet.Advice("run the same command again; it continues where it stopped"), Err: err}
+		}
+		return fleet.Explain("removing the agent from "+u.Spoke.String(), u.Spoke, err)
+	}
+	u.Done("from " + u.Spoke.Where())
+	return nil
+}
+
+// verify names what is left on the cluster.
+func (u *unjoin) verify(ctx context.Context) error {
+	if !u.hasAgent() {
+		return nil
+	}
+	left, err := u.left(ctx, !u.KeepWorks && len(u.result.Applied) == 0)
+	if err != nil {
+		return err
+	}
+	if !u.KeepWorks {
+		abandoned, err := u.abandoned(ctx)
+		if err != nil {
+			return err
+		}
+		left = append(left, abandoned...)
+	}
+	u.result.Leftovers = left
+	if len(left) > 0 {
+		u.Remark("left on "+u.Spoke.Where(), strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// hasAgent tells that there is something of an agent to remove.
+func (u *unjoin) hasAgent() bool {
+	return u.Spoke != nil && (u.agent != nil || len(u.remnants) > 0)
+}
+
+// left names what the agent's installation has left on the cluster. The
+// definitions of kinds that may outlive it, because objects of them stay, count
+// only where that is asked for.
+func (u *unjoin) left(ctx context.Context, definitions bool) ([]string, error) {
+	out, err := fleet.Leftovers(ctx, u.Spoke, operatorv1.LabelCreatedByKlusterlet+"="+operatorv1.DefaultKlusterletName)
+	if err != nil || definitions {
+		return out, err
+	}
+	return slices.DeleteFunc(out, func(name string) bool {
+		return strings.HasPrefix(name, "customresourcedefinition") && !strings.Contains(name, fleet.Klusterlets.GroupResource().String())
+	}), nil
+}
+
+// abandoned names the works whose objects stay on the cluster because no agent
+// removed them.
+func (u *unjoin) abandoned(ctx context.Context) ([]string, error) {
+	list, err := typed.List[workv1.AppliedManifestWork](ctx, u.Spoke.Client, fleet.AppliedManifestWorks, "", metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fleet.Explain("listing appliedmanifestworks", u.Spoke, err)
+	}
+	var out []string
+	for _, w := range list {
+		if slices.ContainsFunc(u.result.Applied, func(a AppliedWork) bool { return a.Name == w.Name }) {
+			out = append(out, fmt.Sprintf("%s of work %s in appliedmanifestwork/%s", fleet.Many(len(w.Status.AppliedResources), "object"), w.Spec.ManifestWorkName,
+				w.Name))
+		}
+	}
+	return out, nil
+}
+
+// noHub is the error for a hub that is none, or none any more.
+func (u *unjoin) noHub() error {
+	e := fleet.NotHub(u.Hub, "it does not serve "+fleet.ManagedClusters.GroupResource().String())
+	e.Fix = OtherHub.With()
+	if u.Spoke != nil {
+		e.Fix = OtherHubOrNone.On(u.Spoke, "cluster", u.Name)
+	}
+	return e
+}

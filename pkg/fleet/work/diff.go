@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/apply/ignore"
+	"github.com/kubectl-ocm/kubectl-ocm/internal/feedback"
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// DiffLive compares what a work wants with what is on the clusters. Without
+// Manifests it is what the work on the hub wants; works that a set of the name has
+// made count too. With Spoke, for one cluster, the objects there are compared as
+// the agent's next write would change them; else what agents have told: whether
+// each object is applied and there, and those values of feedback rules whose
+// paths lead to fields that the manifest declares. Live of a change is what is
+// there, Object what is wanted. Nothing is written. An error beside changes is
+// about what could not be compared.
+func DiffLive(ctx context.Context, o Options) ([]fleet.Change, error) {
+	ctx, cancel, _ := o.Begin(ctx)
+	defer cancel()
+	if err := checkName(o.Name); err != nil {
+		return nil, err
+	}
+	if err := o.checkSpec(); err != nil {
+		return nil, err
+	}
+	clusters, err := o.Targets.Resolve(ctx, o.Hub)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.oneForSpoke(clusters); err != nil {
+		return nil, err
+	}
+	found, err := o.ofThisName(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	var out []fleet.Change
+	var failures []error
+	without := slices.Clone(clusters)
+	for _, u := range found {
+		if !slices.Contains(clusters, u.GetNamespace()) {
+			continue
+		}
+		without = slices.DeleteFunc(without, func(name string) bool { return name == u.GetNamespace() })
+		changes, err := o.diffLive(ctx, u)
+		out, failures = append(out, changes...), append(failures, err)
+	}
+	for _, cluster := range without {
+		failures = append(failures, naming.NoWork(o.Name, "on cluster "+cluster, o.Hub))
+	}
+	return out, firstOf(failures)
+}
+
+// firstOf is the first error, and says how many there are beside it.
+func firstOf(all []error) error {
+	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
+	if len(all) == 0 {
+		return nil
+	}
+	var e *fleet.Error
+	if errors.As(all[0], &e) && len(all) > 1 {
+		e.Message += fmt.Sprintf(", and %s more", fleet.Many(len(all)-1, "error"))
+	}
+	return all[0]
+}
+
+// oneForSpoke refuses the context of one cluster where several are meant.
+func (o *Options) oneForSpoke(clusters []string) error {
+	if o.Spoke == nil || len(clusters) == 1 {
+		return nil
+	}
+	return fleet.Misuse(fmt.Sprintf("the managed cluster's context is that of one cluster, and %s are meant", fleet.Many(len(clusters), "cluster")), "", NameOne.With())
+}
+
+// diffLive compares one work.
+func (o *Options) diffLive(ctx context.Context, u *unstructured.Unstructured) ([]fleet.Change, error) {
+	wanted := u
+	if len(o.Manifests) > 0 {
+		wanted = u.DeepCopy()
+		wanted.Object["spec"] = o.spec()
+	}
+	w, err := typed.FromUnstructured[workv1.ManifestWork](wanted)
+	if err != nil {
+		return nil, err
+	}
+	if o.Spoke != nil {
+		return o.diffSpoke(ctx, w)
+	}
+	current := observed(u, workv1.ConditionApplied)
+	var out []fleet.Change
+	for i, m := range w.Spec.Workload.Manifests {
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(m.Raw); err != nil {
+			continue // the agent says what is wrong with it, of the whole work
+		}
+		out = append(out, told(w, i, object, current))
+	}
+	return out, nil
+}
+
+// told compares one object with what the agent has told of it. current is
+// whether that is about the spec as it is now.
+func told(w *workv1.ManifestWork, i int, object *unstructured.Unstructured, current bool) fleet.Change {
+	gvk := object.GroupVersionKind()
+	o := reported(w, i, Object{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()})
+	want := map[string]any{"applied": "True", "available": "True"}
+	live := map[string]any{"applied": cmp.Or(o.Applied, "unknown"), "available": cmp.Or(o.Available, "unknown")}
+	if !current {
+		live["applied"], o.Message = "unknown", "the agent has not answered for the spec as it is now"
+	}
+	if o.Message != "" {
+		live["message"] = o.Message
+	}
+	declared, reported := map[string]any{}, map[string]any{}
+	for _, v := range declaredValues(w, object) {
+		declared[v.Name], reported[v.Name] = valueText(v.FieldValue), "unknown"
+		if at := slices.IndexFunc(o.Feedback, func(have Value) bool { return have.Name == v.Name }); at >= 0 {
+			reported[v.Name] = o.Feedback[at].Value
+		}
+	}
+	if len(declared) > 0 {
+		want["feedback"], live["feedback"] = declared, reported
+	}
+	return fleet.Change{Object: page(object, want), Live: page(object, live), Action: fleet.Configured, On: w.Namespace}
+}
+
+// page is what is told of an object, to be compared line by line.
+func page(object *unstructured.Unstructured, content map[string]any) *unstructured.Unstructured {
+	out := fleet.Named(object.GroupVersionKind(), object.GetNamespace(), object.GetName())
+	out.Object["status"] = content
+	return out
+}
+
+// declaredValues are what the feedback rules of an object would read from those
+// fields of the manifest that its agent keeps as they are declared.
+func declaredValues(w *workv1.ManifestWork, object *unstructured.Unstructured) []workv1.FeedbackValue {
+	plural, _ := apimeta.UnsafeGuessKindToResource(object.GroupVersionKind())
+	for _, m := range w.Status.ResourceStatus.Manifests {
+		if r := m.ResourceMeta; r.Kind == object.GetKind() && r.Group == plural.Group && r.Resource != "" {
+			plural.Resource = r.Resource // not every plural is regular
+		}
+	}
+	id := apply.IDOf(plural, object.GetNamespace(), object.GetName())
+	kept := keptFields(&w.Spec, id, object)
+	if kept == nil {
+		return nil
+	}
+	var paths []workv1.FeedbackRule
+	for _, rule := range apply.RulesFor(&w.Spec, id).Feedback {
+		if rule.Type == workv1.FeedbackRuleTypeJSONPaths {
+			paths = append(paths, rule)
+		}
+	}
+	values, _ := feedback.Evaluate(kept, paths, feedback.Options{RawJSON: true}) // the agent tells which rule is wrong
+	return values
+}
+
+// keptFields is the manifest without the fields that a strategy ignores; nil where
+// nothing of an object that exists is kept as it is declared.
+func keptFields(spec *workv1.ManifestWorkSpec, id apply.ID, object *unstructured.Unstructured) *unstructured.Unstructured {
+	o, err := apply.OptionsFor(spec, id)
+	switch {
+	case err != nil, o.Strategy == workv1.UpdateStrategyTypeCreateOnly, o.Strategy == workv1.UpdateStrategyTypeReadOnly:
+		return nil
+	case len(o.Ignore) == 0:
+		return object
+	}
+	fields, err := ignore.Parse(o.Ignore)
+	if err != nil {
+		return nil
+	}
+	kept, err := fields.Rest(object)
+	if err != nil {
+		return nil
+	}
+	return kept
+}

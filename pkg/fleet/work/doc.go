@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package work sends objects to clusters as ManifestWorks, and tells what
+// became of them.
+package work

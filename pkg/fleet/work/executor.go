@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+)
+
+// reviewParallel bounds the access reviews that are under way at a time.
+const reviewParallel = 8
+
+// executor takes NAMESPACE/NAME of a ServiceAccount apart; ok is false for what is
+// none.
+func (o *Options) executor() (namespace, name string, ok bool) {
+	namespace, name, ok = strings.Cut(o.Executor, "/")
+	return namespace, name, ok && len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
+}
+
+// wantedRight is a verb on a resource; an empty name means every object.
+type wantedRight struct {
+	verb, namespace, name string
+	resource              schema.GroupVersionResource
+}
+
+// CheckExecutor asks the cluster of o.Spoke whether the executor is there and has
+// the rights that applying the manifests takes: the agent
+// would apply the others only. Kinds that the cluster does not serve yet are not
+// asked for. The fix of what is refused grants the first of the missing rights.
+func CheckExecutor(ctx context.Context, o Options) error {
+	ctx, cancel, _ := o.Begin(ctx)
+	defer cancel()
+	if err := o.checkSpec(); err != nil {
+		return err
+	}
+	clusters, err := o.Targets.Resolve(ctx, o.Hub)
+	if err != nil {
+		return err
+	}
+	if err := o.oneForSpoke(clusters); err != nil {
+		return err
+	}
+	namespace, name, _ := o.executor()
+	_, err = o.Spoke.Client.Resource(fleet.ServiceAccounts).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fleet.Refuse(fmt.Sprintf("%s has no ServiceAccount %s", o.Spoke, o.Executor), "nothing would be applied",
+			CreateExecutor.On(o.Spoke, "name", name, "namespace", namespace))
+	}
+	if err != nil {
+		return fleet.Explain("reading serviceaccount "+o.Executor, o.Spoke, err)
+	}
+	kinds, err := o.Spoke.Kinds()
+	if err != nil {
+		return err
+	}
+	missing, err := o.missingRights(ctx, o.rights(kinds))
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	first := missing[0]
+	var verbs []string
+	for _, m := range missing {
+		if m.resource == first.resource && m.namespace == first.namespace {
+			verbs = append(verbs, m.verb)
+		}
+	}
+	slices.Sort(verbs)
+	verbs = slices.Compact(verbs)
+	where := ""
+	if first.namespace != "" {
+		where = " in namespace " + first.namespace
+	}
+	return fleet.Refuse(fmt.Sprintf("the executor %s lacks %s", o.Executor, fleet.Many(len(missing), "right")),
+		fmt.Sprintf("on %s it may not %s %s%s", o.Spoke.Called(), strings.Join(verbs, ", "), first.resource.GroupResource(), where),
+		o.grant(first, verbs))
+}
+
+// grant is what gives the executor verbs on a resource.
+func (o *Options) grant(r wantedRight, verbs []string) fleet.Fix {
+	namespace, name, _ := o.executor()
+	kind := "clusterrole"
+	if r.namespace != "" {
+		kind = "role"
+	}
+	return GrantRights.On(o.Spoke, "kind", kind, "role", name+"-"+r.resource.Resource, "verbs", strings.Join(verbs, ","),
+		"resource", r.resource.GroupResource().String(), "namespace", r.namespace, "account", namespace+":"+name)
+}
+
+// rights are what applying the manifests takes, each once.
+func (o *Options) rights(kinds *fleet.Served) []wantedRight {
+	verbs := []string{"create", "get", "patch", "update"}
+	if !o.Orphan {
+		verbs = append(verbs, "delete")
+	}
+	var out []wantedRight
+	seen := map[wantedRight]bool{}
+	for _, m := range o.Manifests {
+		kind, ok := kinds.Of(m.GroupVersionKind())
+		if !ok {
+			continue
+		}
+		namespace := m.GetNamespace()
+		if !kind.Namespaced {
+			namespace = ""
+		}
+		for _, verb := range verbs {
+			if r := (wantedRight{verb, namespace, m.GetName(), kind.Resource}); !seen[r] {
+				seen[r] = true
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// missingRights are those that the executor has not, in their order. What it may
+// on every object of a resource is asked once.
+func (o *Options) missingRights(ctx context.Context, wanted []wantedRight) ([]wantedRight, error) {
+	var all []wantedRight
+	for _, r := range wanted {
+		if r.name = ""; !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+	}
+	may, err := o.review(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	var single []wantedRight
+	for _, r := range wanted {
+		every := r
+		every.name = ""
+		if !may[every] {
+			single = append(single, r)
+		}
+	}
+	if may, err = o.review(ctx, single); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(single, func(r wantedRight) bool { return may[r] }), nil
+}
+
+// review asks the cluster which of the rights the executor has.
+func (o *Options) review(ctx context.Context, rights []wantedRight) (map[wantedRight]bool, error) {
+	answers := make([]bool, len(rights))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviewParallel)
+	namespace, name, _ := o.executor()
+	for i, r := range rights {
+		group.Go(func() error {
+			review := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+				"spec": map[string]any{
+					"user":   "system:serviceaccount:" + namespace + ":" + name,
+					"groups": []any{"system:serviceaccounts", "system:authenticated", "system:serviceaccounts:" + namespace},
+					"resourceAttributes": map[string]any{"verb": r.verb, "namespace": r.namespace, "name": r.name,
+						"group": r.resource.Group, "version": r.resource.Version, "resource": r.resource.Resource},
+				},
+			}}
+			done, err := o.Spoke.Client.Resource(fleet.SubjectReviews).Create(ctx, review, metav1.CreateOptions{})
+			if err != nil {
+				return fleet.Explain("asking for the rights of "+o.Executor, o.Spoke, err)
+			}
+			answers[i], _, _ = unstructured.NestedBool(done.Object, "status", "allowed")
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	out := map[wantedRight]bool{}
+	for i, r := range rights {
+		out[r] = answers[i]
+	}
+	return out, nil
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
+)
+
+// FindSet returns the set that DeleteSet would delete, nil when there is
+// none: one of that name in the namespace of the placement. It must be for that
+// placement and no other, since its works go from all of them.
+func FindSet(ctx context.Context, o Options) (*unstructured.Unstructured, error) {
+	live, err := o.liveSet(ctx)
+	if live == nil || err != nil {
+		return nil, err
+	}
+	return live, o.onlyFor(live)
+}
+
+// liveSet reads the set of the name in the namespace of the placement, nil when
+// there is none or clusters are named in another way.
+func (o *Options) liveSet(ctx context.Context) (*unstructured.Unstructured, error) {
+	others := o.Targets
+	others.Placement = ""
+	namespace, _, ok := strings.Cut(o.Targets.Placement, "/")
+	if !ok || !others.Empty() {
+		return nil, nil
+	}
+	live, err := o.Hub.Client.Resource(fleet.ReplicaSets).Namespace(namespace).Get(ctx, o.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, fleet.Explain("reading manifestworkreplicaset "+namespace+"/"+o.Name, o.Hub, err)
+}
+
+// onlyFor refuses a set that has other placements than the one that was named.
+func (o *Options) onlyFor(live *unstructured.Unstructured) error {
+	_, asked, _ := strings.Cut(o.Targets.Placement, "/")
+	have := placement.PlacementsOf(live)
+	others := slices.DeleteFunc(slices.Clone(have), func(name string) bool { return name == asked })
+	switch {
+	case len(others) == 0:
+		return nil
+	case len(others) == len(have):
+		return fleet.Refuse(fleet.Describe(live)+" is not for placement "+o.Targets.Placement, "its placements are "+strings.Join(have, ", "), NameOwn.With())
+	}
+	return fleet.Refuse(fleet.Describe(live)+" is for other placements too", "its works would also go from the clusters of "+strings.Join(others, ", "),
+		TakePlacement.On(o.Hub, "placement", asked, "name", live.GetName(), "namespace", live.GetNamespace()))
+}
+
+// checkRelease tells whether the set may be deleted as it is asked for. Its works
+// go as they are at that moment, so each of them must leave its objects where
+// Orphan is asked for, and the template too, from which more could come.
+func (o *Options) checkRelease(ctx context.Context, live *unstructured.Unstructured) error {
+	if o.Force {
+		return fleet.Refuse(fleet.Describe(live)+" is deleted with its works by the hub", "only single works can be deleted by force", WithoutForce.With())
+	}
+	if !o.Orphan {
+		return nil
+	}
+	works, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.ManifestWorks, Labels: workv1alpha1.LabelManifestWorkReplicaSet + "=" + setLabel(live)})
+	if err != nil {
+		return fleet.Explain("listing the works of "+fleet.Describe(live), o.Hub, err)
+	}
+	taking := 0
+	for i := range works {
+		if !orphans(&works[i], "spec") {
+			taking++
+		}
+	}
+	cause := fmt.Sprintf("%d of its %s would", taking, fleet.Many(len(works), "work"))
+	switch {
+	case !orphans(live, "spec", "manifestWorkTemplate"):
+		cause = "its template has no delete option orphan"
+	case taking == 0:
+		return nil
+	}
+	return fleet.Refuse("deleting "+fleet.Describe(live)+" would take objects off clusters", cause,
+		ApplyOrphaning.On(o.Hub, "work", o.Name, "placement", o.Targets.Placement))
+}
+
+// orphans tells whether the spec of a work, at path, leaves all objects behind.
+func orphans(u *unstructured.Unstructured, path ...string) bool {
+	policy, _, _ := unstructured.NestedString(u.Object, append(path, "deleteOption", "propagationPolicy")...)
+	return policy == string(workv1.DeletePropagationPolicyTypeOrphan)
+}
+
+// setLabel is the value of the label that the works of a set have.
+func setLabel(set *unstructured.Unstructured) string { return set.GetNamespace() + "." + set.GetName() }
+
+// DeleteSet deletes a set that FindSet found. With Wait it returns when
+// its works are gone from all clusters. With Orphan it is refused unless every
+// work of the set leaves its objects.
+func DeleteSet(ctx context.Context, o Options, live *unstructured.Unstructured) (fleet.Change, error) {
+	ctx, cancel, r := o.Begin(ctx)
+	defer cancel()
+	change := fleet.Change{Object: fleet.Reference(live), Action: fleet.Deleted, Live: live}
+	if err := o.checkRelease(ctx, live); err != nil {
+		return fleet.Change{}, err
+	}
+	if o.Reads() {
+		return change, nil
+	}
+	if err := fleet.Remove(ctx, o.Hub, live); err != nil {
+		return fleet.Change{}, fleet.Explain("deleting "+fleet.Describe(live), o.Hub, err)
+	}
+	if !o.Wait {
+		return change, nil
+	}
+	var left []*unstructured.Unstructured
+	p := r.Place("manifestworkreplicaset/" + live.GetName())
+	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ReplicaSets, Namespace: live.GetNamespace(), Name: live.GetName(),
+		Clock: r.Given.Clock},
+		func(items []*unstructured.Unstructured) (bool, error) {
+			return len(items) == 0 || items[0].GetUID() != live.GetUID(), nil
+		})
+	if err == nil {
+		err = await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ManifestWorks, Clock: r.Given.Clock,
+			Labels: workv1alpha1.LabelManifestWorkReplicaSet + "=" + setLabel(live)},
+			func(items []*unstructured.Unstructured) (bool, error) {
+				if left = items; len(items) > 0 {
+					p.See(fleet.Many(len(items), "work") + " left")
+				}
+				return len(items) == 0, nil
+			})
+	}
+	return change, r.TimedOut(ctx, p.End(err, "gone"), fleet.Describe(live)+" and its works to be gone", func(ctx context.Context) *fleet.Blocker {
+		if len(left) == 0 {
+			return &fleet.Blocker{Cause: "the hub has not removed its works", Fix: fleet.HubStatus.On(o.Hub)}
+		}
+		going := Departures{Hub: o.Hub}
+		b := going.Blocker(ctx, left[0])
+		if b == nil {
+			return &fleet.Blocker{Cause: "the hub has not removed its works", Fix: fleet.HubStatus.On(o.Hub)}
+		}
+		b.Cause = fmt.Sprintf("%s left; %s", fleet.Many(len(left), "work"), b.Cause)
+		return b
+	})
+}

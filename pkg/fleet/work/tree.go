@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Tree is one work on one cluster with its objects.
+type Tree struct {
+	Info
+	// Conditions are those that rules make for the whole work.
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Manifests are its objects, in the order of the spec.
+	Manifests []Object `json:"manifests"`
+}
+
+// Object is one object of a work as its agent reported it.
+type Object struct {
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Applied and Available are the status of the condition, "" when absent.
+	Applied   string `json:"applied,omitempty"`
+	Available string `json:"available,omitempty"`
+	// Feedback holds the values that rules read from it.
+	Feedback []Value `json:"feedback,omitempty"`
+	// Conditions are those that rules make for it.
+	Conditions []Condition `json:"conditions,omitempty"`
+	// Message is the first thing that is not well, else what is special.
+	Message string `json:"message,omitempty"`
+}
+
+// Value is one value of status feedback, as text.
+type Value struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Condition is a condition that a rule made.
+type Condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Message string `json:"message,omitempty"`
+}
+
+// ReadTrees returns works with their objects, by cluster and name.
+func ReadTrees(ctx context.Context, o ListOptions) ([]Tree, error) {
+	ctx, cancel, _ := o.Begin(ctx)
+	defer cancel()
+	items, err := o.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Tree
+	going := Departures{Hub: o.Hub}
+	for _, u := range items {
+		tree, err := treeOf(u)
+		if err != nil {
+			return nil, err
+		}
+		if b := going.Blocker(ctx, u); b != nil {
+			tree.Message = b.Cause
+		}
+		out = append(out, tree)
+	}
+	return out, nil
+}
+
+func treeOf(u *unstructured.Unstructured) (Tree, error) {
+	info, err := InfoOf(u)
+	if err != nil {
+		return Tree{}, err
+	}
+	w, err := typed.FromUnstructured[workv1.ManifestWork](u)
+	if err != nil {
+		return Tree{}, err
+	}
+	tree := Tree{Info: info, Conditions: ruled(w.Status.Conditions)}
+	for i, m := range w.Spec.Workload.Manifests {
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(m.Raw); err != nil {
+			tree.Manifests = append(tree.Manifests, Object{Name: fmt.Sprintf("manifests[%d]", i), Message: "it is no object: " + fleet.OneLine(err.Error())})
+			continue
+		}
+		gvk := object.GroupVersionKind()
+		tree.Manifests = append(tree.Manifests, reported(w, i, Object{
+			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName(),
+		}))
+	}
+	return tree, nil
+}
+
+// reported adds to the i-th object what the agent said of it. A report of an
+// older spec may have the object at another place, or not have it.
+func reported(w *workv1.ManifestWork, i int, o Object) Object {
+	list := w.Status.ResourceStatus.Manifests
+	is := func(m workv1.ManifestCondition) bool {
+		r := m.ResourceMeta
+		return r.Kind == o.Kind && r.Group == o.Group && r.Name == o.Name && (r.Namespace == o.Namespace || r.Namespace == "")
+	}
+	at := slices.IndexFunc(list, func(m workv1.ManifestCondition) bool { return int(m.ResourceMeta.Ordinal) == i && is(m) })
+	if at < 0 {
+		at = slices.IndexFunc(list, is)
+	}
+	if at < 0 {
+		return o
+	}
+	m := list[at]
+	for kind, into := range map[string]*string{workv1.ConditionApplied: &o.Applied, workv1.ConditionAvailable: &o.Available} {
+		if c := apimeta.FindStatusCondition(m.Conditions, kind); c != nil {
+			*into = string(c.Status)
+		}
+	}
+	for _, v := range m.StatusFeedback.Values {
+		o.Feedback = append(o.Feedback, Value{v.Name, valueText(v.FieldValue)})
+	}
+	o.Conditions, o.Message = ruled(m.Conditions), unwell(m.Conditions)
+	return o
+}
+
+// unwell is the message of the first condition of an object that tells that
+// something is wrong, else what the agent notes of it.
+func unwell(conditions []metav1.Condition) string {
+	for _, kind := range []string{workv1.ConditionApplied, workv1.ConditionAvailable, workv1.ConditionStatusFeedbackSynced} {
+		if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+			return fleet.OneLine(c.Message)
+		}
+	}
+	if c := apimeta.FindStatusCondition(conditions, workv1.ConditionDegraded); c != nil && c.Status == metav1.ConditionTrue {
+		return fleet.OneLine(c.Message)
+	}
+	return noteOf(conditions)
+}
+
+// ruled are the conditions that rules made, by type.
+func ruled(conditions []metav1.Condition) []Condition {
+	var out []Condition
+	for _, c := range conditions {
+		if strings.HasPrefix(c.Reason, workv1.ReasonPrefixConditionRule) {
+			out = append(out, Condition{c.Type, string(c.Status), fleet.OneLine(c.Message)})
+		}
+	}
+	slices.SortFunc(out, func(a, b Condition) int { return strings.Compare(a.Type, b.Type) })
+	return out
+}
+
+// valueText writes a value of status feedback.
+func valueText(v workv1.FieldValue) string {
+	switch {
+	case v.Integer != nil:
+		return strconv.FormatInt(*v.Integer, 10)
+	case v.Boolean != nil:
+		return strconv.FormatBool(*v.Boolean)
+	case v.String != nil:
+		return fleet.OneLine(*v.String)
+	case v.JSONRaw != nil:
+		return fleet.OneLine(*v.JSONRaw)
+	}
+	return ""
+}

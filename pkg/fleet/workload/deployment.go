@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
+)
+
+// Repair is what puts back what belongs to a hub: our program for our hub, and for
+// another one its operator, which looks at everything when it starts.
+func Repair(c *fleet.Cluster, others bool) fleet.Fix {
+	if others {
+		return Restart.On(c, "namespace", operatorv1.NamespaceOperator, "name", operatorv1.DefaultClusterManagerName)
+	}
+	return InstallHub.On(c)
+}
+
+// Wanted is how many pods a Deployment has to have to do its work. One that is
+// scaled to 0 has all the pods that it asks for, and does nothing.
+func Wanted(d *appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return max(1, *d.Spec.Replicas)
+}
+
+// ScaledDown tells that a Deployment asks for no pod.
+func ScaledDown(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
+
+// ScaledDownText says so.
+const ScaledDownText = "it is scaled to 0"
+
+// RolledOut tells whether all pods of a Deployment are of its newest form and
+// ready, and how many are.
+func RolledOut(d *appsv1.Deployment) (bool, string) {
+	want := Wanted(d)
+	s := d.Status
+	ready := fmt.Sprintf("%d/%d ready", s.ReadyReplicas, want)
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want, ready
+}
+
+// Deployed waits until a Deployment has rolled out.
+func Deployed(ctx context.Context, r *fleet.Run, c *fleet.Cluster, namespace, name string) error {
+	err := UnlessHopeless(ctx, r, c, types.NamespacedName{Namespace: namespace, Name: name}, func(ctx context.Context) error {
+		q := await.Query{Client: c.Client, Resource: fleet.Deployments, Namespace: namespace, Name: name, Clock: r.Given.Clock}
+		return await.Objects(ctx, q, func(items []*unstructured.Unstructured) (bool, error) {
+			if len(items) == 0 {
+				return false, nil
+			}
+			d, err := typed.FromUnstructured[appsv1.Deployment](items[0])
+			if err != nil {
+				return false, err
+			}
+			ok, ready := RolledOut(d)
+			r.Detail(ready)
+			return ok, nil
+		})
+	})
+	return r.TimedOut(ctx, err, "deployment/"+name, func(ctx context.Context) *fleet.Blocker {
+		return Blocker(ctx, c, namespace, name)
+	})
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package write
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
+	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
+)
+
+// All applies objects in order and tells what happened to each. A definition
+// is waited for until its kind is served. In a dry run it only asks.
+func All(ctx context.Context, r *fleet.Run, c *fleet.Cluster, objects []*unstructured.Unstructured) ([]fleet.Change, error) {
+	var out []fleet.Change
+	for _, u := range objects {
+		change, err := One(ctx, r, c, u)
+		if err != nil {
+			return out, fleet.Explain("applying "+fleet.Describe(u), c, err)
+		}
+		out = append(out, change)
+		if u.GetKind() == "CustomResourceDefinition" && !r.Given.Reads() && change.Action != fleet.Unchanged {
+			if err := established(ctx, r, c, u.GetName()); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// One applies one object, or tells what applying it would do.
+func One(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Unstructured) (fleet.Change, error) {
+	live, err := Live(ctx, c, u)
+	if err != nil {
+		return fleet.Change{}, err
+	}
+	if live != nil && u.GetKind() == "Deployment" && len(foreign(live, u)) > 0 {
+		if r.Given.Reads() {
+			return fleet.Change{Object: fleet.Reference(live), Action: fleet.Configured}, nil
+		}
+		if err := cleared(ctx, c, live, u); err != nil {
+			return fleet.Change{}, err
+		}
+	}
+	if r.Given.Reads() {
+		return preview(ctx, r, c, u, live)
+	}
+	applied, err := patch(ctx, r, c, u, nil)
+	if err != nil {
+		return fleet.Change{}, err
+	}
+	return fleet.Change{Object: fleet.Reference(applied), Action: actionOf(live, applied)}, nil
+}
+
+// Live reads the object as it is, nil when it or its kind is not there.
+func Live(ctx context.Context, c *fleet.Cluster, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live, err := c.Client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace()).Get(ctx, u.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return live, err
+}
+
+// preview tells what applying u would do, without writing.
+func preview(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u, live *unstructured.Unstructured) (fleet.Change, error) {
+	if r.Given.DryRun != fleet.DryRunServer && !r.Given.Diff {
+		return guess(u, live), nil
+	}
+	applied, err := patch(ctx, r, c, u, []string{metav1.DryRunAll})
+	if apierrors.IsNotFound(err) {
+		// Its namespace or kind would be made by this very run.
+		return guess(u, live), nil
+	}
+	if err != nil {
+		return fleet.Change{}, err
+	}
+	change := fleet.Change{Object: fleet.Redact(Clean(applied)), Action: fleet.Created, Live: fleet.Redact(Clean(live))}
+	if r.Given.Diff {
+		change.Live, change.Object = MaskedBelow(change.Live, change.Object)
+	}
+	if live != nil {
+		change.Action = fleet.Configured
+		if equality.Semantic.DeepEqual(Clean(live).Object, Clean(applied).Object) {
+			change.Action = fleet.Unchanged
+		}
+	}
+	return change, nil
+}
+
+// guess compares without the server: fields that u does not name are taken as
+// they are.
+func guess(u, live *unstructured.Unstructured) fleet.Change {
+	change := fleet.Change{Object: fleet.Redact(u), Action: fleet.Created, Live: fleet.Redact(Clean(live))}
+	if live != nil {
+		change.Action = fleet.Configured
+		if contains(live.Object, u.Object) {
+			change.Action = fleet.Unchanged
+		}
+	}
+	return change
+}
+
+// ServedPause is how long to wait between tries of a kind that is just being
+// served.
+const ServedPause = 200 * time.Millisecond
+
+// patch sends the server-side apply. A definition that became established a
+// moment ago may not be served yet; that is tried again for a while.
+func patch(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Unstructured, dryRun []string) (*unstructured.Unstructured, error) {
+	o := metav1.ApplyOptions{FieldManager: fleet.FieldManager, Force: true, DryRun: dryRun}
+	client := c.Client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace())
+	applied, err := client.Apply(ctx, u.GetName(), u, o)
+	for try := 0; try < 25 && dryRun == nil && fleet.IsNoKind(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldValueNotFound); try++ {
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-r.Given.Clock.After(ServedPause):
+		}
+		applied, err = client.Apply(ctx, u.GetName(), u, o)
+	}
+	return applied, err
+}
+
+// NotThere is the version to apply an object with that must not be there yet.
+const NotThere = "0"
+
+// overtaken tells that somebody else wrote or made an object after it was read.
+// For one that was not there, and was to be made at the version NotThere, the API
+// server words that as a wrong version.
+func overtaken(err error) bool {
+	return apierrors.IsConflict(err) || (apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.resourceVersion"))
+}
+
+// tries bounds how often something is decided on anew because somebody else writes it
+// at the same time.
+const tries = 5
+
+// Again does what reads an object, decides, and writes it for the version that was
+// read, and does it once more where it was overtaken: controllers write the status of
+// most objects at any time, and none of that is a reason to trouble a person.
+func Again(do func() error) (err error) {
+	for range tries {
+		if err = do(); !overtaken(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// Busy is the error about an object that somebody writes again and again; other errors
+// stay as they are.
+func Busy(u *unstructured.Unstructured, err error) error {
+	if !overtaken(err) {
+		return err
+	}
+	return &fleet.Error{Message: "somebody else writes " + fleet.Describe(u) + " all the time", Fix: fleet.Advice("look at it, then run this again"), Err: err}
+}
+
+func actionOf(live, applied *unstructured.Unstructured) fleet.Action {
+	switch {
+	case live == nil || live.GetUID() != applied.GetUID():
+		return fleet.Created
+	case live.GetResourceVersion() == applied.GetResourceVersion(), equality.Semantic.DeepEqual(Clean(live).Object, Clean(applied).Object):
+		// A new version whose content is the same only says who owns the fields.
+		return fleet.Unchanged
+	}
+	return fleet.Configured
+}
+
+// established waits until a definition is served.
+func established(ctx context.Context, r *fleet.Run, c *fleet.Cluster, name string) error {
+	err := await.Objects(ctx, await.Query{Client: c.Client, Resource: fleet.Definitions, Name: name, Clock: r.Given.Clock},
+		func(items []*unstructured.Unstructured) (bool, error) {
+			return len(items) == 1 && fleet.ConditionTrue(items[0], "Established"), nil
+		})
+	if err != nil {
+		return r.Expired(err, "customresourcedefinition/"+name, "the API server has not established it", nil)
+	}
+	return nil
+}
+
+// Create applies an object that must not be there yet.
+func Create(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Unstructured) (fleet.Change, error) {
+	if !r.Given.Reads() {
+		u = u.DeepCopy()
+		u.SetResourceVersion(NotThere)
+	}
+	return One(ctx, r, c, u)
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The catalogue tells of every code of the library, once.
+func TestTheCatalogueHasEveryCode(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "../../pkg/fleet/check/code.go", nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	var want, have []string
+	ast.Inspect(f, func(n ast.Node) bool {
+		if literal, ok := n.(*ast.BasicLit); ok {
+			code, err := strconv.Unquote(literal.Value)
+			require.NoError(t, err)
+			want = append(want, code)
+		}
+		return true
+	})
+	for _, e := range catalogue() {
+		require.NotEmpty(t, e.Text, e.Code)
+		have = append(have, e.Code)
+	}
+	require.ElementsMatch(t, want, have)
+}

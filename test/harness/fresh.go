@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/discovery"
+)
+
+// rested are clusters that tests have used and that were brought back, by name.
+var rested = struct {
+	sync.Mutex
+	of map[string][]*renewable
+}{of: map[string][]*renewable{}}
+
+// Fresh is a cluster without nodes for one test. Where an earlier test of this process
+// had one of the same name, it is that one: what it stores is as it was when it
+// started, but for its identity, which is new. That costs a tenth of a start. Tests
+// that stop its processes or change their files take ControlPlane.
+func Fresh(t testing.TB, name string) *Cluster {
+	t.Helper()
+	r := takeRested(name)
+	if r == nil {
+		var err error
+		r, err = newRenewable(t.Context(), name)
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() {
+		r.explain(t)
+		if !t.Failed() {
+			// The context of the test has ended by now.
+			ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
+			defer cancel()
+			err := r.renew(ctx)
+			if err == nil {
+				rested.Lock()
+				defer rested.Unlock()
+				rested.of[name] = append(rested.of[name], r)
+				return
+			}
+			t.Logf("cluster %s is not used again: %v", name, err)
+		}
+		require.NoError(t, r.Stop())
+	})
+	return r.Cluster
+}
+
+func takeRested(name string) *renewable {
+	rested.Lock()
+	defer rested.Unlock()
+	list := rested.of[name]
+	if len(list) == 0 {
+		return nil
+	}
+	rested.of[name] = list[:len(list)-1]
+	return list[len(list)-1]
+}
+
+// renewTimeout bounds how long bringing a cluster back may take.
+const renewTimeout = time.Minute
+
+// renewable is a cluster with what it stored when it started.
+type renewable struct {
+	*Cluster
+	etcd   *http.Client
+	stored map[string][]byte
+	groups map[string]bool
+}
+
+func newRenewable(ctx context.Context, name string) (*renewable, error) {
+	cluster, err := launch(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(cluster.Playground.Dir, "etcd:1")
+	r := &renewable{Cluster: cluster, etcd: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}}
+	if r.stored, err = r.read(ctx); err == nil {
+		r.groups, err = r.served()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading what cluster %s stores: %w; %w", name, err, cluster.Stop())
+	}
+	return r, nil
+}
+
+const (
+	registry = "/registry/"
+	// identity is the namespace whose UID is that of the cluster.
+	identity    = registry + "namespaces/kube-system"
+	definitions = registry + "apiextensions.k8s.io/customresourcedefinitions/"
+	services    = registry + "apiregistration.k8s.io/apiservices/"
+	leases      = registry + "leases/"
+)
+
+// own is how often a change must come back until it counts as the cluster's own.
+// Nothing of the test runs any more: what comes back are the first writes of
+// controllers that had not made them when the cluster was read.
+const own = 10
+
+// renew brings the cluster back. Kinds go after their objects, and all is looked at
+// again until the controllers have nothing left to add.
+func (r *renewable) renew(ctx context.Context) error {
+	if err := r.identify(); err != nil {
+		return err
+	}
+	undone := map[string]int{}
+	for {
+		now, err := r.read(ctx)
+		if err != nil {
+			return err
+		}
+		var changes []string
+		for _, key := range inOrder(now, r.stored) {
+			was, is := r.stored[key], now[key]
+			switch {
+			case bytes.Equal(was, is), was != nil && is != nil && strings.HasPrefix(key, leases):
+				continue
+			case is != nil && undone[key] == own:
+				r.stored[key] = is
+				continue
+			case was == nil:
+				err = r.call(ctx, "deleterange", map[string]any{"key": []byte(key)}, nil)
+			default:
+				err = r.call(ctx, "put", map[string]any{"key": []byte(key), "value": was}, nil)
+			}
+			if err != nil {
+				return err
+			}
+			changes = append(changes, key)
+			undone[key]++
+		}
+		served, err := r.served()
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 && maps.Equal(served, r.groups) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("bringing cluster %s back: %w; %v changed, served are %v", r.Name, ctx.Err(), changes, slices.Sorted(maps.Keys(served)))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// inOrder are the keys of both, namespaces first, kinds last.
+func inOrder(a, b map[string][]byte) []string {
+	keys := map[string]bool{}
+	for _, m := range []map[string][]byte{a, b} {
+		for key := range m {
+			keys[key] = true
+		}
+	}
+	rank := func(key string) int {
+		switch {
+		case strings.HasPrefix(key, registry+"namespaces/"):
+			return 0
+		case strings.HasPrefix(key, definitions), strings.HasPrefix(key, services):
+			return 2
+		}
+		return 1
+	}
+	return slices.SortedFunc(maps.Keys(keys), func(a, b string) int { return rank(a) - rank(b) })
+}
+
+// identify gives the cluster another identity, as long as the one before.
+func (r *renewable) identify() error {
+	stored := r.stored[identity]
+	const label = "kube-system"
+	at := bytes.Index(stored, []byte(label))
+	for i := max(at, 0); i+36 <= len(stored); i++ {
+		if _, err := uuid.ParseBytes(stored[i : i+36]); err == nil && stored[i+8] == '-' {
+			r.stored[identity] = slices.Concat(stored[:i], []byte(uuid.NewString()), stored[i+36:])
+			return nil
+		}
+	}
+	return fmt.Errorf("the namespace %s has no UID", label)
+}
+
+// read is all that the cluster stores.
+func (r *renewable) read(ctx context.Context) (map[string][]byte, error) {
+	var answer struct {
+		Kvs []struct{ Key, Value []byte }
+	}
+	end := []byte(registry)
+	end[len(end)-1]++
+	if err := r.call(ctx, "range", map[string]any{"key": []byte(registry), "range_end": end}, &answer); err != nil {
+		return nil, err
+	}
+	out := make(map[string][]byte, len(answer.Kvs))
+	for _, kv := range answer.Kvs {
+		out[string(kv.Key)] = kv.Value
+	}
+	return out, nil
+}
+
+// call asks etcd, which takes and gives JSON with keys and values in base 64.
+func (r *renewable) call(ctx context.Context, method string, question map[string]any, answer any) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://etcd/v3/kv/"+method, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	response, err := r.etcd.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd answers %s: %s", method, response.Status)
+	}
+	if answer == nil {
+		answer = &struct{}{}
+	}
+	return json.NewDecoder(response.Body).Decode(answer)
+}
+
+// served are the API groups that the cluster serves.
+func (r *renewable) served() (map[string]bool, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(r.Config)
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.ServerGroups()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, group := range list.Groups {
+		out[group.Name] = true
+	}
+	return out, nil
+}

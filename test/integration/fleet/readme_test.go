@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fleet
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
+)
+
+var update = flag.Bool("update", false, "write testdata/readme.golden anew")
+
+// passing are the parts of what is printed that differ from run to run, or from
+// place to place.
+var passing = []struct {
+	pattern *regexp.Regexp
+	word    string
+}{
+	{regexp.MustCompile(`https://[a-z0-9.-]+:\d+`), "https://ADDRESS"},
+	{regexp.MustCompile(`! preflight (.*), 1 warning: https://ADDRESS means this machine only;.*`), "✓ preflight $1"}, // the playground is
+	{regexp.MustCompile(`(?m)^… .*\n`), ""},                                                                           // a terminal writes over it
+	{regexp.MustCompile(`sha256:[0-9a-f]+`), "sha256:HASH"},
+	{regexp.MustCompile(`CSR (\w+)-[a-z0-9]+`), "CSR $1-XXXXX"},
+	{regexp.MustCompile(`version v\S+`), "version VERSION"},
+	{regexp.MustCompile(`\b\d+ objects`), "N objects"},
+	{regexp.MustCompile(`\b(\d+m)?\d+(\.\d+)?(ms|s)\b`), "TIME"},
+	{regexp.MustCompile(`\b\d+/\d+ +[\d.]+/[\d.]+[GMK]i\b`), "CPU MEMORY"},
+	{regexp.MustCompile(` {2,}`), " "},
+	{regexp.MustCompile(`(?m) +$`), ""},
+}
+
+// lasting is what was printed without those parts; clusters that are waited for
+// together stand in the order of their names.
+func lasting(text string) string {
+	for _, p := range passing {
+		text = p.pattern.ReplaceAllString(text, p.word)
+	}
+	return regexp.MustCompile(`(?m)(^✓ cluster\d .*\n)+`).ReplaceAllStringFunc(text, func(group string) string {
+		lines := slices.Sorted(strings.Lines(group))
+		return strings.Join(lines, "")
+	})
+}
+
+// readme types the commands of README.md, on a hub and a cluster that are as they
+// were before anything was installed: those of its first picture, and then the first
+// steps, for which the clusters leave and the hub stays. Everything printed is
+// compared with a golden file, and the picture with it.
+func readme(t *testing.T, hub, spoke *harness.Cluster) {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	require.NoError(t, err)
+	golden, err := filepath.Abs("testdata/readme.golden")
+	require.NoError(t, err)
+	page, err := os.ReadFile(filepath.Join(root, "README.md"))
+	require.NoError(t, err)
+	fresh(t, hub)
+	// The names that the page uses; its second cluster is the hub itself.
+	contexts(t, map[string]*harness.Cluster{"hub": hub, "cluster1": spoke, "cluster2": hub, "my-hub": hub, "prod1": spoke})
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Symlink(filepath.Join(root, "examples"), "examples"))
+	require.NoError(t, os.WriteFile("web.yaml", []byte(configMap), 0o600))
+
+	blocks := regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	picture, steps := blocks[0][1], blocks[len(blocks)-1][1]
+	var transcript strings.Builder
+	for line := range strings.Lines(picture) {
+		line, command := strings.CutPrefix(strings.TrimSpace(line), "$ ")
+		if command {
+			transcript.WriteString(entered(t, line))
+		}
+		if strings.HasPrefix(line, "kubectl ocm join cluster1 ") {
+			require.Zero(t, run(t, strings.Fields("join cluster2 --context cluster2 --hub-context hub --accept")...).code)
+		}
+	}
+	require.Empty(t, cmp.Diff(lasting(picture), transcript.String()), "README.md shows (-) what is not printed (+)")
+	for _, line := range []string{
+		"work delete webdemo -c cluster1,cluster2 --context hub --yes", "unjoin cluster1 --context cluster1 --hub-context hub --yes",
+		"unjoin cluster2 --context cluster2 --hub-context hub --yes --force",
+	} {
+		require.Zero(t, run(t, strings.Fields(line)...).code, line)
+	}
+	fresh(t, hub)
+	for line := range strings.Lines(steps) {
+		line, _, _ = strings.Cut(line, " #")
+		transcript.WriteString(entered(t, strings.TrimSpace(line)))
+	}
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+		require.NoError(t, os.WriteFile(golden, []byte(transcript.String()), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(want), transcript.String()), "run: go test ./test/integration/fleet -run TestAFleetFromNothingAndBack -update")
+}
+
+// entered runs a command line of the page, which has to succeed, and returns it with
+// what a person sees.
+func entered(t *testing.T, line string) string {
+	t.Helper()
+	words, ours := strings.CutPrefix(line, "kubectl ocm ")
+	require.True(t, ours, line)
+	typed := strings.Fields(words)
+	switch typed[0] + " " + typed[1] {
+	case "unjoin prod1", "hub clean":
+		typed = append(typed, "--yes") // there is no terminal to ask on
+	case "work apply":
+		typed = append(typed, "--wait") // what comes after it shows the work
+	}
+	got := run(t, typed...)
+	require.Zero(t, got.code, line)
+	return "$ " + line + "\n" + lasting(got.err+got.out)
+}
+
+// fresh takes away the namespaces of clusters that earlier ones have left.
+func fresh(t *testing.T, hub *harness.Cluster) {
+	t.Helper()
+	all := hub.Dynamic(t).Resource(namespaces)
+	for _, name := range []string{"cluster1", "cluster2", "prod1"} {
+		until(t, func() error {
+			err := all.Delete(t.Context(), name, metav1.DeleteOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
+	}
+}
+
+// contexts makes clusters the person's contexts by these names.
+func contexts(t *testing.T, clusters map[string]*harness.Cluster) {
+	t.Helper()
+	merged := clientcmdapi.NewConfig()
+	for name, c := range clusters {
+		one, err := clientcmd.LoadFromFile(c.Kubeconfig)
+		require.NoError(t, err)
+		current := one.Contexts[one.CurrentContext]
+		merged.Clusters[name], merged.AuthInfos[name] = one.Clusters[current.Cluster], one.AuthInfos[current.AuthInfo]
+		merged.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(*merged, file))
+	t.Setenv("KUBECONFIG", file)
+}

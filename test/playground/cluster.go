@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
+)
+
+// startTimeout bounds how long a cluster may take to become usable: seconds, and
+// minutes where many are started on a busy machine. A process that ends instead
+// is told of at once.
+const startTimeout = 5 * time.Minute
+
+// Config says which cluster to run and where.
+type Config struct {
+	// Dir holds everything of this cluster. It is made when it is absent.
+	Dir string
+	// Name of the cluster: kubeconfig context, node name, certificate authority.
+	Name string
+	// Binaries come from FindBinaries.
+	Binaries Binaries
+	// Keeper is the command, arguments included, that runs keeper.Run with the
+	// arguments added to it. Set, the cluster gets a process node; KeeperEnv
+	// is that process's whole environment.
+	Keeper, KeeperEnv []string
+	// Images are the programs that the process node can run, by the last part
+	// of the image's repository: "ocm-hub" for ghcr.io/kubectl-ocm/ocm-hub:v1.
+	Images map[string]string
+	// SigningDuration is how long certificates live that are asked for by a
+	// CertificateSigningRequest. kube-controller-manager backdates by five
+	// minutes. Zero is its default of one year.
+	SigningDuration time.Duration
+	// APIServerArgs are given to kube-apiserver after the playground's own.
+	APIServerArgs []string
+	// Reaper, if set, ends the cluster when this process ends. Unset, the
+	// cluster stays until Stop.
+	Reaper *process.Reaper
+	// Clock dates the certificates; nil is the real one.
+	Clock clock.PassiveClock
+}
+
+// Component names one process of a cluster.
+type Component string
+
+// The processes of a cluster, in the order they start.
+const (
+	Etcd              Component = "etcd"
+	APIServer         Component = "kube-apiserver"
+	ControllerManager Component = "kube-controller-manager"
+	ProcessNode       Component = "process-node"
+)
+
+// Cluster is a running cluster.
+type Cluster struct {
+	// Name and Dir are those of the Config.
+	Name, Dir string
+	// Server is the address of kube-apiserver, https://127.0.0.1:<port>.
+	Server string
+	// CA is the certificate authority in PEM.
+	CA []byte
+	// Kubeconfig is the path of the administrator's kubeconfig file.
+	Kubeconfig string
+	// Config is the administrator's client configuration, without rate limit.
+	Config *rest.Config
+
+	config Config
+	http   *http.Client
+	client dynamic.Interface
+	pki    files
+	port   int
+	hold   *heldPort
+}
+
+// files are the paths of keys and certificates of a cluster.
+type files struct {
+	authority                  *pki.Authority
+	serving, admin, manager    pki.Pair
+	serviceAccount             string
+	adminConfig, managerConfig string
+}
+
+// Start brings the cluster in c.Dir up and returns when it serves requests and
+// its controllers work. What still runs there from an earlier start is ended
+// first; data, identity and address stay as they were. ctx bounds the start
+// only. After an error nothing of this start runs on.
+func Start(ctx context.Context, c Config) (*Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	cluster, err := prepare(c)
+	if err != nil {
+		return nil, fmt.Errorf("preparing cluster %s: %w", c.Name, err)
+	}
+	if err := cluster.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting cluster %s: %w", c.Name, err), cluster.Stop())
+	}
+	return cluster, nil
+}
+
+func prepare(c Config) (*Cluster, error) {
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return nil, err
+	}
+	c.Dir = dir
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if c.Reaper != nil {
+		if err := c.Reaper.Watch(dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := process.EndAll(dir); err != nil {
+		return nil, err
+	}
+	cluster := &Cluster{Name: c.Name, Dir: dir, config: c}
+	if err := cluster.choosePort(); err != nil {
+		return nil, err
+	}
+	if err := cluster.writeFiles(); err != nil {
+		return nil, errors.Join(err, cluster.hold.release())
+	}
+	return cluster, nil
+}
+
+// writeFiles makes keys, certificates and kubeconfig files.
+func (c *Cluster) writeFiles() error {
+	if err := c.makeCertificates(); err != nil {
+		return err
+	}
+	c.CA = c.pki.authority.Certificate()
+	c.Kubeconfig = filepath.Join(c.Dir, "admin.kubeconfig")
+	c.pki.managerConfig = filepath.Join(c.Dir, "kube-controller-manager.kubeconfig")
+	if err := c.writeKubeconfig(c.Kubeconfig, c.pki.admin); err != nil {
+		return err
+	}
+	if err := c.writeKubeconfig(c.pki.managerConfig, c.pki.manager); err != nil {
+		return err
+	}
+	if c.hasNode() {
+		if err := c.writeNodeFiles(); err != nil {
+			return err
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	config.QPS = -1 // a test or a demo is its own limit
+	c.Config = config
+	if c.http, err = rest.HTTPClientFor(config); err != nil {
+		return fmt.Errorf("making the administrator's client: %w", err)
+	}
+	if c.client, err = dynamic.NewForConfigAndClient(config, c.http); err != nil {
+		return fmt.Errorf("making the administrator's client: %w", err)
+	}
+	return nil
+}
+
+// start runs the processes one after the other, each as soon as it can work.
+func (c *Cluster) start(ctx context.Context) error {
+	for _, component := range []Component{Etcd, APIServer, ControllerManager, ProcessNode} {
+		if component == ProcessNode && !c.hasNode() {
+			continue
+		}
+		if err := c.run(ctx, component); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop ends every process of the cluster at once. The folder stays, and Start
+// brings the cluster back.
+func (c *Cluster) Stop() error {
+	return errors.Join(process.EndAll(c.Dir), c.hold.release())
+}
+
+// Remove ends everything in the folder of a cluster, or in a folder of several
+// of them, and deletes it. A folder that does not exist is no error.
+func Remove(dir string) error {
+	if err := process.EndAll(dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// Kill ends one process of the cluster without warning, as a crash would.
+func (c *Cluster) Kill(component Component) error { return process.End(c.Dir, string(component)) }
+
+// Restart ends one process and starts it again; it returns when that works.
+func (c *Cluster) Restart(ctx context.Context, component Component) error {
+	if err := c.Kill(component); err != nil {
+		return fmt.Errorf("restarting %s: %w", component, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return c.run(ctx, component)
+}
+
+// Pause stops one process in its tracks: connections stay open, nothing
+// answers. Resume lets it go on.
+func (c *Cluster) Pause(component Component) error {
+	return process.Signal(c.Dir, string(component), true)
+}
+
+// Resume ends a Pause.
+func (c *Cluster) Resume(component Component) error {
+	return process.Signal(c.Dir, string(component), false)
+}
+
+// LogFile is the path of the log of one process.
+func (c *Cluster) LogFile(component Component) string {
+	return filepath.Join(c.Dir, string(component)+".log")
+}

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/egress"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/pki"
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
+)
+
+// Folders of the process node below Config.Dir.
+const (
+	podsFolder = "pods"
+	logsFolder = "logs"
+)
+
+// fieldManager of what the process node writes.
+const fieldManager = "process-node"
+
+// kubeletPort is where kube-apiserver believes the node to serve logs.
+const kubeletPort = 10250
+
+// Address is the node's invented address; its serving certificate names it.
+func Address() net.IP { return net.ParseIP(nodeAddress) }
+
+// Config says which node to be. It is read from a JSON file by the process.
+type Config struct {
+	// Name of the Node object.
+	Name string `json:"name"`
+	// Version the node reports, that of the cluster's Kubernetes.
+	Version string `json:"version"`
+	// Dir holds pods/ and logs/, and is the process's working directory.
+	Dir string `json:"dir"`
+	// Kubeconfig of an administrator: the node is also scheduler and proxy.
+	Kubeconfig string `json:"kubeconfig"`
+	// Images maps the last part of an image's repository to a program.
+	Images map[string]string `json:"images"`
+	// Socket is the unix socket on which kube-apiserver finds the egress
+	// proxy, relative to Dir. It is there when the node is ready.
+	Socket string `json:"socket"`
+	// Serving is the certificate of the log endpoint, ClientCA the file of the
+	// authority that kube-apiserver's client certificate comes from.
+	Serving  pki.Pair `json:"serving"`
+	ClientCA string   `json:"clientCA"`
+	// Clock is the real one if nil.
+	Clock clock.WithTicker `json:"-"`
+}
+
+// manager holds what all parts of the node share.
+type manager struct {
+	config Config
+	client kubernetes.Interface
+	server struct{ host, port string }
+
+	pods     corelisters.PodLister
+	services corelisters.ServiceLister
+	slices   discoverylisters.EndpointSliceLister
+	sources  sources
+	recorder record.EventRecorder
+	network  *network
+	unbound  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+
+	kubelet int // loopback port of the log endpoint
+
+	mu      sync.Mutex
+	workers map[types.UID]*worker
+	running sync.WaitGroup
+}
+
+// Run is the process node's life, until ctx ends. All its pods end with it.
+func Run(ctx context.Context, c Config) error {
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	m, err := newManager(c)
+	if err != nil {
+		return fmt.Errorf("preparing process node %s: %w", c.Name, err)
+	}
+	if err := m.run(ctx); err != nil {
+		return fmt.Errorf("running process node %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+func newManager(c Config) (*manager, error) {
+	// What an earlier process of this node left behind ends here.
+	pods := filepath.Join(c.Dir, podsFolder)
+	if err := errors.Join(process.EndAll(pods), os.RemoveAll(pods)); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.MkdirAll(pods, 0o700), os.MkdirAll(filepath.Join(c.Dir, logsFolder), 0o700)); err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	m := &manager{config: c, network: newNetwork(), workers: map[types.UID]*worker{}}
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	m.server.host, m.server.port = server.Hostname(), server.Port()
+	config.QPS, config.UserAgent = -1, fieldManager
+	config.ContentConfig = rest.ContentConfig{
+		ContentType:        "application/vnd.kubernetes.protobuf",
+		AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json",
+	}
+	if m.client, err = kubernetes.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	m.unbound = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]())
+	return m, nil
+}
+
+// run starts the parts, in the order in which they need each other.
+func (m *manager) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	part := func(name string, f func(context.Context) error) {
+		m.running.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				cancel(fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	defer m.running.Wait()
+	defer cancel(nil)
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	defer broadcaster.Shutdown()
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: m.client.CoreV1().Events("")})
+	m.recorder = broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: fieldManager, Host: m.config.Name})
+
+	logs, err := m.listenLogs(ctx)
+	if err != nil {
+		return err
+	}
+	part("serving logs", logs)
+	factory, err := m.watch(ctx)
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	defer func() {
+		cancel(nil)
+		factory.Shutdown()
+	}()
+	for kind, ok := range factory.WaitForCacheSync(ctx.Done()) {
+		if !ok {
+			return fmt.Errorf("reading %s: %w", kind, context.Cause(ctx))
+		}
+	}
+	part("binding pods", m.bind)
+	if err := m.register(ctx); err != nil {
+		return err
+	}
+	part("renewing the lease", m.heartbeat)
+	socket, err := m.listenEgress(ctx)
+	if err != nil {
+		return err
+	}
+	part("serving egress", func(ctx context.Context) error {
+		return egress.Proxy{Resolve: m.resolve, Clock: m.config.Clock}.Serve(ctx, socket)
+	})
+	<-ctx.Done()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+func (m *manager) listenEgress(ctx context.Context) (net.Listener, error) {
+	if err := os.RemoveAll(filepath.Join(m.config.Dir, m.config.Socket)); err != nil {
+		return nil, err
+	}
+	var config net.ListenConfig
+	return config.Listen(ctx, "unix", m.config.Socket)
+}
+
+// watch prepares the caches of everything that pods are made of.
+func (m *manager) watch(ctx context.Context) (informers.SharedInformerFactory, error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(m.client, 0, informers.WithTransform(strip))
+	core := factory.Core().V1()
+	m.pods, m.services = core.Pods().Lister(), core.Services().Lister()
+	m.slices = factory.Discovery().V1().EndpointSlices().Lister()
+	secrets, configMaps := core.Secrets().Lister(), core.ConfigMaps().Lister()
+	m.sources = sources{
+		secret: func(namespace, name string) (*corev1.Secret, error) { return secrets.Secrets(namespace).Get(name) },
+		configMap: func(namespace, name string) (*corev1.ConfigMap, error) {
+			return configMaps.ConfigMaps(namespace).Get(name)
+		},
+	}
+	changed := func(object any) { m.podChanged(ctx, object) }
+	if _, err := core.Pods().Informer().AddEventHandler(handler(changed)); err != nil {
+		return nil, err
+	}
+	for _, informer := range []cache.SharedIndexInformer{core.Secrets().Informer(), core.ConfigMaps().Informer()} {
+		if _, err := informer.AddEventHandler(handler(m.contentChanged)); err != nil {
+			return nil, err
+		}
+	}
+	return factory, nil
+}
+
+// handler calls f for every change, deletions included.
+func handler(f func(any)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    f,
+		UpdateFunc: func(_, object any) { f(object) },
+		DeleteFunc: func(object any) {
+			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = unknown.Obj
+			}
+			f(object)
+		},
+	}
+}
+
+// strip keeps out of memory what nobody reads.
+func strip(object any) (any, error) {
+	if accessor, err := apimeta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+// podChanged hands a pod to the binder or to its worker.
+func (m *manager) podChanged(ctx context.Context, object any) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	if pod.Spec.NodeName == "" {
+		m.unbound.Add(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		return
+	}
+	if pod.Spec.NodeName != m.config.Name {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if w := m.workers[pod.UID]; w != nil {
+		w.wake()
+		return
+	}
+	if current, err := m.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || current.UID != pod.UID || ctx.Err() != nil {
+		return // the event is that of its removal
+	}
+	w := m.newWorker(pod)
+	m.workers[pod.UID] = w
+	m.running.Go(func() {
+		w.run(ctx)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.workers, w.uid)
+	})
+}
+
+// contentChanged wakes the pods of a namespace whose Secret or ConfigMap changed.
+func (m *manager) contentChanged(object any) {
+	accessor, err := apimeta.Accessor(object)
+	if err != nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, w := range m.workers {
+		if w.key.Namespace == accessor.GetNamespace() {
+			w.wake()
+		}
+	}
+}
+
+// resolve finds the loopback port behind an address of the cluster's network.
+func (m *manager) resolve(host string, port int) (int, error) {
+	if host == nodeAddress && port == kubeletPort {
+		return m.kubelet, nil
+	}
+	services, err := m.services.List(labels.Everything())
+	if err != nil {
+		return 0, err
+	}
+	slices, err := m.slices.List(labels.Everything())
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range services {
+		if s.Namespace == corev1.NamespaceDefault && s.Name == "kubernetes" && s.Spec.ClusterIP == host {
+			return strconv.Atoi(m.server.port)
+		}
+	}
+	target, found, err := routeService(services, slices, host, int32(port))
+	if err != nil {
+		return 0, err
+	}
+	if !found {
+		target = endpoint{address: host, port: int32(port)}
+	}
+	return m.network.lookup(target.address, target.port)
+}
+
+func (m *manager) logFile(namespace, pod, container string) string {
+	return filepath.Join(m.config.Dir, logsFolder, namespace+"_"+pod+"_"+container+".log")
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package playground
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kubectl-ocm/kubectl-ocm/test/playground/process"
+)
+
+// pollEvery is how often a starting process is asked whether it works.
+const pollEvery = 20 * time.Millisecond
+
+// Sockets are named relative to the cluster's folder, which is the working
+// directory of every process, so that the system's limit of 104 bytes for
+// socket paths holds however long the folder's name is. etcd wants a port.
+const (
+	etcdSocket = "etcd:1"
+	peerSocket = "peer:1"
+)
+
+// idle lists the controllers that nothing in a playground needs; without them
+// kube-controller-manager is smaller and sooner ready.
+var idle = []string{
+	"cloud-node-lifecycle-controller", "device-taint-eviction-controller", "ephemeral-volume-controller",
+	"horizontal-pod-autoscaler-controller", "node-ipam-controller", "node-route-controller",
+	"persistentvolume-attach-detach-controller", "persistentvolume-binder-controller",
+	"persistentvolume-expander-controller", "persistentvolume-protection-controller",
+	"persistentvolumeclaim-protection-controller", "resourceclaim-controller", "service-lb-controller",
+	"storage-version-migrator-controller", "storageversion-garbage-collector-controller", "ttl-controller",
+	"volumeattributesclass-protection-controller", "podgroup-protection-controller",
+	"legacy-serviceaccount-token-cleaner-controller", "resourcepoolstatusrequest-controller",
+}
+
+// run starts one process and returns when it works, or with the end of its log
+// when it ended instead.
+func (c *Cluster) run(ctx context.Context, component Component) error {
+	spec := process.Spec{Name: string(component), Dir: c.Dir}
+	var ready func(context.Context) (bool, error)
+	switch component {
+	case Etcd:
+		spec.Path, spec.Args, ready = c.config.Binaries.Etcd, c.etcdArgs(), c.exists(etcdSocket)
+	case APIServer:
+		spec.Path, spec.Args, ready = c.config.Binaries.APIServer, c.apiserverArgs(), c.apiserverReady
+	case ControllerManager:
+		spec.Path, spec.Args, ready = c.config.Binaries.ControllerManager, c.managerArgs(), c.managerReady
+	case ProcessNode:
+		if !c.hasNode() {
+			return fmt.Errorf("starting the process node: cluster %s was not given one", c.Name)
+		}
+		command := append(slices.Clone(c.config.Keeper), "node", filepath.Join(c.Dir, nodeConfig))
+		spec.Path, spec.Args, spec.Env, ready = command[0], command[1:], c.config.KeeperEnv, c.exists(egressSocket)
+	default:
+		return fmt.Errorf("starting %q: a playground has no such process", component)
+	}
+	if err := c.removeSockets(component); err != nil {
+		return err
+	}
+	started, err := process.Start(spec)
+	if err != nil {
+		return err
+	}
+	var last error
+	err = wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-started.Done():
+			return false, started.Failure()
+		default:
+		}
+		var ok bool
+		ok, last = ready(ctx)
+		return ok, nil
+	})
+	if wait.Interrupted(err) {
+		return fmt.Errorf("waiting for %s: %w; end of %s:\n%s", component, errors.Join(context.Cause(ctx), last), started.LogFile, process.Tail(started.LogFile, 12))
+	}
+	return err
+}
+
+// exists is the readiness of a process that makes a socket when it is ready.
+// It is looked at, not connected to: its full name may be too long for that.
+func (c *Cluster) exists(socket string) func(context.Context) (bool, error) {
+	return func(context.Context) (bool, error) {
+		_, err := os.Stat(filepath.Join(c.Dir, socket))
+		return err == nil, err
+	}
+}
+
+// removeSockets removes the sockets that an earlier run of a process left.
+func (c *Cluster) removeSockets(component Component) error {
+	for _, socket := range map[Component][]string{Etcd: {etcdSocket, peerSocket}, ProcessNode: {egressSocket}}[component] {
+		if err := os.RemoveAll(filepath.Join(c.Dir, socket)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) etcdArgs() []string {
+	return []string{
+		"--name=" + c.Name,
+		"--data-dir=" + filepath.Join(c.Dir, "etcd"),
+		"--listen-client-urls=unix://" + etcdSocket,
+		"--advertise-client-urls=unix://" + etcdSocket,
+		"--listen-peer-urls=unix://" + peerSocket,
+		"--initial-advertise-peer-urls=unix://" + peerSocket,
+		"--initial-cluster=" + c.Name + "=unix://" + peerSocket,
+		"--unsafe-no-fsync",
+		"--snapshot-count=2000",
+		"--log-level=warn",
+	}
+}
+
+func (c *Cluster) apiserverArgs() []string {
+	args := []string{
+		"--etcd-servers=unix://" + etcdSocket,
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", c.port),
+		"--permit-port-sharing",
+		"--advertise-address=" + advertised,
+		"--endpoint-reconciler-type=none",
+		"--service-cluster-ip-range=" + serviceRange,
+		"--tls-cert-file=" + c.pki.serving.CertFile,
+		"--tls-private-key-file=" + c.pki.serving.KeyFile,
+		"--client-ca-file=" + c.pki.authority.CertFile(),
+		"--service-account-key-file=" + c.pki.serviceAccount,
+		"--service-account-signing-key-file=" + c.pki.serviceAccount,
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--enable-bootstrap-token-auth",
+		"--allow-privileged",
+	}
+	if c.hasNode() {
+		args = append(args, c.nodeAPIArgs(c.pki.admin)...)
+	}
+	return append(args, c.config.APIServerArgs...)
+}
+
+func (c *Cluster) managerArgs() []string {
+	args := []string{
+		"--kubeconfig=" + c.pki.managerConfig,
+		"--secure-port=0",
+		"--leader-elect=false",
+		"--root-ca-file=" + c.pki.authority.CertFile(),
+		"--service-account-private-key-file=" + c.pki.serviceAccount,
+		"--cluster-signing-cert-file=" + c.pki.authority.CertFile(),
+		"--cluster-signing-key-file=" + c.pki.authority.KeyFile(),
+		"--controllers=*,token-cleaner-controller,bootstrap-signer-controller,-" + strings.Join(idle, ",-"),
+	}
+	if c.config.SigningDuration > 0 {
+		args = append(args, "--cluster-signing-duration="+c.config.SigningDuration.String())
+	}
+	return args
+}

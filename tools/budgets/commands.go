@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// commandLine is what a program alone knows: a command of the plugin, or a flag.
+var commandLine = regexp.MustCompile(`kubectl ocm|(?:^|[^\w-])(?:--[a-z][a-z-]*|-[a-z]\b(?:[^-]|$))`)
+
+// grantsFile writes commands of plain kubectl into a condition, for administrators who
+// are to grant what the hub itself may not.
+const grantsFile = "pkg/addonkit/registration/permit.go"
+
+// commandLines counts the texts and comments of the libraries that know no command line:
+// what a person is to type is worded by the program that prints it.
+func commandLines(t *tree) figure {
+	var findings []finding
+	total := 0
+	look := func(f *sourceFile, pos token.Pos, text string) {
+		total++
+		if found := commandLine.FindString(text); found != "" {
+			findings = append(findings, finding{f.Path, t.line(pos), fmt.Sprintf("%q belongs to a command line", strings.TrimSpace(found))})
+		}
+	}
+	for _, f := range t.counted() {
+		if !strings.HasPrefix(f.Path, "pkg/") || strings.HasPrefix(f.Path, apiFolder) || f.Path == grantsFile {
+			continue
+		}
+		for _, group := range f.Syntax.Comments {
+			look(&f, group.Pos(), group.Text())
+		}
+		ast.Inspect(f.Syntax, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				text, err := strconv.Unquote(literal.Value)
+				if err != nil {
+					text = literal.Value
+				}
+				look(&f, literal.Pos(), text)
+			}
+			return true
+		})
+	}
+	return share("no command lines", total, findings)
+}
