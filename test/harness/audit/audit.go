@@ -5,6 +5,7 @@ package audit
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -28,9 +29,6 @@ const (
 	Leases    = `{"level":"Metadata","resources":[{"group":"coordination.k8s.io"}]}`
 	NotLeases = `{"level":"None","resources":[{"group":"coordination.k8s.io"}]}`
 )
-
-// longest line of a log, in bytes.
-const longest = 1 << 20
 
 // Log is the audit log of one API server.
 type Log struct {
@@ -64,23 +62,29 @@ func (l *Log) Mark() int64 {
 	return info.Size()
 }
 
-// Since reads the log from a mark on.
+// Since reads the log from a mark on. The server may be in the midst of a line, at the
+// end and at the mark: such a line is told whole the next time, and not by this mark.
 func (l *Log) Since(mark int64) (out []Request) {
 	l.t.Helper()
 	file, err := os.Open(l.file)
 	require.NoError(l.t, err)
 	defer func() { _ = file.Close() }()
-	_, err = file.Seek(mark, io.SeekStart)
+	_, err = file.Seek(max(0, mark-1), io.SeekStart)
 	require.NoError(l.t, err)
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, longest)
-	for lines.Scan() {
+	lines := bufio.NewReader(file)
+	for first := mark > 0; ; first = false {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		require.NoError(l.t, err)
+		if first {
+			continue
+		}
 		var r Request
-		require.NoError(l.t, json.Unmarshal(lines.Bytes(), &r))
+		require.NoError(l.t, json.Unmarshal(line, &r))
 		out = append(out, r)
 	}
-	require.NoError(l.t, lines.Err())
-	return out
 }
 
 // Request is a line of the log.

@@ -196,6 +196,7 @@ func TestAChangeBetweenTwoLivesIsCarriedOut(t *testing.T) {
 					c.declare("w", []string{"b=4"})
 				}, want: []string{"b=4 of w", "record w: b", "work w is ready"}},
 		} {
+			st := st
 			st.after, st.want = after.after, after.want
 			t.Run(name+", "+what, func(t *testing.T) {
 				t.Parallel()

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
@@ -192,7 +193,7 @@ func released(s State, mc *clusterv1.ManagedCluster) time.Duration {
 func note(s State, mc *clusterv1.ManagedCluster) {
 	issued := slices.DeleteFunc(slices.Clone(s.Requests), func(r Request) bool { return r.Certificate == nil })
 	slices.SortStableFunc(issued, func(a, b Request) int {
-		return cmp.Or(answeredAt(a.CSR).Compare(answeredAt(b.CSR)), byPerson(a.CSR)-byPerson(b.CSR))
+		return cmp.Or(answeredAt(a.CSR).Compare(answeredAt(b.CSR)), byPerson(a.CSR)-byPerson(b.CSR), writtenLater(a.CSR, b.CSR))
 	})
 	for _, r := range issued {
 		metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAgentName, r.Agent.Name)
@@ -210,6 +211,16 @@ func byPerson(csr *certificatesv1.CertificateSigningRequest) int {
 		return 0
 	}
 	return 1
+}
+
+// writtenLater orders two requests by their last writes, which are those of their
+// certificates, where times are equal. It is 0 where the versions cannot be compared.
+func writtenLater(a, b *certificatesv1.CertificateSigningRequest) int {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	if err != nil {
+		return 0
+	}
+	return order
 }
 
 // answer is the request with an approval or a denial added.

@@ -41,6 +41,10 @@ func TestDecide(t *testing.T) {
 		r.CSR.Status.Conditions[0].Reason, r.CSR.Status.Conditions[0].LastUpdateTime = reason, metav1.NewTime(now.Add(after))
 		return r
 	}
+	written := func(r Request, version string) Request {
+		r.CSR.ResourceVersion = version
+		return r
+	}
 	faulty := open("b", true)
 	faulty.Fault = identity.ErrNoAgentRequest
 	refusedFor := open("a", true)
@@ -93,6 +97,10 @@ func TestDecide(t *testing.T) {
 		"within a second a person has the last word": {
 			holder:    "a",
 			requests:  []Request{answered(issued("b"), "Test", time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)},
+			wantAgent: "b"},
+		"of two answers of one person within a second the later write counts": {
+			holder:    "a",
+			requests:  []Request{written(answered(issued("b"), "Test", time.Second), "10"), written(answered(issued("a"), "Test", time.Second), "9")},
 			wantAgent: "b"},
 		"what has not the form is never answered": {
 			holder:    "a",
