@@ -84,7 +84,7 @@ func TestASetReachesAThousandClustersWithinItsBudgets(t *testing.T) {
 	s.Settle(quiet)
 	asked := s.Asked(began)
 	b.Count("writesEach", s.Sum("written", asked)/fleetSize)
-	b.Count("statusWrites", float64(asked["patch manifestworkreplicasets/status"]))
+	b.Count("statusWrites", float64(len(asked["patch manifestworkreplicasets/status"])))
 
 	began = s.Mark()
 	<-time.After(window)

@@ -5,6 +5,7 @@ package scene
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ import (
 const (
 	// AtOnce is how many requests of a benchmark are on their way at a time.
 	AtOnce = 16
+	// named is how many objects of a kind of request are logged by name.
+	named = 5
 	// Patience bounds every wait.
 	Patience = 10 * time.Minute
 	// userAgent is how the hub begins to call itself.
@@ -86,39 +89,39 @@ func (s *Scene) Each(from, to int, do func(ctx context.Context, i int) error) {
 // OfHub tells a request of the hub.
 func OfHub(r audit.Request) bool { return strings.HasPrefix(r.UserAgent, userAgent) }
 
-// Asked counts what the hub asked for and got since a mark, by what it is, without
-// reviews.
-func (s *Scene) Asked(mark int64) map[string]int {
+// Asked is what the hub asked for and got since a mark, without reviews: the names of
+// the objects by what was done to them.
+func (s *Scene) Asked(mark int64) map[string][]string {
 	s.t.Helper()
-	out := map[string]int{}
+	out := map[string][]string{}
 	for _, r := range s.Since(mark) {
 		if OfHub(r) && r.Done() && !r.Reviews() {
-			out[r.What()]++
+			out[r.What()] = append(out[r.What()], r.Object.Name)
 		}
 	}
 	return out
 }
 
-// Sum logs what was counted and returns it together, Events apart.
-func (s *Scene) Sum(title string, counted map[string]int) float64 {
+// Sum logs what was asked and returns how many requests that are, Events apart.
+func (s *Scene) Sum(title string, asked map[string][]string) float64 {
 	s.t.Helper()
 	n := 0
-	for what, count := range counted {
-		s.t.Logf("%s: %6d %s", title, count, what)
+	for what, names := range asked {
+		s.t.Logf("%s: %6d %s: %s", title, len(names), what, strings.Join(names[:min(len(names), named)], ", "))
 		if !strings.HasSuffix(what, " events") {
-			n += count
+			n += len(names)
 		}
 	}
 	return float64(n)
 }
 
-// Settle waits until the hub has asked for nothing for a while.
+// Settle waits until the hub has asked for nothing for a while, in vain or not.
 func (s *Scene) Settle(quiet time.Duration) {
 	s.t.Helper()
 	require.Eventually(s.t, func() bool {
 		from := s.Mark()
 		<-time.After(quiet)
-		return len(s.Asked(from)) == 0
+		return !slices.ContainsFunc(s.Since(from), func(r audit.Request) bool { return OfHub(r) && !r.Reviews() })
 	}, Patience, time.Millisecond)
 }
 
