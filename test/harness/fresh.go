@@ -124,29 +124,9 @@ func (r *renewable) renew(ctx context.Context) error {
 	}
 	undone := map[string]int{}
 	for {
-		now, err := r.read(ctx)
+		changes, err := r.undo(ctx, undone)
 		if err != nil {
 			return err
-		}
-		var changes []string
-		for _, key := range inOrder(now, r.stored) {
-			was, is := r.stored[key], now[key]
-			switch {
-			case bytes.Equal(was, is), was != nil && is != nil && strings.HasPrefix(key, leases):
-				continue
-			case is != nil && undone[key] == own:
-				r.stored[key] = is
-				continue
-			case was == nil:
-				err = r.call(ctx, "deleterange", map[string]any{"key": []byte(key)}, nil)
-			default:
-				err = r.call(ctx, "put", map[string]any{"key": []byte(key), "value": was}, nil)
-			}
-			if err != nil {
-				return err
-			}
-			changes = append(changes, key)
-			undone[key]++
 		}
 		served, err := r.served()
 		if err != nil {
@@ -161,6 +141,36 @@ func (r *renewable) renew(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// undo writes the stored state over what differs from it and returns the keys that it
+// changed. undone counts how often that was done for each key.
+func (r *renewable) undo(ctx context.Context, undone map[string]int) ([]string, error) {
+	now, err := r.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var changes []string
+	for _, key := range inOrder(now, r.stored) {
+		was, is := r.stored[key], now[key]
+		switch {
+		case bytes.Equal(was, is), was != nil && is != nil && strings.HasPrefix(key, leases):
+			continue
+		case is != nil && undone[key] == own:
+			r.stored[key] = is
+			continue
+		case was == nil:
+			err = r.call(ctx, "deleterange", map[string]any{"key": []byte(key)}, nil)
+		default:
+			err = r.call(ctx, "put", map[string]any{"key": []byte(key), "value": was}, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, key)
+		undone[key]++
+	}
+	return changes, nil
 }
 
 // inOrder are the keys of both, namespaces first, kinds last.
