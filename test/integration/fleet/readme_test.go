@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -124,15 +125,19 @@ func entered(t *testing.T, line string) string {
 	return "$ " + line + "\n" + lasting(got.err+got.out)
 }
 
-// fresh takes away the namespaces of clusters that earlier ones have left.
+// fresh takes away the namespaces that earlier clusters have left, and waits until
+// they are gone.
 func fresh(t *testing.T, hub *harness.Cluster) {
 	t.Helper()
 	all := hub.Dynamic(t).Resource(namespaces)
 	for _, name := range []string{"cluster1", "cluster2", "prod1"} {
 		until(t, func() error {
 			err := all.Delete(t.Context(), name, metav1.DeleteOptions{})
-			if apierrors.IsNotFound(err) {
+			switch {
+			case apierrors.IsNotFound(err):
 				return nil
+			case err == nil:
+				return fmt.Errorf("namespace %s is still there", name)
 			}
 			return err
 		})

@@ -8,10 +8,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
+	"github.com/kubectl-ocm/kubectl-ocm/test/harness"
 )
 
 func TestAnAgentRenewsItsOwnCertificateOnly(t *testing.T) {
@@ -80,6 +85,39 @@ func TestASecondAgentOfTheSameNameWaitsForAPerson(t *testing.T) {
 	s.await(t, "twin", "is held by b", func(mc *clusterv1.ManagedCluster) bool {
 		return mc.Annotations[clusterv1.AnnotationAgentName] == "b" && conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionFalse, "")(mc)
 	})
+}
+
+func TestASecondAgentIsNoticedWhenTheLeaseOfTheFirstAppears(t *testing.T) {
+	s := sharedHub(t)
+	a := s.register(t, "late-lease", "a")
+	s.joined(t, a, "late-lease")
+	s.await(t, "late-lease", "is held by a", func(mc *clusterv1.ManagedCluster) bool {
+		return mc.Annotations[clusterv1.AnnotationAgentName] == "a"
+	})
+	quotas := s.kube.CoreV1().ResourceQuotas("late-lease")
+	none := corev1.ResourceList{"count/leases.coordination.k8s.io": resource.MustParse("0")}
+	_, err := quotas.Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-lease"}, Spec: corev1.ResourceQuotaSpec{Hard: none},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	leases := s.kube.CoordinationV1().Leases("late-lease")
+	soon(t, func() bool {
+		_ = leases.Delete(t.Context(), clusterv1.LeaseName, metav1.DeleteOptions{})
+		_, refused := leases.Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}, metav1.CreateOptions{})
+		_, gone := leases.Get(t.Context(), clusterv1.LeaseName, metav1.GetOptions{})
+		return apierrors.IsForbidden(refused) && apierrors.IsNotFound(gone)
+	}, "the hub can make the lease again")
+
+	_, kube := s.bootstrap(t)
+	agentRequest(t, kube, "late-lease", "b")
+	// A renewal is answered after it, so that it was seen.
+	own, ownKey := agentRequest(t, a.kube, "late-lease", "a")
+	s.issued(t, own.Name, ownKey)
+	require.Nil(t, findCondition(s.get(t, "late-lease"), clusterv1.ConditionDuplicateClusterName), "nobody is known to hold the name")
+	require.NoError(t, quotas.Delete(t.Context(), "no-lease", metav1.DeleteOptions{}))
+	shown := conditionIs(clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, clusterv1.ReasonDuplicateClusterName)
+	// Old requests are looked at again after two minutes, whatever happens.
+	require.True(t, harness.Until(time.Minute, func() bool { return shown(s.get(t, "late-lease")) }), "the lease does not show the duplicate")
 }
 
 func TestALeaseThatStopsMakesAClusterUnknown(t *testing.T) {

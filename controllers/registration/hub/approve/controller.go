@@ -115,6 +115,12 @@ func Register(m *manager.Manager, c Config) {
 			add(current.Name)
 		}
 	})
+	// A lease that appears late may be that of an agent whose name another one asks for.
+	c.Arrivals.OnPresence(func(cluster string) {
+		if controller.requests.Count(cluster) > 0 {
+			add(cluster)
+		}
+	})
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
 }
 
@@ -129,7 +135,7 @@ func (c *Controller) concerns(old, current *clusterv1.ManagedCluster) bool {
 }
 
 // standing is what of a cluster's status tells that its agent came or went: a
-// request may wait for just that, and leases wake nobody.
+// request may wait for just that, and renewals of a lease wake nobody.
 func standing(mc *clusterv1.ManagedCluster) (out [2]metav1.ConditionStatus) {
 	for i, kind := range []string{clusterv1.ConditionJoined, clusterv1.ConditionAvailable} {
 		if c := apimeta.FindStatusCondition(mc.Status.Conditions, kind); c != nil {
