@@ -54,6 +54,8 @@ type Options struct {
 	Layout string
 	// Rejoin takes the cluster away from where it is joined.
 	Rejoin bool
+	// Replace takes a name whose agent still reports.
+	Replace bool
 
 	f *options.Factory
 }
@@ -115,6 +117,7 @@ func (o *Options) clusterFlags(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&o.Annotations, "annotations", nil, "annotations of the managed cluster, below agent.open-cluster-management.io/")
 	flags.StringVar(&o.Rights, "agent-rights", "default", "rights of the agent on its cluster: default or narrow")
 	flags.BoolVar(&o.Rejoin, "rejoin", false, "take the cluster away from the hub or name that it has now")
+	flags.BoolVar(&o.Replace, "replace", false, "take the name from an agent that still reports")
 	flags.StringVar(&o.Layout, "layout", "compact", "compact: one process; split is not served in this release")
 	flags.StringVar(&o.Alias, "cluster-name", "", "the name of the cluster")
 	flags.StringToStringVar(&o.Annotations, "klusterlet-annotation", nil, "annotations of the managed cluster")
@@ -213,7 +216,7 @@ func (o *Options) library(spoke *fleet.Cluster) (*join.Options, error) {
 	_, image := o.Images(version.Get())
 	out := &join.Options{Name: o.Name, Spoke: spoke, Server: o.Server, CAHash: o.CAHash, Internal: o.Internal, ProxyURL: o.ProxyURL,
 		Accept: o.Accept, Annotations: o.Annotations, Image: image, Version: o.VersionOr(version.Get()), FeatureGates: o.Gates,
-		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Labels: map[string]string{}}
+		NarrowRights: o.Rights == "narrow", Rejoin: o.Rejoin, Replace: o.Replace, Labels: map[string]string{}}
 	for k, v := range o.Labels {
 		out.Labels[k] = v
 	}

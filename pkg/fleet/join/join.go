@@ -64,6 +64,9 @@ type Options struct {
 	NarrowRights bool
 	// Rejoin takes a cluster away from the hub or name that it has now.
 	Rejoin bool
+	// Replace takes the name from an agent that still reports under it: that of this
+	// cluster, which was removed without its hub, or of one that is given up.
+	Replace bool
 }
 
 // Result is what was reached.
@@ -106,6 +109,9 @@ type join struct {
 	// the hub has no ManagedCluster of the name.
 	before  *member.State
 	unknown bool
+	// returns is true where a cluster has joined under the name before, and this one
+	// has no certificate for it: only the request that its agent sends now counts.
+	returns bool
 	// asked is the request by which an agent that has another way to its hub now
 	// asks for a certificate there; empty while the one that it has will do.
 	asked  string

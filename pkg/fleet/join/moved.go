@@ -44,10 +44,10 @@ func (j *join) forget(ctx context.Context) error {
 
 // follow waits until an agent that was repointed has taken its new way, or asks
 // for a certificate there because the hub does not know the one that it has. One
-// that has lost its certificate asks too: of the requests under its name that one
-// counts whose key it keeps now.
+// that has no certificate for a name that the hub knows asks too: of the requests
+// under its name that one counts whose key it keeps now.
 func (j *join) follow(ctx context.Context) error {
-	if j.lost() {
+	if j.returns {
 		_, asked, err := j.awaitWay(ctx, false)
 		j.asked = asked
 		return err

@@ -24,12 +24,15 @@ const (
 	NameProxyCA fleet.RemedyCode = "join.NameProxyCA"
 	// OtherHub makes the cluster a hub, or takes another one.
 	OtherHub fleet.RemedyCode = "join.OtherHub"
+	// OtherName takes another name, or takes this one from its agent.
+	OtherName fleet.RemedyCode = "join.OtherName"
 	// PublishAgain has the hub publish its address, or does without.
 	PublishAgain fleet.RemedyCode = "join.PublishAgain"
 	// ReachableHub takes an address of the hub that agents reach.
 	ReachableHub fleet.RemedyCode = "join.ReachableHub"
+	// TakeName takes the name from its agent, which seems to have been that of this
+	// cluster, or takes another one.
+	TakeName fleet.RemedyCode = "join.TakeName"
 	// UnjoinFirst lets the cluster leave where it is, or takes it away from there.
 	UnjoinFirst fleet.RemedyCode = "join.UnjoinFirst"
-	// UnjoinOther takes another name, or lets the other cluster leave.
-	UnjoinOther fleet.RemedyCode = "join.UnjoinOther"
 )

@@ -5,6 +5,7 @@ package join
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -108,6 +109,22 @@ func (j *join) lost() bool {
 	return j.before != nil && !j.before.Registered && j.before.Name == j.Name
 }
 
+// takeName advises what to do about a name whose agent reports. That the hub knows this
+// cluster's address is no proof, so it changes only which advice comes first.
+func (j *join) takeName(mc *clusterv1.ManagedCluster) fleet.Fix {
+	known := slices.ContainsFunc(mc.Spec.ManagedClusterClientConfigs, func(c clusterv1.ClientConfig) bool {
+		return c.URL == j.Spoke.Config.Host || slices.ContainsFunc(j.published, func(u operatorv1.ServerURL) bool { return u.URL == c.URL })
+	})
+	rejoin := ""
+	if j.Rejoin {
+		rejoin = "true"
+	}
+	if known {
+		return TakeName.With("cluster", j.Name, "context", j.Spoke.Context, "hub", j.hub.Context, "rejoin", rejoin)
+	}
+	return OtherName.With("cluster", j.Name, "context", j.Spoke.Context, "hub", j.hub.Context, "rejoin", rejoin)
+}
+
 // checkName refuses a name that another living cluster holds.
 func (j *join) checkName(ctx context.Context) error {
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, j.hub.Client, fleet.ManagedClusters, "", j.Name)
@@ -125,6 +142,7 @@ func (j *join) checkName(ctx context.Context) error {
 	if j.before != nil && j.before.Registered && j.before.Name == j.Name {
 		return nil
 	}
+	j.returns = cluster.EverJoined(mc) || j.lost()
 	if j.lost() {
 		// The agent asks anew under the name that it had; whether it is the same agent
 		// is looked at when it is let in.
@@ -132,9 +150,14 @@ func (j *join) checkName(ctx context.Context) error {
 		return nil
 	}
 	if cluster.Alive(mc) {
-		return fleet.Refuse(fmt.Sprintf("another cluster holds the name %q", j.Name), "its agent reports to the hub", UnjoinOther.With("cluster", j.Name))
+		if !j.Replace {
+			return fleet.Refuse(fmt.Sprintf("another agent holds the name %q", j.Name), "it reported to the hub a short time ago",
+				j.takeName(mc))
+		}
+		j.Remark("name", fmt.Sprintf("%q reported a short time ago; this cluster takes its place", j.Name))
+		return nil
 	}
-	if cluster.EverJoined(mc) {
+	if j.returns {
 		j.Remark("name", fmt.Sprintf("%q was joined before and no longer reports; this cluster takes its place", j.Name))
 	}
 	return nil

@@ -139,7 +139,7 @@ func (j *join) accept(ctx context.Context) error {
 	j.Step("accepted by you")
 	common := *j.Given
 	common.Progress, common.Wait = nil, false
-	result, err := accept.Run(ctx, accept.Options{Common: common, Hub: j.Hub, Clusters: []string{j.Name}, Labels: j.Labels, Replace: j.repointed(), Own: j.asked})
+	result, err := accept.Run(ctx, accept.Options{Common: common, Hub: j.Hub, Clusters: []string{j.Name}, Labels: j.Labels, Replace: j.repointed() || j.Replace, Own: j.asked})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,10 @@ import (
 // byForce ends the commands that do without the agent of a cluster.
 const byForce = " --force{{if .keep}} --keep-works      when it does not come back{{else}}      when its agent no longer runs{{end}}"
 
+// takeName joins under a name that another agent holds.
+const takeName = "kubectl ocm join {{.cluster}}{{with .context}} --context {{.}}{{end}}{{with .hub}} --hub-context {{.}} --accept{{end}}" +
+	"{{if .rejoin}} --rejoin{{end}} --replace"
+
 // clusterWordings are of clusters: how they join, are let in, are put into sets, leave.
 var clusterWordings = wordings{
 	accept.AcceptIfSame:    "when it is that cluster: kubectl ocm accept {{.cluster}}{{.on}}",
@@ -39,10 +43,11 @@ var clusterWordings = wordings{
 	join.NameHubContext: "name the hub's context by --hub-context",
 	join.NameProxyCA:    "give a PEM file by --proxy-ca-file",
 	join.OtherHub:       "kubectl ocm hub init{{.on}}      or name the hub's context by --hub-context",
+	join.OtherName:      "choose another name; if that agent was of this cluster and is gone: " + takeName,
 	join.PublishAgain:   "leave --internal-endpoint out, or run kubectl ocm hub init again on the hub",
 	join.ReachableHub:   "use --internal-endpoint or --hub-apiserver",
+	join.TakeName:       takeName + "      if that agent was of this cluster and is gone; if not, choose another name",
 	join.UnjoinFirst:    "kubectl ocm unjoin {{.cluster}}{{.on}}      or add --rejoin to take it away from there",
-	join.UnjoinOther:    "choose another name, or unjoin the other one: kubectl ocm unjoin {{.cluster}} --context <its context> --hub-context <hub>",
 
 	unjoin.DetachByForce:  "kubectl ocm unjoin {{.cluster}} --hub-only{{with .hub}} --hub-context {{.}}{{end}}" + byForce,
 	unjoin.NameCluster:    "kubectl ocm unjoin NAME --context <its context>",

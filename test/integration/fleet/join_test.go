@@ -174,7 +174,7 @@ func TestJoinRefusesBeforeItWritesAnything(t *testing.T) {
 		"a name that another one holds": {
 			[]string{"taken", "--hub-context", "hub"},
 			6,
-			[]string{`another cluster holds the name "taken"`},
+			[]string{`another agent holds the name "taken"`},
 		},
 		"accepting without the hub": {append([]string{"c1", "--accept"}, byToken...), 2, []string{"--hub-context"}},
 		"a layout that is not served": {

@@ -61,8 +61,9 @@ func running(t *testing.T, spoke *harness.Cluster) map[string]string {
 // TestLeavingLeavesWhatRuns counts the objects on a cluster after it has left
 // its hub, and after the hub has gone, while its agent lives.
 func TestLeavingLeavesWhatRuns(t *testing.T) {
-	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub")})
-	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": harness.Program(t, "controllers/ocm-agent")})
+	agent := harness.Program(t, "controllers/ocm-agent")
+	hub := harness.WithNode(t, "hub", map[string]string{"ocm-hub": harness.Program(t, "controllers/ocm-hub"), "ocm-agent": agent})
+	spoke := harness.WithNode(t, "spoke", map[string]string{"ocm-agent": agent})
 	kubeconfig(t, hub, spoke)
 	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
 	join := []string{"join", "cluster1", "--context", "spoke", "--hub-context", "hub", "--accept", "--timeout", "90s"}
@@ -70,6 +71,7 @@ func TestLeavingLeavesWhatRuns(t *testing.T) {
 	require.Zero(t, run(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub").code)
 	require.Zero(t, run(t, "placement", "create", "everywhere", "-n", "default", "--context", "hub").code)
 	deploy(t)
+	whoLeaves(t, hub, spoke)
 	before := running(t, spoke)
 	require.Len(t, before, inherited+1)
 
@@ -84,5 +86,14 @@ func TestLeavingLeavesWhatRuns(t *testing.T) {
 	require.Zero(t, cleaned.code)
 	require.Contains(t, cleaned.err, "9 objects of 9 works stay on 1 cluster")
 	require.NotContains(t, cleaned.err, "have not confirmed")
+	stays(t, spoke, before)
+
+	// The same by kubectl: the operator goes in the same order.
+	require.Zero(t, run(t, "hub", "init", "--context", "hub", "--timeout", "90s").code)
+	require.Zero(t, run(t, "clusterset", "bind", "global", "-n", "default", "--context", "hub").code)
+	require.Zero(t, run(t, "placement", "create", "everywhere", "-n", "default", "--context", "hub").code)
+	require.Zero(t, run(t, append(join, "--rejoin")...).code)
+	deploy(t)
+	typeLine(t, "kubectl delete clustermanager cluster-manager --timeout 60s --context hub")
 	stays(t, spoke, before)
 }
