@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// maxNamespaces is in how many namespaces a resource is watched one by one.
-// Above it, one watch of the whole cluster costs the API server less.
+// maxNamespaces is the number of namespaces up to which a resource is watched namespace
+// by namespace. Above it, one cluster-wide watch costs the API server less.
 const maxNamespaces = 8
 
 // scope is what one watch covers; an empty namespace covers the cluster.
@@ -33,8 +33,8 @@ type table struct {
 type space struct {
 	of        *table
 	namespace string
-	// alone holds who declares an object as the only one, by its name, and shared
-	// all others.
+	// alone holds, by name, the works that are the only ones to declare an object, and
+	// shared all others.
 	alone  map[string]*holder
 	shared map[string][]*holder
 }
@@ -51,7 +51,7 @@ type holder struct {
 	objects []object
 }
 
-// works are those that declare an object.
+// works returns the works that declare an object.
 func (s *space) works(name string) []*holder {
 	if one := s.alone[name]; one != nil {
 		return []*holder{one}
@@ -59,7 +59,7 @@ func (s *space) works(name string) []*holder {
 	return s.shared[name]
 }
 
-func (s *space) set(name string, works []*holder) {
+func (s *space) setWorks(name string, works []*holder) {
 	delete(s.alone, name)
 	delete(s.shared, name)
 	switch len(works) {
@@ -71,7 +71,7 @@ func (s *space) set(name string, works []*holder) {
 	}
 }
 
-// hold notes that a work declares an object. First is true when no work did so
+// hold records that a work declares an object. first is true if no other work did so
 // before.
 func (ts tables) hold(resource schema.GroupVersionResource, key reconcile.Key, by *holder) (o object, first bool) {
 	t := ts[resource]
@@ -86,15 +86,15 @@ func (ts tables) hold(resource schema.GroupVersionResource, key reconcile.Key, b
 	}
 	before := s.works(key.Name)
 	if !slices.Contains(before, by) {
-		s.set(key.Name, append(slices.Clone(before), by))
+		s.setWorks(key.Name, append(slices.Clone(before), by))
 	}
 	return object{s, key.Name}, len(before) == 0
 }
 
-// release notes that a work declares an object no more.
+// release records that a work no longer declares an object.
 func (ts tables) release(o object, by *holder) {
 	s := o.in
-	s.set(o.name, slices.DeleteFunc(slices.Clone(s.works(o.name)), func(h *holder) bool { return h == by }))
+	s.setWorks(o.name, slices.DeleteFunc(slices.Clone(s.works(o.name)), func(h *holder) bool { return h == by }))
 	if len(s.alone)+len(s.shared) > 0 {
 		return
 	}
@@ -104,7 +104,7 @@ func (ts tables) release(o object, by *holder) {
 	}
 }
 
-// works are the works that declare an object.
+// works returns the works that declare an object.
 func (ts tables) works(resource schema.GroupVersionResource, key reconcile.Key) []*holder {
 	if t := ts[resource]; t != nil && t.spaces[key.Namespace] != nil {
 		return t.spaces[key.Namespace].works(key.Name)
@@ -112,7 +112,7 @@ func (ts tables) works(resource schema.GroupVersionResource, key reconcile.Key) 
 	return nil
 }
 
-// worksIn are the names of the works with objects in a scope.
+// worksIn returns the names of the works with objects in a scope.
 func (ts tables) worksIn(in scope) map[string]bool {
 	out := map[string]bool{}
 	t := ts[in.resource]
@@ -135,9 +135,8 @@ func (ts tables) worksIn(in scope) map[string]bool {
 	return out
 }
 
-// scopes are the watches that objects need. Resources in wide may not be
-// watched in the whole cluster and are watched namespace by namespace in any
-// number.
+// scopes returns the watches that the objects need. Resources in wide may not be watched
+// cluster-wide and are watched namespace by namespace, in any number.
 func (ts tables) scopes(wide map[schema.GroupVersionResource]bool) map[scope]bool {
 	out := map[scope]bool{}
 	for resource, t := range ts {

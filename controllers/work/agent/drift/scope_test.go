@@ -28,11 +28,14 @@ func TestScopesAreAsFewAsNeeded(t *testing.T) {
 	require.Empty(t, tables{}.scopes(nil))
 	require.Len(t, in(maps, 8).scopes(nil), 8)
 	require.Equal(t, map[scope]bool{{resource: maps}: true}, in(maps, 9).scopes(nil))
-	require.Len(t, in(maps, 9).scopes(map[schema.GroupVersionResource]bool{maps: true}), 9, "where the cluster may not be watched, its namespaces may")
+	require.Len(t,
+		in(maps, 9).scopes(map[schema.GroupVersionResource]bool{maps: true}), 9,
+		"where the cluster may not be watched, its namespaces may")
 	cluster := tables{}
 	cluster.hold(spaces, reconcile.Key{Name: "a"}, &holder{})
 	cluster.hold(spaces, reconcile.Key{Name: "b"}, &holder{})
-	require.Equal(t, map[scope]bool{{resource: spaces}: true}, cluster.scopes(map[schema.GroupVersionResource]bool{spaces: true}))
+	require.Equal(t,
+		map[scope]bool{{resource: spaces}: true}, cluster.scopes(map[schema.GroupVersionResource]bool{spaces: true}))
 }
 
 func TestObjectsAreHeldUntilTheirLastWorkLetsGo(t *testing.T) {

@@ -17,52 +17,52 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// renewAfter gathers objects for which a watch has to start anew: each start
+// renewAfter is how long objects are gathered whose watch has to restart: each restart
 // lists everything in its scope.
 const renewAfter = time.Second
 
-// PollEvery is how often works look at objects that may not be watched.
+// PollEvery is how often works read objects that may not be watched.
 const PollEvery = time.Minute
 
 // Sight is what a Tracker knows of an object.
 type Sight int
 
 const (
-	// Unknown: the watch has not listed yet; it will wake the work when it has.
+	// Unknown: the watch has not listed yet; it wakes the work when it has.
 	Unknown Sight = iota
-	// Present: the object is as Look says.
+	// Present: the object is as returned by Look.
 	Present
 	// Absent: the watch shows no such object.
 	Absent
-	// Blind: the object may not be watched and has to be looked at.
+	// Blind: the object may not be watched and has to be read.
 	Blind
 )
 
-// Config is what a Tracker works with.
+// Config holds the dependencies of a Tracker.
 type Config struct {
 	// Metadata reads metadata only (see MetadataOnly).
 	Metadata dynamic.Interface
-	// Clock drives the one-minute timer of objects that may not be watched.
+	// Clock drives the one-minute timer for objects that may not be watched.
 	Clock clock.WithTicker
-	// Log tells which resources may not be watched.
+	// Log logs which resources may not be watched.
 	Log logr.Logger
 	// Wake is called with the works that declare a changed object.
 	Wake func(work string)
-	// Defined is called when a definition of a kind came or changed, before the
+	// Defined is called when a CustomResourceDefinition was added or changed, before the
 	// works that wait for a kind are woken.
 	Defined func()
-	// OnBlind is called once for each resource that may not be watched, with a
-	// work that needs it.
+	// OnBlind is called once for each resource that may not be watched, with a work that
+	// declares it.
 	OnBlind func(work string, resource schema.GroupVersionResource, namespace string, err error)
 }
 
 // Object is one object that a work declares.
 type Object struct {
-	// Resource, Namespace and Name say where it lives.
+	// Resource, Namespace and Name identify it.
 	Resource        schema.GroupVersionResource
 	Namespace, Name string
-	// Marked is set when the object carries an owner reference of a work, so
-	// that a running watch recognises it without being told of it.
+	// Marked is set when the object carries an owner reference of a work, so that a
+	// running watch recognizes it by itself.
 	Marked bool
 }
 
@@ -71,19 +71,19 @@ type Tracker struct {
 	c Config
 
 	mu sync.Mutex
-	// ctx is that of Run; watches start once it is set.
+	// ctx is that of Run; watches start while it is set.
 	ctx     context.Context
 	running sync.WaitGroup
 	objects tables
 	works   map[string]*holder
-	// waiting are the works that declare a kind which does not exist.
+	// waiting are the works that declare a kind that does not exist.
 	waiting map[string]bool
 	watches map[scope]*watcher
-	// wide are the resources that may not be watched in the whole cluster.
+	// wide are the resources that may not be watched cluster-wide.
 	wide        map[schema.GroupVersionResource]bool
 	definitions *watcher
-	// unseen are objects whose watch has to start anew before it can show them;
-	// that is set off by the first of them.
+	// unseen are objects whose watch has to restart before it can show them; the first of
+	// them schedules the restart.
 	unseen map[place]bool
 }
 
@@ -93,7 +93,7 @@ type place struct {
 	key      reconcile.Key
 }
 
-// New makes a Tracker that watches nothing yet.
+// New returns a Tracker that watches nothing yet.
 func New(c Config) *Tracker {
 	return &Tracker{
 		c: c, objects: tables{}, works: map[string]*holder{},
@@ -102,7 +102,7 @@ func New(c Config) *Tracker {
 	}
 }
 
-// Run holds the watches until ctx ends.
+// Run runs the watches until ctx ends.
 func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Lock()
 	t.ctx = ctx
@@ -113,6 +113,10 @@ func (t *Tracker) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			// A pass may be starting a watch right now: after this none starts any more.
+			t.mu.Lock()
+			t.ctx = nil
+			t.mu.Unlock()
 			t.running.Wait()
 			return nil
 		case <-ticker.C():
@@ -121,13 +125,14 @@ func (t *Tracker) Run(ctx context.Context) error {
 	}
 }
 
-// Track replaces what a work declares; nothing at all forgets the work.
+// Track replaces what a work declares; an empty list forgets the work.
 func (t *Tracker) Track(work string, objects []Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	next := &holder{work: work, objects: make([]object, 0, len(objects))}
 	for _, o := range objects {
-		// The name may be part of something larger, which shall not stay with it.
+		// The name may be a substring of a larger text, which must not be kept in memory
+		// with it.
 		key := reconcile.Key{Namespace: o.Namespace, Name: strings.Clone(o.Name)}
 		held, first := t.objects.hold(o.Resource, key, next)
 		if first {
@@ -148,7 +153,7 @@ func (t *Tracker) Track(work string, objects []Object) {
 	t.adjust()
 }
 
-// Wait notes whether a work waits for a kind that does not exist.
+// Wait records whether a work waits for a kind that does not exist.
 func (t *Tracker) Wait(work string, waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,7 +165,7 @@ func (t *Tracker) Wait(work string, waits bool) {
 	t.adjust()
 }
 
-// Look is what is known of an object without a request.
+// Look returns what is known of an object without a request.
 func (t *Tracker) Look(resource schema.GroupVersionResource, namespace, name string) (apply.Seen, Sight) {
 	key := reconcile.Key{Namespace: namespace, Name: name}
 	t.mu.Lock()
@@ -172,33 +177,34 @@ func (t *Tracker) Look(resource schema.GroupVersionResource, namespace, name str
 	if w == nil || t.unseen[place{resource, key}] {
 		return apply.Seen{}, Unknown
 	}
-	return w.look(key)
+	return w.sightOf(key)
 }
 
-// renew sees to it that a watch starts anew that may already have dropped the
-// object as somebody else's: only objects with an owner reference of a work
-// announce themselves. The caller holds the lock.
+// renew restarts the watch if it may already have dropped the object as not ours: only
+// objects with an owner reference of a work are recognized by themselves. The caller
+// holds the lock.
 func (t *Tracker) renew(o place, marked bool) {
 	if marked || (t.watches[scope{resource: o.resource}] == nil && t.watches[scope{o.resource, o.key.Namespace}] == nil) {
 		return
 	}
 	first := len(t.unseen) == 0
 	t.unseen[o] = true
-	if !first || t.ctx.Err() != nil {
+	ctx := t.ctx
+	if !first || ctx == nil || ctx.Err() != nil {
 		return
 	}
 	t.running.Go(func() {
 		timer := t.c.Clock.NewTimer(renewAfter)
 		defer timer.Stop()
 		select {
-		case <-t.ctx.Done():
+		case <-ctx.Done():
 		case <-timer.C():
-			t.renewAll()
+			t.renewAll() //nolint:contextcheck // watches live as long as the tracker
 		}
 	})
 }
 
-// renewAll starts the watches anew that have not shown all of their objects.
+// renewAll restarts the watches that have not shown all of their objects.
 func (t *Tracker) renewAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,7 +260,7 @@ func (t *Tracker) changed(resource schema.GroupVersionResource, key reconcile.Ke
 // has no event of its own.
 func (t *Tracker) listed(s scope) { t.wakeAll(t.worksIn(s)) }
 
-// worksIn are the works with objects in a scope.
+// worksIn returns the works with objects in a scope.
 func (t *Tracker) worksIn(s scope) map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,7 +288,7 @@ func (t *Tracker) wakeBlind() {
 	}
 }
 
-// interested tells whether a work declares the object.
+// interested reports whether a work declares the object.
 func (t *Tracker) interested(resource schema.GroupVersionResource, key reconcile.Key) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// within is how long a test waits for what happens at once on an idle machine.
+// within is how long a test waits for what an idle machine does at once.
 const within = 60 * time.Second
 
 func TestObjectsThatMayNotBeWatchedAreLookedAtOnceAMinute(t *testing.T) {
@@ -69,4 +70,32 @@ func TestObjectsThatMayNotBeWatchedAreLookedAtOnceAMinute(t *testing.T) {
 		require.Equal(t, "w", next(woken))
 	}
 	require.Empty(t, blind, "it is said once")
+}
+
+// A pass may still be running when its tracker ends: it must not start a watch that nobody
+// waits for.
+func TestNoWatchStartsWhileTheTrackerEnds(t *testing.T) {
+	maps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	metadata, err := MetadataOnly(&rest.Config{Host: "http://127.0.0.1:1"})
+	require.NoError(t, err)
+	for range 300 {
+		tracker := New(Config{
+			Metadata: metadata, Clock: clocktesting.NewFakeClock(time.Now()), Wake: func(string) {}, Defined: func() {},
+			OnBlind: func(string, schema.GroupVersionResource, string, error) {},
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var both sync.WaitGroup
+		both.Go(func() { _ = tracker.Run(ctx) })
+		both.Go(func() {
+			tracker.Track("w", []Object{{Resource: maps, Namespace: "n", Name: "a"}})
+			cancel()
+			tracker.Track("w", []Object{{Resource: maps, Namespace: "m", Name: "a"}})
+		})
+		both.Wait()
+		cancel()
+		require.Nil(t, tracker.ctx, "only while it is set do watches start")
+		before := len(tracker.watches)
+		tracker.Track("x", []Object{{Resource: maps, Namespace: "late", Name: "a"}})
+		require.Len(t, tracker.watches, before)
+	}
 }

@@ -19,18 +19,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// syncCheck is how often a watch that has not listed yet is asked why.
+// syncCheck is how often a watch that has not listed yet is checked for the reason.
 const syncCheck = 250 * time.Millisecond
 
-// What a list and a watch are asked for, so that of a Secret or of a large
-// object only its metadata is sent.
+// The media types to request in a list and a watch, so that only the metadata of a Secret
+// or of a large object is sent.
 const (
 	metadataList  = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 	metadataWatch = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
 
-// MetadataOnly makes a client whose lists and watches hold metadata alone. It
-// is not fit for writing.
+// MetadataOnly returns a client whose lists and watches hold metadata alone. It must not
+// be used for writing.
 func MetadataOnly(cfg *rest.Config) (dynamic.Interface, error) {
 	c := rest.CopyConfig(cfg)
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return acceptMetadata{next} })
@@ -39,7 +39,7 @@ func MetadataOnly(cfg *rest.Config) (dynamic.Interface, error) {
 
 type acceptMetadata struct{ next http.RoundTripper }
 
-// RoundTrip asks for metadata instead of objects.
+// RoundTrip requests metadata instead of objects.
 func (a acceptMetadata) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	accept := metadataList
@@ -50,7 +50,7 @@ func (a acceptMetadata) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(r)
 }
 
-// watcher is one watch with what it has seen of the works' objects.
+// watcher is one watch and what it has seen of the works' objects.
 type watcher struct {
 	seen  *watch.Collection[apply.Pack]
 	stop  context.CancelFunc
@@ -61,7 +61,7 @@ var definitionsResource = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// start begins a watch of one scope. The caller holds the lock.
+// start starts a watch of one scope. The caller holds the lock.
 func (t *Tracker) start(s scope) *watcher {
 	seen := watch.New(watch.Options[apply.Pack]{
 		Client: t.c.Metadata, Resource: s.resource, Namespace: s.namespace, Log: t.c.Log,
@@ -75,7 +75,7 @@ func (t *Tracker) start(s scope) *watcher {
 	return t.launch(seen, func() { t.listed(s) }, func(err error) { t.blinded(s, err) })
 }
 
-// startDefinitions begins the watch of definitions. The caller holds the lock.
+// startDefinitions starts the watch of definitions. The caller holds the lock.
 func (t *Tracker) startDefinitions() *watcher {
 	seen := watch.New(watch.Options[apply.Pack]{
 		Client: t.c.Metadata, Resource: definitionsResource, Log: t.c.Log,
@@ -106,8 +106,8 @@ func (t *Tracker) defined() {
 	t.wakeAll(works)
 }
 
-// launch runs the collection, tells when it is first listed, and when it may
-// not be.
+// launch runs the collection, and calls back when it has first listed, and when it may
+// not list or watch.
 func (t *Tracker) launch(seen *watch.Collection[apply.Pack], listed func(), blinded func(error)) *watcher {
 	ctx, cancel := context.WithCancel(t.ctx)
 	w := &watcher{seen: seen, stop: cancel, ended: ctx.Done()}
@@ -124,7 +124,7 @@ func (t *Tracker) launch(seen *watch.Collection[apply.Pack], listed func(), blin
 				listed()
 				return
 			case <-ticker.C():
-				if err := seen.Err(); !told && denied(err) {
+				if err := seen.Err(); !told && isDenied(err) {
 					told = true
 					blinded(err)
 				}
@@ -134,13 +134,13 @@ func (t *Tracker) launch(seen *watch.Collection[apply.Pack], listed func(), blin
 	return w
 }
 
-// denied tells errors that will not go away by trying again soon.
-func denied(err error) bool {
+// isDenied reports whether err is one that retrying soon will not fix.
+func isDenied(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// blinded notes that a scope may not be watched. A whole cluster is given up for
-// its namespaces, a namespace is looked at once a minute from now on.
+// blinded records that a scope may not be watched. A whole cluster is replaced by its
+// namespaces; the objects of a namespace are read once a minute from now on.
 func (t *Tracker) blinded(s scope, err error) {
 	t.mu.Lock()
 	narrowed := false
@@ -161,17 +161,17 @@ func (t *Tracker) blinded(s scope, err error) {
 	t.wakeAll(works)
 }
 
-// clusterScoped tells whether objects of the resource have no namespace. The
+// clusterScoped reports whether objects of the resource have no namespace. The
 // caller holds the lock.
 func (t *Tracker) clusterScoped(resource schema.GroupVersionResource) bool {
 	held := t.objects[resource]
 	return held != nil && held.spaces[""] != nil
 }
 
-// failing tells whether the watch may not be made.
-func (w *watcher) failing() bool { return denied(w.seen.Err()) }
+// failing reports whether the watch may not be made.
+func (w *watcher) failing() bool { return isDenied(w.seen.Err()) }
 
-func (w *watcher) look(k reconcile.Key) (apply.Seen, Sight) {
+func (w *watcher) sightOf(k reconcile.Key) (apply.Seen, Sight) {
 	if w.failing() {
 		return apply.Seen{}, Blind
 	}

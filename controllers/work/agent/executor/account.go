@@ -12,8 +12,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Account is the ServiceAccount of an executor. The zero value stands for the
-// agent itself.
+// Account is the ServiceAccount of an executor. The zero value is the agent itself.
 type Account struct{ Namespace, Name string }
 
 var (
@@ -21,8 +20,8 @@ var (
 	errAccount = errors.New("the executor service account is nil")
 )
 
-// Of reads the account of an executor; nil means the agent itself. An error says
-// why no account can be told, and nothing may be applied then.
+// Of reads the account of an executor; nil means the agent itself. An error says why
+// there is no valid account; nothing may be applied then.
 func Of(e *workv1.ManifestWorkExecutor) (Account, error) {
 	switch {
 	case e == nil:
@@ -33,7 +32,7 @@ func Of(e *workv1.ManifestWorkExecutor) (Account, error) {
 		return Account{}, errAccount
 	}
 	a := Account(*e.Subject.ServiceAccount)
-	// A name with a colon would stand for another user.
+	// A name with a colon would denote another user.
 	for field, value := range map[string]string{"namespace": a.Namespace, "name": a.Name} {
 		if len(validation.IsDNS1123Subdomain(value)) > 0 {
 			return Account{}, fmt.Errorf("spec.executor.subject.serviceAccount.%s: %q is not the %s of a ServiceAccount; correct it", field, value, field)
@@ -42,17 +41,16 @@ func Of(e *workv1.ManifestWorkExecutor) (Account, error) {
 	return a, nil
 }
 
-// IsAgent tells whether there is no executor.
+// IsAgent reports whether there is no executor.
 func (a Account) IsAgent() bool { return a == Account{} }
 
-// String is namespace and name.
+// String returns namespace and name.
 func (a Account) String() string { return a.Namespace + "/" + a.Name }
 
-// userPrefix begins the names of ServiceAccounts as users.
+// userPrefix is the prefix of ServiceAccount user names.
 const userPrefix = "system:serviceaccount:"
 
-// User is the name of the account as an API server knows it; empty for the agent
-// itself.
+// User returns the user name of the account on an API server; empty for the agent itself.
 func (a Account) User() string {
 	if a.IsAgent() {
 		return ""
@@ -60,8 +58,8 @@ func (a Account) User() string {
 	return userPrefix + a.Namespace + ":" + a.Name
 }
 
-// OfUser is the account of a user name that User gave; the agent itself for
-// everything else.
+// OfUser returns the account of a user name made by User; for any other name, the agent
+// itself.
 func OfUser(user string) Account {
 	text, ok := strings.CutPrefix(user, userPrefix)
 	namespace, name, _ := strings.Cut(text, ":")
@@ -71,8 +69,8 @@ func OfUser(user string) Account {
 	return Account{Namespace: namespace, Name: name}
 }
 
-// groups are those of every ServiceAccount of the namespace. An API server gives
-// the same to a request that impersonates the account.
+// groups returns the groups of every ServiceAccount of the namespace. An API server
+// assigns the same groups to a request that impersonates the account.
 func (a Account) groups() []any {
 	return []any{"system:serviceaccounts", "system:authenticated", "system:serviceaccounts:" + a.Namespace}
 }

@@ -26,26 +26,26 @@ import (
 // reviewTimeout bounds the reviews of one object.
 const reviewTimeout = 15 * time.Second
 
-// applyVerbs are wanted of every object; delete as well where the work owns it.
+// applyVerbs are required for every object; delete as well where the work owns it.
 var applyVerbs = []string{"create", "update", "patch", "get"}
 
 var accessReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 
-// Object is what an executor shall apply.
+// Object is an object that an executor is to apply.
 type Object struct {
-	// Resource, Namespace and Name say where it lives.
+	// Resource, Namespace and Name identify it.
 	Resource        schema.GroupVersionResource
 	Namespace, Name string
-	// Owned is set when the object goes with the work.
+	// Owned is set when the object is deleted with the work.
 	Owned bool
 }
 
-// grants tells whether the object gives rights to somebody.
+// grants reports whether the object grants rights.
 func (o Object) grants() bool {
 	return o.Resource.Group == groupRBAC && slices.Contains(rbacResources, o.Resource.Resource)
 }
 
-// Config is what a Checker works with.
+// Config holds the dependencies of a Checker.
 type Config struct {
 	// Spoke is the agent's own client configuration for the managed cluster.
 	Spoke *rest.Config
@@ -55,18 +55,18 @@ type Config struct {
 	Wake func(work string)
 	// Clock times the comparisons of rules.
 	Clock clock.WithTicker
-	// Log tells what may not be watched.
+	// Log logs what may not be watched.
 	Log logr.Logger
 }
 
-// Checker knows what executors may do. Its methods are safe for concurrent use.
+// Checker checks what executors may do. Its methods are safe for concurrent use.
 type Checker struct {
 	c      Config
 	client dynamic.Interface
 	base   http.RoundTripper
 
 	mu sync.Mutex
-	// ctx is that of Run; watches start once it is set.
+	// ctx is that of Run; watches start while it is set.
 	ctx     context.Context
 	running sync.WaitGroup
 	// works are the scopes of each work that has an executor.
@@ -75,12 +75,12 @@ type Checker struct {
 	// epochs counts changes of rules, over all scopes.
 	epochs  uint64
 	watches []*roleWatch
-	// marked are the scopes whose rules have to be compared; news tells of them.
+	// marked are the scopes whose rules have to be compared; news signals new ones.
 	marked map[scope]bool
 	news   chan struct{}
 }
 
-// New makes a Checker that watches nothing yet.
+// New returns a Checker that watches nothing yet.
 func New(c Config) (*Checker, error) {
 	client, err := dynamic.NewForConfig(c.Spoke)
 	if err != nil {
@@ -96,8 +96,8 @@ func New(c Config) (*Checker, error) {
 	}, nil
 }
 
-// As is a client whose requests an API server judges by the rights of the
-// account. All of them share one connection.
+// As returns a client whose requests are authorized by the rights of the account. All
+// such clients share one connection.
 func (c *Checker) As(a Account) (dynamic.Interface, error) {
 	if a.IsAgent() {
 		return c.client, nil
@@ -110,9 +110,8 @@ func (c *Checker) As(a Account) (dynamic.Interface, error) {
 	return client, nil
 }
 
-// Check asks whether the account has every right that applying the object takes.
-// The error is a *DeniedError if it has not, or else says why that cannot be
-// told.
+// Check checks whether the account has every right needed to apply the object. The error
+// is a *DeniedError if it has not; any other error means that the check failed.
 func (c *Checker) Check(ctx context.Context, a Account, o Object) error {
 	verbs := applyVerbs
 	if o.Owned {
@@ -141,7 +140,7 @@ func (c *Checker) Check(ctx context.Context, a Account, o Object) error {
 	return nil
 }
 
-// MayDelete asks whether the account may delete the object.
+// MayDelete checks whether the account may delete the object.
 func (c *Checker) MayDelete(ctx context.Context, a Account, o Object) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
@@ -167,10 +166,10 @@ func (c *Checker) allowed(ctx context.Context, a Account, verb string, o Object)
 	return allowed, err
 }
 
-// Rehearse creates a role or binding in a dry run as the account, which tells an
-// escalation even where the object exists and would not change; other kinds
-// grant nothing. The error is a *DeniedError. Whatever else stands against the
-// object, the write itself will tell.
+// Rehearse creates a role or binding in a dry run as the account, which finds an
+// escalation even where the object exists and would not change; other kinds grant
+// nothing. The error is a *DeniedError. Any other problem with the object shows in the
+// write itself.
 func (c *Checker) Rehearse(ctx context.Context, a Account, o Object, manifest *unstructured.Unstructured) error {
 	if !o.grants() {
 		return nil

@@ -10,27 +10,27 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// RetryEvery is after what time an object that was denied is tried again, if
-// rights were not seen to change before.
+// RetryEvery is how long to wait before a denied object is retried if no change of rights
+// is seen earlier.
 const RetryEvery = time.Minute
 
 // groupRBAC is the API group of roles and bindings.
 const groupRBAC = "rbac.authorization.k8s.io"
 
-// DeniedError says that the executor may not do what the work wants. It is no
-// failure of the agent: it heals when rights are granted.
+// DeniedError means that the executor may not do what the work requires. It is no failure
+// of the agent: it goes away when rights are granted.
 type DeniedError struct {
 	account Account
 	object  Object
-	// missing are the verbs that the executor lacks; none if the API server
-	// refused what the reviews allowed.
+	// missing are the verbs that the executor lacks; none if the API server refused what
+	// the reviews allowed.
 	missing []string
 	// escalates is set when the object would grant rights that the executor does
 	// not have.
 	escalates bool
 }
 
-// Error is the contract's text and what to do about it.
+// Error returns the text that the API defines, and what to do about it.
 func (e *DeniedError) Error() string {
 	cause := ""
 	if e.escalates {
@@ -49,12 +49,12 @@ func (e *DeniedError) hint() string {
 			e.account,
 		)
 	case len(e.missing) == 0:
-		return fmt.Sprintf("the API server refused ServiceAccount %s although it has the rights; look at its authorizers", e.account)
+		return fmt.Sprintf("the API server refused ServiceAccount %s although it has the rights; check its authorizers", e.account)
 	}
 	return fmt.Sprintf("ServiceAccount %s lacks %s; grant it on the managed cluster: %s", e.account, strings.Join(e.missing, ", "), e.grant())
 }
 
-// grant is what gives the missing verbs.
+// grant returns the command that grants the missing verbs.
 func (e *DeniedError) grant() string {
 	role := e.account.Name + "-" + e.object.Resource.Resource
 	kind, in := "clusterrole", ""
@@ -66,8 +66,8 @@ func (e *DeniedError) grant() string {
 		kind, role, kind, role, e.account.Namespace, e.account.Name, in)
 }
 
-// Refused tells a write that an API server refused because of the executor's
-// rights from other errors, which it returns as they are.
+// Refused turns an API server's refusal of a write, because of the executor's rights,
+// into a DeniedError; it returns other errors unchanged.
 func Refused(err error, a Account, o Object) error {
 	if a.IsAgent() || !apierrors.IsForbidden(err) {
 		return err
@@ -75,7 +75,7 @@ func Refused(err error, a Account, o Object) error {
 	text := err.Error()
 	switch {
 	case strings.Contains(text, "cannot impersonate resource"):
-		// It is the agent that lacks a right.
+		// The agent itself lacks a right.
 		return err
 	case o.grants() && escalates(text):
 		return &DeniedError{account: a, object: o, escalates: true}
@@ -85,8 +85,8 @@ func Refused(err error, a Account, o Object) error {
 	return err
 }
 
-// escalates knows the words by which API servers refuse roles and bindings. Other
-// refusals, by a quota or of a namespace that ends, are about something else.
+// escalates recognizes the texts by which API servers refuse roles and bindings. Other
+// refusals, by a quota or of a terminating namespace, have other causes.
 func escalates(text string) bool {
 	return strings.Contains(text, "attempting to grant RBAC permissions not currently held") ||
 		strings.Contains(text, "must have cluster-admin privileges to use an aggregationRule")

@@ -33,8 +33,10 @@ func TestOf(t *testing.T) {
 		},
 		"no type": {executor: &workv1.ManifestWorkExecutor{}, err: "only support ServiceAccount type for the executor"},
 		"no account": {
-			executor: &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{Type: workv1.ExecutorSubjectTypeServiceAccount}},
-			err:      "the executor service account is nil",
+			executor: &workv1.ManifestWorkExecutor{
+				Subject: workv1.ManifestWorkExecutorSubject{Type: workv1.ExecutorSubjectTypeServiceAccount},
+			},
+			err: "the executor service account is nil",
 		},
 		"an account of no name": {
 			executor: named("n", ""),
@@ -171,13 +173,13 @@ func TestScopesAreKeptWhileAWorkNeedsThem(t *testing.T) {
 	require.Empty(t, c.replace("a", []scope{here, there}))
 	c.mark(func(s scope) bool { return s.asked() == "here" })
 	require.Len(t, c.news, 1)
-	require.Equal(t, []scope{here}, c.take(false))
-	require.Equal(t, []scope{here}, c.take(true))
-	require.Empty(t, c.take(true))
+	require.Equal(t, []scope{here}, c.takeMarked(false))
+	require.Equal(t, []scope{here}, c.takeMarked(true))
+	require.Empty(t, c.takeMarked(true))
 	c.Forget("a")
-	require.Equal(t, []scope{here}, c.all())
+	require.Equal(t, []scope{here}, c.allScopes())
 	c.Forget("b")
-	require.Empty(t, c.all())
+	require.Empty(t, c.allScopes())
 	require.Zero(t, c.Epoch(robot, "here"))
 	<-c.news
 	c.mark(func(scope) bool { return true })

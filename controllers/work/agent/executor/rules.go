@@ -21,30 +21,30 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// rbacResources are what is watched.
+// rbacResources are the watched resources.
 var rbacResources = []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
 
 var rulesReviews = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectrulesreviews"}
 
-// pauses are those before rules are compared after an event: the first gathers
-// events, the others are for API servers that learn later of new rights.
+// pauses are the waiting times before rules are compared after an event: the first
+// gathers events, the others allow for API servers that learn later of new rights.
 var pauses = []time.Duration{250 * time.Millisecond, 2 * time.Second, 5 * time.Second}
 
 // pollEvery is how often rules are compared where roles may not be watched.
 const pollEvery = time.Minute
 
-// scope is where the rules of an account are one thing: a namespace, or with an
-// empty one what has no namespace.
+// scope is where an account has one set of rules: a namespace, or, if empty, the
+// cluster-scoped resources.
 type scope struct {
 	account   Account
 	namespace string
 }
 
-// asked is the namespace whose rules are compared. Those of any namespace hold
-// the rules for what has none.
+// asked returns the namespace whose rules are compared. Those of any namespace include
+// the rules for cluster-scoped resources.
 func (s scope) asked() string { return cmp.Or(s.namespace, s.account.Namespace) }
 
-// rules is what is known of a scope.
+// rules is what is known of the rules of a scope.
 type rules struct {
 	// epoch is that of the last change, 0 until rules were first read.
 	epoch uint64
@@ -58,9 +58,9 @@ type roleWatch struct {
 	stop context.CancelFunc
 }
 
-// Track notes which namespaces a work's executor acts in, "" for what has no
-// namespace. The rules of a scope that is new are read before it returns, so that
-// no later change is missed.
+// Track records the namespaces that a work's executor acts in, "" for cluster-scoped
+// resources. The rules of a new scope are read before it returns, so that no later change
+// is missed.
 func (c *Checker) Track(ctx context.Context, work string, a Account, namespaces ...string) {
 	var next []scope
 	slices.Sort(namespaces)
@@ -72,10 +72,10 @@ func (c *Checker) Track(ctx context.Context, work string, a Account, namespaces 
 	}
 }
 
-// Forget drops a work, which has no executor or is gone.
+// Forget drops a work that has no executor or is gone.
 func (c *Checker) Forget(work string) { c.replace(work, nil) }
 
-// replace notes the scopes of a work, and names those that are new.
+// replace replaces the scopes of a work, and returns those that are new.
 func (c *Checker) replace(work string, next []scope) (added []scope) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,8 +108,8 @@ func (c *Checker) replace(work string, next []scope) (added []scope) {
 	return added
 }
 
-// Epoch changes whenever the rights of the account in the namespace may have
-// changed. A decision holds as long as the epoch that was read before it.
+// Epoch changes whenever the rights of the account in the namespace may have changed. A
+// decision is valid while the epoch read before it stays the same.
 func (c *Checker) Epoch(a Account, namespace string) uint64 {
 	if a.IsAgent() {
 		return 0
@@ -122,7 +122,7 @@ func (c *Checker) Epoch(a Account, namespace string) uint64 {
 	return 0
 }
 
-// Run holds the watches until ctx ends.
+// Run runs the watches until ctx ends.
 func (c *Checker) Run(ctx context.Context) error {
 	c.mu.Lock()
 	c.ctx = ctx
@@ -133,13 +133,17 @@ func (c *Checker) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
+			// A pass may be starting the watches right now: after this none starts any more.
+			c.mu.Lock()
+			c.ctx = nil
+			c.mu.Unlock()
 			c.running.Wait()
 			return nil
 		case <-c.news:
-			c.settle(ctx)
+			c.compareMarked(ctx)
 		case <-ticker.C():
-			if c.blind() {
-				for _, s := range c.all() {
+			if c.isBlind() {
+				for _, s := range c.allScopes() {
 					c.compare(ctx, s)
 				}
 			}
@@ -147,9 +151,9 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 }
 
-// settle compares the rules of the marked scopes after each pause. An event in
-// between begins anew, but not before the first comparison.
-func (c *Checker) settle(ctx context.Context) {
+// compareMarked compares the rules of the marked scopes after each pause. An event in
+// between restarts the pauses, but not before the first comparison.
+func (c *Checker) compareMarked(ctx context.Context) {
 	for i := 0; i < len(pauses); i++ {
 		timer := c.c.Clock.NewTimer(pauses[i])
 		var news <-chan struct{}
@@ -167,7 +171,7 @@ func (c *Checker) settle(ctx context.Context) {
 		case <-timer.C():
 		}
 		last := i == len(pauses)-1
-		for _, s := range c.take(last) {
+		for _, s := range c.takeMarked(last) {
 			if !c.compare(ctx, s) && last {
 				c.mark(func(marked scope) bool { return marked == s })
 			}
@@ -175,15 +179,15 @@ func (c *Checker) settle(ctx context.Context) {
 	}
 }
 
-// all names the scopes that works have.
-func (c *Checker) all() []scope {
+// allScopes returns the scopes of all works.
+func (c *Checker) allScopes() []scope {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Collect(maps.Keys(c.scopes))
 }
 
-// take names the marked scopes; the last comparison unmarks them.
-func (c *Checker) take(last bool) []scope {
+// takeMarked returns the marked scopes; the last comparison unmarks them.
+func (c *Checker) takeMarked(last bool) []scope {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := slices.Collect(maps.Keys(c.marked))
@@ -193,9 +197,9 @@ func (c *Checker) take(last bool) []scope {
 	return out
 }
 
-// compare reads the rules of a scope and wakes its works if they are not those
-// that were known. Where they may not be read they may have changed. False means
-// that the API server gave no answer and has to be asked again.
+// compare reads the rules of a scope and wakes its works if the rules differ from the
+// known ones. Rules that may not be read are treated as changed. False means that the API
+// server did not answer and has to be asked again.
 func (c *Checker) compare(ctx context.Context, s scope) bool {
 	rules, err := c.rulesOf(ctx, s)
 	if ctx.Err() != nil {
@@ -221,7 +225,7 @@ func (c *Checker) compare(ctx context.Context, s scope) bool {
 	return !silent
 }
 
-// rulesOf digests the rules of a scope, whatever order they come in.
+// rulesOf digests the rules of a scope, regardless of their order.
 func (c *Checker) rulesOf(ctx context.Context, s scope) (sum digest.Sum, err error) {
 	client, err := c.As(s.account)
 	if err != nil {
@@ -252,8 +256,8 @@ func (c *Checker) rulesOf(ctx context.Context, s scope) (sum digest.Sum, err err
 	return digest.OfParts(slices.Compact(lines)...), nil
 }
 
-// adjust watches roles and bindings while there is an executor. The caller holds
-// the lock.
+// adjust watches roles and bindings while there is an executor. The caller holds the
+// lock.
 func (c *Checker) adjust() {
 	switch {
 	case c.ctx == nil || c.ctx.Err() != nil:
@@ -269,7 +273,7 @@ func (c *Checker) adjust() {
 	}
 }
 
-// start watches one resource. Nothing is kept of its objects but their names.
+// start watches one resource. Only the names of its objects are kept.
 func (c *Checker) start(resource string) *roleWatch {
 	ctx, cancel := context.WithCancel(c.ctx)
 	w := &roleWatch{stop: cancel, seen: watch.New(watch.Options[struct{}]{
@@ -283,7 +287,7 @@ func (c *Checker) start(resource string) *roleWatch {
 	return w
 }
 
-// mark has the rules of the scopes compared that an event can concern.
+// mark marks the scopes that an event can concern, to have their rules compared.
 func (c *Checker) mark(concerned func(scope) bool) {
 	c.mu.Lock()
 	found := false
@@ -302,8 +306,8 @@ func (c *Checker) mark(concerned func(scope) bool) {
 	}
 }
 
-// blind tells whether some of the roles and bindings may not be watched.
-func (c *Checker) blind() bool {
+// isBlind reports whether some of the roles and bindings may not be watched.
+func (c *Checker) isBlind() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(c.watches, func(w *roleWatch) bool { return apierrors.IsForbidden(w.seen.Err()) })
