@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// adopting is a client for which a decision that is there already is a conflict: the
-// view was behind. It reads what is there and tells the view, so that the next pass
-// goes on with it, whenever the watch arrives.
+// adopting is a client that treats an AlreadyExists error on creating a decision as a
+// conflict: the view was behind. It reads the existing object and adds it to the view, so
+// that the next pass continues from it, whenever the watch delivers it.
 type adopting struct {
 	dynamic.Interface
 	seen func(reconcile.Target, *unstructured.Unstructured)

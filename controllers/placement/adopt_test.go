@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// A decision that is there although the view does not know it is no failure that the
-// placement tells of: the next pass knows it, and puts it right.
+// A decision that exists although the view does not know it is not a failure to report on
+// the placement: the next pass knows it, and corrects it.
 func TestADecisionThatIsThereAlreadyIsTakenOver(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clusterv1beta1.AddToScheme(scheme))
@@ -30,15 +30,15 @@ func TestADecisionThatIsThereAlreadyIsTakenOver(t *testing.T) {
 	p.placementChanged(nil, placed)
 	require.NoError(t, p.start())
 	c := &Controller{clock: clocktesting.NewFakePassiveClock(now), queue: p.queue, fleet: p.fleet, metrics: NewMetrics()}
-	c.exec = reconcile.NewExecutor(adopting{client, p.found}, Name, c.clock)
-	c.exec.OnWrite(p.wrote)
+	c.exec = reconcile.NewExecutor(adopting{client, p.recordFound}, Name, c.clock)
+	c.exec.OnWrite(p.recordWrite)
 
 	result, err := c.Reconcile(t.Context(), key)
 	require.NoError(t, err)
 	require.Positive(t, result.RequeueAfter)
 	require.Less(t, result.RequeueAfter, time.Second, "at once")
 	for _, a := range client.Actions() {
-		require.NotEqual(t, "patch", a.GetVerb(), "nothing is told of it")
+		require.NotEqual(t, "patch", a.GetVerb(), "no write reports it")
 	}
 	require.Contains(t, p.objects, reconcile.Key{Namespace: "apps", Name: "p-decision-1"})
 

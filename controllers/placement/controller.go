@@ -20,20 +20,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id; the field manager of what it creates follows from it.
+// Name is the loop's id; the field manager of the objects it creates is derived from it.
 const Name = "cluster.placement"
 
-// workers write decisions of so many placements at a time; decisions themselves
-// are made one after the other.
+// workers is how many placements have their decisions written at once; the decisions
+// themselves are made one after the other.
 const workers = 4
 
 // settle is how long changes of clusters, sets and scores are gathered before the
-// placements that they touch are decided again: many clusters often change
-// together.
+// placements that they affect are decided again: many clusters often change together.
 const settle = 100 * time.Millisecond
 
-// soon is when a placement is looked at again whose expressions are dear.
-const soon = 10 * time.Millisecond
+// costlyRetry is when a placement with costly expressions is reconciled again.
+const costlyRetry = 10 * time.Millisecond
 
 // Config of the loop.
 type Config struct {
@@ -41,7 +40,7 @@ type Config struct {
 	Client dynamic.Interface
 	// Clock tells the time of conditions, tolerations and scores.
 	Clock clock.PassiveClock
-	// Metrics are told how long decisions and writes take; nil tells nobody.
+	// Metrics record how long decisions and writes take; may be nil.
 	Metrics *Metrics
 }
 
@@ -63,9 +62,9 @@ func Register(m *manager.Manager, c Config) {
 	controller.fleet = newFleet(controller.queue, func(f func(*clusterv1.ManagedCluster)) error {
 		return each(m.Reader(), f)
 	})
-	controller.fleet.scheduler.Measure(schedule.Stopwatch{Now: c.Clock.Now, Took: c.Metrics.took})
-	controller.exec = reconcile.NewExecutor(adopting{c.Client, controller.fleet.found}, Name, c.Clock)
-	controller.exec.OnWrite(controller.fleet.wrote)
+	controller.fleet.scheduler.Measure(schedule.Stopwatch{Now: c.Clock.Now, Took: c.Metrics.observeStep})
+	controller.exec = reconcile.NewExecutor(adopting{c.Client, controller.fleet.recordFound}, Name, c.Clock)
+	controller.exec.OnWrite(controller.fleet.recordWrite)
 	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.fleet.clusterChanged)
 	manager.Watch(m, &clusterv1beta2.ManagedClusterSet{}, controller.fleet.setChanged)
 	manager.Watch(m, &clusterv1beta2.ManagedClusterSetBinding{}, controller.fleet.bindingChanged)
@@ -76,7 +75,7 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, controller.queue)
 }
 
-// start brings up all placements, once everything that exists is known.
+// start queues all placements, once everything that exists is known.
 func (c *Controller) start(ctx context.Context) error {
 	if err := c.fleet.start(); err != nil {
 		return err
@@ -85,7 +84,7 @@ func (c *Controller) start(ctx context.Context) error {
 	return nil
 }
 
-// Reconcile decides on one placement and writes what is not so yet.
+// Reconcile decides on one placement and writes what differs.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	began := c.clock.Now()
 	state, ok := c.fleet.decide(key, began)
@@ -95,13 +94,13 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	switch state.Result.Skip {
 	case schedule.SkipNone:
 	case schedule.SkipMore:
-		return reconcile.Result{RequeueAfter: soon}, nil
+		return reconcile.Result{RequeueAfter: costlyRetry}, nil
 	default:
 		return reconcile.Result{}, nil
 	}
 	c.metrics.decided(c.clock.Since(began))
 	plan := Decide(state)
-	c.fleet.right(state, plan)
+	c.fleet.recordUnchanged(state, plan)
 	if after, ok := plan.Object.(*clusterv1beta1.Placement); ok {
 		c.fleet.begin(key, &after.Status)
 		defer c.fleet.end(key)
@@ -115,7 +114,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	return result, err
 }
 
-// log tells of decisions that change.
+// log logs decisions that change.
 func (c *Controller) log(ctx context.Context, key reconcile.Key, s State, p reconcile.Plan) {
 	if len(p.Writes) == 0 {
 		return
@@ -125,8 +124,8 @@ func (c *Controller) log(ctx context.Context, key reconcile.Key, s State, p reco
 		"candidates", s.Result.Candidates, "groups", len(s.Result.Groups), "writes", len(p.Writes))
 }
 
-// asDecision reads a decision as the API server answers it, without what the
-// loop's view does not need.
+// asDecision converts a decision from the API server's response, dropping what the loop's
+// view does not need.
 func asDecision(u *unstructured.Unstructured) (*clusterv1beta1.PlacementDecision, error) {
 	u.SetManagedFields(nil)
 	return fromUnstructured(u)

@@ -23,21 +23,21 @@ var decisionsResource = clusterv1beta1.GroupVersion.WithResource("placementdecis
 
 // State is what a decision is made on.
 type State struct {
-	// Placement with its kind; it is not changed.
+	// Placement with its kind set; it is not changed.
 	Placement *clusterv1beta1.Placement
-	// Result is what the placement selects. It is not skipped.
+	// Result is what the placement selects. It must not be a skipped one.
 	Result schedule.Result
-	// Scores are the scores behind the result, which are only computed where they are
-	// told; nil where they are not known.
+	// Scores returns the scores behind the result, computed only when they are reported;
+	// nil where they are not known.
 	Scores func() []schedule.Scored
-	// Decisions are the objects with the label of the placement and those with a
-	// name that it gives.
+	// Decisions are the objects with the label of the placement and those with a name
+	// that it generates.
 	Decisions []*clusterv1beta1.PlacementDecision
 	// Now is the time.
 	Now time.Time
 }
 
-// Decide says what has to be written for the result: decisions, then the status.
+// Decide plans the writes for the result: decisions first, then the status.
 func Decide(s State) reconcile.Plan {
 	object := s.Placement.DeepCopy()
 	plan := reconcile.Plan{Object: object, Order: reconcile.Strict, OnFailure: failure(s.Result.Generation)}
@@ -57,7 +57,7 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-// wanted is the result in the terms of package decisions.
+// wanted converts the result to the terms of package decisions.
 func wanted(s State) decisions.Wanted {
 	yes := true
 	w := decisions.Wanted{
@@ -88,7 +88,7 @@ func existing(list []*clusterv1beta1.PlacementDecision) []decisions.Object {
 	return out
 }
 
-// write is a write of decisions as one of a plan.
+// write converts a write of decisions to one of a plan.
 func write(p *clusterv1beta1.Placement, w decisions.Write) reconcile.Write {
 	at := reconcile.Target{Resource: decisionsResource, Namespace: p.Namespace, Name: w.Name, UID: w.UID, Version: w.Version}
 	switch w.Kind {
@@ -123,7 +123,7 @@ func decision(namespace, name string) *clusterv1beta1.PlacementDecision {
 	}
 }
 
-// failure is the condition while decisions cannot be written.
+// failure is the condition set while decisions cannot be written.
 func failure(generation int64) *metav1.Condition {
 	return &metav1.Condition{
 		Type: clusterv1beta1.ConditionSatisfied, Status: metav1.ConditionFalse, Reason: clusterv1beta1.ReasonNotAllDecisionsScheduled,
@@ -131,7 +131,7 @@ func failure(generation int64) *metav1.Condition {
 	}
 }
 
-// report writes the status.
+// report fills in the status.
 func report(p *clusterv1beta1.Placement, s State, objects [][]string) {
 	p.Status.NumberOfSelectedClusters = int32(s.Result.Selected) //nolint:gosec // as many as there are clusters
 	p.Status.DecisionGroups = nil

@@ -55,7 +55,7 @@ func somePlacement() *clusterv1beta1.Placement {
 	return p
 }
 
-// writesOf are the writes of a plan as "what name".
+// writesOf returns the writes of a plan as "what name".
 func writesOf(p reconcile.Plan) []string {
 	var out []string
 	for _, w := range p.Writes {
@@ -71,7 +71,7 @@ func writesOf(p reconcile.Plan) []string {
 	return out
 }
 
-// carried is the state after a plan was carried out.
+// carried is the state after a plan was executed.
 func carried(s State, p reconcile.Plan) State {
 	after := p.Object.(*clusterv1beta1.Placement)
 	next := State{Placement: after, Result: s.Result, Now: s.Now.Add(time.Hour)}
@@ -102,7 +102,9 @@ func carried(s State, p reconcile.Plan) State {
 func TestAResultIsWritten(t *testing.T) {
 	s := State{Placement: somePlacement(), Result: result("canary: c1", ": c2 c3"), Now: now}
 	plan := Decide(s)
-	require.Equal(t, []string{"create p-decision-1", "patch status p-decision-1", "create p-decision-2", "patch status p-decision-2"}, writesOf(plan))
+	require.Equal(t,
+		[]string{"create p-decision-1", "patch status p-decision-1", "create p-decision-2", "patch status p-decision-2"},
+		writesOf(plan))
 	require.Equal(t, reconcile.Strict, plan.Order)
 	for _, w := range plan.Writes {
 		require.Equal(t, "apps", reconcile.TargetOf(w).Namespace)
@@ -140,14 +142,18 @@ func TestNothingSelectedIsOneEmptyDecision(t *testing.T) {
 	s := State{Placement: somePlacement(), Result: result(":"), Now: now}
 	plan := Decide(s)
 	require.Equal(t, []string{"create p-decision-1"}, writesOf(plan))
-	require.Equal(t, []clusterv1beta1.DecisionGroupStatus{{Decisions: []string{"p-decision-1"}}}, plan.Object.(*clusterv1beta1.Placement).Status.DecisionGroups)
+	require.Equal(t,
+		[]clusterv1beta1.DecisionGroupStatus{{Decisions: []string{"p-decision-1"}}},
+		plan.Object.(*clusterv1beta1.Placement).Status.DecisionGroups)
 	s = carried(s, plan)
 	s.Result = result(": c1")
 	s = carried(s, Decide(s))
 	s.Result = result(":")
 	emptied := Decide(s)
 	require.Equal(t, []string{"patch status p-decision-1"}, writesOf(emptied))
-	require.Equal(t, map[string]any{"status": map[string]any{"decisions": []clusterv1beta1.ClusterDecision{}}}, emptied.Writes[0].(reconcile.Patch).Body, "an empty list, not null")
+	require.Equal(t,
+		map[string]any{"status": map[string]any{"decisions": []clusterv1beta1.ClusterDecision{}}},
+		emptied.Writes[0].(reconcile.Patch).Body, "an empty list, not null")
 }
 
 func TestANameThatMarksNothingGetsAStatusOnly(t *testing.T) {
@@ -164,7 +170,9 @@ func TestTimeBringsAPlacementBack(t *testing.T) {
 	r.LookAgain = now.Add(time.Minute)
 	require.Equal(t, time.Minute, Decide(State{Placement: somePlacement(), Result: r, Now: now}).RequeueAfter)
 	r.LookAgain = now.Add(-time.Minute)
-	require.Positive(t, Decide(State{Placement: somePlacement(), Result: r, Now: now}).RequeueAfter, "what is over is looked at now, not never")
+	require.Positive(t,
+		Decide(State{Placement: somePlacement(), Result: r, Now: now}).RequeueAfter,
+		"a deadline that has passed is checked now, not never")
 }
 
 func TestScoresThatChangeDecisionsLeaveTheirTime(t *testing.T) {
@@ -177,8 +185,8 @@ func TestScoresThatChangeDecisionsLeaveTheirTime(t *testing.T) {
 	)
 }
 
-// A placement that can no longer be followed keeps its decisions as they are, and so
-// does one whose change is held back: nothing is written for it.
+// A placement that has become Misconfigured keeps its decisions as they are, and so does
+// one whose change is held back: nothing is written for it.
 func TestDecisionsThatAreKeptAreNotWritten(t *testing.T) {
 	s := State{Placement: somePlacement(), Result: result(": c3 c1 c2"), Now: now}
 	s.Placement.Spec.SortBy = clusterv1beta1.SortByScore
@@ -202,12 +210,13 @@ func TestDecisionsThatAreKeptAreNotWritten(t *testing.T) {
 	s.Result = result(": c3 c2")
 	s.Result.Kept = true
 	plan := Decide(s)
-	require.Equal(t, []string{"patch status p-decision-1"}, writesOf(plan), "who is gone goes")
+	require.Equal(t, []string{"patch status p-decision-1"}, writesOf(plan), "a cluster that is gone is removed")
 	list := plan.Writes[0].(reconcile.Patch).Body["status"].(map[string]any)["decisions"].([]clusterv1beta1.ClusterDecision)
-	require.Equal(t, []string{"c3", "c2"}, []string{list[0].ClusterName, list[1].ClusterName}, "and the others stay in their order")
+	require.Equal(t,
+		[]string{"c3", "c2"}, []string{list[0].ClusterName, list[1].ClusterName}, "and the others stay in their order")
 }
 
-// eventsOf are the Events of a plan as "type reason action related: message".
+// eventsOf returns the Events of a plan as "type reason action related: message".
 func eventsOf(p reconcile.Plan) []string {
 	var out []string
 	for _, e := range p.Events {
@@ -221,7 +230,9 @@ func TestEventsTellOfDecisions(t *testing.T) {
 	first := Decide(s)
 	require.Equal(
 		t,
-		[]string{"Normal DecisionCreate DecisionCreated p-decision-1: Decision p-decision-1 is created with placement p in namespace apps"},
+		[]string{
+			"Normal DecisionCreate DecisionCreated p-decision-1: Decision p-decision-1 is created with placement p in namespace apps",
+		},
 		eventsOf(first),
 	)
 	s = carried(s, first)
@@ -245,7 +256,7 @@ func TestEventsTellOfDecisions(t *testing.T) {
 	for _, e := range second.Events {
 		require.Equal(t, "placement-controller", e.Reporter)
 	}
-	// A label alone is no Event.
+	// A changed label alone gets no Event.
 	s = carried(State{Placement: somePlacement(), Result: result("a: c1"), Now: now}, Decide(State{Placement: somePlacement(), Result: result("a: c1"), Now: now}))
 	s.Result = result("b: c1")
 	relabelled := Decide(s)

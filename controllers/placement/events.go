@@ -13,26 +13,25 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// reporter of the Events.
+// reporter is the reporting controller of the Events.
 const reporter = "placement-controller"
 
 const (
-	// maxEvents is how many Events of one kind a pass sends; one more tells of the
-	// rest.
+	// maxEvents bounds the Events of one kind in a pass; one more covers the rest.
 	maxEvents = 5
-	// maxScores is how long the text of scores is at most.
+	// maxScores bounds the text of scores.
 	maxScores = 1000
 )
 
 // news is one kind of Event.
 type news struct{ reason, action, verb, kind string }
 
-// events tell of decisions that are created, changed and deleted, and of the scores
-// behind a change. Objects that only help a change along are not told.
+// events reports decisions that are created, changed and deleted, and the scores behind a
+// change. Temporary objects that only help a change along are not reported.
 func events(s State, writes []decisions.Write) []reconcile.Event {
 	made, changed, gone := touched(writes)
-	out := tell(s, news{"DecisionCreate", "DecisionCreated", "created", corev1.EventTypeNormal}, made)
-	out = append(out, tell(s, news{"DecisionUpdate", "DecisionUpdated", "updated", eventType(s)}, changed)...)
+	out := decisionEvents(s, news{"DecisionCreate", "DecisionCreated", "created", corev1.EventTypeNormal}, made)
+	out = append(out, decisionEvents(s, news{"DecisionUpdate", "DecisionUpdated", "updated", eventType(s)}, changed)...)
 	if len(changed) > 0 && s.Scores != nil {
 		if text := scores(s.Scores()); text != "" {
 			out = append(out, reconcile.Event{
@@ -41,10 +40,10 @@ func events(s State, writes []decisions.Write) []reconcile.Event {
 			})
 		}
 	}
-	return append(out, tell(s, news{"DecisionDelete", "DecisionDeleted", "deleted", corev1.EventTypeNormal}, gone)...)
+	return append(out, decisionEvents(s, news{"DecisionDelete", "DecisionDeleted", "deleted", corev1.EventTypeNormal}, gone)...)
 }
 
-// touched are the names of the decisions that come, stay with another content, and go.
+// touched returns the names of the decisions that are created, changed, and deleted.
 func touched(writes []decisions.Write) (made, changed, gone []string) {
 	created, deleted := map[string]bool{}, map[string]bool{}
 	for _, w := range writes {
@@ -73,8 +72,9 @@ func touched(writes []decisions.Write) (made, changed, gone []string) {
 	return made, changed, gone
 }
 
-// tell is one Event for each decision; of many, one is for the rest.
-func tell(s State, n news, names []string) []reconcile.Event {
+// decisionEvents returns one Event for each decision, and one for the rest when there are
+// many.
+func decisionEvents(s State, n news, names []string) []reconcile.Event {
 	var out []reconcile.Event
 	for i, name := range names {
 		text := fmt.Sprintf("Decision %s is %s", name, n.verb)
@@ -96,7 +96,7 @@ func tell(s State, n news, names []string) []reconcile.Event {
 	return out
 }
 
-// scores are clusters with their scores, by name, cut to a bounded text.
+// scores lists clusters with their scores, by name, in a bounded text.
 func scores(all []schedule.Scored) string {
 	var b strings.Builder
 	for _, one := range all {

@@ -17,12 +17,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// The functions here are told by the caches, with the old and the new form of an
-// object; old is nil for a new one, current for one that is gone.
+// The caches call the functions here with the old and the new form of an object; old is
+// nil for a new object, current for one that is gone.
 
-// look tells the scheduler of all clusters anew, when placements read more of them
-// than before.
-func (f *fleet) look() error {
+// refreshClusters passes all clusters to the scheduler again, when placements read more
+// of them than before.
+func (f *fleet) refreshClusters() error {
 	want := f.known
 	for _, p := range f.placements {
 		want = want.with(p)
@@ -38,7 +38,7 @@ func (f *fleet) clusterChanged(old, current *clusterv1.ManagedCluster) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.started || !f.known.clusters {
-		return // look reads them
+		return // refreshClusters reads them
 	}
 	if current == nil {
 		f.scheduler.DeleteCluster(old.Name)
@@ -55,7 +55,7 @@ func (f *fleet) setChanged(old, current *clusterv1beta2.ManagedClusterSet) {
 	case current == nil:
 		f.scheduler.DeleteClusterSet(old.Name)
 	case old != nil && reflect.DeepEqual(old.Spec, current.Spec):
-		return // its status says nothing new
+		return // the status does not matter here
 	default:
 		f.scheduler.SetClusterSet(current)
 	}
@@ -104,11 +104,11 @@ func (f *fleet) placementChanged(old, current *clusterv1beta1.Placement) {
 	if !f.started {
 		return
 	}
-	if err := f.look(); err != nil {
+	if err := f.refreshClusters(); err != nil {
 		f.queue.Add(key) // the next pass has the same view; there is always a cache of clusters
 	}
 	if old != nil && onlyStatus(old, current) && f.reported[key] == digest.Of(current.Status) {
-		f.scheduler.Take() // what this loop has written
+		f.scheduler.Take() // this loop's own write
 		return
 	}
 	f.wake(0)
@@ -119,7 +119,7 @@ func (f *fleet) placementChanged(old, current *clusterv1beta1.Placement) {
 	f.queue.Add(key)
 }
 
-// onlyStatus tells whether nothing but the status has changed.
+// onlyStatus reports whether nothing but the status has changed.
 func onlyStatus(old, current *clusterv1beta1.Placement) bool {
 	return old.UID == current.UID && old.Generation == current.Generation && (old.DeletionTimestamp == nil) == (current.DeletionTimestamp == nil) &&
 		maps.Equal(old.Annotations, current.Annotations)
@@ -134,48 +134,48 @@ func (f *fleet) decisionChanged(old, current *clusterv1beta1.PlacementDecision) 
 	}
 	for _, p := range f.ownersOf(reconcile.Key{Namespace: o.Namespace, Name: o.Name}, o) {
 		if late, writing := f.writing[p]; writing {
-			// Whose change this is shows when the answer to the write is here.
-			f.writing[p] = append(late, func() { f.judge(old, current) })
+			// Whose change this is becomes known when the write returns.
+			f.writing[p] = append(late, func() { f.observeDecision(old, current) })
 			return
 		}
 	}
-	f.judge(old, current)
+	f.observeDecision(old, current)
 }
 
-// toldLate tells whether a newer version of the object was judged already: events
+// isSuperseded reports whether a newer version of the object was already observed: events
 // wait while a placement is being written.
-func toldLate(before, current *clusterv1beta1.PlacementDecision) bool {
+func isSuperseded(before, current *clusterv1beta1.PlacementDecision) bool {
 	return before != nil && current != nil && before.UID == current.UID &&
 		before.ResourceVersion != current.ResourceVersion && !newer(current.ResourceVersion, before.ResourceVersion)
 }
 
-// judge takes up what the cache tells of a decision, unless it is what this process
-// has written.
-func (f *fleet) judge(old, current *clusterv1beta1.PlacementDecision) {
+// observeDecision updates the view with a decision that the cache reports, unless it is
+// what this process wrote.
+func (f *fleet) observeDecision(old, current *clusterv1beta1.PlacementDecision) {
 	o := current
 	if o == nil {
 		o = old
 	}
 	key := reconcile.Key{Namespace: o.Namespace, Name: o.Name}
 	before := f.objects[key]
-	if toldLate(before, current) {
+	if isSuperseded(before, current) {
 		return
 	}
-	news := f.news(key, old, current)
+	news := f.isNews(key, old, current)
 	if !news && (current == nil || before == nil || before.ResourceVersion != current.ResourceVersion) {
 		return
 	}
-	f.note(key, current)
+	f.storeDecision(key, current)
 	if !news || sameDecision(before, current) {
-		f.scheduler.Take() // the cache has come to what this loop has written
+		f.scheduler.Take() // the cache has caught up with this loop's own write
 		return
 	}
 	delete(f.foreign, key)
 	if f.started && current != nil {
 		f.foreign[key] = struct{}{}
 	}
-	// Its placement looks at it also where the scheduler has no reason to: labels
-	// and owners count too.
+	// The placement is reconciled even where the scheduler has no reason to: labels and
+	// owners count too.
 	for _, p := range append(f.ownersOf(key, o), f.ownersOf(key, before)...) {
 		if f.started && f.placements[p] != nil {
 			f.queue.Add(p)
@@ -199,12 +199,12 @@ func (f *fleet) end(key reconcile.Key) {
 	defer f.mu.Unlock()
 	late := f.writing[key]
 	delete(f.writing, key)
-	for _, judge := range late {
-		judge()
+	for _, observe := range late {
+		observe()
 	}
 }
 
-// sameDecision tells whether two forms of a decision are the same for this loop.
+// sameDecision reports whether two forms of a decision are the same for this loop.
 func sameDecision(a, b *clusterv1beta1.PlacementDecision) bool {
 	return a != nil && b != nil && a.UID == b.UID && a.ResourceVersion != "" && maps.Equal(a.Labels, b.Labels) &&
 		apiequality.Semantic.DeepEqual(a.OwnerReferences, b.OwnerReferences) && apiequality.Semantic.DeepEqual(a.Status, b.Status)

@@ -24,41 +24,40 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// fleet is the view that placements are decided on: what the caches have told, and
-// beyond that what this process has written itself.
+// fleet is the view that placements are decided on: what the caches reported, plus what
+// this process wrote itself.
 type fleet struct {
 	queue *reconcile.Queue
-	// each goes through all clusters of the cache.
+	// each calls its argument with every cluster of the cache.
 	each func(func(*clusterv1.ManagedCluster)) error
 
 	mu        sync.Mutex
 	scheduler *schedule.Scheduler
-	// started is false until everything that exists is known; nothing is decided
-	// before.
+	// started is false until everything that exists is known; nothing is decided before.
 	started bool
 	// known is what the scheduler knows of clusters.
 	known needs
-	// placements and objects are all placements and decisions; of are the names of
-	// the objects of a placement: those with its label and those with a name that
-	// it gives.
+	// placements and objects are all placements and decisions; of holds the names of the
+	// objects of a placement: those with its label and those with a name that it
+	// generates.
 	placements map[reconcile.Key]*clusterv1beta1.Placement
 	objects    map[reconcile.Key]*clusterv1beta1.PlacementDecision
 	of         map[reconcile.Key]map[string]struct{}
-	// reported is the status that a placement was given last.
+	// reported is the status last written to a placement.
 	reported map[reconcile.Key]digest.Sum
-	// writing are the placements that are written now, with what the caches told of
-	// their decisions meanwhile.
+	// writing holds the placements that are being written now, with the events of their
+	// decisions that arrived meanwhile.
 	writing map[reconcile.Key][]func()
-	// own are the decisions that this process has written, with the version that
-	// it left: what the cache tells of older ones is not news.
+	// own holds the decisions that this process has written, with the version it left:
+	// older events of the cache are not news.
 	own map[reconcile.Key]left
-	// foreign are the decisions that somebody else has written since this process
-	// started, and that it has not written or found right after that.
+	// foreign holds the decisions that others have written since this process started,
+	// and that it has neither written nor found correct since.
 	foreign map[reconcile.Key]struct{}
 }
 
-// left is what a write of this process has left: an object's uid and version, or
-// no version where it was deleted.
+// left is the result of a write of this process: an object's uid and version, or no
+// version where it was deleted.
 type left struct {
 	uid     types.UID
 	version string
@@ -77,17 +76,17 @@ func newFleet(queue *reconcile.Queue, each func(func(*clusterv1.ManagedCluster))
 	}
 }
 
-// each goes through all clusters, packed or not.
+// each calls f with every cluster, packed or not.
 func each(r manager.Reader, f func(*clusterv1.ManagedCluster)) error {
 	return manager.Each(r, &clusterv1.ManagedCluster{}, f)
 }
 
-// start tells the scheduler of the clusters and brings up all placements.
+// start passes the clusters to the scheduler and queues all placements.
 func (f *fleet) start() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.started = true
-	if err := f.look(); err != nil {
+	if err := f.refreshClusters(); err != nil {
 		return err
 	}
 	f.scheduler.Take()
@@ -123,7 +122,7 @@ func (f *fleet) decide(key reconcile.Key, now time.Time) (State, bool) {
 	return s, true
 }
 
-// tampered tells whether decisions of a placement are not as this process left them.
+// tampered reports whether decisions of a placement are not as this process left them.
 func (f *fleet) tampered(key reconcile.Key) bool {
 	for name := range f.of[key] {
 		if _, yes := f.foreign[reconcile.Key{Namespace: key.Namespace, Name: name}]; yes {
@@ -133,8 +132,8 @@ func (f *fleet) tampered(key reconcile.Key) bool {
 	return false
 }
 
-// right notes the decisions that a plan leaves as they are.
-func (f *fleet) right(s State, p reconcile.Plan) {
+// recordUnchanged drops from foreign the decisions that a plan leaves as they are.
+func (f *fleet) recordUnchanged(s State, p reconcile.Plan) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range s.Decisions {
@@ -144,7 +143,7 @@ func (f *fleet) right(s State, p reconcile.Plan) {
 	}
 }
 
-// wake brings up the placements that the last change touches.
+// wake queues the placements that the last change affects.
 func (f *fleet) wake(after time.Duration) {
 	if !f.started {
 		return
@@ -158,8 +157,8 @@ func (f *fleet) wake(after time.Duration) {
 	}
 }
 
-// wrote takes up what a step of a plan has left.
-func (f *fleet) wrote(at reconcile.Target, live *unstructured.Unstructured) {
+// recordWrite adds the result of a step of a plan to the view.
+func (f *fleet) recordWrite(at reconcile.Target, live *unstructured.Unstructured) {
 	key := reconcile.Key{Namespace: at.Namespace, Name: at.Name}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,27 +167,26 @@ func (f *fleet) wrote(at reconcile.Target, live *unstructured.Unstructured) {
 		if had := f.objects[key]; had != nil {
 			f.own[key] = left{uid: had.UID}
 		}
-		f.note(key, nil)
+		f.storeDecision(key, nil)
 	} else if d, err := asDecision(live); err == nil {
 		f.own[key] = left{uid: d.UID, version: d.ResourceVersion}
-		f.note(key, d)
+		f.storeDecision(key, d)
 	}
-	// A decision that is carried out is no reason to decide again. Nothing else is
-	// taken away by it: who tells the scheduler of a change takes what it touches.
+	// A decision that is written is no reason to decide again. Take drops nothing else
+	// here: every other change to the scheduler is followed by a Take of its own.
 	f.scheduler.Take()
 }
 
-// found takes up an object that was not known here and that nobody has judged yet.
-func (f *fleet) found(at reconcile.Target, live *unstructured.Unstructured) {
-	f.wrote(at, live)
+// recordFound adds an object to the view that was not known and has not been checked yet.
+func (f *fleet) recordFound(at reconcile.Target, live *unstructured.Unstructured) {
+	f.recordWrite(at, live)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.foreign[reconcile.Key{Namespace: at.Namespace, Name: at.Name}] = struct{}{}
 }
 
-// news tells whether what the cache says of a decision is newer than what this
-// process has left.
-func (f *fleet) news(key reconcile.Key, old, current *clusterv1beta1.PlacementDecision) bool {
+// isNews reports whether an event of a decision is newer than this process's own write.
+func (f *fleet) isNews(key reconcile.Key, old, current *clusterv1beta1.PlacementDecision) bool {
 	l, ok := f.own[key]
 	if !ok {
 		return true
@@ -212,16 +210,16 @@ func (f *fleet) news(key reconcile.Key, old, current *clusterv1beta1.PlacementDe
 	return !arrived
 }
 
-// newer compares versions of one kind. They are numbers that grow; of others
-// nothing is known, and they count as newer.
+// newer compares resourceVersions of one kind. They are growing numbers; any other
+// version counts as newer.
 func newer(a, b string) bool {
 	x, err := strconv.ParseUint(a, 10, 64)
 	y, also := strconv.ParseUint(b, 10, 64)
 	return err != nil || also != nil || x > y
 }
 
-// note keeps a decision in the view, or forgets it, here and in the scheduler.
-func (f *fleet) note(key reconcile.Key, current *clusterv1beta1.PlacementDecision) {
+// storeDecision updates a decision in the view, or drops it, here and in the scheduler.
+func (f *fleet) storeDecision(key reconcile.Key, current *clusterv1beta1.PlacementDecision) {
 	for _, p := range f.ownersOf(key, f.objects[key]) {
 		delete(f.of[p], key.Name)
 		if len(f.of[p]) == 0 {
@@ -243,7 +241,7 @@ func (f *fleet) note(key reconcile.Key, current *clusterv1beta1.PlacementDecisio
 	f.scheduler.SetDecision(current)
 }
 
-// ownersOf are the placements that a decision belongs to: by its name, and by its
+// ownersOf returns the placements that a decision belongs to, by its name and by its
 // label.
 func (f *fleet) ownersOf(key reconcile.Key, d *clusterv1beta1.PlacementDecision) []reconcile.Key {
 	var out []reconcile.Key

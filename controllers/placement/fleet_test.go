@@ -51,7 +51,7 @@ func newPool(t *testing.T, names ...string) *pool {
 	return p
 }
 
-// woken empties the queue and tells how many keys were in it.
+// woken empties the queue and returns how many keys were in it.
 func (p *pool) woken() int {
 	n := p.queue.Len()
 	p.queue.Close()
@@ -85,7 +85,9 @@ func TestClustersAreOnlyReadWherePlacementsAskForThem(t *testing.T) {
 	require.Nil(t, p.known.of(p.clusters[0]).Annotations)
 	p.placementChanged(nil, named("q", func(s *clusterv1beta1.PlacementSpec) {
 		s.Predicates = []clusterv1beta1.ClusterPredicate{
-			{RequiredClusterSelector: clusterv1beta1.ClusterSelector{CELSelector: clusterv1beta1.ClusterCELSelector{CELExpressions: []string{"true"}}}},
+			{
+				RequiredClusterSelector: clusterv1beta1.ClusterSelector{CELSelector: clusterv1beta1.ClusterCELSelector{CELExpressions: []string{"true"}}},
+			},
 		}
 	}))
 	require.Equal(t, 2, p.looked, "an expression may read everything")
@@ -138,7 +140,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// carry decides on the placement and takes up the answers to all steps, as the
+// carry decides on the placement and passes the results of all steps to the fleet, as the
 // executor does; it returns the objects that the API server would hold.
 func (p *pool) carry(t *testing.T, version string) []*clusterv1beta1.PlacementDecision {
 	t.Helper()
@@ -153,7 +155,7 @@ func (p *pool) carry(t *testing.T, version string) []*clusterv1beta1.PlacementDe
 		d.ResourceVersion, d.UID = version, "d"
 		u, err := typed.ToUnstructured(d)
 		require.NoError(t, err)
-		p.wrote(reconcile.Target{Namespace: d.Namespace, Name: d.Name}, u)
+		p.recordWrite(reconcile.Target{Namespace: d.Namespace, Name: d.Name}, u)
 		out = append(out, d)
 	}
 	p.end(key)
@@ -174,7 +176,9 @@ func TestWhatTheLoopHasWrittenWakesNobody(t *testing.T) {
 	older.ResourceVersion, older.Status.Decisions = "9", nil
 	p.decisionChanged(nil, older)
 	require.Zero(t, p.woken(), "the creation before it arrives late")
-	require.Len(t, p.objects[reconcile.Key{Namespace: "apps", Name: "p-decision-1"}].Status.Decisions, 2, "and does not undo what is known")
+	require.Len(t,
+		p.objects[reconcile.Key{Namespace: "apps", Name: "p-decision-1"}].Status.Decisions, 2,
+		"and an old event does not undo newer state")
 	p.decisionChanged(older, written[0])
 	require.Zero(t, p.woken())
 	state, _ := p.decide(key, now)
@@ -183,11 +187,11 @@ func TestWhatTheLoopHasWrittenWakesNobody(t *testing.T) {
 	foreign := written[0].DeepCopy()
 	foreign.ResourceVersion, foreign.Status.Decisions = "11", nil
 	p.decisionChanged(written[0], foreign)
-	require.Equal(t, 1, p.woken(), "somebody emptied it")
+	require.Equal(t, 1, p.woken(), "others emptied it")
 	state, _ = p.decide(key, now)
 	require.Equal(t, []string{"patch status p-decision-1"}, writesOf(Decide(state)))
 	p.decisionChanged(foreign, nil)
-	require.Equal(t, 1, p.woken(), "somebody deleted it")
+	require.Equal(t, 1, p.woken(), "others deleted it")
 	state, _ = p.decide(key, now)
 	require.Equal(t, []string{"create p-decision-1", "patch status p-decision-1"}, writesOf(Decide(state)))
 }
@@ -203,14 +207,14 @@ func TestAnAnswerThatComesAfterTheEventIsKnownAgain(t *testing.T) {
 	require.NoError(t, err)
 	p.begin(key, &clusterv1beta1.PlacementStatus{})
 	p.decisionChanged(nil, d)
-	p.wrote(reconcile.Target{Namespace: "apps", Name: "p-decision-1"}, u)
+	p.recordWrite(reconcile.Target{Namespace: "apps", Name: "p-decision-1"}, u)
 	p.end(key)
 	require.Zero(t, p.woken())
 	require.NotNil(t, p.objects[reconcile.Key{Namespace: "apps", Name: "p-decision-1"}])
 	require.Empty(t, p.own, "nothing is awaited any more")
 
 	p.begin(key, &clusterv1beta1.PlacementStatus{})
-	p.wrote(reconcile.Target{Namespace: "apps", Name: "p-decision-1"}, nil)
+	p.recordWrite(reconcile.Target{Namespace: "apps", Name: "p-decision-1"}, nil)
 	p.decisionChanged(d, nil)
 	p.end(key)
 	require.Empty(t, p.objects)
@@ -247,8 +251,7 @@ func TestAClusterThatChangesWakesItsPlacements(t *testing.T) {
 	require.Zero(t, state.Result.Selected)
 }
 
-// Decisions that somebody else has changed are decided anew, until they are as they
-// have to be.
+// Decisions that others have changed are decided again, until they are right.
 func TestDecisionsOfOthersAreNotProtected(t *testing.T) {
 	p := newPool(t, "c1", "c2")
 	p.placementChanged(nil, named("p", func(s *clusterv1beta1.PlacementSpec) {
@@ -265,7 +268,9 @@ func TestDecisionsOfOthersAreNotProtected(t *testing.T) {
 	p.placementChanged(p.placements[key], limited)
 	score := &clusterv1alpha1.AddOnPlacementScore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "c2", Name: "r"},
-		Status:     clusterv1alpha1.AddOnPlacementScoreStatus{Scores: []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "s", Value: 5}}},
+		Status: clusterv1alpha1.AddOnPlacementScoreStatus{
+			Scores: []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "s", Value: 5}},
+		},
 	}
 	p.scoreChanged(nil, score)
 	state, _ := p.decide(key, now)
@@ -279,7 +284,7 @@ func TestDecisionsOfOthersAreNotProtected(t *testing.T) {
 	require.False(t, state.Result.Delayed)
 	require.Equal(t, "c1", state.Result.Groups[0].Clusters[0].Cluster, "it is put back at once")
 	plan := Decide(state)
-	p.right(state, plan)
+	p.recordUnchanged(state, plan)
 	require.Len(t, p.foreign, 1, "it is not put right yet")
 	p.carry(t, "12")
 	require.Empty(t, p.foreign)
@@ -288,6 +293,6 @@ func TestDecisionsOfOthersAreNotProtected(t *testing.T) {
 	relabelled.ResourceVersion, relabelled.Labels["team"] = "13", "x"
 	p.decisionChanged(nil, relabelled)
 	state, _ = p.decide(key, now)
-	p.right(state, Decide(state))
-	require.Empty(t, p.foreign, "what is right is trusted again")
+	p.recordUnchanged(state, Decide(state))
+	require.Empty(t, p.foreign, "correct decisions are trusted again")
 }

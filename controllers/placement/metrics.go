@@ -10,9 +10,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/schedule"
 )
 
-// Metrics are how long decisions, their steps and their writes take, under the names
-// of the contract. It has some ten series, however many placements there are:
-// prioritizers of add-ons share one.
+// Metrics records how long decisions, their steps and their writes take, under the metric
+// names of the API. It has some ten series, however many placements there are: all add-on
+// prioritizers share one.
 type Metrics struct {
 	scheduling, bind, cel prometheus.Histogram
 	plugin                *prometheus.HistogramVec
@@ -20,7 +20,7 @@ type Metrics struct {
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// NewMetrics makes metrics that nothing was noted in yet.
+// NewMetrics returns empty metrics.
 func NewMetrics() *Metrics {
 	options := func(name, help string) prometheus.HistogramOpts {
 		return prometheus.HistogramOpts{
@@ -59,8 +59,8 @@ func (m *Metrics) decided(took time.Duration) { m.scheduling.Observe(took.Second
 
 func (m *Metrics) written(took time.Duration) { m.bind.Observe(took.Seconds()) }
 
-// took notes a step of a decision.
-func (m *Metrics) took(step schedule.Step, took time.Duration) {
+// observeStep records one step of a decision.
+func (m *Metrics) observeStep(step schedule.Step, took time.Duration) {
 	if step.Kind == schedule.KindCEL {
 		m.cel.Observe(took.Seconds())
 		return

@@ -18,9 +18,9 @@ func TestMetricsHaveTheNamesOfTheContract(t *testing.T) {
 	for range 2 {
 		m.decided(time.Millisecond)
 		m.written(time.Second)
-		m.took(schedule.Step{Kind: schedule.KindFilter, Name: "Predicate"}, time.Microsecond)
-		m.took(schedule.Step{Kind: schedule.KindPrioritizer, Name: "Balance"}, time.Microsecond)
-		m.took(schedule.Step{Kind: schedule.KindCEL}, time.Microsecond)
+		m.observeStep(schedule.Step{Kind: schedule.KindFilter, Name: "Predicate"}, time.Microsecond)
+		m.observeStep(schedule.Step{Kind: schedule.KindPrioritizer, Name: "Balance"}, time.Microsecond)
+		m.observeStep(schedule.Step{Kind: schedule.KindCEL}, time.Microsecond)
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)

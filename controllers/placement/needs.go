@@ -9,23 +9,24 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// needs is what placements read of clusters. It only grows while the loop runs:
-// what is kept of clusters is a question of memory alone.
+// needs is what placements read of clusters. It only grows while the loop runs, which
+// costs nothing but memory.
 type needs struct {
-	// clusters: there is a placement at all. Names, labels and taints are kept.
+	// clusters is set when there is any placement: names, labels and taints are kept.
 	clusters bool
 	// claims and resources are read.
 	claims, resources bool
-	// everything may be read, by an expression.
+	// everything may be read, by a CEL expression.
 	everything bool
 }
 
-// Needed makes a cluster as small as the decision of one placement allows.
+// Needed returns a function that drops from a cluster what deciding the placement does
+// not need.
 func Needed(p *clusterv1beta1.Placement) func(*clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	return needs{}.with(p).of
 }
 
-// with is n and what one more placement needs.
+// with adds the needs of one more placement to n.
 func (n needs) with(p *clusterv1beta1.Placement) needs {
 	n.clusters = true
 	for _, predicate := range p.Spec.Predicates {
@@ -50,7 +51,7 @@ func (n needs) with(p *clusterv1beta1.Placement) needs {
 	return n
 }
 
-// of is what is kept of a cluster.
+// of returns what is kept of a cluster.
 func (n needs) of(mc *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	if n.everything {
 		return mc
@@ -68,7 +69,7 @@ func (n needs) of(mc *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	return out
 }
 
-// measured are the resources that clusters are ranked by.
+// measured returns the resources that clusters are ranked by.
 func measured(all clusterv1.ResourceList) clusterv1.ResourceList {
 	out := clusterv1.ResourceList{}
 	for _, name := range []clusterv1.ResourceName{clusterv1.ResourceCPU, clusterv1.ResourceMemory} {

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package debug is the HTTP endpoint that tells what a placement selects and why:
-// one on the hub, by GET, or one that somebody thinks of, by POST. It simulates;
-// nothing is stored.
+// Package debug is the HTTP endpoint that explains what a placement selects and why: a
+// placement stored on the hub, by GET, or one sent in the request, by POST. It only
+// simulates; nothing is stored.
 //
-// A request needs a bearer token that the hub's cluster knows. Two rights are
-// asked for, each time anew: get or post on the path /debug/placements/*, and get
-// (of the stored placement) or create (of the one that is sent) on placements of
-// the namespace. Nobody learns without them whether a placement exists. Clusters
-// that are in no set of the namespace are not told of.
+// A request needs a bearer token that the hub's cluster accepts. Two rights are checked
+// on every request: get or post on the path /debug/placements/*, and get (of a stored
+// placement) or create (of one that is sent) on placements in the namespace. Without them
+// a caller cannot learn whether a placement exists. Clusters that are in no set of the
+// namespace are left out of the answer.
 //
-// One request at a time is simulated; requests, bodies, and the work for one are
-// bounded.
+// One request is simulated at a time; the number of requests, the size of bodies, and the
+// work for one request are bounded.
 //
-// Other than in the API's own implementation: an answer says what is wrong with a
-// placement, why each cluster is in or out, and how the decision that is there
-// differs; defaults of the API hold for what is sent; a placement without a
-// namespace is refused; rights are asked before it is looked whether there is a
-// placement.
+// Unlike in the API's own implementation: an answer says what is wrong with a placement,
+// why each cluster is in or out, and how the existing decision differs; API defaults
+// apply to a placement that is sent; a placement without a namespace is refused; rights
+// are checked before the placement is looked up.
 package debug

@@ -27,47 +27,46 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Port of the endpoint in a pod; the Service shows it as the contract's.
+// Port of the endpoint in a pod; the Service exposes it on the port of the API.
 const Port = 9444
 
-// urlPath is where the endpoint begins; behind it a placement is named as
-// NAMESPACE/NAME.
+// urlPath is the prefix of the endpoint; NAMESPACE/NAME of a placement follows it.
 const urlPath = "/debug/placements/"
 
-// Patience is how long an answer may take on its way to its reader.
+// Patience is how long delivering an answer may take.
 const Patience = time.Minute
 
 const (
-	// maxBody is how long a placement that is sent may be.
+	// maxBody bounds a placement that is sent, in bytes.
 	maxBody = 1 << 20
-	// maxWaiting is how many requests are dealt with at a time; others wait.
+	// maxWaiting is how many requests are handled at once; others wait.
 	maxWaiting = 8
-	// enough is how long one request may take, waiting for its turn included.
-	enough = 20 * time.Second
+	// requestTimeout is how long one request may take, including the wait for its turn.
+	requestTimeout = 20 * time.Second
 )
 
-// Fleet is what placements are decided on.
+// Fleet is the data that placements are decided on.
 type Fleet interface {
-	// Placement is the stored placement of that name; nil where there is none.
+	// Placement returns the stored placement of that name, or nil if there is none.
 	Placement(ctx context.Context, key schedule.Key) (*clusterv1beta1.Placement, error)
-	// Explain tells what the placement selects and why. The placement is not kept.
+	// Explain explains what the placement selects and why. The placement is not kept.
 	Explain(ctx context.Context, p *clusterv1beta1.Placement) (verdict.Explanation, error)
 }
 
-// ErrAway is what a Fleet answers in a process that does not run the loops now.
-var ErrAway = errors.New("this replica of the hub does not run the controllers now; ask again, or ask the replica that leads")
+// ErrAway is returned by a Fleet in a process that does not run the loops now.
+var ErrAway = errors.New("this replica of the hub does not run the controllers now; try again, or ask the leader")
 
-// ErrTooMuch is what a Fleet answers where an explanation would be too long or
-// take too long.
+// ErrTooMuch is returned by a Fleet where an explanation would be too long or take too
+// long.
 var ErrTooMuch = errors.New("explaining this placement is too much work for the hub; use kubectl ocm placement explain or simulate, which work on your machine")
 
 // Options of a Server.
 type Options struct {
-	// Client asks who somebody is and what they may do.
+	// Client checks who the caller is and what they may do.
 	Client dynamic.Interface
 	// Fleet explains.
 	Fleet Fleet
-	// Log gets what cannot be answered; the zero value is silent.
+	// Log receives errors that callers are not told; the zero value logs nothing.
 	Log logr.Logger
 }
 
@@ -75,18 +74,18 @@ type Options struct {
 type Server struct {
 	o     Options
 	turns chan struct{}
-	// one is taken by the request that is being simulated.
+	// one is held by the request that is being simulated.
 	one chan struct{}
 }
 
 var _ http.Handler = (*Server)(nil)
 
-// NewServer makes a Server.
+// NewServer returns a Server.
 func NewServer(o Options) *Server {
 	return &Server{o: o, turns: make(chan struct{}, maxWaiting), one: make(chan struct{}, 1)}
 }
 
-// answer is an error with its HTTP code; all of it is for the caller.
+// answer is an error with its HTTP code; its whole text is meant for the caller.
 type answer struct {
 	code int
 	text string
@@ -98,9 +97,9 @@ func fail(code int, format string, args ...any) error {
 	return &answer{code, fmt.Sprintf(format, args...)}
 }
 
-// ServeHTTP answers one request. Paths are taken as they are: none is redirected.
+// ServeHTTP answers one request. Paths are used as they are, without redirects.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), enough)
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -116,7 +115,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrAway):
 		told = &answer{http.StatusServiceUnavailable, err.Error()}
 	case ctx.Err() != nil:
-		told = &answer{http.StatusServiceUnavailable, "others are being answered; ask again"}
+		told = &answer{http.StatusServiceUnavailable, "too many requests are being answered; try again"}
 	default:
 		s.o.Log.Error(err, "A placement cannot be explained")
 		told = &answer{http.StatusInternalServerError, err.Error()}
@@ -144,7 +143,7 @@ func (s *Server) request(ctx context.Context, w http.ResponseWriter, r *http.Req
 		w.Header().Set("Allow", "GET, POST")
 		return none, fail(http.StatusMethodNotAllowed, "method %s not allowed", r.Method)
 	}
-	done, err := turn(ctx, s.turns)
+	done, err := acquire(ctx, s.turns)
 	if err != nil {
 		return none, err
 	}
@@ -157,19 +156,20 @@ func (s *Server) request(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return none, err
 	}
-	done, err = turn(ctx, s.one)
+	done, err = acquire(ctx, s.one)
 	if err != nil {
 		return none, err
 	}
 	defer done()
 	out, err := s.o.Fleet.Explain(ctx, p)
-	// Who may use the sets of a namespace is not told of clusters in others.
+	// The right to use the sets of one namespace reveals nothing about clusters in
+	// others.
 	out.Clusters = slices.DeleteFunc(out.Clusters, func(c verdict.Cluster) bool { return c.Stage == string(schedule.StageNotInSet) })
 	return out, err
 }
 
-// turn waits for a free place.
-func turn(ctx context.Context, places chan struct{}) (done func(), err error) {
+// acquire waits for a free place.
+func acquire(ctx context.Context, places chan struct{}) (done func(), err error) {
 	select {
 	case places <- struct{}{}:
 		return func() { <-places }, nil
@@ -178,25 +178,25 @@ func turn(ctx context.Context, places chan struct{}) (done func(), err error) {
 	}
 }
 
-// caller is who asks; they may ask for the path.
+// caller identifies the caller, and checks that they may request the path.
 func (s *Server) caller(ctx context.Context, r *http.Request) (*authenticationv1.UserInfo, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return nil, fail(http.StatusUnauthorized, "user information not found in request context: send the bearer token of somebody that this cluster knows")
+		return nil, fail(http.StatusUnauthorized, "user information not found in request context: send a bearer token that this cluster accepts")
 	}
 	user, ok, err := review.Bearer(ctx, s.o.Client, token)
 	switch {
 	case err != nil:
 		return nil, s.undecided(err)
 	case !ok:
-		return nil, fail(http.StatusUnauthorized, "user information not found in request context: this cluster does not know the bearer token")
+		return nil, fail(http.StatusUnauthorized, "user information not found in request context: this cluster does not accept the bearer token")
 	}
 	verb := strings.ToLower(r.Method)
 	right := review.Right{Path: &authorizationv1.NonResourceAttributes{Path: r.URL.Path, Verb: verb}}
 	return &user, s.require(ctx, &user, right, fmt.Sprintf("%s %.200q", verb, r.URL.Path))
 }
 
-// require turns a missing right into the answer 403.
+// require returns a 403 answer when the user lacks the right.
 func (s *Server) require(ctx context.Context, user *authenticationv1.UserInfo, right review.Right, what string) error {
 	allowed, why, err := review.Access(ctx, s.o.Client, user, right)
 	switch {
@@ -208,22 +208,22 @@ func (s *Server) require(ctx context.Context, user *authenticationv1.UserInfo, r
 	return nil
 }
 
-// undecided is the answer where the cluster does not say what somebody may do.
+// undecided is the answer where the cluster cannot tell what a user may do.
 func (s *Server) undecided(err error) error {
 	s.o.Log.Error(err, "Permissions cannot be checked")
 	return fail(http.StatusInternalServerError, "failed to check permissions: %.500s", err.Error())
 }
 
-// wanted is the placement that a request is about.
+// wanted returns the placement that a request is about.
 func (s *Server) wanted(ctx context.Context, w http.ResponseWriter, r *http.Request, user *authenticationv1.UserInfo) (*clusterv1beta1.Placement, error) {
 	if r.Method == http.MethodPost {
-		p, err := sent(http.MaxBytesReader(w, r.Body, maxBody))
+		p, err := readPlacement(http.MaxBytesReader(w, r.Body, maxBody))
 		if err != nil {
 			return nil, err
 		}
 		return p, s.require(ctx, user, right("create", p.Namespace, ""), "create placements in namespace "+p.Namespace)
 	}
-	key, err := named(r.URL.Path)
+	key, err := parseKey(r.URL.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -243,8 +243,8 @@ func right(verb, namespace, name string) review.Right {
 	}}
 }
 
-// named reads which placement a path names.
-func named(path string) (schedule.Key, error) {
+// parseKey reads the placement's namespace and name from a path.
+func parseKey(path string) (schedule.Key, error) {
 	rest, ok := strings.CutPrefix(path, urlPath)
 	namespace, name, both := strings.Cut(rest, "/")
 	switch {
@@ -256,8 +256,8 @@ func named(path string) (schedule.Key, error) {
 	return schedule.Key{Namespace: namespace, Name: name}, nil
 }
 
-// sent reads the placement that is sent.
-func sent(body io.Reader) (*clusterv1beta1.Placement, error) {
+// readPlacement decodes a placement from a request body.
+func readPlacement(body io.Reader) (*clusterv1beta1.Placement, error) {
 	raw, err := io.ReadAll(body)
 	var large *http.MaxBytesError
 	switch {

@@ -28,9 +28,8 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// cluster is the part of an API server that says who somebody is and what they
-// may do. A token is the name of its bearer; "nobody" is unknown, "broken" makes
-// reviews of access fail.
+// cluster is the part of an API server that authenticates and authorizes callers. A token
+// is the name of its bearer; "nobody" is unknown, "broken" makes access reviews fail.
 type cluster struct {
 	mu    sync.Mutex
 	may   map[string]bool // "user verb what"
@@ -152,7 +151,8 @@ func ask(t *testing.T, s http.Handler, method, path, token, body string) (int, m
 	return w.Code, out
 }
 
-const sent = `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":"new","namespace":"shop"},"spec":{"numberOfClusters":2}}`
+const sent = `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement",` +
+	`"metadata":{"name":"new","namespace":"shop"},"spec":{"numberOfClusters":2}}`
 
 func TestWhoAsksWrongIsTold(t *testing.T) {
 	for what, tc := range map[string]struct {
@@ -179,7 +179,7 @@ func TestWhoAsksWrongIsTold(t *testing.T) {
 		"DELETE": {"DELETE", "/debug/placements/shop/web", "ann", "", 405, "method DELETE not allowed"},
 		"PUT":    {"PUT", "/debug/placements/shop/web", "ann", "", 405, "method PUT not allowed"},
 		"PATCH":  {"PATCH", "/debug/placements/shop/web", "ann", "", 405, "method PATCH not allowed"},
-		"who may not reach the path": {
+		"a caller who may not reach the path": {
 			"GET",
 			"/debug/placements/other/web",
 			"ann",
@@ -187,7 +187,7 @@ func TestWhoAsksWrongIsTold(t *testing.T) {
 			403,
 			`user does not have permission to get "/debug/placements/other/web": by the rules`,
 		},
-		"who may not get it": {
+		"a caller who may not get it": {
 			"GET",
 			"/debug/placements/shop/web",
 			"bob",
@@ -195,7 +195,7 @@ func TestWhoAsksWrongIsTold(t *testing.T) {
 			403,
 			"user does not have permission to get placements in namespace shop: by the rules",
 		},
-		"who may not make any": {
+		"a caller who may not create any": {
 			"POST",
 			"/debug/placements/",
 			"bob",
@@ -203,7 +203,7 @@ func TestWhoAsksWrongIsTold(t *testing.T) {
 			403,
 			"user does not have permission to create placements in namespace shop: by the rules",
 		},
-		"who may not, of none": {
+		"a caller who may not, and no placement": {
 			"GET",
 			"/debug/placements/shop/gone",
 			"bob",
@@ -296,7 +296,7 @@ func TestWhoMayIsAnswered(t *testing.T) {
 	code, body := ask(t, s, "GET", "/debug/placements/shop/web", "ann", "")
 	require.Equal(t, 200, code, body)
 	require.Equal(t, map[string]any{"name": "web", "namespace": "shop"}, body["placement"].(map[string]any)["metadata"])
-	require.Len(t, body["clusters"], 2, "of clusters in no set of the namespace nobody is told")
+	require.Len(t, body["clusters"], 2, "clusters in no set of the namespace are left out")
 	require.NotContains(t, fmt.Sprint(body), "secret")
 	require.Len(t, c.asked, 2)
 	for _, asked := range c.asked {
@@ -335,7 +335,7 @@ func TestWhatKeepsAFleetFromAnsweringIsTold(t *testing.T) {
 	}
 }
 
-// slow is a fleet that explains when it is told to.
+// slow is a fleet that explains only when it is released.
 type slow struct {
 	fleet
 	began, end chan struct{}

@@ -19,16 +19,16 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
-// maxDetails bounds how many requirements, tolerations and prioritizers are held
-// against clusters for one explanation: each leaves a line in it.
+// maxDetails bounds how many requirements, tolerations and prioritizers are checked
+// against clusters for one explanation: each adds a line to it.
 const maxDetails = 300_000
 
-// View is the Fleet that the caches of the placement loop hold. It decides in a
-// memory of its own for each question, so that the loop never waits for it.
+// View is a Fleet over the caches of the placement loop. Each question is decided in a
+// scheduler of its own, so that the loop never waits for it.
 type View struct {
 	// Reader returns the caches, or nil while the loops do not run here.
 	Reader func() manager.Reader
-	// Clock tells the time that tolerations and scores are judged by.
+	// Clock gives the time for tolerations and scores.
 	Clock clock.PassiveClock
 }
 
@@ -58,14 +58,14 @@ func (v View) Explain(ctx context.Context, p *clusterv1beta1.Placement) (verdict
 	}
 	trial, frozen := schedule.Trial(p)
 	s := schedule.New()
-	count, err := fill(s, reader, trial)
+	count, err := loadClusters(s, reader, trial)
 	if err != nil {
 		return verdict.Explanation{}, err
 	}
 	if count*details(trial) > maxDetails {
 		return verdict.Explanation{}, ErrTooMuch
 	}
-	live, err := takeUp(ctx, s, reader, trial)
+	live, err := loadRest(ctx, s, reader, trial)
 	if err != nil {
 		return verdict.Explanation{}, err
 	}
@@ -94,8 +94,8 @@ func details(p *clusterv1beta1.Placement) int {
 	return n
 }
 
-// fill tells a scheduler of all clusters, and counts them.
-func fill(s *schedule.Scheduler, reader manager.Reader, p *clusterv1beta1.Placement) (count int, err error) {
+// loadClusters adds all clusters to a scheduler, and counts them.
+func loadClusters(s *schedule.Scheduler, reader manager.Reader, p *clusterv1beta1.Placement) (count int, err error) {
 	needed := placement.Needed(p)
 	err = manager.Each(reader, &clusterv1.ManagedCluster{}, func(mc *clusterv1.ManagedCluster) {
 		count++
@@ -104,9 +104,9 @@ func fill(s *schedule.Scheduler, reader manager.Reader, p *clusterv1beta1.Placem
 	return count, err
 }
 
-// takeUp tells a scheduler of everything else, and returns the decisions of the
+// loadRest adds everything else to a scheduler, and returns the decisions of the
 // placement.
-func takeUp(
+func loadRest(
 	ctx context.Context, s *schedule.Scheduler, reader manager.Reader, p *clusterv1beta1.Placement,
 ) (live []*clusterv1beta1.PlacementDecision, err error) {
 	var sets clusterv1beta2.ManagedClusterSetList

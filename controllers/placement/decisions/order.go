@@ -11,20 +11,20 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// planner plays the writes through while it orders them.
+// planner simulates the writes while it orders them.
 type planner struct {
 	owner  metav1.OwnerReference
 	slices []slice
 	have   map[string]Object
-	// content is what each object holds, as the writes so far leave it.
+	// content is what each object holds after the writes so far.
 	content map[string][]clusterv1beta1.ClusterDecision
-	// seen are the objects that readers find: those with the label.
+	// seen holds the objects that readers find: those with the label.
 	seen map[string]bool
-	// holders counts in how many seen objects a cluster is.
+	// holders counts the seen objects that hold a cluster.
 	holders map[string]int
-	// stays are the clusters that are selected and stay so.
+	// stays holds the clusters that were selected and still are.
 	stays map[string]bool
-	// spares are objects that were added to break a circle.
+	// spares are objects that were added to break a cycle.
 	spares []string
 	next   int
 	writes []Write
@@ -69,8 +69,8 @@ func names(list []clusterv1beta1.ClusterDecision) map[string]bool {
 	return out
 }
 
-// reveal brings objects with a name of the placement, but without its label, back
-// to readers: first what they hold, then the label.
+// reveal makes objects that have a name of the placement, but not its label, visible to
+// readers again: first their content, then the label.
 func (p *planner) reveal() {
 	for _, s := range p.slices {
 		if _, exists := p.have[s.name]; !exists || p.seen[s.name] {
@@ -85,7 +85,7 @@ func (p *planner) reveal() {
 	}
 }
 
-// fill writes what objects hold, in an order that loses nothing.
+// fill writes the content of objects, in an order that loses no cluster.
 func (p *planner) fill() {
 	var pending []slice
 	for _, s := range p.slices {
@@ -99,13 +99,13 @@ func (p *planner) fill() {
 			p.unlock(pending)
 			continue
 		}
-		p.put(pending[at])
+		p.writeContent(pending[at])
 		pending = slices.Delete(pending, at, at+1)
 	}
 }
 
-// losses are the clusters that stay, and that nothing else would hold if the
-// object were written now.
+// losses returns the clusters that stay selected and that no other object would hold if
+// this one were written now.
 func (p *planner) losses(s slice) []clusterv1beta1.ClusterDecision {
 	after := names(s.decisions)
 	var out []clusterv1beta1.ClusterDecision
@@ -117,9 +117,9 @@ func (p *planner) losses(s slice) []clusterv1beta1.ClusterDecision {
 	return out
 }
 
-// unlock breaks a circle of objects each of which has to give before it can take:
-// one of them takes first, where there is room, and otherwise an object that is
-// deleted afterwards holds what it gives.
+// unlock breaks a cycle of objects each of which has to give up clusters before it can
+// take others: one of them takes first, where there is room; otherwise a spare object,
+// deleted afterwards, holds what it gives up.
 func (p *planner) unlock(pending []slice) {
 	for _, s := range pending {
 		held := names(p.content[s.name])
@@ -130,7 +130,7 @@ func (p *planner) unlock(pending []slice) {
 			}
 		}
 		if len(grown) <= Max && len(grown) > len(p.content[s.name]) {
-			p.put(slice{name: s.name, labels: s.labels, decisions: grown})
+			p.writeContent(slice{name: s.name, labels: s.labels, decisions: grown})
 			return
 		}
 	}
@@ -138,11 +138,12 @@ func (p *planner) unlock(pending []slice) {
 	spare := slice{name: NameOf(p.owner.Name, p.next), labels: least.labels, decisions: slices.Clip(p.losses(least))}
 	p.next++
 	p.spares = append(p.spares, spare.name)
-	p.put(spare)
+	p.writeContent(spare)
 }
 
-// put writes what an object holds, and makes it before if it is not there.
-func (p *planner) put(s slice) {
+// writeContent writes the content of an object, and creates the object first if it does
+// not exist.
+func (p *planner) writeContent(s slice) {
 	if _, exists := p.have[s.name]; !exists && !p.seen[s.name] {
 		p.writes = append(p.writes, Write{Kind: Create, Name: s.name, Labels: s.labels, Owners: []metav1.OwnerReference{p.owner}})
 		p.seen[s.name] = true
@@ -164,15 +165,15 @@ func (p *planner) write(w Write) {
 	p.writes = append(p.writes, w)
 }
 
-// label puts right what else is wrong with objects that stay.
+// label fixes the metadata of objects that stay.
 func (p *planner) label() {
 	for _, s := range p.slices {
 		p.metadata(s)
 	}
 }
 
-// metadata sets the labels and owners of an object that exists and has others. It
-// does so once.
+// metadata sets the labels and owners of an existing object where they differ. It does so
+// once.
 func (p *planner) metadata(s slice) {
 	o, exists := p.have[s.name]
 	if !exists || slices.ContainsFunc(p.writes, func(w Write) bool { return w.Kind == Metadata && w.Name == s.name }) {
@@ -189,8 +190,8 @@ func (p *planner) metadata(s slice) {
 	}
 }
 
-// owners are those that an object shall have if it has not; nil if it has.
-// References to a former placement of the name would have it deleted.
+// owners returns the owners that an object must get, or nil if they are right. References
+// to a former placement of the same name would have the object garbage-collected.
 func (p *planner) owners(have []metav1.OwnerReference) []metav1.OwnerReference {
 	if slices.ContainsFunc(have, func(o metav1.OwnerReference) bool { return o.UID == p.owner.UID }) {
 		return nil
@@ -204,8 +205,8 @@ func (p *planner) owners(have []metav1.OwnerReference) []metav1.OwnerReference {
 	return out
 }
 
-// remove deletes all other objects of the placement; by now every cluster stands
-// where it belongs.
+// remove deletes all other objects of the placement; by now every cluster is where it
+// belongs.
 func (p *planner) remove() {
 	stay := map[string]bool{}
 	for _, s := range p.slices {
@@ -223,7 +224,7 @@ func (p *planner) remove() {
 	}
 }
 
-// equal compares what objects hold; none is the same as an empty list.
+// equal compares the content of objects; nil equals an empty list.
 func equal(a, b []clusterv1beta1.ClusterDecision) bool {
 	return slices.EqualFunc(a, b, func(x, y clusterv1beta1.ClusterDecision) bool {
 		return x.ClusterName == y.ClusterName && x.Reason == y.Reason && (x.Score == nil) == (y.Score == nil) && (x.Score == nil || *x.Score == *y.Score)

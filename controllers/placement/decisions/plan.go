@@ -14,34 +14,33 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Max is how many clusters one object holds at most.
+// Max is how many clusters one object can hold.
 const Max = clusterv1beta1.MaxDecisionsPerObject
 
-// Group is a decision group; its index is its place in the list.
+// Group is a decision group; its index is its position in the list.
 type Group struct {
 	// Name of the group; empty for groups without one.
 	Name string
-	// Clusters are its members, in the order in which they are told. No cluster
-	// is in two groups.
+	// Clusters are its members in order. No cluster is in two groups.
 	Clusters []clusterv1beta1.ClusterDecision
 }
 
-// Wanted is what the objects shall say.
+// Wanted is the desired content of the objects.
 type Wanted struct {
 	// Owner is the reference to the placement, with its name.
 	Owner metav1.OwnerReference
 	// Groups in the order of their indexes. None means one empty group.
 	Groups []Group
-	// Ordered keeps the order of a group's clusters over all its objects. Without
-	// it clusters stay where they are, sorted by name within an object.
+	// Ordered keeps the order of a group's clusters across all its objects. Without it
+	// clusters stay in their objects, sorted by name within each.
 	Ordered bool
-	// Keep leaves clusters where they stand and as they stand, in whatever order:
-	// these are the decisions that are there already. It goes before Ordered.
+	// Keep leaves clusters in their objects and in their order, whatever it is: the
+	// decisions are those that exist already. It takes precedence over Ordered.
 	Keep bool
 }
 
-// Object is a PlacementDecision that exists: each with the label of the
-// placement, and each with a name that the placement gives.
+// Object is an existing PlacementDecision: one with the label of the placement, or with a
+// name that the placement generates.
 type Object struct {
 	Name      string
 	UID       types.UID
@@ -56,7 +55,7 @@ type Kind string
 
 // Kinds of writes.
 const (
-	// Create makes an object with its labels; it is empty then.
+	// Create makes an object with its labels and no decisions.
 	Create Kind = "create"
 	// Status replaces the decisions of an object.
 	Status Kind = "status"
@@ -70,40 +69,39 @@ const (
 type Write struct {
 	Kind Kind
 	Name string
-	// UID and Version are what the object must be: those of the Object, empty
-	// for one that an earlier write of the same plan creates. Once a plan has
-	// written an object, the version that this left counts.
+	// UID and Version are preconditions: those of the Object, empty for one that an
+	// earlier write of the same plan creates. Once a plan has written an object, the
+	// version of that write counts.
 	UID     types.UID
 	Version string
-	// Labels are those to set, of Create and Metadata. Others stay.
+	// Labels are those to set by Create and Metadata. Others stay.
 	Labels map[string]string
-	// Owners are all that the object shall have, of Create and Metadata; nil
-	// leaves them.
+	// Owners are the complete list for Create and Metadata; nil leaves them.
 	Owners []metav1.OwnerReference
-	// Decisions are all that the object shall have, of Status.
+	// Decisions are the complete list for Status.
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
 // Plan is a list of writes.
 type Plan struct {
-	// Writes in the order in which they have to be made. If one fails, those
-	// after it must not be made.
+	// Writes are in the order in which they have to be made. If one fails, those after it
+	// must not be made.
 	Writes []Write
 	// Objects are the names of the objects of each group, in order.
 	Objects [][]string
 }
 
-// slice is one object as it shall be.
+// slice is the desired state of one object.
 type slice struct {
 	name      string
 	labels    map[string]string
 	decisions []clusterv1beta1.ClusterDecision
 }
 
-// NameOf is the name of the n-th object of a placement, counted from 1.
+// NameOf returns the name of the n-th object of a placement, counted from 1.
 func NameOf(placement string, n int) string { return placement + "-decision-" + strconv.Itoa(n) }
 
-// Number is the n of a name that NameOf has made, and 0 for every other.
+// Number returns the n of a name made by NameOf, and 0 for any other name.
 func Number(placement, name string) int {
 	text, ok := strings.CutPrefix(name, placement+"-decision-")
 	if !ok {
@@ -116,7 +114,7 @@ func Number(placement, name string) int {
 	return n
 }
 
-// Make plans the writes that turn the objects that exist into those wanted.
+// Make plans the writes that turn the existing objects into the wanted ones.
 func Make(w Wanted, have []Object) Plan {
 	byName := map[string]Object{}
 	for _, o := range have {
@@ -131,7 +129,7 @@ func Make(w Wanted, have []Object) Plan {
 	return Plan{Writes: p.writes, Objects: groups}
 }
 
-// split distributes the clusters of the groups to objects.
+// split distributes the clusters of the groups over objects.
 func split(w Wanted, have map[string]Object) (out []slice, names [][]string) {
 	groups := w.Groups
 	if len(groups) == 0 {
@@ -175,9 +173,9 @@ func chunks(all []clusterv1beta1.ClusterDecision, count int) [][]clusterv1beta1.
 	return out
 }
 
-// settle leaves clusters in the objects that they are in, and puts the others,
-// by name, where there is room: first into objects that have to be written
-// anyway. keep leaves the clusters within an object in their order.
+// settle leaves clusters in the objects that hold them, and puts the others, by name,
+// where there is room: first into objects that have to be written anyway. keep leaves the
+// clusters within an object in their order.
 func settle(all []clusterv1beta1.ClusterDecision, names []string, have map[string]Object, keep bool) [][]clusterv1beta1.ClusterDecision {
 	rest := make(map[string]clusterv1beta1.ClusterDecision, len(all))
 	for _, d := range all {

@@ -38,8 +38,8 @@ func (w *world) list() []decisions.Object {
 	return out
 }
 
-// apply makes one write as an API server does; the first of a plan for an object
-// must know its version.
+// apply makes one write as an API server does; the first write of a plan to an object
+// must carry its version.
 func (w *world) apply(t *testing.T, x decisions.Write, written map[string]bool) {
 	t.Helper()
 	o := w.objects[x.Name]
@@ -99,7 +99,7 @@ func group(name string, clusters ...string) decisions.Group {
 	return g
 }
 
-// numbered are clusters by number.
+// numbered returns clusters by number.
 func numbered(from, to int) []string {
 	var out []string
 	for i := from; i < to; i++ {
@@ -124,7 +124,7 @@ func (w *world) carry(t *testing.T, want decisions.Wanted) []string {
 	return out
 }
 
-// show is the world as "name[group index]: clusters".
+// show prints the world as "name[group index]: clusters".
 func (w *world) show() []string {
 	var out []string
 	for _, o := range w.list() {
@@ -197,13 +197,19 @@ func TestWritesOfChanges(t *testing.T) {
 			"", append(numbered(2, 128), "c9999")...,
 		)), writes: []string{"status p-decision-1"},
 			shown: []string{"p-decision-1[ 0] 100 from c0002 to c9999", "p-decision-2[ 0] 27 from c0101 to c0127"}},
-		"groups move up: who gains is written first": {
+		"groups move up: objects that gain clusters are written first": {
 			before: wanted(group("", "b"), group("", "c"), group("", "d")),
 			after: wanted(
 				group("", "a"), group("", "b"), group("", "c"), group("", "d"),
 			),
-			writes: []string{"create p-decision-4", "status p-decision-4", "status p-decision-3", "status p-decision-2", "status p-decision-1"},
-			shown:  []string{"p-decision-1[ 0] a", "p-decision-2[ 1] b", "p-decision-3[ 2] c", "p-decision-4[ 3] d"},
+			writes: []string{
+				"create p-decision-4",
+				"status p-decision-4",
+				"status p-decision-3",
+				"status p-decision-2",
+				"status p-decision-1",
+			},
+			shown: []string{"p-decision-1[ 0] a", "p-decision-2[ 1] b", "p-decision-3[ 2] c", "p-decision-4[ 3] d"},
 		},
 		"two change places: one takes before it gives": {
 			before: wanted(group("", "a"), group("", "b")),
@@ -214,8 +220,14 @@ func TestWritesOfChanges(t *testing.T) {
 		"two full ones change places by a third": {
 			before: wanted(group("x", numbered(0, 100)...), group("y", numbered(100, 200)...)),
 			after:  wanted(group("x", numbered(100, 200)...), group("y", numbered(0, 100)...)),
-			writes: []string{"create p-decision-3", "status p-decision-3", "status p-decision-1", "status p-decision-2", "delete p-decision-3"},
-			shown:  []string{"p-decision-1[x 0] 100 from c0100 to c0199", "p-decision-2[y 1] 100 from c0000 to c0099"}},
+			writes: []string{
+				"create p-decision-3",
+				"status p-decision-3",
+				"status p-decision-1",
+				"status p-decision-2",
+				"delete p-decision-3",
+			},
+			shown: []string{"p-decision-1[x 0] 100 from c0100 to c0199", "p-decision-2[y 1] 100 from c0000 to c0099"}},
 		"a wrong label, and an object that is missing": {before: many(128), after: many(128), writes: []string{
 			"create p-decision-2",
 			"status p-decision-2",
@@ -232,7 +244,7 @@ func TestWritesOfChanges(t *testing.T) {
 		},
 			spoil: func(w *world) { w.objects["p-decision-1"].Labels = map[string]string{} },
 			shown: []string{"p-decision-1[ 0] c0000 c0001"}},
-		"a foreign object with the label goes last": {
+		"a foreign object with the label is deleted last": {
 			before: wanted(),
 			after:  many(2),
 			writes: []string{"status p-decision-1", "delete other"},
@@ -256,7 +268,7 @@ func TestWritesOfChanges(t *testing.T) {
 			},
 			shown: []string{"p-decision-1[ 0] c0000 c0001"},
 		},
-		"more than an object may hold was written by somebody": {before: many(2), after: many(120), writes: []string{
+		"others wrote more than an object may hold": {before: many(2), after: many(120), writes: []string{
 			"create p-decision-2",
 			"status p-decision-2",
 			"status p-decision-1",
@@ -298,8 +310,8 @@ func TestLabelsAndOwnersOfOthersStay(t *testing.T) {
 	require.Equal(t, []metav1.OwnerReference{owner, {Kind: "ConfigMap", Name: "mine", UID: "m"}}, o.Owners)
 }
 
-// TestFourThousandClusters counts the requests of a large placement; the status
-// of the placement is one more.
+// TestFourThousandClusters counts the requests for a large placement; the status of the
+// placement is one more.
 func TestFourThousandClusters(t *testing.T) {
 	w := newWorld()
 	require.Len(t, w.carry(t, wanted(group("", numbered(0, 4000)...))), 80)
@@ -318,14 +330,15 @@ func TestDecisionsByScoreKeepTheirOrder(t *testing.T) {
 		want.Groups[0].Clusters[i].Score = &score
 	}
 	w.carry(t, want)
-	require.Equal(t, []string{"p-decision-1[ 0] 100 from c0149 to c0050", "p-decision-2[ 0] 50 from c0049 to c0000"}, w.show())
+	require.Equal(t,
+		[]string{"p-decision-1[ 0] 100 from c0149 to c0050", "p-decision-2[ 0] 50 from c0049 to c0000"}, w.show())
 	other := int64(99)
 	want.Groups[0].Clusters[120].Score = &other
 	require.Equal(t, []string{"status p-decision-2"}, w.carry(t, want), "another score is another decision")
 }
 
-// What is kept stays as it stands, also in an order that nothing asks for; who goes
-// costs one write.
+// Clusters that are kept stay in their objects and order, even if nothing requires that
+// order; removing a cluster costs one write.
 func TestDecisionsThatAreKeptKeepTheirOrder(t *testing.T) {
 	w := newWorld()
 	best := numbered(0, 150)
@@ -341,7 +354,8 @@ func TestDecisionsThatAreKeptKeepTheirOrder(t *testing.T) {
 	require.Equal(t, before, w.show())
 	want.Groups[0].Clusters = want.Groups[0].Clusters[1:]
 	require.Equal(t, []string{"status p-decision-1"}, w.carry(t, want))
-	require.Equal(t, []string{"p-decision-1[ 0] 99 from c0148 to c0050", "p-decision-2[ 0] 50 from c0049 to c0000"}, w.show())
+	require.Equal(t,
+		[]string{"p-decision-1[ 0] 99 from c0148 to c0050", "p-decision-2[ 0] 50 from c0049 to c0000"}, w.show())
 }
 
 func TestNumber(t *testing.T) {

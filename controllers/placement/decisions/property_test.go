@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// seed of the histories.
+	// seed of the random histories.
 	seed      = 20261122
 	histories = 150
 	turns     = 12
 )
 
-// lot draws what a placement may want next: few or many clusters, in few groups or
-// many, near to what it wanted before or far from it.
+// lot draws what a placement wants next: few or many clusters, in few groups or many,
+// close to what it wanted before or far from it.
 type lot struct {
 	*rand.Rand
 	clusters []string
@@ -44,7 +44,7 @@ func (l *lot) next() decisions.Wanted {
 	case 2:
 		l.Shuffle(len(l.clusters), func(i, j int) { l.clusters[i], l.clusters[j] = l.clusters[j], l.clusters[i] })
 	}
-	for range l.IntN(8) { // who is selected changes a little
+	for range l.IntN(8) { // the selection changes a little
 		i, j := l.IntN(len(l.clusters)), l.IntN(len(l.clusters))
 		l.clusters[i], l.clusters[j] = l.clusters[j], l.clusters[i]
 	}
@@ -71,7 +71,7 @@ func (l *lot) next() decisions.Wanted {
 	return want
 }
 
-// spoil does what people do to the objects.
+// spoil changes the objects as users may.
 func (l *lot) spoil(w *world) {
 	for _, name := range slices.Sorted(maps.Keys(w.objects)) {
 		o := w.objects[name]
@@ -92,8 +92,8 @@ func (l *lot) spoil(w *world) {
 	}
 }
 
-// TestNoClusterThatStaysIsEverMissing carries out random histories of placements,
-// each plan stopped after a random write, and looks after every single write.
+// TestNoClusterThatStaysIsEverMissing executes random histories of placements, each plan
+// stopped after a random write, and checks after every single write.
 func TestNoClusterThatStaysIsEverMissing(t *testing.T) {
 	t.Logf("seed %d", seed)
 	writes := 0
@@ -122,8 +122,8 @@ func TestNoClusterThatStaysIsEverMissing(t *testing.T) {
 	require.Greater(t, writes, 10000, "the histories have to be worth it")
 }
 
-// follow makes the writes, and looks after each that everybody is there who was
-// there before and stays.
+// follow makes the writes, and checks after each that every cluster that was there before
+// and stays is still there.
 func (w *world) follow(t *testing.T, at string, want decisions.Wanted, list []decisions.Write) int {
 	t.Helper()
 	before := w.union()
@@ -141,7 +141,8 @@ func (w *world) follow(t *testing.T, at string, want decisions.Wanted, list []de
 		now := w.union()
 		for _, c := range stays {
 			if !now[c] {
-				require.Failf(t, "a cluster that stays is missing", "%s: %s after write %d of %d, %s %s", at, c, i+1, len(list), x.Kind, x.Name)
+				require.Failf(t,
+					"a cluster that stays is missing", "%s: %s after write %d of %d, %s %s", at, c, i+1, len(list), x.Kind, x.Name)
 			}
 		}
 	}
@@ -182,7 +183,7 @@ func (w *world) check(t *testing.T, at string, want decisions.Wanted) {
 			wanted = append(wanted, d.ClusterName)
 		}
 		switch {
-		case want.Keep: // in whatever order they stood
+		case want.Keep: // in whatever order they were
 			slices.Sort(order)
 			slices.Sort(wanted)
 		case !want.Ordered:
@@ -197,8 +198,8 @@ func (w *world) check(t *testing.T, at string, want decisions.Wanted) {
 	}
 }
 
-// FuzzSlicing lets sizes of groups and what is there be anything, in sizes that a
-// fuzzing process on a busy machine goes through in seconds.
+// FuzzSlicing varies the sizes of groups and the existing objects, within sizes that a
+// fuzzing process on a busy machine handles in seconds.
 func FuzzSlicing(f *testing.F) {
 	f.Add(uint16(600), uint16(100), uint16(599), uint16(1), false, false)
 	f.Add(uint16(101), uint16(101), uint16(0), uint16(7), true, false)

@@ -36,44 +36,44 @@ import (
 const (
 	// loopName is the dotted id of the loop.
 	loopName = "work.apply"
-	// DefaultWorkers is how many works are worked on at once.
+	// DefaultWorkers is how many works are reconciled at once.
 	DefaultWorkers = 4
-	// DefaultGrace is how long the objects of a work that the hub forgot are kept.
+	// DefaultGrace is how long the objects of a work are kept after it vanished from the
+	// hub.
 	DefaultGrace = time.Hour
 )
 
-// Config is what a work agent needs.
+// Config is the configuration of a work agent.
 type Config struct {
-	// Hub is the client configuration of the cluster's identity on the hub, Spoke
-	// that of the agent on its own cluster. Their rate limits are not used: the
-	// API servers' own fairness bounds an agent that is only woken by events.
+	// Hub is the client configuration of the cluster's identity on the hub, Spoke that of
+	// the agent on its own cluster. Their rate limits are not used: API priority and
+	// fairness bounds an agent that is only woken by events.
 	Hub, Spoke *rest.Config
 	// ClusterName is the cluster's name and its namespace on the hub.
 	ClusterName string
-	// AgentID names this agent; HubHash is used where it is empty.
+	// AgentID identifies this agent; HubHash is used if it is empty.
 	AgentID string
-	// HubHash is the lower-case hex SHA-256 of the hub's server address. It
-	// begins the names of AppliedManifestWorks.
+	// HubHash is the lower-case hex SHA-256 of the hub's server address. It is the prefix
+	// of AppliedManifestWork names.
 	HubHash string
-	// Grace is how long objects of a work that the hub forgot are kept; zero
-	// means DefaultGrace. Lower it only in tests: a hub that is restored from a
-	// backup forgets works for a while.
+	// Grace is how long the objects of a work are kept after it vanished from the hub;
+	// zero means DefaultGrace. Lower it only in tests: a hub that is restored from a
+	// backup lacks works for a while.
 	Grace time.Duration
-	// Workers is how many works are worked on at once; zero means
-	// DefaultWorkers. More workers help when API servers are slow to answer and
-	// cost memory for as many works at a time.
+	// Workers is how many works are reconciled at once; zero means DefaultWorkers. More
+	// workers help when API servers are slow to answer, and cost memory for that many
+	// works at a time.
 	Workers int
-	// Feedback says which values feedback rules give: the feature gate
-	// RawFeedbackJsonString and how long such a value may be.
+	// Feedback selects the values that feedback rules return: the feature gate
+	// RawFeedbackJsonString and the maximum length of such a value.
 	Feedback feedback.Options
-	// Pulse beats when the hub answers, where somebody has a way to know; nil is
-	// allowed.
+	// Pulse beats when the hub answers; may be nil.
 	Pulse *watch.Pulse
-	// Metrics tell how the works do; nil is allowed.
+	// Metrics record the state of the works; may be nil.
 	Metrics *Metrics
 	// Clock gives the time and the timers.
 	Clock clock.WithTicker
-	// Log is where the agent writes what a person may act on.
+	// Log is where the agent logs what a person may act on.
 	Log logr.Logger
 }
 
@@ -101,9 +101,9 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// Run runs the work agent until ctx ends, and returns when its last pass has
-// ended. It can be started again, with another configuration too; everything it
-// has to know stands on the two API servers.
+// Run runs the work agent until ctx ends, and returns when its last pass has ended. It
+// can be run again, also with another configuration; all its state is stored on the two
+// API servers.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.complete(); err != nil {
 		return err
@@ -125,13 +125,13 @@ type agent struct {
 	rights  *executor.Checker
 	apply   *workapply.Controller
 	lag     lag
-	// passes counts what the loop did.
+	// passes counts the passes of the loop.
 	passes   atomic.Uint64
 	finalize *finalize.Controller
 	events   *reconcile.Executor
 }
 
-// build makes the parts and joins them; nothing runs yet.
+// build creates and connects the parts; nothing runs yet.
 func build(cfg Config) (*agent, error) {
 	cfg.Spoke = rest.CopyConfig(cfg.Spoke)
 	cfg.Spoke.Wrap(apply.Patient)
@@ -160,7 +160,7 @@ func build(cfg Config) (*agent, error) {
 	a.applied = ledger.NewApplied(spoke, identity, cfg.Log, a.wake)
 	a.tracker = drift.New(drift.Config{
 		Metadata: metadata, Clock: cfg.Clock, Log: cfg.Log,
-		Wake: a.wake, Defined: mapper.Invalidate, OnBlind: a.blind,
+		Wake: a.wake, Defined: mapper.Invalidate, OnBlind: a.reportBlind,
 	})
 	if a.rights, err = executor.New(executor.Config{
 		Spoke: client(cfg.Spoke), Metadata: metadata, Wake: a.wake, Clock: cfg.Clock, Log: cfg.Log,
@@ -188,8 +188,8 @@ func build(cfg Config) (*agent, error) {
 	return a, nil
 }
 
-// client is a copy of a configuration without client-side rate limit, and
-// without warnings of API servers in the log: they quote what works hold.
+// client returns a copy of a configuration without client-side rate limits, and without
+// logging warnings of API servers: they quote the content of works.
 func client(cfg *rest.Config) *rest.Config {
 	out := rest.CopyConfig(cfg)
 	out.QPS, out.Burst, out.RateLimiter = -1, 0, nil
@@ -197,7 +197,7 @@ func client(cfg *rest.Config) *rest.Config {
 	return out
 }
 
-// run holds the watches, and the loop once both sides are known.
+// run runs the watches, and the loop once both sides are synced.
 func (a *agent) run(ctx context.Context) error {
 	a.cfg.Metrics.current.Store(a)
 	defer a.cfg.Metrics.current.Store(nil)
@@ -206,7 +206,7 @@ func (a *agent) run(ctx context.Context) error {
 	group.Go(func() error { return a.applied.Run(ctx) })
 	tracked := make(chan struct{})
 	group.Go(func() error {
-		// What is recorded is known before the watches begin, so that each lists once.
+		// What is recorded is tracked before the watches begin, so that each lists once.
 		if a.applied.WaitSynced(ctx) == nil {
 			for _, name := range a.applied.Names() {
 				if applied := a.applied.Get(name); applied != nil {
@@ -235,7 +235,7 @@ func (a *agent) run(ctx context.Context) error {
 
 func (a *agent) wake(name string) { a.queue.Add(reconcile.Key{Name: name}) }
 
-// reconcile hands a key to the part that it concerns.
+// reconcile passes a key to the controller that handles it.
 func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	a.passes.Add(1)
 	name, ours := a.applied.Identity.Work(key.Name)
@@ -250,15 +250,15 @@ func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 		return result, err
 	}
 	a.apply.Forget(name) //nolint:contextcheck // watches go on after the call that ended some
-	a.lag.done(name)
+	a.lag.clear(name)
 	return a.finalize.Reconcile(ctx, key.Name)
 }
 
-// restEvery is how long the loop has nothing to do before memory is given back.
+// restEvery is how long the loop must be idle before memory is given back.
 const restEvery = 10 * time.Second
 
-// giveBack returns memory to the system after each time that the loop had much
-// to do: what was collected then would stay with the process for minutes.
+// giveBack returns memory to the system after each busy period of the loop: what is
+// garbage by then would stay with the process for minutes.
 func (a *agent) giveBack(ctx context.Context) error {
 	ticker := a.cfg.Clock.NewTicker(restEvery)
 	defer ticker.Stop()
@@ -278,18 +278,18 @@ func (a *agent) giveBack(ctx context.Context) error {
 	}
 }
 
-// manyPasses are worth a collection of the whole heap.
+// manyPasses is how many passes justify a collection of the whole heap.
 const manyPasses = 20
 
-// noteLag notes whether the newest generation of a work is carried out.
+// noteLag records whether the newest generation of a work is applied.
 func (a *agent) noteLag(name string) {
 	work, there := a.works.Get(name)
 	stands := a.apply.Standing(name)
 	if !there || work.Deleting || (stands.Generation == work.Generation && !stands.Failing) {
-		a.lag.done(name)
+		a.lag.clear(name)
 		return
 	}
-	a.lag.note(name, a.cfg.Clock.Now())
+	a.lag.record(name, a.cfg.Clock.Now())
 }
 
 // event records an Event beside a work on the hub.
@@ -301,10 +301,10 @@ func (a *agent) event(ctx context.Context, work *workv1.ManifestWork, event reco
 	}
 }
 
-// blind says once for each resource that drift of it is only found by a look a
-// minute, in an Event of a work that needs it.
-func (a *agent) blind(name string, resource schema.GroupVersionResource, namespace string, cause error) {
-	a.cfg.Log.Info("Objects may not be watched and are looked at once a minute",
+// reportBlind reports once for each resource that its drift is only found by reading its
+// objects once a minute, in an Event on a work that declares one.
+func (a *agent) reportBlind(name string, resource schema.GroupVersionResource, namespace string, cause error) {
+	a.cfg.Log.Info("Objects may not be watched and are read once a minute",
 		"resource", resource.GroupResource().String(), "namespace", namespace, "cause", cause.Error())
 	work, ours := a.applied.Identity.Work(name)
 	known, there := a.works.Get(work)
@@ -316,13 +316,13 @@ func (a *agent) blind(name string, resource schema.GroupVersionResource, namespa
 	a.event(ctx, &workv1.ManifestWork{ObjectMeta: metaOf(a.cfg.ClusterName, known)}, unwatched(resource, cause))
 }
 
-// unwatched is the Event on a resource that cannot be watched because of cause.
+// unwatched is the Event for a resource that cannot be watched because of cause.
 func unwatched(resource schema.GroupVersionResource, cause error) reconcile.Event {
 	if apierrors.IsNotFound(cause) {
 		return reconcile.Event{
 			Type: "Warning", Reason: "KindNotServed", Action: "Watch",
 			Message: fmt.Sprintf(
-				"%s of version %s is not served by the cluster, so that its objects are looked for once a minute; install its definition",
+				"%s of version %s is not served by the cluster, so its objects are read once a minute; install its definition",
 				resource.GroupResource(), resource.Version,
 			),
 		}
@@ -330,13 +330,13 @@ func unwatched(resource schema.GroupVersionResource, cause error) reconcile.Even
 	return reconcile.Event{
 		Type: "Warning", Reason: "WatchForbidden", Action: "Watch",
 		Message: fmt.Sprintf(
-			"%s may not be listed and watched by the agent, so that changes are found by a look once a minute; grant it list and watch",
+			"%s may not be listed and watched by the agent, so changes are found only once a minute; grant it list and watch",
 			resource.GroupResource(),
 		),
 	}
 }
 
-// eventTimeout bounds an Event that no pass waits for.
+// eventTimeout bounds the sending of an Event that no pass waits for.
 const eventTimeout = 10 * time.Second
 
 func metaOf(namespace string, work ledger.Work) metav1.ObjectMeta {

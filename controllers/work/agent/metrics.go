@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics tell how the works of an agent do. It is a prometheus.Collector that
-// outlives the agents that it is given to, one after the other; what takes
-// looking at all works is done when somebody asks.
+// Metrics are the metrics of an agent's works. It is a prometheus.Collector that outlives
+// the agents it is given to, one after the other; anything that requires reading all
+// works is computed when it is collected.
 type Metrics struct {
 	current atomic.Pointer[agent]
 	repairs atomic.Uint64
@@ -20,11 +20,11 @@ type Metrics struct {
 
 var (
 	worksDesc = prometheus.NewDesc("ocm_agent_works",
-		"ManifestWorks of this cluster by state: applied, failing, deleting, or pending until their newest generation was looked at.", []string{"state"}, nil)
+		"ManifestWorks of this cluster by state: applied, failing, deleting, or pending until their newest generation is reconciled.", []string{"state"}, nil)
 	lagDesc = prometheus.NewDesc("ocm_agent_work_lag_seconds",
-		"Time since the oldest change of a ManifestWork was seen that is not carried out; 0 for none.", nil, nil)
+		"Time since the oldest change of a ManifestWork was seen that is not applied yet; 0 for none.", nil, nil)
 	repairsDesc = prometheus.NewDesc("ocm_agent_work_repairs_total",
-		"Objects of ManifestWorks that somebody else changed or deleted and that were brought back.", nil, nil)
+		"Objects of ManifestWorks that were repaired after others changed or deleted them.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -61,14 +61,14 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, a.lag.oldest(a.cfg.Clock.Now()).Seconds())
 }
 
-// lag notes since when works have changes that are not carried out.
+// lag records since when works have changes that are not applied yet.
 type lag struct {
 	mu    sync.Mutex
 	since map[string]time.Time
 }
 
-// note notes that a work has such a change; one that has had one keeps its time.
-func (l *lag) note(work string, now time.Time) {
+// record adds a work with such a change; a work that is recorded already keeps its time.
+func (l *lag) record(work string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.since == nil {
@@ -79,14 +79,14 @@ func (l *lag) note(work string, now time.Time) {
 	}
 }
 
-// done notes that a work has none.
-func (l *lag) done(work string) {
+// clear removes a work.
+func (l *lag) clear(work string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.since, work)
 }
 
-// oldest is how long the change waits that waits longest.
+// oldest returns how long the oldest change has been waiting.
 func (l *lag) oldest(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// authorize makes the pass write as the work's executor, and has changes of its
-// rights wake the work. Which rights a look was made under is noted before it, so
-// that none of their changes is missed.
+// authorize makes the pass write as the work's executor, and lets changes of its rights
+// wake the work. The epoch of the rights is recorded before the objects are read, so that
+// no change is missed.
 func (p *pass) authorize(ctx context.Context) error {
 	p.applier = p.c.Applier
 	account := p.state.Executor
@@ -28,14 +28,14 @@ func (p *pass) authorize(ctx context.Context) error {
 	p.applier = p.c.Applier.As(client)
 	var namespaces []string
 	for i := range p.plan.Tasks {
-		if t := &p.plan.Tasks[i]; t.Stand.names() {
+		if t := &p.plan.Tasks[i]; t.Phase.names() {
 			namespaces = append(namespaces, t.ID.Namespace)
 		}
 	}
 	p.c.Rights.Track(ctx, p.applied.Name, account, namespaces...)
 	for i := range p.plan.Tasks {
 		t := &p.plan.Tasks[i]
-		if !t.Stand.names() || !t.Action.looks() {
+		if !t.Phase.names() || !t.Action.looks() {
 			continue
 		}
 		if now := p.c.Rights.Epoch(account, t.ID.Namespace); now != t.Rights {
@@ -45,8 +45,8 @@ func (p *pass) authorize(ctx context.Context) error {
 	return nil
 }
 
-// admit asks whether the executor may apply the object. What it was granted
-// holds until its rights change, but for what grants rights itself.
+// admit checks whether the executor may apply the object. Rights once granted hold until
+// they change, except for objects that grant rights themselves.
 func (p *pass) admit(ctx context.Context, t *Task, live *unstructured.Unstructured) error {
 	if t.Executor.IsAgent() {
 		return nil
@@ -58,13 +58,13 @@ func (p *pass) admit(ctx context.Context, t *Task, live *unstructured.Unstructur
 		t.Granted = true
 	}
 	if live == nil || t.Options.Strategy == workv1.UpdateStrategyTypeReadOnly {
-		// Nothing is granted, or by a create that the API server judges as such.
+		// Either the object grants nothing, or the API server checks the create as such.
 		return nil
 	}
 	return p.c.Rights.Rehearse(ctx, t.Executor, t.wanted(), t.Object)
 }
 
-// wanted is the object as the rights of an executor are about it.
+// wanted describes the object for a check of the executor's rights.
 func (t *Task) wanted() executor.Object {
 	return executor.Object{Resource: t.Resource, Namespace: t.ID.Namespace, Name: t.ID.Name, Owned: t.Options.Owned}
 }

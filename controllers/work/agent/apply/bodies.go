@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// maxBodies bounds what a pass holds of the objects that it looked at, in
-	// bytes as weigh tells them; what is over that is read once more when its turn
-	// comes. Works of common objects stay far below.
+	// maxBodies bounds the objects that a pass keeps after reading them, in bytes as
+	// estimated by weigh; what exceeds it is read again when its turn comes. Works of
+	// common objects stay far below.
 	maxBodies = 8 << 20
-	// nodeWeight is about what a value takes in memory beside its text.
+	// nodeWeight is roughly what a value takes in memory besides its text.
 	nodeWeight = 32
 )
 
-// bodies are the objects that the looks of one pass found, by task.
+// bodies are the objects that a pass has read, by task.
 type bodies struct {
 	mu     sync.Mutex
 	weight int
@@ -29,7 +29,7 @@ func newBodies(n int) *bodies {
 	return &bodies{live: make([]*unstructured.Unstructured, n), again: make([]bool, n)}
 }
 
-// keep holds what a look found, nil for nothing, as long as there is room.
+// keep stores what was read, nil for no object, as long as there is room.
 func (b *bodies) keep(i int, live *unstructured.Unstructured) {
 	if live == nil {
 		return
@@ -44,11 +44,11 @@ func (b *bodies) keep(i int, live *unstructured.Unstructured) {
 	b.live[i] = live
 }
 
-// found tells whether a look found an object, held or not.
+// found reports whether an object was found, stored or not.
 func (b *bodies) found(i int) bool { return b.live[i] != nil || b.again[i] }
 
-// take gives what a look found, and reads it anew where there was no room for
-// it. It is held no longer.
+// take returns and drops what was read, and reads it again where there was no room to
+// store it.
 func (b *bodies) take(i int, read func() (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	if b.again[i] {
 		return read()
@@ -58,7 +58,7 @@ func (b *bodies) take(i int, read func() (*unstructured.Unstructured, error)) (*
 	return live, nil
 }
 
-// weigh tells about how many bytes a decoded value takes in memory.
+// weigh estimates how many bytes a decoded value takes in memory.
 func weigh(value any) int {
 	sum := nodeWeight
 	switch v := value.(type) {

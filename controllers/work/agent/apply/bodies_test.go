@@ -57,12 +57,12 @@ func TestAPassHoldsOnlySoManyBytesOfWhatItLooksAt(t *testing.T) {
 	require.Equal(t, objects-7, reads, "seven fit in, each other is read once more")
 	live, err := b.take(objects, read)
 	require.NoError(t, err)
-	require.Same(t, small, live, "what is small fits in still")
+	require.Same(t, small, live, "a small object still fits")
 	live, err = b.take(objects+1, read)
 	require.NoError(t, err)
-	require.Nil(t, live, "what is not there is not read again")
+	require.Nil(t, live, "a missing object is not read again")
 	require.Equal(t, objects-7, reads)
-	require.Equal(t, make([]*unstructured.Unstructured, objects+2), b.live, "what was given is not held")
+	require.Equal(t, make([]*unstructured.Unstructured, objects+2), b.live, "a body that was taken is not kept")
 }
 
 func TestWhatWeighsIsTextAndNumberOfValues(t *testing.T) {

@@ -10,17 +10,17 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// unableAfter failures in a row are no passing trouble any more.
+// unableAfter is how many failures in a row are no longer seen as temporary.
 const unableAfter = 3
 
-// claim tells which objects the work declares and cannot write: its executor lacks
-// the rights, or the manifest is refused time and again. Only an object that it
-// wrote before it holds all the same.
+// claim records which objects the work declares and cannot write: its executor lacks the
+// rights, or the manifest is refused again and again. An object that the work wrote
+// before stays claimed.
 func (p *pass) claim() {
 	able := map[ledger.Object]bool{}
 	for i := range p.plan.Tasks {
 		o := objectOf(p.state.Manifests[i])
-		able[o] = able[o] || p.plan.Tasks[i].able(p)
+		able[o] = able[o] || p.plan.Tasks[i].canWrite(p)
 	}
 	var unable []ledger.Object
 	for o, can := range able {
@@ -31,25 +31,25 @@ func (p *pass) claim() {
 	p.c.Works.Claims.Unable(p.work.Name, unable)
 }
 
-// objectOf names what a manifest declares, as claims do.
+// objectOf names what a manifest declares, for claims.
 func objectOf(m Manifest) ledger.Object {
 	return ledger.Object{Group: m.Head.Group, Kind: m.Head.Kind, Namespace: m.Head.Namespace, Name: m.Head.Name}
 }
 
-// able tells whether the object was written, or may be.
-func (t *Task) able(p *pass) bool {
+// canWrite reports whether the object was written, or may be.
+func (t *Task) canWrite(p *pass) bool {
 	switch {
-	case !t.Stand.names():
+	case !t.Phase.names():
 		return false
 	case t.Result.Seen.OwnedBy(p.applied.UID):
 		return true
 	}
-	return t.Stand != denied && t.Refusal == nil && t.Fails < unableAfter
+	return t.Phase != denied && t.Refusal == nil && t.Fails < unableAfter
 }
 
-// marked tells whether the object carries the reference of the work, or will by
-// an event that is still to come. One that is there without it may never get
-// it, as where others hold its fields, and the watch may have dropped it.
+// marked reports whether the object carries the owner reference of the work, or will with
+// an event that is still to come. An existing object without it may never get it, for
+// example where others hold its fields, and the watch may have dropped it.
 func (t *Task) marked(there bool, work types.UID) bool {
 	return t.Action.writes() && t.Options.Owned && writesOwner(t.Options) && (!there || t.Result.Seen.OwnedBy(work))
 }

@@ -20,24 +20,24 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// A manifest whose condition Complete is True rests: its object is neither
-// written nor made again, also when it is gone, because a Job that was removed
-// when its time was over must not run a second time. It rests until its content
-// changes, whatever else changes in the work; only its owner reference follows
-// the options of the work while it is there. What rests is recorded on the
-// AppliedManifestWork before the hub is told that it is complete, so that it
-// holds for an agent that starts anew and for later generations of the work.
+// A manifest whose condition Complete is True rests: its object is neither written nor
+// created again, even when it is gone, because a Job that was removed after its time to
+// live must not run a second time. It rests until its content changes, whatever else
+// changes in the work; only its owner reference follows the options of the work while the
+// object exists. Resting manifests are recorded on the AppliedManifestWork before the hub
+// learns that they are complete, so that they also rest for an agent that restarts and
+// for later generations of the work.
 
-// messageGone is the message of a condition Complete of which no more is known
-// than that it was True.
+// messageGone is the message of a condition Complete of which only the status True is
+// known.
 const messageGone = "Manifest was complete when it was last seen"
 
-// completes tells whether a rule makes the condition Complete.
+// completes reports whether a rule makes the condition Complete.
 func completes(rules []workv1.ConditionRule) bool {
 	return slices.ContainsFunc(rules, func(r workv1.ConditionRule) bool { return r.Condition == workv1.ConditionComplete })
 }
 
-// complete is the verdict Complete of an object, nil for none.
+// complete returns the verdict Complete of an object, nil if there is none.
 func (i *Item) complete() *status.Verdict {
 	for k := range i.Outcome.Rules {
 		if i.Outcome.Rules[k].Condition == workv1.ConditionComplete {
@@ -47,15 +47,14 @@ func (i *Item) complete() *status.Verdict {
 	return nil
 }
 
-// isComplete tells whether the manifest is applied, and its object complete.
+// isComplete reports whether the manifest is applied, and its object complete.
 func (i *Item) isComplete() bool {
 	v := i.complete()
 	return v != nil && v.Status == metav1.ConditionTrue && i.Outcome.Applied.Status == metav1.ConditionTrue
 }
 
-// rests tells whether a manifest is complete, by what an earlier pass over the
-// same content found, else by what is recorded, else by the status of the work
-// at this generation.
+// rests reports whether a manifest is complete: by the result of an earlier pass over the
+// same content, else by the record, else by the status of the work at this generation.
 func rests(s State, t *Task, known bool) bool {
 	if t.Refusal != nil || !completes(t.Rules.Conditions) {
 		return false
@@ -74,8 +73,8 @@ func rests(s State, t *Task, known bool) bool {
 	return complete != nil && complete.Status == metav1.ConditionTrue && status.Ruled(*complete, s.Work.Generation)
 }
 
-// appliedEntry is what the status says of a manifest that was applied as it
-// stands, nil for nothing.
+// appliedEntry returns the status entry of a manifest that was applied with this content,
+// nil if there is none.
 func appliedEntry(s State, t *Task) *workv1.ManifestCondition {
 	entry := status.Entry(s.Work.Status.ResourceStatus.Manifests, t.Meta)
 	if entry == nil {
@@ -88,9 +87,9 @@ func appliedEntry(s State, t *Task) *workv1.ManifestCondition {
 	return entry
 }
 
-// ended tells whether the object is being deleted and was complete before that:
-// whoever deletes it, as the time to live of a Job does, this is the last that is
-// seen of it. Its manifest rests from then on, if it was applied as it stands.
+// ended reports whether the object is being deleted and was complete before that: whoever
+// deletes it (a Job's TTL controller, for example), the object will not be seen again.
+// Its manifest rests from then on, if it was applied with this content.
 func (p *pass) ended(ctx context.Context, t *Task, live *unstructured.Unstructured) bool {
 	if live == nil || live.GetDeletionTimestamp() == nil || !completes(t.Rules.Conditions) || t.Rival != "" {
 		return false
@@ -98,28 +97,28 @@ func (p *pass) ended(ctx context.Context, t *Task, live *unstructured.Unstructur
 	if t.Outcome.Applied.Status != metav1.ConditionTrue && appliedEntry(p.state, t) == nil {
 		return false
 	}
-	p.judge(ctx, t, live)
+	p.evaluateRules(ctx, t, live)
 	if v := t.complete(); v == nil || v.Status != metav1.ConditionTrue {
 		return false
 	}
-	t.to(resting)
+	t.moveTo(resting)
 	t.Outcome.Applied = status.Applied("")
 	return true
 }
 
-// rest plans that the object is left as it is, if its manifest is complete. What
-// rules told of it stays, in case that it is gone; if it is there, they are asked
-// again. Known tells whether an earlier pass was over the same content.
-func (t *Task) rest(s State, known bool) {
-	rested := t.Stand == resting
+// planRest plans that the object is left as it is, if its manifest is complete. The
+// verdicts of rules stay, in case the object is gone; if it exists, the rules are
+// evaluated again. known reports whether an earlier pass was over the same content.
+func (t *Task) planRest(s State, known bool) {
+	rested := t.Phase == resting
 	if !rests(s, t, known) {
 		if rested {
-			t.to(fresh)
+			t.moveTo(fresh)
 		}
 		return
 	}
 	if !rested {
-		t.to(resting)
+		t.moveTo(resting)
 	}
 	if t.Fails == 0 {
 		t.Outcome.Applied = status.Applied("")
@@ -128,7 +127,7 @@ func (t *Task) rest(s State, known bool) {
 		return
 	}
 	if entry := status.Entry(s.Work.Status.ResourceStatus.Manifests, t.Meta); entry != nil {
-		t.Outcome.Rules = told(t.Rules.Conditions, entry.Conditions)
+		t.Outcome.Rules = keptVerdicts(t.Rules.Conditions, entry.Conditions)
 	}
 	if !t.isComplete() {
 		t.Outcome.Rules = []status.RuleVerdict{{Condition: workv1.ConditionComplete, Verdict: status.Verdict{
@@ -137,20 +136,20 @@ func (t *Task) rest(s State, known bool) {
 	}
 }
 
-// own sees to the owner of an object that rests and asks the rules about it, while its
-// executor may apply it. If not, nothing new is told of it.
-func (p *pass) own(ctx context.Context, t *Task, live *unstructured.Unstructured) {
+// tendResting keeps the owner reference of a resting object and evaluates its rules,
+// while its executor may apply it. Otherwise nothing new is reported about it.
+func (p *pass) tendResting(ctx context.Context, t *Task, live *unstructured.Unstructured) {
 	if live == nil {
-		t.to(resting)
+		t.moveTo(resting)
 		return
 	}
 	err := p.admit(ctx, t, live)
 	if err == nil {
 		live, err = p.ownResting(ctx, t, live)
-		p.judge(ctx, t, live)
+		p.evaluateRules(ctx, t, live)
 	}
 	if err == nil {
-		t.to(resting)
+		t.moveTo(resting)
 		return
 	}
 	t.Reading.at = p.c.Clock.Now()
@@ -159,17 +158,17 @@ func (p *pass) own(ctx context.Context, t *Task, live *unstructured.Unstructured
 	}
 	var denial *executor.DeniedError
 	if errors.As(err, &denial) {
-		t.to(resting)
+		t.moveTo(resting)
 		return
 	}
-	t.failed(p.c.Clock.Now(), apply.RetryAfter(err))
+	t.recordFailure(p.c.Clock.Now(), apply.RetryAfter(err))
 }
 
-// ownResting adds or removes the reference of the work where the object's options
-// want it otherwise, and gives the object as it is then, nil if it went. Without
-// it, an object that rests would outlive the work, or go with it against its
-// options. A failure stands in the message of Applied: the manifest stays
-// complete, and the reference is tried again.
+// ownResting adds or removes the work's owner reference where the object's options
+// require it, and returns the resulting object, nil if it is gone. Otherwise a resting
+// object would outlive the work, or be deleted with it, against its options. A failure is
+// shown in the message of Applied: the manifest stays complete, and the reference is
+// tried again.
 func (p *pass) ownResting(ctx context.Context, t *Task, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	t.Outcome.Applied = status.Applied("")
 	if !writesOwner(t.Options) || live.GetDeletionTimestamp() != nil {
@@ -191,8 +190,8 @@ func (p *pass) ownResting(ctx context.Context, t *Task, live *unstructured.Unstr
 	return result.Live, nil
 }
 
-// told are the conditions in a status that rules made which are still asked.
-func told(rules []workv1.ConditionRule, conditions []metav1.Condition) []status.RuleVerdict {
+// keptVerdicts returns the rule conditions in a status whose rules still exist.
+func keptVerdicts(rules []workv1.ConditionRule, conditions []metav1.Condition) []status.RuleVerdict {
 	var out []status.RuleVerdict
 	for _, r := range rules {
 		c := apimeta.FindStatusCondition(conditions, r.Condition)
@@ -203,14 +202,13 @@ func told(rules []workv1.ConditionRule, conditions []metav1.Condition) []status.
 	return out
 }
 
-// mark stands for a manifest with its content, however that is written down.
+// mark identifies a manifest by its content, however it is formatted.
 func (t *Task) mark() string {
 	sum := digest.Of([]any{t.ID, t.Object.Object})
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// recordedMarks are the manifests that an AppliedManifestWork records as
-// complete.
+// recordedMarks returns the manifests that an AppliedManifestWork records as complete.
 func recordedMarks(applied *workv1.AppliedManifestWork) []string {
 	if applied == nil {
 		return nil
@@ -218,8 +216,8 @@ func recordedMarks(applied *workv1.AppliedManifestWork) []string {
 	return strings.Fields(applied.Annotations[workv1.AnnotationCompleteManifests])
 }
 
-// marks are the manifests that are recorded as complete, by this record or, where
-// there is none yet, by one that it will succeed.
+// marks returns the manifests that are recorded as complete by this record or, where
+// there is none yet, by the one that it succeeds.
 func (s State) marks() []string {
 	if s.Applied == nil {
 		return s.Inherited
@@ -227,18 +225,18 @@ func (s State) marks() []string {
 	return recordedMarks(s.Applied)
 }
 
-// marks are the manifests to record as complete. While a manifest cannot be
-// resolved, what is recorded stays; and so does the mark of one that is refused,
-// since no rule is asked about it meanwhile, unless another manifest of the same
-// object is applied in its place.
+// marks returns the manifests to record as complete. While a manifest cannot be resolved,
+// the recorded marks stay; so does the mark of a refused manifest, since no rule is
+// evaluated for it meanwhile, unless another manifest of the same object is applied in
+// its place.
 func marks(tasks []Task, recorded []string) []string {
 	var out []string
 	resolved := true
 	written := map[apply.ID]bool{}
 	for i := range tasks {
 		t := &tasks[i]
-		resolved = resolved && t.Stand.names()
-		if !t.Stand.names() {
+		resolved = resolved && t.Phase.names()
+		if !t.Phase.names() {
 			continue
 		}
 		written[t.ID] = written[t.ID] || t.Refusal == nil
@@ -257,8 +255,8 @@ func marks(tasks []Task, recorded []string) []string {
 	return slices.Compact(out)
 }
 
-// settle records which manifests are complete.
-func (p *pass) settle(ctx context.Context) error {
+// recordComplete records which manifests are complete.
+func (p *pass) recordComplete(ctx context.Context) error {
 	recorded := recordedMarks(p.applied)
 	now := marks(p.plan.Tasks, recorded)
 	if slices.Equal(now, recorded) {
@@ -271,8 +269,8 @@ func (p *pass) settle(ctx context.Context) error {
 	return err
 }
 
-// awake tells whether an object that rested has to be kept again, because it is
-// no longer complete.
+// awake reports whether a resting object must be kept again, because it is no longer
+// complete.
 func (p *pass) awake() bool {
-	return slices.ContainsFunc(p.record.items, func(i Item) bool { return i.Stand == resting && !i.isComplete() })
+	return slices.ContainsFunc(p.record.items, func(i Item) bool { return i.Phase == resting && !i.isComplete() })
 }

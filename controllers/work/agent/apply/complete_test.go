@@ -32,7 +32,7 @@ func verdict(s metav1.ConditionStatus, message string) status.Verdict {
 	return status.Verdict{Status: s, Reason: workv1.ReasonConditionRuleEvaluated, Message: message}
 }
 
-// ruled is memory of an object whose condition Complete has that status.
+// ruled is the memory of an object whose condition Complete has that status.
 func ruled(m Manifest, s metav1.ConditionStatus, change func(*Item)) *Item {
 	return before(m, func(i *Item) {
 		i.Reading = reading{asked: askedOf(m.Rules), from: "100", at: now.Add(-time.Hour)}
@@ -51,8 +51,7 @@ func disowned() apply.Seen {
 	return apply.See(u)
 }
 
-// entryOf is the entry of a manifest in a status that was written at a
-// generation.
+// entryOf returns the entry of a manifest in a status written at a generation.
 func entryOf(m Manifest, generation int64, complete metav1.ConditionStatus) workv1.ManifestCondition {
 	return workv1.ManifestCondition{ResourceMeta: Decide(state(m)).Tasks[0].Meta, Conditions: []metav1.Condition{
 		{Type: "Applied", Status: "True", Reason: "R", ObservedGeneration: generation},
@@ -114,16 +113,16 @@ func TestWhatIsCompleteRests(t *testing.T) {
 			write:    true,
 			message:  "memory",
 		},
-		"complete, changed by somebody": {
+		"complete, changed by others": {
 			manifest: plain,
-			before:   ruled(plain, "True", func(i *Item) { i.Stand = resting }),
+			before:   ruled(plain, "True", func(i *Item) { i.Phase = resting }),
 			shown:    view{seen: seen("101", "b"), sight: drift.Present},
 			rests:    true,
 			message:  "memory",
 		},
-		"complete, disowned by somebody": {
+		"complete, disowned by others": {
 			manifest: plain,
-			before:   ruled(plain, "True", func(i *Item) { i.Stand = resting }),
+			before:   ruled(plain, "True", func(i *Item) { i.Phase = resting }),
 			shown:    view{seen: disowned(), sight: drift.Present},
 			rests:    true,
 			look:     true,
@@ -131,14 +130,14 @@ func TestWhatIsCompleteRests(t *testing.T) {
 		},
 		"no longer complete": {
 			manifest:    plain,
-			before:      ruled(plain, "False", func(i *Item) { i.Stand = resting }),
+			before:      ruled(plain, "False", func(i *Item) { i.Phase = resting }),
 			shown:       there,
 			annotations: recorded,
 			look:        true,
 			write:       true,
 			message:     "memory",
 		},
-		"recorded, an agent that starts anew": {
+		"recorded, an agent that restarts": {
 			manifest:    plain,
 			annotations: recorded,
 			rests:       true,
@@ -202,7 +201,7 @@ func TestWhatIsCompleteRests(t *testing.T) {
 		},
 		"recorded, and reading fails": {
 			manifest: plain,
-			before:   ruled(plain, "True", func(i *Item) { i.Stand, i.Fails, i.Next = resting, 3, now.Add(-1) }),
+			before:   ruled(plain, "True", func(i *Item) { i.Phase, i.Fails, i.Next = resting, 3, now.Add(-1) }),
 			shown:    gone,
 			rests:    true,
 			look:     true,
@@ -210,7 +209,7 @@ func TestWhatIsCompleteRests(t *testing.T) {
 		},
 		"it failed before it came to be at rest": {
 			manifest: plain,
-			before:   ruled(plain, "True", func(i *Item) { i.Stand, i.Fails, i.Next = failing, 3, now.Add(-1) }),
+			before:   ruled(plain, "True", func(i *Item) { i.Phase, i.Fails, i.Next = failing, 3, now.Add(-1) }),
 			shown:    there,
 			rests:    true,
 			message:  "memory",
@@ -226,7 +225,7 @@ func TestWhatIsCompleteRests(t *testing.T) {
 				s.Work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{*tc.entry}
 			}
 			task := Decide(s).Tasks[0]
-			require.Equal(t, tc.rests, task.Stand == resting, "rests")
+			require.Equal(t, tc.rests, task.Phase == resting, "rests")
 			require.Equal(t, tc.look, task.Action.looks(), "look")
 			require.Equal(t, tc.write, task.Action.writes(), "write")
 			if tc.message == "" {
@@ -250,13 +249,14 @@ func TestMarksFollowWhatIsComplete(t *testing.T) {
 	got := marks(tasks, []string{"old"})
 	require.Equal(t, []string{tasks[0].mark()}, got, "only what a rule says is complete")
 	require.NotEqual(t, tasks[0].mark(), tasks[1].mark())
-	tasks = append(tasks, Task{Item: Item{Stand: broken}})
-	require.ElementsMatch(t, append(got, "old"), marks(tasks, []string{"old", got[0]}), "what cannot be resolved may be recorded")
+	tasks = append(tasks, Task{Item: Item{Phase: broken}})
+	require.ElementsMatch(t,
+		append(got, "old"), marks(tasks, []string{"old", got[0]}), "what cannot be resolved may be recorded")
 	require.Empty(t, marks(nil, []string{"old"}))
 }
 
-// TestARefusedManifestStaysMarked takes a complete manifest through a time in
-// which it is refused, by an agent that remembers and by one that starts anew.
+// TestARefusedManifestStaysMarked has a complete manifest refused for a while, for an
+// agent that remembers it and for one that restarts.
 func TestARefusedManifestStaysMarked(t *testing.T) {
 	m := finishing("one")
 	mark := (&Task{Item: *before(m, nil), Object: m.Object}).mark()
@@ -266,7 +266,7 @@ func TestARefusedManifestStaysMarked(t *testing.T) {
 		tasks := Decide(s).Tasks
 		return tasks, marks(tasks, recorded)
 	}
-	for name, remembered := range map[string]*Item{"it remembers": ruled(m, "True", func(i *Item) { i.Stand = resting }), "it starts anew": nil} {
+	for name, remembered := range map[string]*Item{"it remembers": ruled(m, "True", func(i *Item) { i.Phase = resting }), "it restarts": nil} {
 		broken := m
 		broken.Refusal, broken.Before = errors.New("a jq path that cannot be parsed"), remembered
 		tasks, recorded := decide([]string{mark}, broken)
@@ -275,14 +275,14 @@ func TestARefusedManifestStaysMarked(t *testing.T) {
 		mended := m
 		mended.Before, mended.Shown = &tasks[0].Item, view{sight: drift.Absent}
 		tasks, recorded = decide(recorded, mended)
-		require.Equal(t, resting, tasks[0].Stand, name)
+		require.Equal(t, resting, tasks[0].Phase, name)
 		require.False(t, tasks[0].Action.writes(), "%s: a Job that is gone would run again", name)
 		require.Equal(t, []string{mark}, recorded, name)
 	}
 	refused, other := m, finishing("one")
 	refused.Refusal = errors.New("no")
 	_, recorded := decide(nil, refused)
-	require.Empty(t, recorded, "what is refused was not complete by that")
+	require.Empty(t, recorded, "a refused manifest does not count as complete")
 	other.Raw, other.Object.Object["data"] = []byte("other"), map[string]any{"a": "b"}
 	_, recorded = decide([]string{mark}, other, m)
 	require.Empty(t, recorded, "another content is applied in its place")
@@ -291,15 +291,15 @@ func TestARefusedManifestStaysMarked(t *testing.T) {
 	require.Equal(t, []string{mark}, recorded, "neither is applied")
 }
 
-// A record that is there says more than the one that it succeeded.
+// An existing record takes precedence over the one that it succeeded.
 func TestMarksAreInheritedUntilThereIsARecord(t *testing.T) {
 	plain := finishing("one")
 	mark := (&Task{Item: Item{ID: apply.IDOf(maps, "n", "one")}, Object: plain.Object}).mark()
 	s := state(plain)
 	s.Inherited = []string{mark}
-	require.NotEqual(t, resting, Decide(s).Tasks[0].Stand)
+	require.NotEqual(t, resting, Decide(s).Tasks[0].Phase)
 	s.Applied = nil
-	require.Equal(t, resting, Decide(s).Tasks[0].Stand)
+	require.Equal(t, resting, Decide(s).Tasks[0].Phase)
 	s.Inherited = []string{"other"}
-	require.NotEqual(t, resting, Decide(s).Tasks[0].Stand)
+	require.NotEqual(t, resting, Decide(s).Tasks[0].Phase)
 }

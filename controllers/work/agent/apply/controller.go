@@ -27,18 +27,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// conflictRetry is when to come back after somebody else wrote or removed the
-// work or its AppliedManifestWork; the watch has usually shown that by then.
+// conflictRetry is when to come back after others wrote or removed the work or its
+// AppliedManifestWork; the watch has usually shown that by then.
 const conflictRetry = 50 * time.Millisecond
 
-// Watcher shows what watches have seen; drift.Tracker implements it.
+// Watcher returns what watches have seen; drift.Tracker implements it.
 type Watcher interface {
 	Track(work string, objects []drift.Object)
 	Wait(work string, waits bool)
 	Look(resource schema.GroupVersionResource, namespace, name string) (apply.Seen, drift.Sight)
 }
 
-// Config is what a Controller works with.
+// Config holds the dependencies of a Controller.
 type Config struct {
 	// Works and Applied are the two sides of the works.
 	Works   *ledger.Works
@@ -47,14 +47,14 @@ type Config struct {
 	Mapper  *discovery.Mapper
 	Applier *apply.Applier
 	Watcher Watcher
-	// Feedback switches what values feedback rules give; its MaxBytes is not
-	// used, what a work may tell is shared among its objects.
+	// Feedback selects the values that feedback rules return; its MaxBytes is not used,
+	// because the limit for a work is shared among its objects.
 	Feedback feedback.Options
-	// Rights tell what executors may do, and write as them.
+	// Rights checks what executors may do, and writes as them.
 	Rights *executor.Checker
 	// Rules evaluates condition rules.
 	Rules *rules.Evaluator
-	// Repaired is called for each object that was brought back; nil is allowed.
+	// Repaired is called for each object that was repaired; may be nil.
 	Repaired func()
 	// Event is called when a work fails or recovers.
 	Event func(ctx context.Context, work *workv1.ManifestWork, event reconcile.Event)
@@ -62,7 +62,7 @@ type Config struct {
 	Clock clock.PassiveClock
 }
 
-// Controller applies works. One work must not be reconciled twice at a time.
+// Controller applies works. A work must not be reconciled by two callers at once.
 type Controller struct {
 	c Config
 
@@ -71,29 +71,30 @@ type Controller struct {
 	stands  map[string]Standing
 }
 
-// Standing is how the last pass left a work.
+// Standing is the state in which the last pass left a work.
 type Standing struct {
-	// Generation is the one that was looked at last.
+	// Generation is the one that was reconciled last.
 	Generation int64
-	// Failing is set while a manifest of it is not applied, or the pass failed.
+	// Failing is set while one of its manifests is not applied, or if the pass failed.
 	Failing bool
 }
 
-// Standing tells how the last pass left a work; zero means that there was none.
+// Standing returns the state in which the last pass left a work; zero means that there
+// was no pass.
 func (c *Controller) Standing(work string) Standing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stands[work]
 }
 
-// stand notes how a pass left a work.
-func (c *Controller) stand(work string, s Standing) {
+// recordStanding records the state in which a pass left a work.
+func (c *Controller) recordStanding(work string, s Standing) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stands[work] = s
 }
 
-// New makes a Controller that remembers nothing.
+// New returns a Controller with an empty memory.
 func New(c Config) *Controller {
 	return &Controller{c: c, records: map[string]*record{}, stands: map[string]Standing{}}
 }
@@ -103,33 +104,33 @@ type record struct {
 	uid        types.UID
 	generation int64
 	owner      types.UID
-	// items are what is remembered of the manifests; between passes they are
-	// folded where they can be. began is when the record was made.
+	// items are what is remembered of the manifests; between passes they are folded where
+	// possible. began is when the record was made.
 	items   []Item
 	folded  []folded
 	options apply.Options
 	began   time.Time
-	// status is the digest of the status that the last pass left on the hub,
-	// resources that of the list that it left on the AppliedManifestWork.
+	// status is the digest of the status that the last pass left on the hub, resources
+	// that of the list it left on the AppliedManifestWork.
 	status    digest.Sum
 	resources digest.Sum
-	// notes digests what the last pass left noted there beside the list.
+	// notes digests what else the last pass left there.
 	notes digest.Sum
 	// owed is what the last pass wrote and could not record.
 	owed []workv1.AppliedManifestResourceMeta
-	// epoch is that of the claims which the last pass knew.
+	// epoch is that of the claims at the last pass.
 	epoch uint64
-	// settled is set when the last pass reached its end and nothing waits to be
-	// removed; removed is when removals were last tried.
+	// settled is set when the last pass ran to its end and no removal is waiting; removed
+	// is when removals were last tried.
 	settled bool
 	removed time.Time
 	// read is when a pass last read objects for rules alone.
 	read time.Time
 }
 
-// Reconcile brings the objects of a work that is not being deleted nearer to
-// what it declares. A manifest that fails is no error; it stands in the status
-// and is tried again by itself.
+// Reconcile brings the objects of a work that is not being deleted closer to what it
+// declares. A failing manifest is not an error: the failure is shown in the status, and
+// the manifest is retried by itself.
 func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile.Result, error) {
 	r := c.record(work)
 	if wait, quiet := c.quiet(work, r); quiet {
@@ -162,21 +163,21 @@ func (c *Controller) Reconcile(ctx context.Context, work ledger.Work) (reconcile
 		return reconcile.Result{RequeueAfter: conflictRetry}, nil
 	}
 	if err != nil {
-		c.stand(work.Name, Standing{Generation: r.generation, Failing: true})
+		c.recordStanding(work.Name, Standing{Generation: r.generation, Failing: true})
 		if rest := apply.RetryAfter(err); rest > 0 {
 			logr.FromContextOrDiscard(ctx).Info("The API server is busy", "work", work.Name, "wait", rest, "error", err.Error())
 			return reconcile.Result{RequeueAfter: rest}, nil
 		}
 		return reconcile.Result{}, fmt.Errorf("applying manifestwork %s: %w", work.Name, err)
 	}
-	c.stand(work.Name, Standing{
+	c.recordStanding(work.Name, Standing{
 		Generation: r.generation, Failing: apimeta.IsStatusConditionFalse(pass.work.Status.Conditions, workv1.ConditionApplied),
 	})
-	pass.remind(ctx, r.fold(pass.applied))
+	pass.recordApplied(ctx, r.fold(pass.applied))
 	return result, nil
 }
 
-// Forget drops what is remembered of a work, when it is gone or going.
+// Forget drops what is remembered of a work that is gone or being deleted.
 func (c *Controller) Forget(work string) {
 	c.mu.Lock()
 	delete(c.records, work)
@@ -187,8 +188,7 @@ func (c *Controller) Forget(work string) {
 	c.c.Rights.Forget(name)
 }
 
-// record is the memory of a work; that of another work of the same name is
-// dropped.
+// record returns the memory of a work; that of another work of the same name is dropped.
 func (c *Controller) record(work ledger.Work) *record {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,8 +200,8 @@ func (c *Controller) record(work ledger.Work) *record {
 	return r
 }
 
-// quiet tells whether everything is as the last pass left it, and when to come
-// back without an event. It makes no request.
+// quiet reports whether everything is as the last pass left it, and when to come back
+// without an event. It makes no request.
 func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 	applied := c.c.Applied.Get(c.c.Applied.Identity.Name(work.Name))
 	switch {
@@ -219,7 +219,7 @@ func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 	now := c.c.Clock.Now()
 	var next Plan
 	for i := range r.each(applied) {
-		if i.Stand == unknown {
+		if i.Phase == unknown {
 			return 0, false
 		}
 		shown := c.view(i)
@@ -235,7 +235,7 @@ func (c *Controller) quiet(work ledger.Work, r *record) (time.Duration, bool) {
 }
 
 func (c *Controller) view(i Item) view {
-	if !i.Stand.names() {
+	if !i.Phase.names() {
 		return view{}
 	}
 	seen, sight := c.c.Watcher.Look(i.Resource, i.ID.Namespace, i.ID.Name)

@@ -22,40 +22,40 @@ import (
 // pendingEvery is when removals that wait are tried again without an event.
 const pendingEvery = 10 * time.Second
 
-// State is what a pass knows. Decide does not change it.
+// State is the input of a pass. Decide does not change it.
 type State struct {
 	// Now is the time of the pass.
 	Now time.Time
-	// Work is the work as it stands on the hub.
+	// Work is the work on the hub.
 	Work *workv1.ManifestWork
-	// Applied stands for the work on this cluster, nil if it does not exist.
+	// Applied represents the work on this cluster, nil if it does not exist.
 	Applied *workv1.AppliedManifestWork
-	// Adopted is whether Applied carries our finalizer, our identity and the note of
-	// the executor.
+	// Adopted is whether Applied carries our finalizer, our identity and the annotation
+	// of the executor.
 	Adopted bool
-	// Inherited are the marks of manifests that were complete, of the record that
-	// the work has from before the hub had this address; only while Applied is nil.
+	// Inherited are the marks of complete manifests in the record that the work had at an
+	// earlier address of the hub; only while Applied is nil.
 	Inherited []string
 	// Executor is who applies the manifests.
 	Executor executor.Account
-	// WentBack says how Work is older than what was carried out last; empty where
-	// it is not.
+	// WentBack says in what way Work is older than what was last applied; empty where it
+	// is not.
 	WentBack string
 	// Manifests are the manifests in the order of the spec.
 	Manifests []Manifest
 	// Removed is when removals were last tried, Read when objects were last read
 	// for rules alone.
 	Removed, Read time.Time
-	// Inhabited says of namespaces that the work declares no more why they stay.
+	// Inhabited gives the reason why namespaces that the work no longer declares stay.
 	Inhabited map[string]string
-	// Owed are objects that an earlier pass may have written and could not
-	// record, because another agent took them off the record at that moment.
+	// Owed are objects that an earlier pass may have written and could not record,
+	// because another agent took them off the record at that moment.
 	Owed []workv1.AppliedManifestResourceMeta
 }
 
-// Manifest is one manifest with what is known of its object.
+// Manifest is one manifest and what is known of its object.
 type Manifest struct {
-	// Raw is the manifest as it stands in the work.
+	// Raw is the manifest as written in the work.
 	Raw []byte
 	// Object is the decoded and cleaned manifest, nil if that failed with Err.
 	Object *unstructured.Unstructured
@@ -68,12 +68,12 @@ type Manifest struct {
 	// Options say how it is applied; Refusal says why it is not.
 	Options apply.Options
 	Refusal error
-	// Rules are what the work wants to be told about the object.
+	// Rules are the feedback and condition rules for the object.
 	Rules apply.Rules
-	// Rival is an older work that declares the object otherwise under the same
-	// field manager; empty for none.
+	// Rival is an older work that declares the object with other content under the same
+	// field manager; empty if there is none.
 	Rival string
-	// Before is what an earlier pass left, nil for nothing; Shown is what the
+	// Before is the result of an earlier pass, nil if there is none; Shown is what the
 	// watch shows.
 	Before *Item
 	Shown  view
@@ -86,7 +86,7 @@ type Task struct {
 	Object *unstructured.Unstructured
 	// Rank orders tasks.
 	Rank int
-	// Rules are what the work wants to be told about the object.
+	// Rules are the feedback and condition rules for the object.
 	Rules apply.Rules
 	// Action is what the pass does, Shown what the watch shows.
 	Action action
@@ -101,42 +101,42 @@ type Task struct {
 type action int
 
 const (
-	// leave it alone.
+	// leave the object alone.
 	leave action = iota
-	// read it for the rules alone.
+	// read the object for the rules alone.
 	read
-	// look at it, to tell whether it exists: its manifest is refused.
+	// look at the object, to see whether it exists: its manifest is refused.
 	look
-	// tend to an object that rests: read it, and keep no more than its owner.
+	// tend a resting object: read it, and maintain only its owner reference.
 	tend
-	// write it, after a look.
+	// write the object, after reading it.
 	write
-	// repair is to write what was kept, and has changed.
+	// repair the object: it was kept, and has changed.
 	repair
 )
 
-// looks tells whether the pass then knows how the object stands.
+// looks reports whether the pass reads the object to learn its state.
 func (a action) looks() bool { return a >= look }
 
-// writes tells whether the manifest is applied.
+// writes reports whether the manifest is applied.
 func (a action) writes() bool { return a >= write }
 
 // Plan is what a pass does.
 type Plan struct {
-	// Hold puts the finalizer on the work; Create and Adopt see to the
+	// Hold puts the finalizer on the work; Create and Adopt concern the
 	// AppliedManifestWork.
 	Hold, Create, Adopt bool
 	// Tasks are in the order of the spec.
 	Tasks []Task
-	// Remove are the recorded objects that the work no longer declares, and
-	// Pending those whose removal is put off to the next pass.
+	// Remove are the recorded objects that the work no longer declares, and Pending those
+	// whose removal is put off to the next pass.
 	Remove  []apply.Removal
 	Pending []workv1.AppliedManifestResourceMeta
-	// Inhabited says why namespaces stay that the work declares no more.
+	// Inhabited says why namespaces that the work no longer declares stay.
 	Inhabited []string
-	// Held are those that a person has to confirm before they are removed, and
-	// HeldFor says why. Mark notes that on the AppliedManifestWork, Unmark takes the
-	// note off when nothing is left to confirm.
+	// Held are those whose removal a person has to confirm, and HeldFor says why. Mark
+	// records that on the AppliedManifestWork; Unmark removes the note when nothing is
+	// left to confirm.
 	Held         []workv1.AppliedManifestResourceMeta
 	HeldFor      string
 	Mark, Unmark bool
@@ -144,7 +144,7 @@ type Plan struct {
 	RequeueAfter time.Duration
 }
 
-// Decide says what a pass does.
+// Decide plans a pass.
 func Decide(s State) Plan {
 	p := Plan{
 		Hold:   !slices.Contains(s.Work.Finalizers, workv1.FinalizerManifestWork),
@@ -155,20 +155,20 @@ func Decide(s State) Plan {
 	for ordinal := range s.Manifests {
 		task, wait := decideOne(s, ordinal)
 		p.later(wait)
-		if task.Stand.names() && declared[task.ID] {
-			task.Refusal = fmt.Errorf("%s stands twice in the work; remove one of the two manifests", task.ID)
+		if task.Phase.names() && declared[task.ID] {
+			task.Refusal = fmt.Errorf("%s is declared twice in the work; remove one of the two manifests", task.ID)
 			task.Action, task.Outcome.Rules = look, nil
-			task.to(refused)
+			task.moveTo(refused)
 		}
-		declared[task.ID] = task.Stand.names()
+		declared[task.ID] = task.Phase.names()
 		p.Tasks = append(p.Tasks, task)
 	}
 	p.prune(s, declared)
 	return p
 }
 
-// decideOne says what a pass does about one manifest, and when to come back to
-// it without an event.
+// decideOne plans what a pass does about one manifest, and when to come back to it
+// without an event.
 func decideOne(s State, ordinal int) (Task, time.Duration) {
 	m := s.Manifests[ordinal]
 	task := Task{Object: m.Object, Rank: manifest.RankBroken, Refusal: m.Refusal, Rules: m.Rules, Rival: m.Rival}
@@ -190,7 +190,7 @@ func decideOne(s State, ordinal int) (Task, time.Duration) {
 		task.Meta = meta
 	}
 	task.reread(s.Work)
-	task.rest(s, known)
+	task.planRest(s, known)
 	due, wait := task.due(m.Shown, ownerUID(s.Applied), s.Now)
 	if due || !known {
 		task.Action = task.approach()
@@ -203,21 +203,21 @@ func decideOne(s State, ordinal int) (Task, time.Duration) {
 	return task, sooner(wait, rest)
 }
 
-// approach is what a pass does about an object that is due.
+// approach returns what a pass does about an object that is due.
 func (t *Task) approach() action {
 	switch {
 	case t.Refusal != nil:
 		return look
-	case t.Stand == resting:
+	case t.Phase == resting:
 		return tend
-	case t.Stand == kept:
+	case t.Phase == kept:
 		return repair
 	}
 	return write
 }
 
-// unresolvable is the task of a manifest that names no object. Only one whose kind
-// may yet come is tried again.
+// unresolvable is the task of a manifest that names no object. It is retried only if its
+// kind may still appear.
 func unresolvable(task Task, m Manifest, now time.Time) (Task, time.Duration) {
 	cause := m.Err
 	if cause == nil {
@@ -227,23 +227,23 @@ func unresolvable(task Task, m Manifest, now time.Time) (Task, time.Duration) {
 		Applied: status.Failed(apply.Message(cause, false)), Available: status.Unnamed(), Feedback: status.NoFeedback(),
 	}
 	if m.Err != nil {
-		task.to(broken)
+		task.moveTo(broken)
 		return task, 0
 	}
-	task.to(unknown)
+	task.moveTo(unknown)
 	if m.Before != nil && m.Before.Fails > 0 {
 		task.Fails, task.Next = m.Before.Fails, m.Before.Next
 	}
 	if !now.Before(task.Next) {
-		task.failed(now, 0)
+		task.recordFailure(now, 0)
 	}
 	return task, task.Next.Sub(now)
 }
 
-// later asks to come back after d, unless something else asks for it sooner.
+// later requests a requeue after d, unless something else requests an earlier one.
 func (p *Plan) later(d time.Duration) { p.RequeueAfter = sooner(p.RequeueAfter, d) }
 
-// sooner is the smaller of two times to wait, of which zero is none.
+// sooner returns the smaller of two waiting times; zero means no wait.
 func sooner(a, b time.Duration) time.Duration {
 	if a <= 0 || (b > 0 && b < a) {
 		return max(b, 0)

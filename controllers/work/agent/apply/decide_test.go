@@ -52,10 +52,10 @@ func seen(version, applied string) apply.Seen {
 	return apply.See(u)
 }
 
-// before is what an earlier pass left of the manifest.
+// before is the memory that an earlier pass left of the manifest.
 func before(m Manifest, change func(*Item)) *Item {
 	item := Item{
-		ID: apply.IDOf(maps, "n", m.Object.GetName()), Resource: maps, Stand: kept, Options: m.Options, Intent: intentOf(m),
+		ID: apply.IDOf(maps, "n", m.Object.GetName()), Resource: maps, Phase: kept, Options: m.Options, Intent: intentOf(m),
 		Result: apply.Result{Seen: seen("100", "a")}, Looked: now.Add(-time.Hour),
 		Outcome: status.Outcome{Applied: status.Applied(""), Available: status.Exists(true), Feedback: status.NoFeedback()},
 	}
@@ -68,7 +68,9 @@ func before(m Manifest, change func(*Item)) *Item {
 func state(manifests ...Manifest) State {
 	return State{
 		Now: now, Adopted: true, Manifests: manifests,
-		Work:    &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{workv1.FinalizerManifestWork}}},
+		Work: &workv1.ManifestWork{
+			ObjectMeta: metav1.ObjectMeta{Name: "web", Finalizers: []string{workv1.FinalizerManifestWork}},
+		},
 		Applied: &workv1.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "h-web", UID: "u"}},
 	}
 }
@@ -84,7 +86,7 @@ func TestDecideAsksAnExecutorsRightsAnewWhenTheyChanged(t *testing.T) {
 		}
 	}
 	denied := func(ago time.Duration) func(*Item) {
-		return of(func(i *Item) { i.Stand, i.Granted, i.Looked = denied, false, now.Add(-ago) })
+		return of(func(i *Item) { i.Phase, i.Granted, i.Looked = denied, false, now.Add(-ago) })
 	}
 	drifted := view{seen: seen("101", "b"), sight: drift.Present, rights: 7}
 	for name, tc := range map[string]struct {
@@ -112,7 +114,7 @@ func TestDecideAsksAnExecutorsRightsAnewWhenTheyChanged(t *testing.T) {
 			look:       true,
 		},
 		"rights changed after a fault": {
-			remembered: of(func(i *Item) { i.Stand, i.Fails, i.Next = failing, 3, now.Add(time.Hour) }),
+			remembered: of(func(i *Item) { i.Phase, i.Fails, i.Next = failing, 3, now.Add(time.Hour) }),
 			executor:   robot,
 			shown:      view{rights: 8},
 			look:       true,
@@ -147,7 +149,7 @@ func TestDecideAsksAnExecutorsRightsAnewWhenTheyChanged(t *testing.T) {
 			require.Equal(t, tc.wait, p.RequeueAfter)
 			require.Equal(t, tc.executor, p.Tasks[0].Executor)
 			if tc.executor != robot {
-				require.False(t, p.Tasks[0].Granted, "what was granted to one is not granted to another")
+				require.False(t, p.Tasks[0].Granted, "rights of one executor are not those of another")
 			}
 		})
 	}
@@ -178,14 +180,14 @@ func TestDecideLooksOnlyWhereSomethingMayHaveChanged(t *testing.T) {
 		wait       time.Duration
 		repair     bool
 	}{
-		"a new manifest":                    {fresh: true, look: true},
-		"the watch has not listed yet":      {shown: view{sight: drift.Unknown}},
-		"the object is as it was left":      {shown: present(seen("100", "a"))},
-		"somebody changed what is not ours": {shown: present(seen("101", "a"))},
-		"somebody changed what is ours":     {shown: present(seen("101", "b")), look: true, repair: true},
-		"the watch lags behind our write":   {shown: present(seen("99", "b"))},
-		"the object is being deleted":       {shown: present(deleting), look: true, repair: true},
-		"the object is gone":                {shown: view{sight: drift.Absent}, look: true, repair: true},
+		"a new manifest":                          {fresh: true, look: true},
+		"the watch has not listed yet":            {shown: view{sight: drift.Unknown}},
+		"the object is as it was left":            {shown: present(seen("100", "a"))},
+		"others changed fields that are not ours": {shown: present(seen("101", "a"))},
+		"others changed fields that are ours":     {shown: present(seen("101", "b")), look: true, repair: true},
+		"the watch lags behind our write":         {shown: present(seen("99", "b"))},
+		"the object is being deleted":             {shown: present(deleting), look: true, repair: true},
+		"the object is gone":                      {shown: view{sight: drift.Absent}, look: true, repair: true},
 		"it was looked at a moment ago": {
 			remembered: func(i *Item) { i.Looked = now.Add(-100 * time.Millisecond) },
 			shown:      view{sight: drift.Absent},
@@ -235,28 +237,28 @@ func TestDecideLooksOnlyWhereSomethingMayHaveChanged(t *testing.T) {
 			repair:     true,
 		},
 		"the last try failed a moment ago": {
-			remembered: func(i *Item) { i.Stand, i.Fails, i.Next = failing, 1, now.Add(time.Second) },
+			remembered: func(i *Item) { i.Phase, i.Fails, i.Next = failing, 1, now.Add(time.Second) },
 			shown:      view{sight: drift.Absent},
 			wait:       time.Second,
 		},
-		"the next try is due": {remembered: func(i *Item) { i.Stand, i.Fails, i.Next = failing, 1, now }, look: true},
+		"the next try is due": {remembered: func(i *Item) { i.Phase, i.Fails, i.Next = failing, 1, now }, look: true},
 		"others hold its fields": {
-			remembered: func(i *Item) { i.Stand, i.Looked = blocked, now.Add(-time.Minute) },
+			remembered: func(i *Item) { i.Phase, i.Looked = blocked, now.Add(-time.Minute) },
 			shown:      present(seen("100", "a")),
 			wait:       4 * time.Minute,
 		},
 		"others hold its fields, but it changed": {
-			remembered: func(i *Item) { i.Stand, i.Looked = blocked, now.Add(-time.Minute) },
+			remembered: func(i *Item) { i.Phase, i.Looked = blocked, now.Add(-time.Minute) },
 			shown:      present(seen("101", "a")),
 			look:       true,
 		},
 		"others hold its fields, and the watch lags": {
-			remembered: func(i *Item) { i.Stand, i.Looked = blocked, now.Add(-time.Minute) },
+			remembered: func(i *Item) { i.Phase, i.Looked = blocked, now.Add(-time.Minute) },
 			shown:      present(seen("99", "a")),
 			wait:       4 * time.Minute,
 		},
 		"others have held its fields for five minutes": {
-			remembered: func(i *Item) { i.Stand = blocked },
+			remembered: func(i *Item) { i.Phase = blocked },
 			shown:      present(seen("100", "a")),
 			look:       true,
 		},
@@ -306,13 +308,13 @@ func TestDecideKeepsWhatIsBrokenApart(t *testing.T) {
 	require.Equal(t, status.Unnamed(), p.Tasks[0].Outcome.Available)
 	require.Equal(t, manifest.RankBroken, p.Tasks[0].Rank)
 	require.Zero(t, p.Tasks[0].Fails, "only an edit can help")
-	require.Equal(t, unknown, p.Tasks[1].Stand)
+	require.Equal(t, unknown, p.Tasks[1].Phase)
 	require.Equal(t, int32(1), p.Tasks[1].Meta.Ordinal)
 	require.Equal(t, 1, p.Tasks[1].Fails)
 	require.Equal(t, firstRetry, p.RequeueAfter)
 	require.True(t, p.Tasks[2].Action.writes())
 
-	kindless.Before = &Item{Fails: 3, Next: now.Add(time.Second), Stand: unknown}
+	kindless.Before = &Item{Fails: 3, Next: now.Add(time.Second), Phase: unknown}
 	p = Decide(state(kindless))
 	require.Equal(t, 3, p.Tasks[0].Fails, "a pass before its time is no try")
 	require.Equal(t, time.Second, p.RequeueAfter)
@@ -322,7 +324,8 @@ func TestDecideRefusesAnObjectThatStandsTwice(t *testing.T) {
 	p := Decide(state(configMap("a"), configMap("a")))
 	require.True(t, p.Tasks[0].Action.writes())
 	require.False(t, p.Tasks[1].Action.writes())
-	require.EqualError(t, p.Tasks[1].Refusal, "configmaps n/a stands twice in the work; remove one of the two manifests")
+	require.EqualError(t,
+		p.Tasks[1].Refusal, "configmaps n/a is declared twice in the work; remove one of the two manifests")
 }
 
 func recorded(name string) workv1.AppliedManifestResourceMeta {
@@ -334,8 +337,10 @@ func TestDecidePrunesWhatIsDeclaredNoMore(t *testing.T) {
 	s := state(configMap("kept"), broken)
 	s.Applied.Status.AppliedResources = []workv1.AppliedManifestResourceMeta{recorded("broken"), recorded("gone"), recorded("kept"), recorded("orphan")}
 	s.Work.Spec.DeleteOption = &workv1.DeleteOption{
-		PropagationPolicy:  workv1.DeletePropagationPolicyTypeSelectivelyOrphan,
-		SelectivelyOrphans: &workv1.SelectivelyOrphans{OrphaningRules: []workv1.OrphaningRule{{Resource: "configmaps", Namespace: "n", Name: "orphan"}}},
+		PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan,
+		SelectivelyOrphans: &workv1.SelectivelyOrphans{
+			OrphaningRules: []workv1.OrphaningRule{{Resource: "configmaps", Namespace: "n", Name: "orphan"}},
+		},
 	}
 	p := Decide(s)
 	require.Equal(t, []apply.Removal{
@@ -344,7 +349,7 @@ func TestDecidePrunesWhatIsDeclaredNoMore(t *testing.T) {
 	}, p.Remove)
 
 	s.Owed = []workv1.AppliedManifestResourceMeta{recorded("gone"), recorded("kept"), recorded("owed")}
-	require.Len(t, Decide(s).Remove, 3, "what is owed is removed like what is recorded, once")
+	require.Len(t, Decide(s).Remove, 3, "owed objects are removed like recorded ones, once")
 	s.Owed = nil
 
 	s.Removed = now.Add(-200 * time.Millisecond)
@@ -366,19 +371,22 @@ func TestTheRecordHoldsEverythingBeforeItIsWritten(t *testing.T) {
 	list := resources(tasks, was, []workv1.AppliedManifestResourceMeta{recorded("going")}, s.Manifests)
 	blank := recorded("new")
 	blank.UID = ""
-	require.Equal(t, []workv1.AppliedManifestResourceMeta{recorded("broken"), recorded("going"), recorded("known"), blank}, list)
+	require.Equal(t,
+		[]workv1.AppliedManifestResourceMeta{recorded("broken"), recorded("going"), recorded("known"), blank}, list)
 	tasks[1].Result.Seen.UID = "remembered"
-	require.Equal(t, recorded("known"), resources(tasks, was, nil, s.Manifests)[1], "what was not looked at stays as it is recorded")
+	require.Equal(t,
+		recorded("known"), resources(tasks, was, nil, s.Manifests)[1], "an object that was not read stays as recorded")
 	require.Equal(t, types.UID("remembered"), resources(tasks, nil, nil, s.Manifests)[0].UID)
 	tasks[1].Result.Seen.UID, tasks[1].Action = "", look
-	require.Empty(t, resources(tasks, was, nil, s.Manifests)[1].UID, "an object that was looked for and not found has no identity")
+	require.Empty(t,
+		resources(tasks, was, nil, s.Manifests)[1].UID, "an object that was looked for and not found has no identity")
 }
 
 func TestFailuresAreTriedLessAndLessOften(t *testing.T) {
 	var i Item
 	var waits []time.Duration
 	for range 15 {
-		i.failed(now, 0)
+		i.recordFailure(now, 0)
 		waits = append(waits, i.Next.Sub(now))
 	}
 	require.Equal(t, firstRetry, waits[0])
@@ -401,7 +409,9 @@ func TestTheRecordIsSorted(t *testing.T) {
 	want := resources(sorted, nil, nil, nil)
 	mixed := []Task{sorted[4], sorted[2], sorted[5], sorted[0], sorted[3], sorted[1]}
 	require.Equal(t, want, resources(mixed, nil, nil, nil))
-	require.Equal(t, "apps/v1beta1/daemonsets/a/a", strings.Join([]string{want[5].Group, want[5].Version, want[5].Resource, want[5].Namespace, want[5].Name}, "/"))
+	require.Equal(t,
+		"apps/v1beta1/daemonsets/a/a",
+		strings.Join([]string{want[5].Group, want[5].Version, want[5].Resource, want[5].Namespace, want[5].Name}, "/"))
 	for i := range sorted {
 		require.Equal(t, sorted[i].ID, apply.RecordedID(want[i]))
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// announce sends an event when the work fails or recovers. A work that is
-// applied at once is not worth one.
+// announce sends an Event when the work fails or recovers. A work that is applied at the
+// first try gets none.
 func (p *pass) announce(ctx context.Context, before workv1.ManifestWorkStatus) {
 	p.announceLeftover(ctx, before)
 	p.announceHeld(ctx, before)

@@ -24,37 +24,37 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// folded is what is kept of an item between passes when there is nothing
-// special about it: it is applied, and nothing more is asked of it. The rest
-// stands in the record of its AppliedManifestWork. It is a tenth of an Item.
+// folded is the compact form of an item between passes, for an ordinary item: it is
+// applied, and nothing more is tracked. The rest is in the record of its
+// AppliedManifestWork. It takes a tenth of the memory of an Item.
 type folded struct {
 	intent digest.Sum
 	seen   apply.Pack
-	// looked is when the object was last looked at, since the record was made.
+	// looked is when the object was last read, relative to the time the record was made.
 	looked time.Duration
-	// repairs counts writes that followed a change by somebody else.
+	// repairs counts writes that followed a change by others.
 	repairs int
 }
 
-// plain is an item with nothing special about it.
+// plain returns an item with nothing special about it.
 func plain(recorded workv1.AppliedManifestResourceMeta, o apply.Options, why digest.Sum, seen apply.Seen, looked time.Time) Item {
 	return Item{
-		ID: apply.RecordedID(recorded), Resource: apply.Resource(recorded), Stand: kept, Options: o, Intent: why,
+		ID: apply.RecordedID(recorded), Resource: apply.Resource(recorded), Phase: kept, Options: o, Intent: why,
 		Result:  apply.Result{Seen: seen},
 		Outcome: status.Outcome{Applied: status.Applied(""), Available: status.Exists(true), Feedback: status.NoFeedback()},
 		Looked:  looked,
 	}
 }
 
-// unplaced is the item without its place in the status, which each pass sets
-// anew.
+// unplaced returns the item without its ordinal in the status, which each pass sets
+// again.
 func (i Item) unplaced() Item {
 	i.Meta, i.Outcome.Meta = workv1.ManifestResourceMeta{}, workv1.ManifestResourceMeta{}
 	return i
 }
 
-// fold keeps less of the items where all are plain and have the same options,
-// and tells whether they are. It changes nothing that a pass would decide.
+// fold compacts the items where all are plain and have the same options, and reports
+// whether it did. It does not affect any decision of a pass.
 func (r *record) fold(applied *workv1.AppliedManifestWork) bool {
 	resources := applied.Status.AppliedResources
 	if !r.settled || len(r.items) == 0 || len(r.items) != len(resources) {
@@ -82,8 +82,8 @@ func (r *record) fold(applied *workv1.AppliedManifestWork) bool {
 	return true
 }
 
-// unfold brings the items back. Where somebody else wrote the list that names
-// them, or removed it, they are forgotten: the pass looks at every object then.
+// unfold restores the items. If others wrote or removed the list that names them, they
+// are forgotten, and the pass reads every object.
 func (r *record) unfold(applied *workv1.AppliedManifestWork) {
 	if r.folded == nil {
 		return
@@ -94,8 +94,8 @@ func (r *record) unfold(applied *workv1.AppliedManifestWork) {
 	r.folded = nil
 }
 
-// each are the items, folded or not; those that are folded are named by the list
-// that the last pass left on the AppliedManifestWork.
+// each yields the items, folded or not; folded items are named by the list that the last
+// pass left on the AppliedManifestWork.
 func (r *record) each(applied *workv1.AppliedManifestWork) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		for _, item := range r.items {
@@ -112,9 +112,8 @@ func (r *record) each(applied *workv1.AppliedManifestWork) iter.Seq[Item] {
 	}
 }
 
-// seal digests what stands on the cluster of a work of which every item is
-// plain: the same seal later means the same intents, and objects as they were
-// left.
+// seal digests the objects of a work whose items are all plain: the same seal later means
+// the same intents, and unchanged objects.
 func seal(items iter.Seq[Item]) string {
 	sum := sha256.New()
 	for item := range items {
@@ -123,9 +122,9 @@ func seal(items iter.Seq[Item]) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// notesOn digests what a record notes of a work for an agent that starts anew:
-// its executor, which manifests are complete, and why nothing is removed. Nothing
-// noted is zero.
+// notesOn digests the annotations that a record holds for an agent that restarts: the
+// executor, the complete manifests, and why nothing is removed. It is zero if there are
+// none.
 func notesOn(applied *workv1.AppliedManifestWork) digest.Sum {
 	var notes []string
 	for _, key := range []string{workv1.AnnotationExecutor, workv1.AnnotationCompleteManifests, workv1.AnnotationRemovalHeld} {
@@ -137,11 +136,11 @@ func notesOn(applied *workv1.AppliedManifestWork) digest.Sum {
 	return digest.Of(notes)
 }
 
-// remind notes on the AppliedManifestWork which state of the work was carried
-// out, and the seal where the pass folded it, so that an agent that starts anew
-// knows without a request that the work is applied. Without the seal the work is
-// applied again, which changes nothing.
-func (p *pass) remind(ctx context.Context, folded bool) {
+// recordApplied records on the AppliedManifestWork which state of the work was applied,
+// and the seal if the pass folded it, so that an agent that restarts knows without a
+// request that the work is applied. Without the seal the work is applied again, which
+// changes nothing.
+func (p *pass) recordApplied(ctx context.Context, folded bool) {
 	values := map[string]string{}
 	if now := ledger.SightingOf(p.state.Work); !ledger.Noted(p.applied, now) || p.state.WentBack != "" && !p.plan.Mark {
 		values[workv1.AnnotationLastSeen] = now.String()
@@ -159,20 +158,20 @@ func (p *pass) remind(ctx context.Context, folded bool) {
 	}
 	applied, err := p.c.Applied.Annotate(ctx, p.applied, values)
 	if err != nil {
-		logr.FromContextOrDiscard(ctx).V(1).Info("What is applied was not noted", "work", p.work.Name, "error", err.Error())
+		logr.FromContextOrDiscard(ctx).V(1).Info("The applied state was not recorded", "work", p.work.Name, "error", err.Error())
 		return
 	}
 	p.record.notes = notesOn(applied)
 }
 
-// watchWait is how long a work that may be applied already waits for the
-// watches of its objects, and watchCheck how often it looks whether they are
-// there; their first list wakes it sooner.
+// watchWait is how long a work that may be applied already waits for the watches of its
+// objects, and watchCheck how often it checks for them; their first list wakes the work
+// sooner.
 const watchWait, watchCheck = 10 * time.Second, time.Second
 
-// restore remembers a work that an earlier process of the agent applied. It
-// makes no request: manifests and objects are compared with the seal. False
-// means that watches have not shown the objects yet.
+// restore rebuilds the memory of a work that an earlier process of the agent applied. It
+// makes no request: manifests and objects are compared with the seal. False means that
+// the watches have not shown the objects yet.
 func (c *Controller) restore(s *State, r *record) bool {
 	if !restorable(s, r) {
 		return true
@@ -215,20 +214,21 @@ func (c *Controller) restore(s *State, r *record) bool {
 	return true
 }
 
-// strays tells whether an object is owned otherwise than its options want, or on
-// its way out. The seal does not tell it: no field manager of ours holds that.
+// strays reports whether an object's owner differs from what its options require, or the
+// object is being deleted. The seal does not cover this, because our field manager does
+// not hold it.
 func strays(o apply.Options, work types.UID, seen apply.Seen) bool {
 	return writesOwner(o) && (seen.Deleting || seen.OwnedBy(work) != o.Owned)
 }
 
-// restorable tells whether an earlier process may have applied the work.
+// restorable reports whether an earlier process may have applied the work.
 func restorable(s *State, r *record) bool {
 	return r.generation == 0 && s.Adopted && s.Applied.DeletionTimestamp == nil && s.Work.Spec.Executor == nil &&
 		s.Applied.Annotations[workv1.AnnotationAppliedDigest] != "" &&
 		len(s.Applied.Status.AppliedResources) == len(s.Manifests)
 }
 
-// Recorded are the objects that stand in the record of a work.
+// Recorded returns the objects in the record of a work.
 func Recorded(applied *workv1.AppliedManifestWork) []drift.Object {
 	out := make([]drift.Object, 0, len(applied.Status.AppliedResources))
 	for _, r := range applied.Status.AppliedResources {

@@ -20,8 +20,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// applied is a record of n plain items, in another order than the list of
-// resources.
+// applied is a record of n plain items, in a different order than the list of resources.
 func applied(n int) (*record, *workv1.AppliedManifestWork) {
 	a := &workv1.AppliedManifestWork{}
 	r := &record{settled: true, began: now.Add(-time.Hour)}
@@ -57,7 +56,7 @@ func TestFoldedItemsComeBackAsTheyWere(t *testing.T) {
 	}
 	require.NotEqual(t, before, seal(r.each(a)), "the order counts, which is that of the record")
 	r.unfold(nil)
-	require.Len(t, r.items, 3, "what is not folded needs no list")
+	require.Len(t, r.items, 3, "items that are not folded need no list")
 }
 
 func TestFoldedItemsAreForgottenWithTheListThatNamesThem(t *testing.T) {
@@ -84,8 +83,8 @@ func TestWhatIsSpecialIsKeptAsItIs(t *testing.T) {
 	for name, change := range map[string]func(*record, *workv1.AppliedManifestWork){
 		"nothing there":   func(r *record, _ *workv1.AppliedManifestWork) { r.items = nil },
 		"not settled":     func(r *record, _ *workv1.AppliedManifestWork) { r.settled = false },
-		"a failure":       func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Stand, r.items[1].Fails = failing, 1 },
-		"it waits":        func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Stand = blocked },
+		"a failure":       func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Phase, r.items[1].Fails = failing, 1 },
+		"it waits":        func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Phase = blocked },
 		"a message":       func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Outcome.Applied = status.Applied("note") },
 		"it is not there": func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Outcome.Available = status.Exists(false) },
 		"rules":           func(r *record, _ *workv1.AppliedManifestWork) { r.items[1].Reading.asked = digest.Sum{1} },
@@ -95,8 +94,8 @@ func TestWhatIsSpecialIsKeptAsItIs(t *testing.T) {
 		"more is recorded": func(_ *record, a *workv1.AppliedManifestWork) {
 			a.Status.AppliedResources = append(a.Status.AppliedResources, a.Status.AppliedResources[0])
 		},
-		"another one recorded": func(_ *record, a *workv1.AppliedManifestWork) { a.Status.AppliedResources[1].Name = "x" },
-		"one stands twice":     func(r *record, _ *workv1.AppliedManifestWork) { r.items[1] = r.items[0] },
+		"another one recorded":  func(_ *record, a *workv1.AppliedManifestWork) { a.Status.AppliedResources[1].Name = "x" },
+		"one is declared twice": func(r *record, _ *workv1.AppliedManifestWork) { r.items[1] = r.items[0] },
 	} {
 		r, a := applied(3)
 		change(r, a)

@@ -17,8 +17,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// gather reads what a pass decides on. The only requests are those of discovery
-// for kinds that are not known yet.
+// gather reads the input of a pass. It only makes discovery requests, for kinds that are
+// not known yet.
 func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *record) State {
 	s := State{
 		Now: c.c.Clock.Now(), Work: work, Removed: r.removed, Read: r.read, Owed: r.owed,
@@ -48,14 +48,14 @@ func (c *Controller) gather(ctx context.Context, work *workv1.ManifestWork, r *r
 	return s
 }
 
-// remembered are the items of the last pass, by object, and by what is known of it
-// where the manifest names none. Where several manifests are about one object, it is
-// the first that applies it. Objects that another record held are not known.
+// remembered returns the items of the last pass, by object, and by its metadata where the
+// manifest names no object. Where several manifests concern one object, it is the first
+// that applies it. Objects that another record held are not known.
 func (r *record) remembered(applied *workv1.AppliedManifestWork) (map[apply.ID]*Item, map[workv1.ManifestResourceMeta]*Item) {
 	named, nameless := map[apply.ID]*Item{}, map[workv1.ManifestResourceMeta]*Item{}
 	for i := range r.items {
 		switch item := &r.items[i]; {
-		case !item.Stand.names():
+		case !item.Phase.names():
 			nameless[withoutPlace(item.Meta)] = item
 		case applied != nil && applied.UID == r.owner && named[item.ID] == nil:
 			named[item.ID] = item
@@ -64,7 +64,7 @@ func (r *record) remembered(applied *workv1.AppliedManifestWork) (map[apply.ID]*
 	return named, nameless
 }
 
-// inhabited says of each namespace that the work declares no more, and that others
+// inhabited returns, for each namespace that the work no longer declares and that others
 // have objects in, why it stays.
 func (c *Controller) inhabited(s State) map[string]string {
 	if s.Applied == nil {
@@ -121,9 +121,9 @@ func (c *Controller) resolve(ctx context.Context, work *workv1.ManifestWork, raw
 	return m
 }
 
-// rival is the older work that declares the object otherwise and writes it
-// under the same field manager. Works that only create or read do not compete,
-// and other managers settle it between them as server-side apply does.
+// rival returns the older work that declares the object with other content and writes it
+// under the same field manager. Works that only create or read do not compete, and
+// different field managers resolve conflicts through server-side apply.
 func (c *Controller) rival(work string, object ledger.Object, id apply.ID, mine apply.Options) string {
 	if !writes(mine) {
 		return ""
@@ -142,15 +142,15 @@ func writes(o apply.Options) bool {
 }
 
 func errRival(rival string) error {
-	return fmt.Errorf("the older ManifestWork %s declares this object with other content, which holds; declare it in one work only, or alike in both", rival)
+	return fmt.Errorf("the older ManifestWork %s declares this object with different content, which takes precedence; "+
+		"declare it in one work only, or identically in both", rival)
 }
 
-// maxHead bounds what the names of an object take together, in bytes; Kubernetes
-// allows less.
+// maxHead bounds the names of an object together, in bytes; Kubernetes allows less.
 const maxHead = 1024
 
-// head reads what a manifest that cannot be decoded says about its object, so
-// that the object is not taken for one that is declared no more.
+// head reads what a manifest that cannot be decoded says about its object, so that the
+// object is not mistaken for one that is no longer declared.
 func head(raw []byte) workv1.ManifestResourceMeta {
 	var h struct {
 		APIVersion string `json:"apiVersion"`

@@ -16,16 +16,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// A hub that is restored from a back-up shows works as they were: what they do not
-// declare may be what was deployed since, and nobody has asked for its removal.
-// Such objects stay, and stay recorded, until a person confirms that they may go.
-// What the work declares is applied as ever.
+// A hub that is restored from a backup shows works as they were: objects that they do not
+// declare may have been deployed since, and no user has asked for their removal. Such
+// objects stay, and stay recorded, until a person confirms the removal. What the work
+// declares is applied as usual.
 
 // mostNamed bounds how many objects a message names.
 const mostNamed = 5
 
-// stale tells whether the watch shows an older state of the work than the hub
-// itself does: a cache that lags is no hub that went back.
+// stale reports whether the watch shows an older state of the work than the hub itself: a
+// lagging cache does not mean that the hub went back.
 func (c *Controller) stale(ctx context.Context, s State) (bool, error) {
 	if s.WentBack == "" {
 		return false, nil
@@ -37,12 +37,12 @@ func (c *Controller) stale(ctx context.Context, s State) (bool, error) {
 	return live.UID != s.Work.UID || live.ResourceVersion != s.Work.ResourceVersion, nil
 }
 
-// waiting counts the objects whose removal is tried again by itself.
+// waiting counts the objects whose removal is retried without confirmation.
 func (p *pass) waiting() int { return len(p.pending) - len(p.plan.Held) }
 
-// sayHeld sets the condition RemovalHeld of the work while there is something to
+// setHeldCondition sets the condition RemovalHeld of the work while there is something to
 // confirm.
-func (p *pass) sayHeld(next *workv1.ManifestWorkStatus) {
+func (p *pass) setHeldCondition(next *workv1.ManifestWorkStatus) {
 	if p.applied == nil || len(p.plan.Held) == 0 {
 		apimeta.RemoveStatusCondition(&next.Conditions, workv1.ConditionRemovalHeld)
 		return
@@ -56,13 +56,13 @@ func (p *pass) sayHeld(next *workv1.ManifestWorkStatus) {
 	}
 	reconcile.SetCondition(&next.Conditions, metav1.Condition{
 		Type: workv1.ConditionRemovalHeld, Status: metav1.ConditionTrue, Reason: workv1.ReasonHubWentBack, ObservedGeneration: p.state.Work.Generation,
-		Message: fmt.Sprintf("The hub shows an older state of the work than the one that was carried out, as after a restore from a back-up (%s); "+
-			"what it does not declare is kept: %s. Declare it again, or confirm on the managed cluster that it may go: %s",
+		Message: fmt.Sprintf("The hub shows an older state of the work than the one that was applied, as after a restore from a backup (%s); "+
+			"what it does not declare is kept: %s. Declare it again, or confirm on the managed cluster that it may be removed: %s",
 			p.plan.HeldFor, strings.Join(names, ", "), ledger.Confirm(p.applied)),
 	}, p.c.Clock.Now())
 }
 
-// announceHeld sends an Event when removals begin to be held.
+// announceHeld sends an Event when removals start to be held.
 func (p *pass) announceHeld(ctx context.Context, before workv1.ManifestWorkStatus) {
 	held := apimeta.FindStatusCondition(p.work.Status.Conditions, workv1.ConditionRemovalHeld)
 	if held == nil || apimeta.FindStatusCondition(before.Conditions, workv1.ConditionRemovalHeld) != nil {
@@ -71,10 +71,10 @@ func (p *pass) announceHeld(ctx context.Context, before workv1.ManifestWorkStatu
 	p.c.Event(ctx, p.work, reconcile.Event{Type: "Warning", Reason: workv1.ConditionRemovalHeld, Action: "Prune", Message: held.Message})
 }
 
-// succeed notes a work that took the place of another of its name, before its status says
-// that it is applied: whoever reads that may delete it, and an agent that starts anew
-// holds the deletion of a work that is not the one it noted.
-func (p *pass) succeed(ctx context.Context) error {
+// recordSuccessor records a work that replaced another of its name, before its status
+// says that it is applied: a reader of that status may delete the work, and an agent that
+// restarts holds the deletion of a work that is not the recorded one.
+func (p *pass) recordSuccessor(ctx context.Context) error {
 	now := ledger.SightingOf(p.state.Work)
 	last, noted := ledger.LastSeen(p.applied)
 	if !noted || last.UID == now.UID {

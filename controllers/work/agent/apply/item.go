@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// lookEvery is the least time between two looks at one object that changed.
+	// lookEvery is the minimum time between two reads of a changed object.
 	lookEvery = 500 * time.Millisecond
-	// hotAfter repairs that followed each other within coolAfter slow the agent
-	// down to one look each hotEvery: somebody else writes the same fields.
+	// hotAfter repairs within coolAfter of each other slow the agent down to one read
+	// each hotEvery: another writer changes the same fields.
 	hotAfter  = 5
 	hotEvery  = 10 * time.Second
 	coolAfter = time.Minute
-	// conflictEvery is when an object whose fields others hold is tried again
-	// although it did not change.
+	// conflictEvery is when an object whose fields others hold is retried although it did
+	// not change.
 	conflictEvery = 5 * time.Minute
 )
 
@@ -33,31 +33,31 @@ const (
 type Item struct {
 	// Meta names the object as the status does.
 	Meta workv1.ManifestResourceMeta
-	// Stand is where it stands. Fails counts the tries that failed in a row, and Next is
-	// when the next one is due.
-	Stand stand
+	// Phase is the phase of the manifest. Fails counts the tries that failed in a row,
+	// and Next is when the next one is due.
+	Phase phase
 	Fails int
 	Next  time.Time
-	// ID and Resource name the object for requests, where Stand.names.
+	// ID and Resource name the object for requests, where Phase.names.
 	ID       apply.ID
 	Resource schema.GroupVersionResource
 	// Options say how it is applied, Intent digests them with the content.
 	Options apply.Options
 	Intent  digest.Sum
-	// Result is what the last write or look left.
+	// Result is that of the last write or read.
 	Result apply.Result
-	// Outcome is what stands in the status.
+	// Outcome is what the status shows.
 	Outcome status.Outcome
 	// Executor is who applies the object. Rights is the epoch of its rights at the last
-	// look; Granted is set when they were found to suffice then.
+	// read; Granted is set when they sufficed then.
 	Executor executor.Account
 	Rights   uint64
 	Granted  bool
-	// Looked is when the object was last looked at.
+	// Looked is when the object was last read.
 	Looked time.Time
-	// Repairs counts writes that followed a change by somebody else.
+	// Repairs counts writes that followed a change by others.
 	Repairs int
-	// Reading is what is remembered of reading the object for the work's rules.
+	// Reading is what is remembered of reading the object for rules.
 	Reading reading
 }
 
@@ -65,21 +65,21 @@ type Item struct {
 type view struct {
 	seen  apply.Seen
 	sight drift.Sight
-	// rights is the epoch of the executor's rights now.
+	// rights is the current epoch of the executor's rights.
 	rights uint64
 }
 
-// due tells whether a remembered object has to be looked at now, or else when
-// to come back without an event (zero: not at all).
+// due reports whether a remembered object has to be read now, or else when to come back
+// without an event (zero: not at all).
 func (i Item) due(v view, work types.UID, now time.Time) (look bool, wait time.Duration) {
 	switch {
-	case v.rights != i.Rights, i.Stand == fresh:
+	case v.rights != i.Rights, i.Phase == fresh:
 		return true, 0
-	case i.Stand == denied:
+	case i.Phase == denied:
 		return after(executor.RetryEvery - now.Sub(i.Looked))
 	case i.Fails > 0:
 		return after(i.Next.Sub(now))
-	case !i.Stand.names():
+	case !i.Phase.names():
 		return false, 0
 	case !i.changed(v, work, now):
 		return i.overdue(now)
@@ -91,37 +91,37 @@ func (i Item) due(v view, work types.UID, now time.Time) (look bool, wait time.D
 	return after(max(pause-now.Sub(i.Looked), lookEvery-now.Sub(i.Reading.at)))
 }
 
-// after is now, or in that time.
+// after returns whether rest has elapsed, and otherwise how long to wait.
 func after(rest time.Duration) (due bool, wait time.Duration) { return rest <= 0, max(rest, 0) }
 
-// overdue tells whether an object that did not change has to be looked at all the
-// same, or else when: one that others hold, because it may be free, and one that
-// somebody else kept changing, so that this is said no longer than it is so.
+// overdue reports whether an object that did not change has to be read anyway, or else
+// when: one whose fields others hold, because they may be free, and one that others kept
+// changing, so that the status does not report it longer than it is true.
 func (i Item) overdue(now time.Time) (look bool, wait time.Duration) {
 	every := conflictEvery
 	switch {
 	case i.fought():
 		every = coolAfter
-	case i.Stand != blocked:
+	case i.Phase != blocked:
 		return false, 0
 	}
 	return after(every - now.Sub(i.Looked))
 }
 
-// changed tells whether the object may not be as it was left.
+// changed reports whether the object may have changed since the last pass.
 func (i Item) changed(v view, work types.UID, now time.Time) bool {
 	there := i.Result.Seen.UID != ""
 	switch v.sight {
 	case drift.Absent:
 		return there
 	case drift.Blind:
-		// The look is noted when it is over, a moment after what woke it.
+		// The read is recorded when it is over, a moment after the event that caused it.
 		return now.Sub(i.Looked) >= drift.PollEvery-lookEvery
 	case drift.Present:
 		if !there {
 			return true
 		}
-		if i.Stand == blocked {
+		if i.Phase == blocked {
 			return v.seen.Version != i.Result.Seen.Version && !v.seen.Older(i.Result.Seen)
 		}
 		return apply.Drifted(i.upheld(), work, i.Result, v.seen)
@@ -129,33 +129,32 @@ func (i Item) changed(v view, work types.UID, now time.Time) bool {
 	return false
 }
 
-// upheld are the options as far as they hold for the object now: while it rests, no
-// more of it is kept than its owner.
+// upheld returns the options in effect: only the owner of a resting object is maintained.
 func (i Item) upheld() apply.Options {
 	o := i.Options
-	if i.Stand == resting && writesOwner(o) {
+	if i.Phase == resting && writesOwner(o) {
 		o.Strategy = workv1.UpdateStrategyTypeCreateOnly
 	}
 	return o
 }
 
-// fought tells whether the object was repaired again and again.
+// fought reports whether the object was repaired again and again.
 func (i Item) fought() bool { return i.Repairs >= hotAfter }
 
-// hot tells whether that goes on.
+// hot reports whether that is still going on.
 func (i Item) hot(now time.Time) bool { return i.fought() && now.Sub(i.Looked) < coolAfter }
 
-// looked notes a look. Repairs before a time of peace do not count any more.
-func (i *Item) looked(now time.Time) {
+// recordLook records a read. Repairs before a quiet period no longer count.
+func (i *Item) recordLook(now time.Time) {
 	if now.Sub(i.Looked) >= coolAfter {
 		i.Repairs = 0
 	}
 	i.Looked = now
 }
 
-// unread notes one more read for rules that failed, and waits for rest, for
-// lastRetry at most.
-func (r *reading) unread(rest time.Duration) {
+// recordFailure counts one more failed read for rules, and waits for rest, but at most
+// lastRetry.
+func (r *reading) recordFailure(rest time.Duration) {
 	r.fails++
 	for backoff(r.fails) < min(rest, lastRetry) {
 		r.fails++

@@ -16,14 +16,14 @@ import (
 
 func TestAMinuteOfPeaceEndsAFight(t *testing.T) {
 	item := Item{Looked: now, Repairs: hotAfter}
-	item.looked(now.Add(coolAfter - time.Second))
-	require.True(t, item.fought(), "it was looked at in between, and that minute begins anew")
-	item.looked(item.Looked.Add(coolAfter))
+	item.recordLook(now.Add(coolAfter - time.Second))
+	require.True(t, item.fought(), "it was read in between, and the minute restarts")
+	item.recordLook(item.Looked.Add(coolAfter))
 	require.False(t, item.fought())
 	require.Zero(t, item.Repairs)
 }
 
-// still is a watch that shows every object as it is.
+// still is a watch that shows every object unchanged.
 type still struct{ seen apply.Seen }
 
 func (still) Track(string, []drift.Object) {}

@@ -11,14 +11,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 )
 
-// lateEvery is when condition rules are evaluated that a pass put off because
-// those of the work took too long together.
+// lateEvery is when condition rules that a pass put off, because the rules of the work
+// together took too long, are evaluated again.
 const lateEvery = time.Minute
 
-// turns is the order in which tasks have their turn: that of their ranks, and
-// among equals those whose rules wait longest first. What is read for its rules
-// alone and waits has no rank: it comes before all, or rules that others use up
-// what a pass may cost for would never be evaluated.
+// turns returns the order of tasks: by rank, and within a rank those whose rules have
+// waited longest first. A task that is read for its rules alone and has waited goes
+// before all others, whatever their rank; otherwise rules whose budget others use up
+// would never be evaluated.
 func turns(tasks []Task) []int {
 	order := make([]int, len(tasks))
 	rank := func(t *Task) int {
@@ -46,9 +46,9 @@ func turns(tasks []Task) []int {
 	return order
 }
 
-// former are the verdicts that hold on while the rules of a manifest wait: those
-// over the same content, of an earlier pass or, for an agent that starts anew, of
-// the status at this generation.
+// former returns the verdicts that stay valid while the rules of a manifest wait: those
+// over the same content, of an earlier pass or, after a restart of the agent, of the
+// status at this generation.
 func (p *pass) former(t *Task) []status.RuleVerdict {
 	switch {
 	case len(t.Rules.Conditions) == 0:
@@ -56,7 +56,7 @@ func (p *pass) former(t *Task) []status.RuleVerdict {
 		return t.Outcome.Rules
 	case t.Reading.judged == digest.Sum{}:
 		if entry := appliedEntry(p.state, t); entry != nil {
-			return told(t.Rules.Conditions, entry.Conditions)
+			return keptVerdicts(t.Rules.Conditions, entry.Conditions)
 		}
 	}
 	return nil

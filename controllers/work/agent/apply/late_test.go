@@ -21,27 +21,26 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// dearTasks are manifests whose rules use up what a pass may cost after a few of
+// costlyTasks returns manifests whose rules use up the budget of a pass after a few of
 // them, and a live object for all.
-func dearTasks(n int) ([]Task, *unstructured.Unstructured) {
+func costlyTasks(n int) ([]Task, *unstructured.Unstructured) {
 	live := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"text": strings.Repeat("a", 1<<18)}}}
 	live.SetResourceVersion("1")
-	dear := workv1.ConditionRule{Condition: "Dear", Type: workv1.ConditionRuleTypeCEL,
+	costly := workv1.ConditionRule{Condition: "Costly", Type: workv1.ConditionRuleTypeCEL,
 		CELExpressions: slices.Repeat([]string{"!object.data.text.contains('" + strings.Repeat("b", 200) + "')"}, 40)}
 	tasks := make([]Task, n)
 	for i := range tasks {
-		tasks[i].Action, tasks[i].Rules = read, apply.Rules{Conditions: []workv1.ConditionRule{dear}}
+		tasks[i].Action, tasks[i].Rules = read, apply.Rules{Conditions: []workv1.ConditionRule{costly}}
 		tasks[i].Reading.asked, tasks[i].Intent = askedOf(tasks[i].Rules), digest.Sum{1}
 	}
 	return tasks, live
 }
 
-// Objects that change all the time have rules that cost too much together. Each of
-// them is judged again and again all the same, and what was found of it stays
-// until it is.
+// The rules of objects that change all the time cost too much together. Each object is
+// still evaluated again and again, and its last result stays until then.
 func TestRulesThatWaitedLongestComeFirst(t *testing.T) {
 	t.Parallel()
-	tasks, live := dearTasks(20)
+	tasks, live := costlyTasks(20)
 	clk := clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))
 	evaluator := rules.New()
 	since := make([]int, len(tasks))
@@ -50,13 +49,14 @@ func TestRulesThatWaitedLongestComeFirst(t *testing.T) {
 		judged := 0
 		for _, i := range turns(tasks) {
 			known := tasks[i].Reading.judged == tasks[i].Intent
-			p.judge(t.Context(), &tasks[i], live)
+			p.evaluateRules(t.Context(), &tasks[i], live)
 			switch {
 			case tasks[i].Reading.late.IsZero():
 				judged++
 				since[i] = round
 			case known:
-				require.NotEqual(t, metav1.ConditionUnknown, tasks[i].Outcome.Rules[0].Status, "what is known is forgotten while it waits")
+				require.NotEqual(t,
+					metav1.ConditionUnknown, tasks[i].Outcome.Rules[0].Status, "a known result is forgotten while the rule waits")
 			default:
 				require.Equal(t, metav1.ConditionUnknown, tasks[i].Outcome.Rules[0].Status)
 			}
@@ -68,11 +68,11 @@ func TestRulesThatWaitedLongestComeFirst(t *testing.T) {
 	require.GreaterOrEqual(t, slices.Min(since), 6, "one was not judged for six passes: %v", since)
 }
 
-// What is kept while a rule waits is about the same content; an edit that was
-// applied is not complete because what was there before it was.
+// The verdict kept while a rule waits is for the same content; an edit that was applied
+// is not complete because the earlier content was.
 func TestAVerdictIsKeptForTheSameContentOnly(t *testing.T) {
 	t.Parallel()
-	tasks, live := dearTasks(1)
+	tasks, live := costlyTasks(1)
 	clk := clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))
 	used := func() *rules.Round {
 		r := rules.New().Round(clk)
@@ -83,10 +83,13 @@ func TestAVerdictIsKeptForTheSameContentOnly(t *testing.T) {
 		}
 	}
 	before := []status.RuleVerdict{
-		{Condition: "Dear", Verdict: status.Verdict{Status: metav1.ConditionTrue, Reason: workv1.ReasonConditionRuleEvaluated, Message: "told before"}},
+		{
+			Condition: "Costly",
+			Verdict:   status.Verdict{Status: metav1.ConditionTrue, Reason: workv1.ReasonConditionRuleEvaluated, Message: "told before"},
+		},
 	}
 	told := metav1.Condition{
-		Type:               "Dear",
+		Type:               "Costly",
 		Status:             metav1.ConditionTrue,
 		Reason:             workv1.ReasonConditionRuleEvaluated,
 		Message:            "told by an earlier agent",
@@ -98,10 +101,10 @@ func TestAVerdictIsKeptForTheSameContentOnly(t *testing.T) {
 		generation int64
 		want       string
 	}{
-		"the same content":                   {digest.Sum{1}, 2, "told before"},
-		"other content":                      {digest.Sum{2}, 2, "not evaluated yet"},
-		"an agent that starts anew":          {digest.Sum{}, 2, "told by an earlier agent"},
-		"an agent that starts anew, an edit": {digest.Sum{}, 3, "not evaluated yet"},
+		"the same content":                {digest.Sum{1}, 2, "told before"},
+		"other content":                   {digest.Sum{2}, 2, "not evaluated yet"},
+		"an agent that restarts":          {digest.Sum{}, 2, "told by an earlier agent"},
+		"an agent that restarts, an edit": {digest.Sum{}, 3, "not evaluated yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			task := tasks[0]
@@ -110,7 +113,7 @@ func TestAVerdictIsKeptForTheSameContentOnly(t *testing.T) {
 			work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Generation: tc.generation}}
 			work.Status.ResourceStatus.Manifests = []workv1.ManifestCondition{{ResourceMeta: task.Meta, Conditions: []metav1.Condition{applied, told}}}
 			p := &pass{Controller: New(Config{Clock: clk}), plan: Plan{Tasks: []Task{task}}, rules: used(), state: State{Work: work}}
-			p.judge(t.Context(), &task, live)
+			p.evaluateRules(t.Context(), &task, live)
 			require.True(t, strings.HasPrefix(task.Outcome.Rules[0].Message, tc.want), fmt.Sprint(task.Outcome.Rules))
 			require.Equal(t, clk.Now(), task.Reading.late)
 		})
@@ -129,5 +132,7 @@ func TestTurns(t *testing.T) {
 		{Rank: 5, Action: write, Item: Item{Reading: at(1)}},
 		{Rank: 0, Action: write},
 	}
-	require.Equal(t, []int{4, 3, 1, 6, 5, 2, 0}, turns(tasks), "writes keep to their ranks, reads for rules that wait come before them")
+	require.Equal(t,
+		[]int{4, 3, 1, 6, 5, 2, 0}, turns(tasks),
+		"writes keep to their ranks, reads for rules that wait come before them")
 }

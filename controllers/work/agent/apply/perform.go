@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// looksAtOnce bounds the GETs of one pass that are under way together.
+// looksAtOnce bounds the concurrent GETs of one pass.
 const looksAtOnce = 4
 
 // pass is one pass over one work.
@@ -40,17 +40,17 @@ type pass struct {
 	applier *apply.Applier
 	// rules evaluates the condition rules of this pass.
 	rules *rules.Round
-	// bodies and lookErr hold what looks found, by task.
+	// bodies and lookErr hold the results of reads, by task.
 	bodies  *bodies
 	lookErr []error
-	// pending are the recorded objects whose removal waits, and leftover says why
-	// some could not be removed.
+	// pending are the recorded objects whose removal waits, and leftover says why some
+	// could not be removed.
 	pending  []workv1.AppliedManifestResourceMeta
 	leftover string
 }
 
-// perform carries out the plan. An error is one of the bookkeeping on either
-// side; without the record nothing is written.
+// perform carries out the plan. It returns only errors of the bookkeeping on either side;
+// without the record nothing is written.
 func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	if err := p.prepare(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -58,25 +58,25 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	if err := p.authorize(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	p.look(ctx)
+	p.readLive(ctx)
 	p.pending = slices.Concat(p.plan.Pending, p.plan.Held)
 	for _, r := range p.plan.Remove {
 		p.pending = append(p.pending, r.Recorded)
 	}
-	if err := p.note(ctx); err != nil {
+	if err := p.recordObjects(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	p.watch()
 	p.send(ctx)
 	removeErr := p.remove(ctx)
 	p.record.owed = p.listed()
-	if err := p.note(ctx); err != nil {
+	if err := p.recordObjects(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	p.record.owed = nil
 	p.remember()
 	p.claim()
-	if err := p.settle(ctx); err != nil {
+	if err := p.recordComplete(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := p.report(ctx); err != nil {
@@ -87,7 +87,7 @@ func (p *pass) perform(ctx context.Context) (reconcile.Result, error) {
 	return p.result(), removeErr
 }
 
-// prepare puts the finalizer on the work and sees to the AppliedManifestWork.
+// prepare puts the finalizer on the work and creates or adopts the AppliedManifestWork.
 func (p *pass) prepare(ctx context.Context) error {
 	var err error
 	p.applied = p.state.Applied
@@ -114,12 +114,12 @@ func (p *pass) prepare(ctx context.Context) error {
 	return err
 }
 
-// errDeleting ends a pass whose AppliedManifestWork is on its way out; it is
-// made anew when it is gone.
+// errDeleting ends a pass whose AppliedManifestWork is being deleted; it is created again
+// when it is gone.
 var errDeleting = errors.New("its AppliedManifestWork is being deleted")
 
-// look reads the objects that may have changed.
-func (p *pass) look(ctx context.Context) {
+// readLive reads the objects that may have changed.
+func (p *pass) readLive(ctx context.Context) {
 	p.bodies = newBodies(len(p.plan.Tasks))
 	p.lookErr = make([]error, len(p.plan.Tasks))
 	var running sync.WaitGroup
@@ -132,20 +132,20 @@ func (p *pass) look(ctx context.Context) {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			p.lookErr[i] = p.lookOne(ctx, i)
+			p.lookErr[i] = p.readLiveOne(ctx, i)
 		})
 	}
 	running.Wait()
 	now := p.c.Clock.Now()
 	for i := range p.plan.Tasks {
 		if t := &p.plan.Tasks[i]; t.Action.looks() {
-			t.looked(now)
+			t.recordLook(now)
 		}
 	}
 }
 
-// lookOne reads the object of one task.
-func (p *pass) lookOne(ctx context.Context, i int) error {
+// readLiveOne reads the object of one task.
+func (p *pass) readLiveOne(ctx context.Context, i int) error {
 	t := &p.plan.Tasks[i]
 	live, err := p.applier.Observe(ctx, t.Resource, t.ID.Namespace, t.ID.Name)
 	if err != nil {
@@ -162,9 +162,9 @@ func (p *pass) lookOne(ctx context.Context, i int) error {
 	return nil
 }
 
-// found is what the look of a task found. Where there was no room for it, it is
-// read again.
-func (p *pass) found(ctx context.Context, i int) (*unstructured.Unstructured, error) {
+// liveOf returns the object that was read for a task. Where there was no room to store
+// it, it is read again.
+func (p *pass) liveOf(ctx context.Context, i int) (*unstructured.Unstructured, error) {
 	if err := p.lookErr[i]; err != nil {
 		return nil, err
 	}
@@ -174,9 +174,9 @@ func (p *pass) found(ctx context.Context, i int) (*unstructured.Unstructured, er
 	})
 }
 
-// note records all objects that the work declares, with the identities that are
+// recordObjects records all objects that the work declares, with the identities that are
 // known, and those whose removal waits.
-func (p *pass) note(ctx context.Context) error {
+func (p *pass) recordObjects(ctx context.Context) error {
 	list := p.listed()
 	if sameResources(list, p.applied.Status.AppliedResources) && p.applied.Status.EvictionStartTime == nil {
 		p.record.resources = sumOf(list)
@@ -190,13 +190,13 @@ func (p *pass) note(ctx context.Context) error {
 	return nil
 }
 
-// listed is the list for the record as things stand.
+// listed returns the current list for the record.
 func (p *pass) listed() []workv1.AppliedManifestResourceMeta {
 	return resources(p.plan.Tasks, p.applied.Status.AppliedResources, p.pending, p.state.Manifests)
 }
 
-// resources is the list for the record. An object that stands under a manifest
-// that cannot be resolved stays as it is recorded.
+// resources returns the list for the record. An object whose manifest cannot be resolved
+// stays as recorded.
 func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMeta, manifests []Manifest) []workv1.AppliedManifestResourceMeta {
 	var out []workv1.AppliedManifestResourceMeta
 	known := make(map[apply.ID]types.UID, len(before))
@@ -206,7 +206,7 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 	declared := map[apply.ID]bool{}
 	for i := range tasks {
 		t := &tasks[i]
-		if !t.Stand.names() || declared[t.ID] {
+		if !t.Phase.names() || declared[t.ID] {
 			continue
 		}
 		declared[t.ID] = true
@@ -226,8 +226,8 @@ func resources(tasks []Task, before, pending []workv1.AppliedManifestResourceMet
 	return out
 }
 
-// uidOf is the identity to record. What this pass did not look at stays as it is
-// recorded: another agent may know better than our memory.
+// uidOf returns the UID to record. Objects that this pass did not read stay as recorded:
+// another agent may know better than our memory.
 func uidOf(t *Task, known map[apply.ID]types.UID) types.UID {
 	if uid, recorded := known[t.ID]; recorded && !t.Action.looks() {
 		return uid
@@ -242,7 +242,7 @@ func compareResources(a, b workv1.AppliedManifestResourceMeta) int {
 
 func sameResources(a, b []workv1.AppliedManifestResourceMeta) bool { return slices.Equal(a, b) }
 
-// sumOf digests a list for the record; none is an empty one.
+// sumOf digests a list for the record; nil equals an empty list.
 func sumOf(list []workv1.AppliedManifestResourceMeta) digest.Sum {
 	return digest.Of(append([]workv1.AppliedManifestResourceMeta{}, list...))
 }
@@ -253,8 +253,8 @@ func (p *pass) watch() {
 	waits := false
 	for i := range p.plan.Tasks {
 		t := &p.plan.Tasks[i]
-		waits = waits || t.Stand == unknown
-		if t.Stand.names() {
+		waits = waits || t.Phase == unknown
+		if t.Phase.names() {
 			objects = append(objects, drift.Object{
 				Resource: t.Resource, Namespace: t.ID.Namespace, Name: t.ID.Name,
 				Marked: t.marked(p.bodies.found(i), p.applied.UID),
@@ -268,25 +268,25 @@ func (p *pass) watch() {
 	p.c.Watcher.Wait(p.applied.Name, waits)
 }
 
-// send carries out what the tasks need, in their turns.
+// send carries out what the tasks need, in order.
 func (p *pass) send(ctx context.Context) {
 	for _, i := range turns(p.plan.Tasks) {
 		t := &p.plan.Tasks[i]
 		if t.Action == leave {
 			continue
 		}
-		live, err := p.found(ctx, i)
+		live, err := p.liveOf(ctx, i)
 		now := p.c.Clock.Now()
 		if t.Action == read {
 			t.Reading.at, p.record.read = now, now
 		}
-		switch t.settle(live, err, now) {
+		switch t.decideStep(live, err, now) {
 		case tell:
-			p.judge(ctx, t, live)
+			p.evaluateRules(ctx, t, live)
 		case own:
-			p.own(ctx, t, live)
+			p.tendResting(ctx, t, live)
 		case bring:
-			err = p.bring(ctx, t, live)
+			err = p.applyManifest(ctx, t, live)
 		case done:
 		}
 		if apply.IsNotServed(err) {
@@ -295,12 +295,12 @@ func (p *pass) send(ctx context.Context) {
 	}
 }
 
-// bring applies the manifest of a task. The error is noted, and told to who resolves
-// kinds.
-func (p *pass) bring(ctx context.Context, t *Task, live *unstructured.Unstructured) error {
+// applyManifest applies the manifest of a task. The error is recorded, and reported to
+// the mapper that resolves kinds.
+func (p *pass) applyManifest(ctx context.Context, t *Task, live *unstructured.Unstructured) error {
 	err := p.admit(ctx, t, live)
 	if err != nil {
-		t.fail(err, p.c.Clock.Now())
+		t.setFailed(err, p.c.Clock.Now())
 		return err
 	}
 	if p.ended(ctx, t, live) {
@@ -311,18 +311,18 @@ func (p *pass) bring(ctx context.Context, t *Task, live *unstructured.Unstructur
 		Owner: apply.OwnerOf(p.applied), Live: live, OwnerOnly: t.Rival != "", NeverReplace: p.plan.HeldFor != "",
 	})
 	if err != nil {
-		p.judge(ctx, t, live)
-		t.fail(executor.Refused(err, t.Executor, t.wanted()), p.c.Clock.Now())
+		p.evaluateRules(ctx, t, live)
+		t.setFailed(executor.Refused(err, t.Executor, t.wanted()), p.c.Clock.Now())
 		return err
 	}
-	p.judge(ctx, t, result.Live)
-	if t.keep(result) && p.c.Repaired != nil {
+	p.evaluateRules(ctx, t, result.Live)
+	if t.recordKept(result) && p.c.Repaired != nil {
 		p.c.Repaired()
 	}
 	return nil
 }
 
-// remember keeps what the next pass decides on.
+// remember keeps the state for the next pass.
 func (p *pass) remember() {
 	p.record.generation, p.record.owner = p.state.Work.Generation, p.applied.UID
 	p.record.items = p.record.items[:0]
@@ -344,13 +344,13 @@ func (p *pass) report(ctx context.Context) error {
 	before := p.work.Status
 	for range statusTries {
 		next := status.Build(p.work.Status, p.state.Work.Generation, outcomes, p.c.Clock.Now())
-		p.sayLeftover(&next)
-		p.sayHeld(&next)
+		p.setLeftoverMessage(&next)
+		p.setHeldCondition(&next)
 		next = status.Fit(next, p.work.Status, status.Room(p.work))
 		if status.Same(next, p.work.Status) {
 			break
 		}
-		if err := p.succeed(ctx); err != nil {
+		if err := p.recordSuccessor(ctx); err != nil {
 			return err
 		}
 		written, err := p.c.Works.WriteStatus(ctx, p.work, next)
@@ -368,36 +368,36 @@ func (p *pass) report(ctx context.Context) error {
 			return errReplaced
 		}
 	}
-	p.leave()
+	p.markLeftOut()
 	p.record.status = digest.Of(p.work.Status)
 	p.announce(ctx, before)
 	return nil
 }
 
-// leave notes which values did not fit in the status.
-func (p *pass) leave() {
+// markLeftOut records which values did not fit in the status.
+func (p *pass) markLeftOut() {
 	if !status.Crowded(p.work.Status) {
 		return
 	}
 	for i := range p.record.items {
-		p.record.items[i].leave(p.work.Status, p.state.Work.Generation)
+		p.record.items[i].markLeftOut(p.work.Status, p.state.Work.Generation)
 	}
 }
 
-// statusTries is how often the status is made anew because somebody else wrote
-// the work in between.
+// statusTries is how often the status is built again because others wrote the work in
+// between.
 const statusTries = 4
 
-// errReplaced ends a pass over a work that was deleted and made anew meanwhile.
+// errReplaced ends a pass over a work that was deleted and created again meanwhile.
 var errReplaced = errors.New("the work was replaced by another one of its name")
 
-// result is when to come back without an event.
+// result returns when to come back without an event.
 func (p *pass) result() reconcile.Result {
 	next := Plan{RequeueAfter: p.plan.RequeueAfter}
 	now := p.c.Clock.Now()
 	for i := range p.record.items {
 		item := &p.record.items[i]
-		if _, wait := item.due(p.view(*item), p.record.owner, now); item.Fails > 0 || item.Stand == blocked || item.Stand == denied || item.fought() {
+		if _, wait := item.due(p.view(*item), p.record.owner, now); item.Fails > 0 || item.Phase == blocked || item.Phase == denied || item.fought() {
 			next.later(max(wait, firstRetry))
 		}
 		if read, wait := item.readDue(p.view(*item), p.record.read, now); read || wait > 0 {

@@ -22,14 +22,14 @@ import (
 const (
 	// reasonPruneFailed is that of the Event about objects that cannot be removed.
 	reasonPruneFailed = "PruneFailed"
-	// leftoverBegin begins what the condition Applied says of them.
+	// leftoverBegin begins the part of the condition Applied about them.
 	leftoverBegin = "; objects that the work no longer declares could not be removed: "
 )
 
-// prune finds the recorded objects that are declared no more. An object whose
-// manifest cannot be resolved at the moment stays. So does everything when the
-// work declares nothing at all: admission refuses such a work, so it is damage
-// and no wish, and who wants all objects gone deletes the work.
+// prune finds the recorded objects that are no longer declared. An object whose manifest
+// cannot be resolved at the moment stays. So does everything when the work declares
+// nothing at all: admission refuses such a work, so it is damaged, and a user who wants
+// all objects removed deletes the work.
 func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 	if s.Applied == nil {
 		return
@@ -67,12 +67,12 @@ func (p *Plan) prune(s State, declared map[apply.ID]bool) {
 			Recorded: recorded, Owner: apply.OwnerOf(s.Applied), Keep: keep,
 		})
 	}
-	p.mark(s, undeclared)
+	p.planHoldNote(s, undeclared)
 }
 
-// mark plans the note that holds removals. Where the work declares everything that
-// is recorded, hub and cluster agree, and nothing is held.
-func (p *Plan) mark(s State, undeclared int) {
+// planHoldNote plans the note that holds removals. Where the work declares everything
+// that is recorded, hub and cluster agree, and nothing is held.
+func (p *Plan) planHoldNote(s State, undeclared int) {
 	marked := s.Applied.Annotations[workv1.AnnotationRemovalHeld] != ""
 	p.Mark, p.Unmark = p.HeldFor != "" && undeclared > 0 && !marked, marked && undeclared == 0
 	if undeclared == 0 {
@@ -80,8 +80,8 @@ func (p *Plan) mark(s State, undeclared int) {
 	}
 }
 
-// unresolved tells whether a manifest that could not be resolved may be about
-// the object. Where there are no manifests, that holds for every object.
+// unresolved reports whether a manifest that could not be resolved may concern the
+// object. Without any manifests that holds for every object.
 func unresolved(manifests []Manifest, id apply.ID) bool {
 	return len(manifests) == 0 || slices.ContainsFunc(manifests, func(m Manifest) bool {
 		return (m.Err != nil || m.MapErr != nil) && m.Head.Group == id.Group && m.Head.Name == id.Name &&
@@ -89,7 +89,7 @@ func unresolved(manifests []Manifest, id apply.ID) bool {
 	})
 }
 
-// remove deletes what the work declares no more, last rank first.
+// remove deletes what the work no longer declares, last rank first.
 func (p *pass) remove(ctx context.Context) error {
 	if len(p.plan.Remove) == 0 {
 		return nil
@@ -119,9 +119,9 @@ func (p *pass) remove(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// sayLeftover puts into the work's condition Applied what could not be removed,
-// or that nothing is removed because the work is empty.
-func (p *pass) sayLeftover(next *workv1.ManifestWorkStatus) {
+// setLeftoverMessage adds to the work's condition Applied what could not be removed, or
+// that nothing is removed because the work is empty.
+func (p *pass) setLeftoverMessage(next *workv1.ManifestWorkStatus) {
 	if p.applied == nil {
 		return // nothing was ever recorded
 	}

@@ -23,33 +23,32 @@ type reading struct {
 	asked digest.Sum
 	// from is the version of the object that was read last.
 	from string
-	// at is when it was read last, fails how often in a row that failed.
+	// at is when it was last read, fails how many reads in a row failed.
 	at    time.Time
 	fails int
 	// values digests the feedback values that were read.
 	values digest.Sum
-	// judged is the intent that condition rules were evaluated for last.
+	// judged is the intent for which condition rules were last evaluated.
 	judged digest.Sum
-	// late is since when condition rules of it wait for a later pass, zero while
-	// none do.
+	// late is since when some of its condition rules have been put off, zero if none are.
 	late time.Time
-	// leftOut is the generation of the work for whose status the values were too
-	// large, zero if they were not.
+	// leftOut is the generation of the work in whose status the values did not fit, zero
+	// if they did.
 	leftOut int64
 }
 
-// readDue tells whether the object has to be read anew for the rules because it
-// changed, or else when to come back without an event (zero: not at all).
-// Between two reads of one object there are 500 ms at least, and between two
-// passes that read for one work as well: what changes at the same time is told
-// in one write. last is when such a pass was. An object is not read for an
-// executor that was not found to have the rights: the agent reads with its own.
+// readDue reports whether the object has to be read again for the rules because it
+// changed, or else when to come back without an event (zero: not at all). Two reads of
+// one object are at least 500 ms apart, and so are two passes that read for one work, so
+// that changes at the same time are reported in one write. last is the time of the
+// previous such pass. An object is not read for an executor that was not found to have
+// the rights, because the agent reads with its own.
 func (i Item) readDue(v view, last, now time.Time) (read bool, wait time.Duration) {
 	r := i.Reading
-	if !i.Executor.IsAgent() && !i.Granted && i.Stand != resting {
+	if !i.Executor.IsAgent() && !i.Granted && i.Phase != resting {
 		return false, 0
 	}
-	if r.asked == (digest.Sum{}) || i.Stand == denied || v.sight != drift.Present {
+	if r.asked == (digest.Sum{}) || i.Phase == denied || v.sight != drift.Present {
 		return false, 0
 	}
 	pause := max(lookEvery, backoff(r.fails))
@@ -67,8 +66,8 @@ func (i Item) readDue(v view, last, now time.Time) (read bool, wait time.Duratio
 	return rest <= 0, max(rest, 0)
 }
 
-// reread forgets what was read before where the rules are others now, or where
-// the status does not hold it.
+// reread forgets earlier readings where the rules have changed, or where the status does
+// not hold them.
 func (t *Task) reread(work *workv1.ManifestWork) {
 	before := work.Status
 	asked := askedOf(t.Rules)
@@ -94,10 +93,10 @@ func (t *Task) reread(work *workv1.ManifestWork) {
 	}
 }
 
-// leave notes of values that did not fit in the status which was written that
-// they were left out: what is no longer known must not be called read. They are
-// read again when the object changes, or the work.
-func (i *Item) leave(written workv1.ManifestWorkStatus, generation int64) {
+// markLeftOut marks values that did not fit in the written status as left out: values
+// that are no longer known must not be reported as synced. They are read again when the
+// object or the work changes.
+func (i *Item) markLeftOut(written workv1.ManifestWorkStatus, generation int64) {
 	if entry := status.Entry(written.ResourceStatus.Manifests, i.Meta); entry != nil && len(entry.StatusFeedback.Values) > 0 {
 		return
 	}
@@ -109,11 +108,11 @@ func (i *Item) leave(written workv1.ManifestWorkStatus, generation int64) {
 // noValues digests the values of an object of which none could be read.
 var noValues = digest.Of([]workv1.FeedbackValue(nil))
 
-// errNotRead is why nothing is read of an object that the agent does not apply:
-// whoever may not change it is not told about it either.
+// errNotRead is why nothing is read of an object that the agent does not apply: whoever
+// may not change it may not learn about it either.
 const errNotRead = "the manifest is not applied, so that nothing is read of its object; see the condition Applied"
 
-// conceal takes back what was told of an object whose executor was denied.
+// conceal removes what was reported about an object whose executor was denied.
 func (t *Task) conceal(now time.Time) {
 	if len(t.Rules.Feedback) > 0 {
 		t.Outcome.Feedback = status.FeedbackFailed(errNotRead)
@@ -122,18 +121,19 @@ func (t *Task) conceal(now time.Time) {
 	t.Reading = reading{asked: t.Reading.asked, at: now}
 }
 
-// judge asks the rules of the work about a live object; nil stands for none,
-// of which nothing can be told, so that what was told before stays.
-func (p *pass) judge(ctx context.Context, t *Task, live *unstructured.Unstructured) {
+// evaluateRules evaluates the rules of the work for a live object. If there is no object
+// (nil), the earlier results stay.
+func (p *pass) evaluateRules(ctx context.Context, t *Task, live *unstructured.Unstructured) {
 	if live == nil || t.Reading.asked == (digest.Sum{}) {
 		return
 	}
-	found := find(t.Rules, live, shared(p.c.Feedback, len(p.plan.Tasks)))
+	found := readFeedback(t.Rules, live, sharedOptions(p.c.Feedback, len(p.plan.Tasks)))
 	t.Outcome.Feedback = found.feedback
 	now := p.c.Clock.Now()
 	verdicts, late := p.rules.Evaluate(ctx, t.Rules.Conditions, live, p.former(t))
-	if !late || t.Stand != resting {
-		// What rests because it is complete must not be woken by a rule that waits.
+	if !late || t.Phase != resting {
+		// A manifest that rests because it is complete must not be woken by a rule that
+		// is put off.
 		t.Outcome.Rules = verdicts
 	}
 	switch {
@@ -147,15 +147,15 @@ func (p *pass) judge(ctx context.Context, t *Task, live *unstructured.Unstructur
 	t.Reading.at, t.Reading.fails, t.Reading.values, t.Reading.leftOut = now, 0, digest.Of(found.values), 0
 }
 
-// finding is what feedback rules tell about one object.
+// finding is the result of feedback rules for one object.
 type finding struct {
-	// values and feedback are what the feedback rules gave.
+	// values and feedback are what the feedback rules returned.
 	values   []workv1.FeedbackValue
 	feedback status.Verdict
 }
 
-// find asks the feedback rules about a live object. It is pure.
-func find(rules apply.Rules, live *unstructured.Unstructured, o feedback.Options) finding {
+// readFeedback evaluates the feedback rules for a live object. It is pure.
+func readFeedback(rules apply.Rules, live *unstructured.Unstructured, o feedback.Options) finding {
 	f := finding{feedback: status.NoFeedback()}
 	if len(rules.Feedback) > 0 {
 		values, err := feedback.Evaluate(live, rules.Feedback, o)
@@ -168,20 +168,20 @@ func find(rules apply.Rules, live *unstructured.Unstructured, o feedback.Options
 }
 
 const (
-	// maxFeedback bounds the feedback values of one work together, in bytes, so
-	// that a status never grows towards the limit of one object; leastFeedback is
-	// what each object may have all the same.
+	// maxFeedback bounds the feedback values of one work together, in bytes, so that a
+	// status never grows towards the size limit of an object; leastFeedback is granted to
+	// each object in any case.
 	maxFeedback   = 256 << 10
 	leastFeedback = 256
 )
 
-// shared are the options for one of so many objects of a work.
-func shared(o feedback.Options, objects int) feedback.Options {
+// sharedOptions returns the options for one of the given number of objects of a work.
+func sharedOptions(o feedback.Options, objects int) feedback.Options {
 	o.MaxBytes = max(maxFeedback/max(objects, 1), leastFeedback)
 	return o
 }
 
-// askedOf digests rules; no rules are zero.
+// askedOf digests rules; no rules give zero.
 func askedOf(rules apply.Rules) digest.Sum {
 	if rules.None() {
 		return digest.Sum{}

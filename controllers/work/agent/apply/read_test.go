@@ -23,7 +23,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// asking is a manifest of whose object values are asked for.
+// asking is a manifest with feedback rules.
 func asking(name string) Manifest {
 	m := configMap(name)
 	m.Rules = apply.Rules{Feedback: []workv1.FeedbackRule{{
@@ -52,10 +52,10 @@ func TestDecideReadsForRulesWhatChanged(t *testing.T) {
 		read       bool
 		wait       time.Duration
 	}{
-		"the object is as it was read":   {status: values, shown: present(seen("100", "a"))},
-		"a change of what is not ours":   {status: values, shown: present(seen("101", "a")), read: true},
-		"the watch lags behind the read": {status: values, shown: present(seen("99", "a"))},
-		"the watch has not listed yet":   {status: nil, shown: view{sight: drift.Unknown}},
+		"the object is as it was read":         {status: values, shown: present(seen("100", "a"))},
+		"a change of fields that are not ours": {status: values, shown: present(seen("101", "a")), read: true},
+		"the watch lags behind the read":       {status: values, shown: present(seen("99", "a"))},
+		"the watch has not listed yet":         {status: nil, shown: view{sight: drift.Unknown}},
 		"it was read a moment ago": {
 			remembered: func(i *Item) { i.Reading.at = now.Add(-200 * time.Millisecond) },
 			status:     values,
@@ -80,8 +80,8 @@ func TestDecideReadsForRulesWhatChanged(t *testing.T) {
 			shown:      present(seen("101", "a")),
 			wait:       59 * time.Second,
 		},
-		"somebody took the values off the hub": {status: nil, shown: present(seen("100", "a")), read: true},
-		"somebody changed the values on the hub": {
+		"others removed the values on the hub": {status: nil, shown: present(seen("100", "a")), read: true},
+		"others changed the values on the hub": {
 			status: []workv1.FeedbackValue{value("a", "2")},
 			shown:  present(seen("100", "a")),
 			read:   true,
@@ -119,7 +119,7 @@ func TestDecideReadsForRulesWhatChanged(t *testing.T) {
 			shown:      present(seen("101", "a")),
 		},
 		"an object whose apply waits for a change": {
-			remembered: func(i *Item) { i.Stand, i.Fails, i.Next = failing, 1, now.Add(time.Minute) },
+			remembered: func(i *Item) { i.Phase, i.Fails, i.Next = failing, 1, now.Add(time.Minute) },
 			status:     values,
 			shown:      present(seen("101", "a")),
 			read:       true,
@@ -167,8 +167,8 @@ func TestWhatIsSaidWithoutRulesAndWithoutApply(t *testing.T) {
 	require.Equal(t, digest.Sum{}, task.Reading.asked)
 }
 
-// TestValuesThatDoNotFitAreNotCalledRead makes the status of a work in several
-// passes, of which only the first has read the objects.
+// TestValuesThatDoNotFitAreNotCalledRead builds the status of a work in several passes,
+// of which only the first has read the objects.
 func TestValuesThatDoNotFitAreNotCalledRead(t *testing.T) {
 	const many = 200
 	items := make([]Item, many)
@@ -188,7 +188,7 @@ func TestValuesThatDoNotFitAreNotCalledRead(t *testing.T) {
 		stands = status.Fit(status.Build(stands, 7, outcomes, now), stands, room)
 		require.True(t, status.Crowded(stands))
 		for i := range list {
-			list[i].leave(stands, 7)
+			list[i].markLeftOut(stands, 7)
 		}
 		for pass := range 3 {
 			later := make([]status.Outcome, many)
@@ -200,7 +200,8 @@ func TestValuesThatDoNotFitAreNotCalledRead(t *testing.T) {
 			require.True(t, status.Same(stands, next), "pass %d writes the status anew", pass)
 			for _, e := range next.ResourceStatus.Manifests {
 				c := apimeta.FindStatusCondition(e.Conditions, workv1.ConditionStatusFeedbackSynced)
-				require.Equal(t, len(e.StatusFeedback.Values) > 0, c.Status == metav1.ConditionTrue, "%s: %s", e.ResourceMeta.Name, c.Message)
+				require.Equal(t,
+					len(e.StatusFeedback.Values) > 0, c.Status == metav1.ConditionTrue, "%s: %s", e.ResourceMeta.Name, c.Message)
 			}
 			stands = next
 		}
@@ -215,13 +216,13 @@ func TestNothingIsReadForAnExecutorThatWasNotAdmitted(t *testing.T) {
 		read bool
 	}{
 		"the agent itself":            {Item{}, true},
-		"an executor with the rights": {Item{Executor: account, Granted: true, Stand: kept}, true},
-		"an executor whose rights nobody could ask": {
-			Item{Executor: account, Fails: 1, Next: now.Add(time.Minute), Stand: failing},
+		"an executor with the rights": {Item{Executor: account, Granted: true, Phase: kept}, true},
+		"an executor whose rights could not be checked": {
+			Item{Executor: account, Fails: 1, Next: now.Add(time.Minute), Phase: failing},
 			false,
 		},
-		"an executor without the rights": {Item{Executor: account, Stand: denied}, false},
-		"an object at rest":              {Item{Executor: account, Stand: resting}, true},
+		"an executor without the rights": {Item{Executor: account, Phase: denied}, false},
+		"an object at rest":              {Item{Executor: account, Phase: resting}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.item.Reading = reading{asked: digest.Sum{1}, from: "100", at: now.Add(-time.Hour)}

@@ -13,8 +13,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// unrecordable tells why no AppliedManifestWork can stand for a work of that
-// name; nil for every name that admission of our hub lets through.
+// unrecordable returns why no AppliedManifestWork can represent a work of that name; nil
+// for every name that our hub's admission accepts.
 func unrecordable(work string, identity ledger.Identity) error {
 	most := validation.DNS1123SubdomainMaxLength - len(identity.Name(""))
 	if len(work) <= most {
@@ -24,8 +24,8 @@ func unrecordable(work string, identity ledger.Identity) error {
 		"create the work again under a shorter name", len(work), most)
 }
 
-// refuse says of each manifest why the work is not applied. Nothing is written
-// to the cluster, and the work is not held: what was never recorded needs no end.
+// refuse reports on each manifest why the work is not applied. Nothing is written to the
+// cluster, and the work gets no finalizer: what was never recorded needs no cleanup.
 func (c *Controller) refuse(ctx context.Context, work *workv1.ManifestWork, r *record, fault error) error {
 	var nothing []ledger.Object
 	for _, m := range work.Spec.Workload.Manifests {
@@ -35,7 +35,7 @@ func (c *Controller) refuse(ctx context.Context, work *workv1.ManifestWork, r *r
 	p := &pass{Controller: c, record: r, work: work, state: State{Work: work}}
 	for ordinal := range work.Spec.Workload.Manifests {
 		task := Task{}
-		task.to(broken)
+		task.moveTo(broken)
 		task.Meta = head(work.Spec.Workload.Manifests[ordinal].Raw)
 		task.Meta.Ordinal = int32(ordinal) //nolint:gosec // bounded by the size of a work
 		task.Outcome = status.Outcome{Applied: status.Failed(fault.Error()), Available: status.Unnamed(), Feedback: status.NoFeedback()}

@@ -16,36 +16,36 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manifest"
 )
 
-// step is what follows once the object of a task was read.
+// step is what follows once the object of a task has been read.
 type step int
 
 const (
-	// done: nothing, all is said.
+	// done: nothing is left to do.
 	done step = iota
-	// tell asks the rules about the object.
+	// tell evaluates the rules for the object.
 	tell
-	// own writes no more than the owner of an object that rests, and tells.
+	// own writes only the owner of a resting object, and evaluates the rules.
 	own
-	// bring applies the manifest, and tells.
+	// bring applies the manifest, and evaluates the rules.
 	bring
 )
 
-// settle notes what the read of its object says of a task, and what follows. A read
-// for the rules alone concerns Available and nothing else.
-func (t *Task) settle(live *unstructured.Unstructured, err error, now time.Time) step {
+// decideStep records the result of reading a task's object, and returns the next step. A
+// read for the rules alone only affects Available.
+func (t *Task) decideStep(live *unstructured.Unstructured, err error, now time.Time) step {
 	t.Outcome.Available = status.Exists(live != nil)
 	if err != nil {
 		t.Outcome.Available = status.Unreadable(apply.Message(err, t.secret()))
 	}
 	switch {
 	case t.Action == read && err != nil:
-		t.Reading.unread(apply.RetryAfter(err))
-	case t.Action == read && t.Stand == resting:
+		t.Reading.recordFailure(apply.RetryAfter(err))
+	case t.Action == read && t.Phase == resting:
 		return own
 	case t.Action == read:
 		return tell
 	case t.Action == tend && err != nil:
-		t.failed(now, apply.RetryAfter(err))
+		t.recordFailure(now, apply.RetryAfter(err))
 	case t.Action == tend:
 		t.Repairs = 0
 		return own
@@ -53,24 +53,24 @@ func (t *Task) settle(live *unstructured.Unstructured, err error, now time.Time)
 		if err != nil {
 			t.Reading.fails++
 		}
-		t.refuse()
+		t.recordRefusal()
 	case err != nil:
 		t.Reading.fails++
-		t.fail(err, now)
+		t.setFailed(err, now)
 	default:
 		return bring
 	}
 	return done
 }
 
-// secret tells whether no value of the object may be told.
+// secret reports whether no value of the object may be disclosed.
 func (t *Task) secret() bool {
 	return manifest.IsSecret(t.Object.GetAPIVersion(), t.Object.GetKind())
 }
 
-// refuse notes why the agent does not apply a manifest.
-func (t *Task) refuse() {
-	t.to(refused)
+// recordRefusal records why the agent does not apply a manifest.
+func (t *Task) recordRefusal() {
+	t.moveTo(refused)
 	t.Outcome.Applied = status.Failed(t.Refusal.Error())
 	if isIgnoreError(t.Refusal) {
 		t.Outcome.Applied = status.IgnoreFieldsFailed(t.Refusal.Error())
@@ -82,16 +82,16 @@ func isIgnoreError(err error) bool {
 	return errors.As(err, &fault)
 }
 
-// keep notes an object that is as the work declares it, or as an older one does. It
-// tells whether that took undoing what somebody else changed.
-func (t *Task) keep(result apply.Result) (repaired bool) {
+// recordKept records that the object is as the work, or an older one, declares it. It
+// reports whether a change by others was undone for that.
+func (t *Task) recordKept(result apply.Result) (repaired bool) {
 	repaired = t.Action == repair && t.Rival == "" && result.Seen.Version != t.Result.Seen.Version
 	if repaired {
 		t.Repairs++
 	} else if !t.hot(t.Looked) {
 		t.Repairs = 0
 	}
-	t.to(kept)
+	t.moveTo(kept)
 	t.Result = result
 	t.Result.Live = nil
 	t.Outcome.Available = status.Exists(result.Seen.UID != "")
@@ -103,11 +103,11 @@ func (t *Task) keep(result apply.Result) (repaired bool) {
 	case result.Merged != "":
 		note = "server-side apply refused the manifest (" + result.Merged + "), so a three-way merge patch was used"
 	case result.Replaced:
-		note = "the change is of a field that cannot be changed, so the object was deleted and made anew"
+		note = "the change concerns an immutable field, so the object was deleted and created again"
 	case apply.Installed(t.ID) && t.Options.Owned:
 		note = "the namespace belongs to the installation and stays when the work goes"
 	case t.hot(t.Looked):
-		note = "somebody else keeps changing the object, it is repaired at most every 10 s"
+		note = "others keep changing the object, so it is repaired at most every 10 s"
 	case t.Shown.sight == drift.Blind:
 		note = "the agent may not list and watch " + t.ID.GroupResource() + ", so that a change of the object is found within a minute only"
 	}
@@ -115,25 +115,25 @@ func (t *Task) keep(result apply.Result) (repaired bool) {
 	return repaired
 }
 
-// fail notes an object that could not be applied, and so when it is tried again.
-func (t *Task) fail(err error, now time.Time) {
+// setFailed records that an object could not be applied, and when it is tried again.
+func (t *Task) setFailed(err error, now time.Time) {
 	var conflict *apply.ConflictError
 	var deleting *apply.DeletingError
 	var denial *executor.DeniedError
 	t.Outcome.Applied = status.Failed(apply.Message(err, t.secret()))
 	switch {
 	case errors.As(err, &denial):
-		// To the letter, and without a hint for the agent.
+		// The text is used verbatim, without a hint about the agent's rights.
 		t.Outcome.Applied = status.Failed(denial.Error())
 		t.Granted = false
-		t.to(denied)
+		t.moveTo(denied)
 		t.conceal(now)
 	case isIgnoreError(err):
 		t.Outcome.Applied = status.IgnoreFieldsFailed(err.Error())
-		t.to(blocked)
+		t.moveTo(blocked)
 	case errors.As(err, &conflict), errors.As(err, &deleting):
-		t.to(blocked)
+		t.moveTo(blocked)
 	default:
-		t.failed(now, apply.RetryAfter(err))
+		t.recordFailure(now, apply.RetryAfter(err))
 	}
 }

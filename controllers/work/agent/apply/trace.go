@@ -19,9 +19,8 @@ const (
 	maxTrace  = 128
 )
 
-// trace logs the end of a pass over a work whose annotations ask for that, with
-// those annotations, so that one work can be followed through the logs of all
-// processes.
+// trace logs the end of a pass over a work whose annotations ask for it, with those
+// annotations, so that one work can be followed through the logs of all processes.
 func trace(ctx context.Context, work *workv1.ManifestWork, err error) {
 	var keys []string
 	for key := range work.Annotations {
@@ -42,6 +41,6 @@ func trace(ctx context.Context, work *workv1.ManifestWork, err error) {
 	if err != nil {
 		cause = err.Error()
 	}
-	logr.FromContextOrDiscard(ctx).Info("A pass over a traced work ended",
+	logr.FromContextOrDiscard(ctx).Info("Finished a pass over a traced work",
 		append(values, "work", work.Name, "generation", work.Generation, "cause", cause)...)
 }

@@ -23,7 +23,7 @@ func TestATracedWorkIsFollowedThroughTheLog(t *testing.T) {
 	work.Name, work.Generation = "web", 3
 	work.Annotations = map[string]string{"other": "x"}
 	trace(ctx, work, nil)
-	require.Empty(t, lines, "who does not ask for it costs no line")
+	require.Empty(t, lines, "a work that does not ask for it gets no log line")
 
 	work.Annotations["logging.open-cluster-management.io/trace-id"] = "abc"
 	work.Annotations["logging.open-cluster-management.io/long"] = strings.Repeat("x", 1000)

@@ -28,57 +28,55 @@ import (
 )
 
 const (
-	// maxSteps bounds the steps of one pass; there are six from a work to
-	// nothing.
+	// maxSteps bounds the steps of one pass; a complete cleanup takes six.
 	maxSteps = 8
-	// pendingFirst and pendingLast bound how soon objects that wait for their
-	// finalizers are looked at again without an event.
+	// pendingFirst and pendingLast bound how soon objects that wait for their finalizers
+	// are read again without an event.
 	pendingFirst = 500 * time.Millisecond
 	pendingLast  = time.Minute
-	// unseenRetry is when to look again after the hub had a work that its watch did
-	// not show; usually the watch does so before.
+	// unseenRetry is when to check again after the hub had a work that its watch did not
+	// show; usually the watch shows it before.
 	unseenRetry = 10 * time.Second
-	// tenantsGrace is how long a namespace that other works live in waits for them:
-	// works that leave together do not all begin at once.
+	// tenantsGrace is how long a namespace with objects of other works waits for them to
+	// be deleted: works deleted together do not all start at once.
 	tenantsGrace = 10 * time.Second
-	// conflictRetry is when to come back after somebody else wrote first.
+	// conflictRetry is when to come back after others wrote first.
 	conflictRetry = 50 * time.Millisecond
 )
 
-// Config is what a Controller works with.
+// Config holds the dependencies of a Controller.
 type Config struct {
 	// Works and Applied are the two sides of the works.
 	Works   *ledger.Works
 	Applied *ledger.Applied
 	// Applier removes objects.
 	Applier *apply.Applier
-	// Rights tell what executors may do.
+	// Rights checks what executors may do.
 	Rights *executor.Checker
-	// Track tells which objects shall wake the work when they go.
+	// Track sets the objects whose removal wakes the work.
 	Track func(work string, objects []drift.Object)
-	// Event is called with a work when evictions are held up, and when a namespace of
-	// its own stays.
+	// Event is called with a work when evictions are held, and when one of its namespaces
+	// stays.
 	Event func(ctx context.Context, work string, event reconcile.Event)
-	// Grace is how long the objects of a work that the hub forgot are kept.
+	// Grace is how long the objects of a work are kept after it vanished from the hub.
 	Grace time.Duration
 	// Clock gives the time of passes.
 	Clock clock.PassiveClock
 }
 
-// Controller ends works. One work must not be reconciled twice at a time.
+// Controller cleans up works. A work must not be reconciled by two callers at once.
 type Controller struct {
 	c Config
 
 	mu sync.Mutex
-	// held is when an eviction was last held up.
+	// held is when an eviction was last held.
 	held time.Time
 }
 
-// New makes a Controller.
+// New returns a Controller.
 func New(c Config) *Controller { return &Controller{c: c} }
 
-// Reconcile takes the steps that can be taken for the AppliedManifestWork of
-// that name.
+// Reconcile takes the steps that are possible for the AppliedManifestWork of that name.
 func (c *Controller) Reconcile(ctx context.Context, name string) (reconcile.Result, error) {
 	for range maxSteps {
 		s, err := c.gather(ctx, name)
@@ -89,7 +87,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) (reconcile.Resu
 		if step == Rest {
 			return reconcile.Result{RequeueAfter: wait}, nil
 		}
-		wait, err = c.take(ctx, step, s)
+		wait, err = c.takeStep(ctx, step, s)
 		if err != nil {
 			return c.failed(name, err)
 		}
@@ -107,8 +105,8 @@ func (c *Controller) failed(name string, err error) (reconcile.Result, error) {
 	return reconcile.Result{}, fmt.Errorf("ending appliedmanifestwork %s: %w", name, err)
 }
 
-// gather reads the two sides. A work that is being deleted is needed whole, for
-// its delete option.
+// gather reads the two sides. A work that is being deleted is read whole, for its delete
+// option.
 func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	s := State{Now: c.c.Clock.Now(), Grace: c.c.Grace, Applied: c.c.Applied.Get(name)}
 	if s.Applied != nil {
@@ -142,8 +140,8 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	return s, nil
 }
 
-// take takes one step; a duration ends the pass until then.
-func (c *Controller) take(ctx context.Context, step Step, s State) (time.Duration, error) {
+// takeStep takes one step; a duration ends the pass until then.
+func (c *Controller) takeStep(ctx context.Context, step Step, s State) (time.Duration, error) {
 	var err error
 	switch step {
 	case MarkDeleting:
@@ -159,10 +157,10 @@ func (c *Controller) take(ctx context.Context, step Step, s State) (time.Duratio
 	case Unstamp:
 		_, err = c.c.Applied.Record(ctx, s.Applied, s.Applied.Status.AppliedResources, nil)
 	case Hold:
-		c.hold(ctx, s)
+		c.reportHeld(ctx, s)
 		return holdEvery, nil
 	case Mark:
-		return c.mark(ctx, s)
+		return c.markWentBack(ctx, s)
 	case HoldDeletion:
 		return holdEvery, c.holdDeletion(ctx, s)
 	case Evict:
@@ -180,20 +178,20 @@ func (c *Controller) end(ctx context.Context, s State) error {
 	return err
 }
 
-// stamp notes when the work was first missed.
+// stamp records when the work was first missed.
 func (c *Controller) stamp(ctx context.Context, s State) error {
 	applied, err := c.suspect(ctx, s)
 	if err != nil {
 		return err
 	}
-	logr.FromContextOrDiscard(ctx).Info("Work is not on the hub and its objects are removed after the grace",
+	logr.FromContextOrDiscard(ctx).Info("The work is not on the hub; its objects are removed after the grace period",
 		"work", applied.Spec.ManifestWorkName, "grace", c.c.Grace.String(), "objects", len(applied.Status.AppliedResources))
 	_, err = c.c.Applied.Record(ctx, applied, applied.Status.AppliedResources, &s.Now)
 	return err
 }
 
-// markDeleting sets the condition Deleting, with why it cannot go on if there is
-// a reason; held tells whether a person has to confirm that it does.
+// markDeleting sets the condition Deleting, with the reason why the deletion cannot go
+// on, if there is one; held reports whether a person has to confirm the removal.
 func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork, cause string, held bool) error {
 	message := workv1.MessageWorkDeleting
 	if cause != "" {
@@ -220,8 +218,8 @@ func (c *Controller) markDeleting(ctx context.Context, work *workv1.ManifestWork
 	return err
 }
 
-// empty removes the objects, last rank first, and shortens the record to those
-// that are still there; without any, the finalizer goes.
+// empty removes the objects, last rank first, and shortens the record to those that still
+// exist; when none is left, it drops the finalizer.
 func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) {
 	recorded := slices.Clone(s.Applied.Status.AppliedResources)
 	slices.SortStableFunc(recorded, func(a, b workv1.AppliedManifestResourceMeta) int {
@@ -273,7 +271,8 @@ func (c *Controller) empty(ctx context.Context, s State) (time.Duration, error) 
 	return pendingAfter(waited), errors.Join(errs...)
 }
 
-// inhabited says why a namespace that would go stays: other works have objects in it.
+// inhabited returns why a namespace that would be deleted stays: other works have objects
+// in it.
 func (c *Controller) inhabited(s State, r apply.Removal) string {
 	if r.Keep || !apply.IsNamespace(apply.RecordedID(r.Recorded)) {
 		return ""
@@ -285,9 +284,9 @@ func (c *Controller) inhabited(s State, r apply.Removal) string {
 	return ledger.Inhabited(r.Recorded.Name, tenants)
 }
 
-// letGo takes the references of the work off the objects that its delete option
-// keeps, before anything is removed: from there on the work may vanish from the hub,
-// as where somebody takes its finalizer off, and its option with it.
+// letGo removes the owner references of the work from the objects that its delete option
+// keeps, before anything is deleted: after that the work may vanish from the hub, and its
+// delete option with it, for example when someone removes its finalizer.
 func (c *Controller) letGo(ctx context.Context, s State) error {
 	for _, r := range s.Applied.Status.AppliedResources {
 		removal := c.removal(s, r)
@@ -302,14 +301,14 @@ func (c *Controller) letGo(ctx context.Context, s State) error {
 	return nil
 }
 
-// remove takes one step to remove an object. Where the agent itself may not, the
-// executor that could delete it when it was applied may.
+// remove takes one step to remove an object. Where the agent itself may not, it acts as
+// the executor that could delete the object when it was applied.
 func (c *Controller) remove(ctx context.Context, s State, removal apply.Removal) (pending bool, err error) {
 	r, applier := removal.Recorded, c.c.Applier
 	account, err := executorOf(s)
 	switch {
 	case err != nil:
-		// Nothing was ever applied by an executor that is none.
+		// An invalid executor never applied anything.
 		removal.Claimed = false
 	case !account.IsAgent():
 		if removal.Claimed {
@@ -327,8 +326,8 @@ func (c *Controller) remove(ctx context.Context, s State, removal apply.Removal)
 	return applier.Remove(ctx, removal)
 }
 
-// executorOf is who removes the objects where the agent may not: the executor of
-// the work or, where that is gone, the one that the record notes.
+// executorOf returns the account that removes the objects where the agent may not: the
+// executor of the work or, if the work is gone, the one in the record.
 func executorOf(s State) (executor.Account, error) {
 	if s.Work == nil {
 		return executor.OfUser(s.Applied.Annotations[workv1.AnnotationExecutor]), nil
@@ -336,10 +335,10 @@ func executorOf(s State) (executor.Account, error) {
 	return executor.Of(s.Work.Spec.Executor)
 }
 
-// removal says how one object goes, by the delete option as it stands.
+// removal says how one object is removed, according to the current delete option.
 func (c *Controller) removal(s State, r workv1.AppliedManifestResourceMeta) apply.Removal {
-	// A record never takes objects along that another took over: the other may
-	// have noted them down and not have put its mark on them yet.
+	// Objects that another record took over stay: it may have recorded them without
+	// having set its owner reference yet.
 	out := apply.Removal{Recorded: r, Owner: apply.OwnerOf(s.Applied), Keep: ledger.Holds(s.Successor, r)}
 	if s.Work == nil || s.Work.DeletionTimestamp == nil {
 		return out
@@ -359,13 +358,13 @@ func inOrder(list []workv1.AppliedManifestResourceMeta) []workv1.AppliedManifest
 	return list
 }
 
-// pendingAfter grows with the time that a work already waits.
+// pendingAfter grows with the time that a work has been waiting.
 func pendingAfter(waited time.Duration) time.Duration {
 	return min(max(waited/4, pendingFirst), pendingLast)
 }
 
-// release drops the finalizer of a work whose AppliedManifestWork is gone; the
-// absence that the watch shows is not enough.
+// release drops the finalizer of a work whose AppliedManifestWork is gone, after a live
+// read: its absence from the watch is not enough.
 func (c *Controller) release(ctx context.Context, work *workv1.ManifestWork) (time.Duration, error) {
 	live, err := c.c.Applied.Live(ctx, c.c.Applied.Identity.Name(work.Name))
 	if err != nil || live != nil {
@@ -378,18 +377,18 @@ func (c *Controller) release(ctx context.Context, work *workv1.ManifestWork) (ti
 	return 0, err
 }
 
-// missing tells whether the hub says that there is no such work. A server that
-// does not know the API at all, or stands in the hub's place, does not say that.
+// missing reports whether the hub answered that there is no such work. A server that does
+// not serve the API, or runs in the hub's place, does not count.
 func missing(err error) bool { return apierrors.IsNotFound(err) && !apply.IsNotServed(err) }
 
-// recorded tells whether a pass over the work has noted its objects down.
+// recorded reports whether a pass over the work has recorded its objects.
 func recorded(record *workv1.AppliedManifestWork) bool {
 	return record != nil && len(record.Status.AppliedResources) > 0
 }
 
-// evict deletes the AppliedManifestWork once the hub itself has said that there
-// is no such work. One of an earlier address may go when the hub has the work
-// and its objects are noted down at the address of now.
+// evict deletes the AppliedManifestWork once the hub itself has answered that there is no
+// such work. One of an earlier address may be deleted when the hub has the work and its
+// objects are recorded under the current address.
 func (c *Controller) evict(ctx context.Context, s State) (time.Duration, error) {
 	work, ours := c.c.Applied.Identity.Work(s.Applied.Name)
 	if !ours {

@@ -30,7 +30,7 @@ func TestARecordThatWasTakenOverFromLeavesItsObjects(t *testing.T) {
 func TestOnlyTheHubItselfSaysThatAWorkIsGone(t *testing.T) {
 	resource := schema.GroupResource{Group: "work.open-cluster-management.io", Resource: "manifestworks"}
 	require.True(t, missing(fmt.Errorf("reading: %w", apierrors.NewNotFound(resource, "web"))))
-	// What client-go makes of the 404 of a server without the API, or of a proxy.
+	// This is what client-go makes of the 404 of a server without the API, or of a proxy.
 	require.False(t, missing(apierrors.NewGenericServerResponse(http.StatusNotFound, "get", schema.GroupResource{}, "", "404 page not found", 0, true)))
 	require.False(t, missing(apierrors.NewForbidden(resource, "web", nil)))
 	require.False(t, missing(nil))

@@ -16,11 +16,11 @@ import (
 // never is the grace from which on nothing is evicted.
 const never = 100 * 365 * 24 * time.Hour
 
-// Step is the next thing to do about an ending work.
+// Step is the next step of cleaning up a work.
 type Step int
 
 const (
-	// Rest: nothing, until an event or until RequeueAfter.
+	// Rest: nothing to do until an event or RequeueAfter.
 	Rest Step = iota
 	// MarkDeleting sets the condition Deleting of the ManifestWork.
 	MarkDeleting
@@ -28,27 +28,27 @@ const (
 	Delete
 	// Empty removes the objects and then the AppliedManifestWork's finalizer.
 	Empty
-	// Release drops the ManifestWork's finalizer, after a look whether the
-	// AppliedManifestWork is really gone.
+	// Release drops the ManifestWork's finalizer, after a live read has shown that the
+	// AppliedManifestWork is gone.
 	Release
-	// Stamp notes when the work was first missed.
+	// Stamp records when the work was first missed.
 	Stamp
-	// Unstamp takes that back.
+	// Unstamp removes that record.
 	Unstamp
-	// Evict deletes the AppliedManifestWork of a work that the hub does not know,
-	// after asking the hub.
+	// Evict deletes the AppliedManifestWork of a work that the hub does not know, after
+	// asking the hub.
 	Evict
-	// Hold keeps the objects of a work whose grace is over, because too many
-	// works are missed at once, or because the hub went back in time.
+	// Hold keeps the objects of a work whose grace is over, because too many works are
+	// missed at once, or because the hub went back in time.
 	Hold
-	// Mark notes that the hub went back, so that nothing is removed, after a look
-	// whether it really did.
+	// Mark records that the hub went back, so that nothing is removed, after checking
+	// that it really did.
 	Mark
-	// HoldDeletion says on the work that its objects are kept.
+	// HoldDeletion reports on the work that its objects are kept.
 	HoldDeletion
 )
 
-// State is what a step is decided on.
+// State is the input of a decision.
 type State struct {
 	// Now is the time of the pass, Grace how long a missed work is kept.
 	Now   time.Time
@@ -59,27 +59,26 @@ type State struct {
 	Applied *workv1.AppliedManifestWork
 	// OtherAgent is set when Applied carries another agent's identity.
 	OtherAgent bool
-	// Successor is the AppliedManifestWork of the hub's address now, where Applied
-	// is of one that it had before; nil for none.
+	// Successor is the AppliedManifestWork of the hub's current address, where Applied is
+	// of an earlier one; nil if there is none.
 	Successor *workv1.AppliedManifestWork
 	// Awaited is set when Applied is of an earlier address, the hub has a work of
 	// its name, and Successor does not record its objects yet.
 	Awaited bool
-	// Known counts the AppliedManifestWorks of this agent, and Missed those of
-	// works that the hub does not show. Held is when an eviction was last held up
-	// because of them.
+	// Known counts the AppliedManifestWorks of this agent, and Missed those of works that
+	// the hub does not show. Held is when an eviction was last held because of them.
 	Known, Missed int
 	Held          time.Time
-	// WentBack says how Work, or the hub's work of the name that Applied had at an
-	// earlier address, is older than what was carried out last.
+	// WentBack says in what way Work, or the hub's work of the name that Applied had at
+	// an earlier address, is older than what was last applied.
 	WentBack string
-	// Unconfirmed is why nothing of Applied is removed until a person takes that
-	// note off; Others counts the works with such a note.
+	// Unconfirmed is why nothing of Applied is removed until a person removes that note;
+	// Others counts the works with such a note.
 	Unconfirmed string
 	Others      int
 }
 
-// Decide names the next step, and when to come back if it is Rest.
+// Decide returns the next step, and when to come back if it is Rest.
 func Decide(s State) (Step, time.Duration) {
 	deleting := s.Work != nil && s.Work.DeletionTimestamp != nil
 	switch {
@@ -120,7 +119,7 @@ func decideDeleting(s State) (Step, time.Duration) {
 	return Delete, 0
 }
 
-// decideMissed is about an AppliedManifestWork whose work the hub does not show.
+// decideMissed handles an AppliedManifestWork whose work the hub does not show.
 func decideMissed(s State) (Step, time.Duration) {
 	since := s.Applied.Status.EvictionStartTime
 	switch {
@@ -142,31 +141,31 @@ func decideMissed(s State) (Step, time.Duration) {
 	if s.tooMany() || s.doubtful() {
 		return Hold, 0
 	}
-	// Where some of many came back, the others have their grace once more.
+	// Where some of many works came back, the grace of the others restarts.
 	if rest := s.Held.Add(s.Grace).Sub(s.Now); !s.Held.IsZero() && rest > 0 {
 		return Rest, rest
 	}
 	return Evict, 0
 }
 
-// tooMany tells whether more works are missed at once than anybody deletes.
+// tooMany reports whether more works are missed at once than users plausibly deleted.
 func (s State) tooMany() bool { return s.Missed >= manyMissed && 2*s.Missed > s.Known }
 
-// doubtful tells whether the hub went back in time: what it does not know may be
-// younger than what it was restored from.
+// doubtful reports whether the hub went back in time: works that it does not know may be
+// younger than its backup.
 func (s State) doubtful() bool { return s.Unconfirmed != "" || s.WentBack != "" || s.Others > 0 }
 
-// takes tells whether deleting the work takes an object along.
+// takes reports whether deleting the work also deletes an object.
 func (s State) takes() bool {
 	return slices.ContainsFunc(s.Applied.Status.AppliedResources, func(r workv1.AppliedManifestResourceMeta) bool {
 		return apply.Owned(s.Work.Spec.DeleteOption, apply.RecordedID(r))
 	})
 }
 
-// succeeded tells whether Applied can go because Successor holds each of its
-// objects, but those that were gone or not made yet: then nothing is removed with
-// it. It must not stay, because its marks of what was complete would be taken for
-// those of the next work of the name.
+// succeeded reports whether Applied can be deleted because Successor holds each of its
+// objects, except those that were gone or not created yet: then no object is removed with
+// it. It must not stay, because its marks of complete manifests would be taken for those
+// of the next work of that name.
 func (s State) succeeded() bool {
 	return s.Successor != nil && !slices.ContainsFunc(s.Applied.Status.AppliedResources, func(r workv1.AppliedManifestResourceMeta) bool {
 		return r.UID != "" && !ledger.Holds(s.Successor, r)
@@ -177,9 +176,9 @@ func marked(work *workv1.ManifestWork) bool {
 	return apimeta.IsStatusConditionTrue(work.Status.Conditions, workv1.ConditionDeleting)
 }
 
-// restored tells whether the work was changed after its last generation was
-// applied, so that owner references may not say yet what the delete option says
-// now. Deleting a work raises its generation by one.
+// restored reports whether the work was changed after its last generation was applied, so
+// that owner references may not match the delete option yet. Deleting a work raises its
+// generation by one.
 func restored(work *workv1.ManifestWork) bool {
 	c := apimeta.FindStatusCondition(work.Status.Conditions, workv1.ConditionApplied)
 	return c != nil && work.Generation-c.ObservedGeneration > 1

@@ -47,7 +47,7 @@ func holding(a *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
 	return a
 }
 
-// unmade records its objects as not there.
+// unmade records the objects as missing.
 func unmade(a *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
 	a.Status.AppliedResources[0].UID = ""
 	a.Status.AppliedResources[0].Name = "other"
@@ -81,8 +81,15 @@ func TestDecideNamesTheNextStep(t *testing.T) {
 			Rest,
 			grace / 2,
 		},
-		"after a hold the grace begins anew": {
-			State{Now: now, Grace: grace, Applied: applied(false, true, 2*grace), Missed: 2, Known: 10, Held: now.Add(-grace / 4)},
+		"after a hold the grace restarts": {
+			State{
+				Now:     now,
+				Grace:   grace,
+				Applied: applied(false, true, 2*grace),
+				Missed:  2,
+				Known:   10,
+				Held:    now.Add(-grace / 4),
+			},
 			Rest,
 			3 * grace / 4,
 		},
@@ -91,7 +98,7 @@ func TestDecideNamesTheNextStep(t *testing.T) {
 			Evict,
 			0,
 		},
-		"a confirmed one goes among many": {
+		"a confirmed one is removed among many": {
 			State{Now: now, Grace: grace, Applied: applied(true, true, 2*grace), Missed: 6, Known: 10},
 			Empty,
 			0,

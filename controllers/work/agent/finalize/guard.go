@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// manyMissed is from how many works on that are missed at once, if they are
-	// more than half of all, nothing is evicted without confirmation. A hub on
-	// which a person deletes works says so for each; only damage, a restored
-	// backup or another hub in its place makes them vanish together.
+	// manyMissed is the number of works missed at once from which nothing is evicted
+	// without confirmation, if they are more than half of all. On a hub where a person
+	// deletes works, each shows a deletion; only damage, a restored backup or another hub
+	// in its place makes them vanish together.
 	manyMissed = 5
-	// holdEvery is how often evictions that are held up are looked at again.
+	// holdEvery is how often held evictions are checked again.
 	holdEvery = time.Minute
-	// reasonHeld is that of the Event about them.
+	// reasonHeld is the reason of the Event about them.
 	reasonHeld = "EvictionHeld"
 )
 
-// guard completes the state of a missed work with how many others are missed.
+// guard adds to the state of a missed work how many others are missed.
 func (c *Controller) guard(s State) State {
 	if s.Applied == nil || s.Applied.DeletionTimestamp != nil || s.Applied.Status.EvictionStartTime == nil {
 		return s
@@ -40,8 +40,8 @@ func (c *Controller) guard(s State) State {
 	return s
 }
 
-// hold says that evictions are held up, once for as long as they are.
-func (c *Controller) hold(ctx context.Context, s State) {
+// reportHeld reports that evictions are held, once for as long as they are.
+func (c *Controller) reportHeld(ctx context.Context, s State) {
 	c.mu.Lock()
 	said := !c.held.IsZero() && s.Now.Sub(c.held) < 3*holdEvery
 	c.held = s.Now
@@ -49,19 +49,19 @@ func (c *Controller) hold(ctx context.Context, s State) {
 	if said {
 		return
 	}
-	cause := "works that vanish together are seldom deleted on purpose"
+	cause := "works that vanish together are rarely deleted on purpose"
 	if s.doubtful() {
-		cause = "the hub shows an older state than it did before, as after a restore from a back-up"
+		cause = "the hub shows an older state than before, as after a restore from a backup"
 	}
 	message := fmt.Sprintf("%d of %d works are no longer on the hub; their objects are kept, because %s. "+
 		"Create the works again on the hub, or confirm on the managed cluster: kubectl delete appliedmanifestworks %s (and so on for the others)",
 		max(s.Missed, 1), s.Known, cause, s.Applied.Name)
-	logr.FromContextOrDiscard(ctx).Info("Eviction is held up", "cause", message)
+	logr.FromContextOrDiscard(ctx).Info("Evictions are held", "cause", message)
 	c.c.Event(ctx, s.Applied.Spec.ManifestWorkName, reconcile.Event{Type: "Warning", Reason: reasonHeld, Action: "Evict", Message: message})
 }
 
-// suspect notes on a record whose work is missed whether the hub is behind what it
-// has shown before: then the work may be younger than the back-up.
+// suspect records on an AppliedManifestWork whose work is missed if the hub is behind an
+// earlier state: then the work may be younger than the backup.
 func (c *Controller) suspect(ctx context.Context, s State) (*workv1.AppliedManifestWork, error) {
 	last, noted := ledger.LastSeen(s.Applied)
 	_, ours := c.c.Applied.Identity.Work(s.Applied.Name)
@@ -72,13 +72,13 @@ func (c *Controller) suspect(ctx context.Context, s State) (*workv1.AppliedManif
 	if err != nil || why == "" {
 		return s.Applied, err
 	}
-	logr.FromContextOrDiscard(ctx).Info("The hub went back in time, and a work is missed", "work", s.Applied.Spec.ManifestWorkName, "cause", why)
+	logr.FromContextOrDiscard(ctx).Info("The hub went back in time, and a work is missing", "work", s.Applied.Spec.ManifestWorkName, "cause", why)
 	return c.c.Applied.Hold(ctx, s.Applied, why, last)
 }
 
-// mark notes that a work which is being deleted is older than what was carried
-// out, once the hub itself has said so.
-func (c *Controller) mark(ctx context.Context, s State) (time.Duration, error) {
+// markWentBack records that a work which is being deleted is older than what was last
+// applied, once the hub itself has confirmed it.
+func (c *Controller) markWentBack(ctx context.Context, s State) (time.Duration, error) {
 	live, err := c.c.Works.Live(ctx, s.Work.Name)
 	switch {
 	case missing(err):
@@ -94,11 +94,12 @@ func (c *Controller) mark(ctx context.Context, s State) (time.Duration, error) {
 	return conflictRetry, nil
 }
 
-// holdDeletion says on the work that its objects are kept, and how to confirm that
-// they may go; an Event says so once.
+// holdDeletion reports on the work that its objects are kept, and how to confirm the
+// removal; an Event reports it once.
 func (c *Controller) holdDeletion(ctx context.Context, s State) error {
-	cause := fmt.Sprintf("the hub shows an older state of the work than the one that was carried out, as after a restore from a back-up (%s), and its objects are kept. "+
-		"Confirm on the managed cluster that they may go: %s", s.Unconfirmed, ledger.Confirm(s.Applied))
+	cause := fmt.Sprintf("the hub shows an older state of the work than the one that was applied, "+
+		"as after a restore from a backup (%s), and its objects are kept. "+
+		"Confirm on the managed cluster that they may be removed: %s", s.Unconfirmed, ledger.Confirm(s.Applied))
 	said := apimeta.FindStatusCondition(s.Work.Status.Conditions, workv1.ConditionRemovalHeld) != nil
 	if err := c.markDeleting(ctx, s.Work, cause, true); err != nil || said {
 		return err

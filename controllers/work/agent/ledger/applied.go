@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Identity is whose AppliedManifestWorks an agent looks after.
+// Identity selects the AppliedManifestWorks that belong to an agent.
 type Identity struct {
 	// HubHash is the digest of the hub's address.
 	HubHash string
@@ -33,47 +33,46 @@ type Identity struct {
 	AgentID string
 }
 
-// Name is the name of the AppliedManifestWork of a work.
+// Name returns the name of the AppliedManifestWork of a work.
 func (i Identity) Name(work string) string { return i.HubHash + "-" + work }
 
-// Work is the work of an AppliedManifestWork of this hub; false for another
-// hub's.
+// Work returns the work of an AppliedManifestWork of this hub; false for another hub's.
 func (i Identity) Work(name string) (string, bool) { return strings.CutPrefix(name, i.HubHash+"-") }
 
 // Applied are the AppliedManifestWorks of this agent or this hub.
 type Applied struct {
-	// Identity is whose they are.
+	// Identity is that of the agent.
 	Identity   Identity
 	client     dynamic.Interface
 	collection *watch.Collection[packedApplied]
 	words      packed.Dictionary
 
 	mu sync.Mutex
-	// written holds what our own writes returned, gone the UIDs of what we
-	// know to be deleted, until the watch shows it.
+	// written holds the results of our own writes, gone the UIDs known to be deleted,
+	// until the watch shows them.
 	written map[string]*workv1.AppliedManifestWork
 	gone    map[string]types.UID
 
-	// newest is the highest resourceVersion of the hub that records note.
+	// newest is the highest resourceVersion of the hub in the records.
 	newest highest
 
-	// earlier are the names that works of this agent had while the hub had
-	// another address, by work.
+	// earlier are the names that works of this agent had while the hub had another
+	// address, by work.
 	earlier map[string][]string
 }
 
 var appliedType = metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "AppliedManifestWork"}
 
-// packedApplied is what is kept of one AppliedManifestWork: a third of what it
-// takes as it is, and there may be thousands, each with many objects.
+// packedApplied is the packed form of one AppliedManifestWork: it takes a third of the
+// memory, and there may be thousands, each with many objects.
 type packedApplied struct {
 	name, data string
-	// counts is what it adds to Count.
+	// counts is its contribution to Count.
 	counts Count
 }
 
-// Count is how many AppliedManifestWorks of the agent are not being deleted, and
-// of how many of them the works are missed on the hub, or removals held.
+// Count counts the AppliedManifestWorks of the agent that are not being deleted, and
+// those of them whose works are missed on the hub, or whose removals are held.
 type Count struct{ Known, Missed, Held int }
 
 func (i Identity) count(work *workv1.AppliedManifestWork) Count {
@@ -91,7 +90,7 @@ func (i Identity) count(work *workv1.AppliedManifestWork) Count {
 	return out
 }
 
-// NewApplied makes the managed side. changed is called with the name of each
+// NewApplied returns the managed side. changed is called with the name of each
 // AppliedManifestWork that was added, changed or removed.
 func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, changed func(name string)) *Applied {
 	a := &Applied{
@@ -105,7 +104,7 @@ func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, ch
 			if err != nil || (work.Spec.AgentID != identity.AgentID && work.Spec.HubHash != identity.HubHash) {
 				return packedApplied{}, false
 			}
-			a.newest.note(identity, work)
+			a.newest.observe(identity, work)
 			return packedApplied{name: work.Name, data: a.words.Pack(work), counts: identity.count(work)}, true
 		},
 	})
@@ -121,9 +120,9 @@ func NewApplied(client dynamic.Interface, identity Identity, log logr.Logger, ch
 	return a
 }
 
-// predecessors are the names of the work's AppliedManifestWorks from before the
-// hub had this address; they wait for the one of that name. Names of another
-// address are noted on the way.
+// predecessors returns the names of the work's AppliedManifestWorks from before the hub
+// had this address; they wait for the one of that name. Names at another address are
+// recorded in passing.
 func (a *Applied) predecessors(name string) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -144,8 +143,8 @@ func (a *Applied) predecessors(name string) []string {
 	return nil
 }
 
-// Successor is the AppliedManifestWork that this address of the hub has for a
-// work of which earlier is that of another address; nil for none.
+// Successor returns the AppliedManifestWork at this address of the hub for a work whose
+// earlier one is of another address; nil if there is none.
 func (a *Applied) Successor(earlier *workv1.AppliedManifestWork) *workv1.AppliedManifestWork {
 	now := a.Get(a.Identity.Name(earlier.Spec.ManifestWorkName))
 	if now == nil || now.Name == earlier.Name || now.DeletionTimestamp != nil || earlier.Spec.AgentID != now.Spec.AgentID {
@@ -154,20 +153,20 @@ func (a *Applied) Successor(earlier *workv1.AppliedManifestWork) *workv1.Applied
 	return now
 }
 
-// Holds tells whether a record names that very object, by its identity.
+// Holds reports whether a record names exactly that object, by its UID.
 func Holds(record *workv1.AppliedManifestWork, object workv1.AppliedManifestResourceMeta) bool {
 	return record != nil && object.UID != "" && slices.ContainsFunc(record.Status.AppliedResources, func(has workv1.AppliedManifestResourceMeta) bool {
 		return has.UID == object.UID && has.Group == object.Group && has.Resource == object.Resource
 	})
 }
 
-// Run keeps them current until ctx ends.
+// Run keeps the cache current until ctx ends.
 func (a *Applied) Run(ctx context.Context) error { return a.collection.Run(ctx) }
 
 // WaitSynced waits for the first complete list.
 func (a *Applied) WaitSynced(ctx context.Context) error { return a.collection.WaitSynced(ctx) }
 
-// cached is what the watch shows.
+// cached returns what the watch shows.
 func (a *Applied) cached(name string) (*workv1.AppliedManifestWork, bool) {
 	kept, there := a.collection.Get(reconcile.Key{Name: name})
 	if !there {
@@ -179,8 +178,8 @@ func (a *Applied) cached(name string) (*workv1.AppliedManifestWork, bool) {
 	return work, true
 }
 
-// Get is the newest that is known, nil for none. It must not be changed, and is
-// unpacked anew each time: who needs it twice, keeps it.
+// Get returns the newest known version, nil if there is none. It must not be changed. It
+// is unpacked on every call, so callers that need it twice should keep it.
 func (a *Applied) Get(name string) *workv1.AppliedManifestWork {
 	cached, there := a.cached(name)
 	a.mu.Lock()
@@ -202,7 +201,7 @@ func (a *Applied) Get(name string) *workv1.AppliedManifestWork {
 	return nil
 }
 
-// Names are the names of all that are known.
+// Names returns all known names.
 func (a *Applied) Names() []string {
 	var out []string
 	for _, kept := range a.collection.List() {
@@ -211,7 +210,7 @@ func (a *Applied) Names() []string {
 	return out
 }
 
-// Count counts all that are known, and unpacks none.
+// Count counts all that are known, without unpacking them.
 func (a *Applied) Count() Count {
 	all := a.collection.List()
 	a.mu.Lock()
@@ -242,8 +241,8 @@ func (a *Applied) Live(ctx context.Context, name string) (*workv1.AppliedManifes
 	return a.remember(live), nil
 }
 
-// Create makes the AppliedManifestWork of a work, with its finalizer and the
-// work's labels. One that is there already is read instead.
+// Create creates the AppliedManifestWork of a work, with its finalizer and the work's
+// labels. If it exists already, it is read instead.
 func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv1.AppliedManifestWork, error) {
 	applied := &workv1.AppliedManifestWork{
 		TypeMeta: appliedType,
@@ -281,8 +280,8 @@ func (a *Applied) Create(ctx context.Context, work *workv1.ManifestWork) (*workv
 	return a.remember(live), nil
 }
 
-// Inherited are the marks of complete manifests on the AppliedManifestWorks that
-// this agent has for the work from before the hub had this address.
+// Inherited returns the marks of complete manifests on the AppliedManifestWorks that this
+// agent has for the work from before the hub had this address.
 func (a *Applied) Inherited(work string) []string {
 	var out []string
 	for _, name := range a.predecessors(a.Identity.Name(work)) {
@@ -294,8 +293,8 @@ func (a *Applied) Inherited(work string) []string {
 	return slices.Compact(out)
 }
 
-// noted is what an AppliedManifestWork is to note of the work's executor, which
-// stays as it was while the work names one that is none.
+// noted returns the executor to record on an AppliedManifestWork; it stays unchanged
+// while the work names an invalid executor.
 func noted(applied *workv1.AppliedManifestWork, work *workv1.ManifestWork) string {
 	account, err := executor.Of(work.Spec.Executor)
 	if err != nil {
@@ -304,8 +303,8 @@ func noted(applied *workv1.AppliedManifestWork, work *workv1.ManifestWork) strin
 	return account.User()
 }
 
-// Adopt puts our finalizer and identity on one that lacks them, and the note of
-// the work's executor.
+// Adopt adds our finalizer and identity where they are missing, and the annotation of the
+// work's executor.
 func (a *Applied) Adopt(ctx context.Context, applied *workv1.AppliedManifestWork, work *workv1.ManifestWork) (*workv1.AppliedManifestWork, error) {
 	finalizers := slices.Clone(applied.Finalizers)
 	if !slices.Contains(finalizers, workv1.FinalizerAppliedManifestWork) {
@@ -323,20 +322,20 @@ func (a *Applied) Adopt(ctx context.Context, applied *workv1.AppliedManifestWork
 	})
 }
 
-// AdoptedFor tells whether it carries our finalizer and identity, and the note of
+// AdoptedFor reports whether it carries our finalizer and identity, and the annotation of
 // the work's executor.
 func (a *Applied) AdoptedFor(applied *workv1.AppliedManifestWork, work *workv1.ManifestWork) bool {
 	return a.Adopted(applied) && applied.Annotations[workv1.AnnotationExecutor] == noted(applied, work)
 }
 
-// Adopted tells whether it carries our finalizer and identity.
+// Adopted reports whether it carries our finalizer and identity.
 func (a *Applied) Adopted(applied *workv1.AppliedManifestWork) bool {
 	work, _ := a.Identity.Work(applied.Name)
 	return slices.Contains(applied.Finalizers, workv1.FinalizerAppliedManifestWork) &&
 		applied.Spec == workv1.AppliedManifestWorkSpec{HubHash: a.Identity.HubHash, AgentID: a.Identity.AgentID, ManifestWorkName: work}
 }
 
-// Record replaces the list of objects, and the eviction stamp.
+// Record replaces the list of objects, and the eviction start time.
 func (a *Applied) Record(
 	ctx context.Context, applied *workv1.AppliedManifestWork, resources []workv1.AppliedManifestResourceMeta,
 	evicting *time.Time,
@@ -363,7 +362,7 @@ func (a *Applied) Annotate(ctx context.Context, applied *workv1.AppliedManifestW
 	return a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// Release takes our finalizer off.
+// Release removes our finalizer.
 func (a *Applied) Release(ctx context.Context, applied *workv1.AppliedManifestWork) error {
 	finalizers := slices.DeleteFunc(slices.Clone(applied.Finalizers), func(f string) bool { return f == workv1.FinalizerAppliedManifestWork })
 	_, err := a.patch(ctx, applied, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
@@ -376,7 +375,7 @@ func (a *Applied) Release(ctx context.Context, applied *workv1.AppliedManifestWo
 	return err
 }
 
-// Delete removes exactly this one; it stays until its finalizer is released.
+// Delete deletes exactly this one; it stays until its finalizer is released.
 func (a *Applied) Delete(ctx context.Context, applied *workv1.AppliedManifestWork) (*workv1.AppliedManifestWork, error) {
 	background := metav1.DeletePropagationBackground
 	err := a.client.Resource(appliedResource).Delete(ctx, applied.Name, metav1.DeleteOptions{
@@ -409,7 +408,7 @@ func (a *Applied) remember(live *workv1.AppliedManifestWork) *workv1.AppliedMani
 	return live
 }
 
-// known is the UID of what is known under the name.
+// known returns the UID known under the name.
 func (a *Applied) known(name string) types.UID {
 	if work := a.Get(name); work != nil {
 		return work.UID
@@ -417,7 +416,8 @@ func (a *Applied) known(name string) types.UID {
 	return ""
 }
 
-// forget notes that the one with that UID is deleted, unless the watch knows.
+// forget records that the one with that UID is deleted, unless the watch already shows
+// it.
 func (a *Applied) forget(name string, uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -17,16 +17,16 @@ import (
 
 const (
 	// maxBodies bounds the works that stay in memory, in bytes. They are kept as
-	// compressed JSON, a tenth of the text: it is enough for some 2,000 works of
-	// ten manifests. Raising it lets drift of more works be repaired while the hub
-	// is away; lowering it saves memory and costs a GET on the hub for each repair
-	// of a dropped work.
+	// compressed JSON, a tenth of the text, which is enough for some 2,000 works of ten
+	// manifests. Raising it lets drift of more works be repaired while the hub is
+	// unreachable; lowering it saves memory and costs a GET on the hub for each repair of
+	// a dropped work.
 	maxBodies = 2 << 20
-	// bodyOverhead is what a work takes beside its text, roughly.
+	// bodyOverhead is roughly what a work takes besides its text, in bytes.
 	bodyOverhead = 256
 )
 
-// bodies holds whole works, the least recently used are dropped first.
+// bodies holds whole works; the least recently used are dropped first.
 type bodies struct {
 	mu    sync.Mutex
 	limit int
@@ -48,7 +48,7 @@ func newBodies(limit int) *bodies {
 	return &bodies{limit: limit, order: list.New(), items: map[string]*list.Element{}}
 }
 
-// put keeps a work in place of an earlier version of it.
+// put stores a work, replacing an earlier version of it.
 func (b *bodies) put(work *workv1.ManifestWork) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,7 +71,7 @@ func (b *bodies) put(work *workv1.ManifestWork) {
 	}
 }
 
-// get is the work in exactly that version, or nil.
+// get returns the work in exactly that version, or nil.
 func (b *bodies) get(name, version string) *workv1.ManifestWork {
 	b.mu.Lock()
 	e, ok := b.items[name]
@@ -105,8 +105,7 @@ func (b *bodies) remove(name string) {
 	delete(b.items, name)
 }
 
-// compressors are used again while there is much to do: each takes more than a
-// megabyte.
+// compressors are reused while there is much to do: each takes more than a megabyte.
 var compressors sync.Pool
 
 func compress(work *workv1.ManifestWork) ([]byte, error) {

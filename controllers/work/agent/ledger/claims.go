@@ -17,8 +17,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Object names what a manifest declares, by kind, because claims are made
-// before kinds are resolved.
+// Object names what a manifest declares, by kind, because claims are made before kinds
+// are resolved.
 type Object struct {
 	Group, Kind, Namespace, Name string
 }
@@ -31,25 +31,26 @@ type claimant struct {
 	claims  []claim
 }
 
-// claim is an object that a work declares, with what it says of it, as digests.
+// claim is an object that a work declares and the content it declares, as digests.
 type claim struct{ object, content digest.Sum }
 
-// Claims hold which works declare which objects. When several works of this
-// cluster declare one object with different content, the oldest decides what it
-// looks like and the others say so in their conditions; without that rule they
-// would overwrite each other without end. A work that cannot write the object, and
-// never did, decides nothing: whoever may do nothing holds nobody back.
+// Claims record which works declare which objects. When several works of this cluster
+// declare one object with different content, the oldest work decides its content and the
+// others report that in their conditions; otherwise they would overwrite each other
+// endlessly. A work that cannot write the object, and never did, decides nothing and
+// blocks no other work.
 //
-// Of an object only digests are kept, some 70 bytes.
+// Only digests are kept of an object, some 70 bytes.
 type Claims struct {
 	wake func(work string)
 
 	mu    sync.Mutex
 	works map[string]*claimant
-	// single holds who claims an object alone, shared all others.
+	// single holds the claimant of an object that only one work claims, shared the
+	// claimants of all others.
 	single map[digest.Sum]*claimant
 	shared map[digest.Sum][]*claimant
-	// epochs count, for each work, how often its rivals changed.
+	// epochs counts, for each work, how often its rivals changed.
 	epochs map[string]uint64
 	// unable holds the objects that a work claims and cannot write, by work.
 	unable map[string]map[digest.Sum]bool
@@ -62,8 +63,8 @@ func newClaims(wake func(string)) *Claims {
 	}
 }
 
-// Set replaces the claims of a work. Other works that claim an object which the
-// work let go, or declares otherwise than before, are woken.
+// Set replaces the claims of a work. Other works that claim an object which the work
+// released, or now declares with other content, are woken.
 func (c *Claims) Set(work *workv1.ManifestWork) {
 	contents := make(map[digest.Sum]digest.Sum, len(work.Spec.Workload.Manifests))
 	for i := range work.Spec.Workload.Manifests {
@@ -90,16 +91,16 @@ func (c *Claims) replace(work string, next *claimant) {
 	rivals := map[string]bool{}
 	for _, had := range before.all() {
 		content, still := next.content(had.object)
-		c.drop(had.object, before)
+		c.dropClaimant(had.object, before)
 		if !still || content != had.content || !reflect.DeepEqual(before.configs, next.configs) {
-			c.note(had.object, rivals)
+			c.addRivals(had.object, rivals)
 		}
 	}
 	for _, now := range next.all() {
 		if _, had := before.content(now.object); !had {
-			c.note(now.object, rivals)
+			c.addRivals(now.object, rivals)
 		}
-		c.put(now.object, next)
+		c.addClaimant(now.object, next)
 	}
 	if len(next.all()) == 0 {
 		delete(c.works, work)
@@ -119,8 +120,8 @@ func (c *Claims) replace(work string, next *claimant) {
 	}
 }
 
-// Unable replaces the objects that a work cannot write and never wrote. Other works
-// that claim one of which that has changed are woken.
+// Unable replaces the objects that a work cannot write and never wrote. Other works that
+// claim an object for which this changed are woken.
 func (c *Claims) Unable(work string, objects []Object) {
 	var next map[digest.Sum]bool
 	for _, o := range objects {
@@ -134,7 +135,7 @@ func (c *Claims) Unable(work string, objects []Object) {
 	for _, sums := range []map[digest.Sum]bool{c.unable[work], next} {
 		for o := range sums {
 			if c.unable[work][o] != next[o] {
-				c.note(o, rivals)
+				c.addRivals(o, rivals)
 			}
 		}
 	}
@@ -152,7 +153,7 @@ func (c *Claims) Unable(work string, objects []Object) {
 	}
 }
 
-// all is what a claimant declares; nobody declares nothing.
+// all returns what a claimant declares; a nil claimant declares nothing.
 func (k *claimant) all() []claim {
 	if k == nil {
 		return nil
@@ -160,7 +161,7 @@ func (k *claimant) all() []claim {
 	return k.claims
 }
 
-// content is what a claimant says of an object.
+// content returns the content that a claimant declares for an object.
 func (k *claimant) content(o digest.Sum) (digest.Sum, bool) {
 	all := k.all()
 	i, found := slices.BinarySearchFunc(all, o, func(c claim, o digest.Sum) int { return bytes.Compare(c.object[:], o[:]) })
@@ -170,14 +171,14 @@ func (k *claimant) content(o digest.Sum) (digest.Sum, bool) {
 	return all[i].content, true
 }
 
-// note names who claims an object.
-func (c *Claims) note(o digest.Sum, rivals map[string]bool) {
+// addRivals adds the claimants of an object.
+func (c *Claims) addRivals(o digest.Sum, rivals map[string]bool) {
 	for _, other := range c.claimants(o) {
 		rivals[other.work] = true
 	}
 }
 
-// claimants are all that claim an object.
+// claimants returns all works that claim an object.
 func (c *Claims) claimants(o digest.Sum) []*claimant {
 	if one := c.single[o]; one != nil {
 		return []*claimant{one}
@@ -185,13 +186,15 @@ func (c *Claims) claimants(o digest.Sum) []*claimant {
 	return c.shared[o]
 }
 
-func (c *Claims) put(o digest.Sum, k *claimant) { c.set(o, append(slices.Clone(c.claimants(o)), k)) }
-
-func (c *Claims) drop(o digest.Sum, k *claimant) {
-	c.set(o, slices.DeleteFunc(slices.Clone(c.claimants(o)), func(other *claimant) bool { return other == k }))
+func (c *Claims) addClaimant(o digest.Sum, k *claimant) {
+	c.setClaimants(o, append(slices.Clone(c.claimants(o)), k))
 }
 
-func (c *Claims) set(o digest.Sum, list []*claimant) {
+func (c *Claims) dropClaimant(o digest.Sum, k *claimant) {
+	c.setClaimants(o, slices.DeleteFunc(slices.Clone(c.claimants(o)), func(other *claimant) bool { return other == k }))
+}
+
+func (c *Claims) setClaimants(o digest.Sum, list []*claimant) {
 	delete(c.single, o)
 	delete(c.shared, o)
 	switch len(list) {
@@ -210,17 +213,17 @@ func (c *Claims) Epoch(work string) uint64 {
 	return c.epochs[work]
 }
 
-// Rival is a work that declares the same object with other content, came before,
-// and has written it or may.
+// Rival is a work that declares the same object with other content, came first, and has
+// written it or may.
 type Rival struct {
 	// Work is its name.
 	Work string
-	// Configs are its update strategies, which may give it a field manager of its
-	// own, or keep it from writing at all.
+	// Configs are its update strategies, which may give it a field manager of its own, or
+	// keep it from writing at all.
 	Configs []workv1.ManifestConfigOption
 }
 
-// Rivals are all rivals of a work, the oldest first.
+// Rivals returns all rivals of a work, the oldest first.
 func (c *Claims) Rivals(work string, object Object) []Rival {
 	o := object.sum()
 	c.mu.Lock()
@@ -248,7 +251,7 @@ func (o Object) sum() digest.Sum {
 	return digest.OfParts(o.Group, o.Kind, o.Namespace, o.Name)
 }
 
-// declared reads what a manifest is about without decoding the rest of it.
+// declared reads which object a manifest declares, without decoding the rest of it.
 func declared(raw []byte) (Object, digest.Sum, bool) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -268,7 +271,8 @@ func declared(raw []byte) (Object, digest.Sum, bool) {
 	return Object{gv.Group, head.Kind, head.Metadata.Namespace, head.Metadata.Name}, digest.OfBytes(raw), true
 }
 
-// strategies are the entries that name an update strategy, without the rest.
+// strategies returns the entries that name an update strategy, without their other
+// fields.
 func strategies(configs []workv1.ManifestConfigOption) []workv1.ManifestConfigOption {
 	var out []workv1.ManifestConfigOption
 	for _, c := range configs {

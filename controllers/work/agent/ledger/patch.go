@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// patch sends a merge patch that holds for exactly this version of the object.
+// patch sends a merge patch that is conditional on exactly this version of the object.
 func patch[T any](ctx context.Context, api dynamic.ResourceInterface, object metav1.Object, body map[string]any, subresource ...string) (*T, error) {
 	metadata, ok := body["metadata"].(map[string]any)
 	if !ok {
@@ -34,7 +34,7 @@ func patch[T any](ctx context.Context, api dynamic.ResourceInterface, object met
 	return typed.FromUnstructured[T](live)
 }
 
-// older tells whether version a is certainly before b.
+// older reports whether version a is certainly before b.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

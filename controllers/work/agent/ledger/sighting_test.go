@@ -21,19 +21,26 @@ func TestAnOlderStateOfAWorkIsNoticed(t *testing.T) {
 		version    string
 		want       string
 	}{
-		"nothing is noted":             {"", "u", 1, false, "5", ""},
-		"what is noted cannot be read": {"u one 5", "u", 1, false, "5", ""},
-		"the same state":               {"u 3 100", "u", 3, false, "100", ""},
-		"a later one":                  {"u 3 100", "u", 4, false, "1000", ""},
-		"an older generation":          {"u 3 100", "u", 2, false, "1000", "its generation is 2, and 3 was applied"},
-		"an older resourceVersion":     {"u 3 100", "u", 3, false, "99", "its resourceVersion is 99, and 100 was applied"},
+		"nothing is noted":                  {"", "u", 1, false, "5", ""},
+		"the recorded state cannot be read": {"u one 5", "u", 1, false, "5", ""},
+		"the same state":                    {"u 3 100", "u", 3, false, "100", ""},
+		"a later one":                       {"u 3 100", "u", 4, false, "1000", ""},
+		"an older generation":               {"u 3 100", "u", 2, false, "1000", "its generation is 2, and 3 was applied"},
+		"an older resourceVersion": {
+			"u 3 100",
+			"u",
+			3,
+			false,
+			"99",
+			"its resourceVersion is 99, and 100 was applied",
+		},
 		"another work of the name": {
 			"u 3 100",
 			"v",
 			9,
 			false,
 			"1000",
-			"it is another one than that which was applied and never deleted here",
+			"it is not the work that was applied and never deleted here",
 		},
 		"deleted as it was applied":    {"u 3 100", "u", 4, true, "101", ""},
 		"an older one that is deleted": {"u 3 100", "u", 3, true, "101", "its generation is 2, and 3 was applied"},
@@ -66,7 +73,7 @@ func TestTheNewestVersionThatRecordsOfThisHubNoteCounts(t *testing.T) {
 	}} {
 		record := &workv1.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{workv1.AnnotationLastSeen: r.noted}}}
 		record.Spec.HubHash = r.hub
-		h.note(Identity{HubHash: "h"}, record)
+		h.observe(Identity{HubHash: "h"}, record)
 	}
 	require.Equal(t, "100", h.get())
 }

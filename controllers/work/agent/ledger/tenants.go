@@ -9,10 +9,10 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Tenants are the works of this agent that have objects in a namespace and are not
-// ending, sorted by name, but for one: who declares a namespace does not take along what
-// they keep in it. ending tells of a work whether the hub is deleting it, which its
-// record may not show yet.
+// Tenants returns the names, sorted, of the works of this agent other than except that
+// have objects in a namespace and are not being deleted: a work that declares a namespace
+// must not delete their objects with it. ending reports whether the hub is deleting a
+// work, which its record may not show yet.
 func (a *Applied) Tenants(namespace, except string, ending func(work string) bool) []string {
 	var out []string
 	for _, kept := range a.collection.List() {
@@ -31,7 +31,7 @@ func (a *Applied) Tenants(namespace, except string, ending func(work string) boo
 	return slices.Compact(out)
 }
 
-// Inhabited says that a namespace stays because of its tenants.
+// Inhabited returns the message that a namespace stays because of its tenants.
 func Inhabited(namespace string, tenants []string) string {
 	const named = 3
 	who := strings.Join(tenants[:min(len(tenants), named)], ", ")
@@ -41,7 +41,7 @@ func Inhabited(namespace string, tenants []string) string {
 	return "namespace " + namespace + " stays, because it holds objects of other works: " + who
 }
 
-// Ending tells whether the hub is deleting a work.
+// Ending reports whether the hub is deleting a work.
 func (w *Works) Ending(name string) bool {
 	known, there := w.Get(name)
 	return there && known.Deleting

@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// manager owns the few fields that the agent writes to works itself.
+// manager owns the few fields of works that the agent writes.
 const manager = "ocm.work.apply"
 
 var (
@@ -55,19 +55,17 @@ type Works struct {
 	client     dynamic.Interface
 	collection *watch.Collection[Work]
 	bodies     *bodies
-	// Claims are the objects that the works declare.
+	// Claims records the objects that the works declare.
 	Claims *Claims
 
 	mu sync.Mutex
-	// written holds what our own writes returned and the watch may not have
-	// shown yet.
+	// written holds the results of our own writes that the watch may not have shown yet.
 	written map[string]Work
 }
 
-// NewWorks makes the hub side for the namespace of one cluster; pulse is that
-// of the hub and may be nil. changed is
-// called with the name of each work that was added, changed or removed, and of
-// each work whose claim to an object may have risen.
+// NewWorks returns the hub side for the namespace of one cluster; pulse is that of the
+// hub and may be nil. changed is called with the name of each work that was added,
+// changed or removed, and of each work whose claim to an object may have risen.
 func NewWorks(client dynamic.Interface, namespace string, pulse *watch.Pulse, log logr.Logger, changed func(name string)) *Works {
 	w := &Works{
 		namespace: namespace, client: client, bodies: newBodies(maxBodies),
@@ -93,8 +91,8 @@ func (w *Works) Run(ctx context.Context) error { return w.collection.Run(ctx) }
 // WaitSynced waits for the first complete list.
 func (w *Works) WaitSynced(ctx context.Context) error { return w.collection.WaitSynced(ctx) }
 
-// keep makes of a work what stays of it. A work that cannot be decoded is kept
-// without its body, so that it fails by itself and not the watch.
+// keep reduces a work to what stays of it. A work that cannot be decoded is kept without
+// its body, so that only it fails and not the watch.
 func (w *Works) keep(u *unstructured.Unstructured) (Work, bool) {
 	body, err := typed.FromUnstructured[workv1.ManifestWork](u)
 	if err != nil {
@@ -111,9 +109,9 @@ func (w *Works) keep(u *unstructured.Unstructured) (Work, bool) {
 	return slim(body), true
 }
 
-// wentBack forgets our own write to a work that the watch shows in an older state than it
-// did before: a hub that was restored from a back-up does not know of that write, and a
-// long time may pass until its versions are higher again.
+// wentBack forgets our own write to a work that the watch shows in an older state than
+// before: a hub that was restored from a backup does not know of that write, and it may
+// take long until its versions are higher again.
 func (w *Works) wentBack(body *workv1.ManifestWork) {
 	shown, there := w.collection.Get(reconcile.Key{Namespace: w.namespace, Name: body.Name})
 	if !there || !older(body.ResourceVersion, shown.Version) {
@@ -141,7 +139,7 @@ func slim(m *workv1.ManifestWork) Work {
 	}
 }
 
-// Get is the newest that is known of a work.
+// Get returns the newest known version of a work.
 func (w *Works) Get(name string) (Work, bool) {
 	cached, there := w.collection.Get(reconcile.Key{Namespace: w.namespace, Name: name})
 	w.mu.Lock()
@@ -158,10 +156,10 @@ func (w *Works) Get(name string) (Work, bool) {
 	return cached, true
 }
 
-// List are all works as the watch shows them.
+// List returns all works as the watch shows them.
 func (w *Works) List() []Work { return w.collection.List() }
 
-// Names are the names of all works.
+// Names returns the names of all works.
 func (w *Works) Names() []string {
 	var out []string
 	for _, work := range w.collection.List() {
@@ -170,8 +168,8 @@ func (w *Works) Names() []string {
 	return out
 }
 
-// Body is the whole work in the version that is known: from memory, or else by
-// one GET, whose answer may be newer.
+// Body returns the whole work in the known version, from memory, or else by one GET,
+// whose answer may be newer.
 func (w *Works) Body(ctx context.Context, known Work) (*workv1.ManifestWork, error) {
 	if body := w.bodies.get(known.Name, known.Version); body != nil {
 		return body, nil
@@ -189,13 +187,13 @@ func (w *Works) Live(ctx context.Context, name string) (*workv1.ManifestWork, er
 	return body, nil
 }
 
-// Hold puts our finalizer on a work.
+// Hold adds our finalizer to a work.
 func (w *Works) Hold(ctx context.Context, work *workv1.ManifestWork) (*workv1.ManifestWork, error) {
 	finalizers := append(slices.Clone(work.Finalizers), workv1.FinalizerManifestWork)
 	return w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 }
 
-// Release takes our finalizer off a work.
+// Release removes our finalizer from a work.
 func (w *Works) Release(ctx context.Context, work *workv1.ManifestWork) (*workv1.ManifestWork, error) {
 	finalizers := slices.DeleteFunc(slices.Clone(work.Finalizers), func(f string) bool { return f == workv1.FinalizerManifestWork })
 	return w.patch(ctx, work, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
@@ -217,7 +215,7 @@ func (w *Works) patch(ctx context.Context, work *workv1.ManifestWork, body map[s
 	return live, nil
 }
 
-// remember keeps what the hub answered until the watch shows it.
+// remember keeps the hub's answer until the watch shows it.
 func (w *Works) remember(body *workv1.ManifestWork) {
 	body.ManagedFields = nil
 	w.bodies.put(body)

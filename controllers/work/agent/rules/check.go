@@ -11,18 +11,17 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Problem is something in the condition rules of a work that can never work,
-// whatever the object is like.
+// Problem is a fault in the condition rules of a work that is independent of the object.
 type Problem struct {
-	// Field is where it stands: "conditionRules[0].celExpressions[1]".
+	// Field is its location: "conditionRules[0].celExpressions[1]".
 	Field string
-	// Text is what is wrong, and the fix.
+	// Text describes the fault and the fix.
 	Text string
 }
 
-// Check names what in the rules for an object can never work. Of expressions it
-// looks at no more than *left bytes, and takes off what it looked at: who checks
-// several lists of rules bounds them together. Nothing is kept.
+// Check returns the faults in the rules for an object that are independent of its
+// content. It examines at most *left bytes of expressions and subtracts what it examined,
+// so that a caller can share one limit among several lists of rules. Nothing is kept.
 func (e *Evaluator) Check(rules []workv1.ConditionRule, id workv1.ResourceIdentifier, left *int) []Problem {
 	var out []Problem
 	if len(rules) > MaxRules {
@@ -34,13 +33,13 @@ func (e *Evaluator) Check(rules []workv1.ConditionRule, id workv1.ResourceIdenti
 		case reserved(rule.Condition):
 			out = append(out, Problem{
 				at + ".condition",
-				fmt.Sprintf("%q is made by the agent itself, so that the rule is passed over; choose another name", rule.Condition),
+				fmt.Sprintf("%q is made by the agent itself, so the rule is ignored; choose another name", rule.Condition),
 			})
 			continue
 		case !settable(rule.Condition):
 			out = append(out, Problem{
 				at + ".condition",
-				fmt.Sprintf("%q is not the name of a condition, so that the rule is passed over; choose one of letters and digits", rule.Condition),
+				fmt.Sprintf("%q is not the name of a condition, so the rule is ignored; choose one of letters and digits", rule.Condition),
 			})
 			continue
 		}
@@ -52,8 +51,8 @@ func (e *Evaluator) Check(rules []workv1.ConditionRule, id workv1.ResourceIdenti
 func (e *Evaluator) checkRule(at string, rule workv1.ConditionRule, id workv1.ResourceIdentifier, left *int) []Problem {
 	var out []Problem
 	check := func(field, expression string, kind *gocel.Type) {
-		// What is too long to be looked at here is too long for an agent as well,
-		// or one of many.
+		// An expression that is too long to be checked here is too long for an agent as
+		// well, or one of too many.
 		if *left -= len(expression); *left < 0 {
 			return
 		}
@@ -62,7 +61,7 @@ func (e *Evaluator) checkRule(at string, rule workv1.ConditionRule, id workv1.Re
 			env = e.messages
 		}
 		if err := env.Check(expression, kind); err != nil {
-			out = append(out, Problem{at + "." + field, "the condition can never be told: " + err.Error()})
+			out = append(out, Problem{at + "." + field, "the condition can never be evaluated: " + err.Error()})
 		}
 	}
 	switch rule.Type {
@@ -75,7 +74,7 @@ func (e *Evaluator) checkRule(at string, rule workv1.ConditionRule, id workv1.Re
 		}
 	case workv1.ConditionRuleTypeCEL:
 		if len(rule.CELExpressions) == 0 {
-			out = append(out, Problem{at + ".celExpressions", "a rule of type CEL needs one expression at least; add celExpressions"})
+			out = append(out, Problem{at + ".celExpressions", "a rule of type CEL needs at least one expression; add celExpressions"})
 		}
 		for i, expression := range rule.CELExpressions {
 			check(fmt.Sprintf("celExpressions[%d]", i), expression, gocel.BoolType)
@@ -87,8 +86,7 @@ func (e *Evaluator) checkRule(at string, rule workv1.ConditionRule, id workv1.Re
 	return out
 }
 
-// builtIn tells whether wellKnown knows the condition for objects of the
-// resource.
+// builtIn reports whether wellKnown has the condition for objects of the resource.
 func builtIn(condition string, id workv1.ResourceIdentifier) bool {
 	return condition == workv1.ConditionComplete &&
 		slices.Contains(

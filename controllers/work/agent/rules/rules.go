@@ -26,22 +26,22 @@ import (
 )
 
 const (
-	// MaxRules bounds the rules of one manifest, maxMessage the message of a
-	// condition that a rule made, in bytes. A work may have thousands of
-	// manifests, and its status is one object.
+	// MaxRules bounds the rules of one manifest, maxMessage the message of a condition
+	// that a rule made, in bytes. A work may have thousands of manifests, and its status
+	// is one object.
 	MaxRules, maxMessage = 16, 1024
-	// maxTime bounds all rules of one manifest. CEL's own limits come first on
-	// any machine that is not stalled.
+	// maxTime bounds the evaluation of all rules of one manifest. CEL's own limits are
+	// reached first on any machine that is not stalled.
 	maxTime = 10 * time.Second
-	// roundCost and roundTime are after what cost and time a Round evaluates no
-	// more expressions. They are some seconds at most, however many manifests a
-	// work has.
+	// roundCost and roundTime are the cost and the time after which a Round evaluates no
+	// more expressions: a few seconds at most, however many manifests a work has.
 	roundCost = 4 * cel.BudgetLimit
 	roundTime = 10 * time.Second
 )
 
 // messageLate is the message of a condition whose rule was put off.
-const messageLate = "not evaluated yet, because the condition rules of this work took too long together; they go on after a minute; make their expressions cheaper, or split the work"
+const messageLate = "not evaluated yet, because the condition rules of this work together took too long; " +
+	"evaluation continues after a minute; make their expressions cheaper, or split the work"
 
 // Variables of expressions.
 const (
@@ -49,14 +49,14 @@ const (
 	variableResult = "result"
 )
 
-// Evaluator evaluates rules. It keeps what it compiled, and can be used by
-// several goroutines at a time.
+// Evaluator evaluates rules. It caches compiled expressions, and is safe for concurrent
+// use.
 type Evaluator struct {
-	// expressions know object, messages know result too.
+	// expressions have the variable object, messages also result.
 	expressions, messages *cel.Environment
 }
 
-// New makes an Evaluator. CEL is made ready when the first rule needs it.
+// New returns an Evaluator. CEL is initialized when the first rule needs it.
 func New() *Evaluator {
 	expressions := cel.New(gocel.Variable(variableObject, gocel.DynType), hasConditions())
 	return &Evaluator{
@@ -65,8 +65,8 @@ func New() *Evaluator {
 	}
 }
 
-// hasConditions is a function for a status: whether it holds a list of
-// conditions that is not empty.
+// hasConditions is a CEL function on a status: whether it has a non-empty list of
+// conditions.
 func hasConditions() gocel.EnvOption {
 	return gocel.Function("hasConditions", gocel.Overload("has_conditions_map",
 		[]*gocel.Type{gocel.MapType(gocel.StringType, gocel.DynType)}, gocel.BoolType,
@@ -77,9 +77,9 @@ func hasConditions() gocel.EnvOption {
 		})))
 }
 
-// Round is one pass over the manifests of a work, whose rules share what it may
-// cost: without that many manifests would hold the agent for as many times as
-// long as one may. One goroutine at a time may use it.
+// Round is one pass over the manifests of a work, whose rules share one budget: without
+// it, many manifests would hold up the agent for that many times the limit of one. It
+// must not be used concurrently.
 type Round struct {
 	evaluator *Evaluator
 	clock     clock.PassiveClock
@@ -87,24 +87,24 @@ type Round struct {
 	took      time.Duration
 }
 
-// Round begins a pass. The clock tells how long evaluating takes.
+// Round starts a pass. The clock measures how long evaluating takes.
 func (e *Evaluator) Round(clk clock.PassiveClock) *Round { return &Round{evaluator: e, clock: clk} }
 
-// evaluation is about the rules of one manifest.
+// evaluation evaluates the rules of one manifest.
 type evaluation struct {
 	*Evaluator
 	object *unstructured.Unstructured
 	budget cel.Budget
-	// late is set where expressions are put off, put when one was.
+	// late is set if expressions are to be put off, put once one was.
 	late, put bool
-	// before are the verdicts to keep of rules that are put off.
+	// before are the verdicts to keep for rules that are put off.
 	before []status.RuleVerdict
 }
 
-// Evaluate makes the conditions of a live object, in the order of the rules.
-// Late means that rules were put off because those of other manifests have used
-// up what the round may cost: their conditions are as they were before, and say
-// that they were not evaluated where there is nothing before.
+// Evaluate returns the conditions of a live object, in the order of the rules. late means
+// that rules were put off because those of other manifests have used up the budget of the
+// round: their conditions stay as they were, or say that they were not evaluated where
+// there were none.
 func (r *Round) Evaluate(
 	ctx context.Context, rules []workv1.ConditionRule, object *unstructured.Unstructured,
 	before []status.RuleVerdict,
@@ -113,7 +113,8 @@ func (r *Round) Evaluate(
 	defer cancel()
 	e := evaluation{Evaluator: r.evaluator, object: object, late: r.cost >= roundCost || r.took >= roundTime, before: before}
 	if object.GetDeletionTimestamp() != nil {
-		// Whether it was complete has to be known now, or it would be made again.
+		// Whether the object was complete must be known now, or it would be created
+		// again.
 		e.late = false
 	}
 	began := r.clock.Now()
@@ -141,17 +142,17 @@ func (e *evaluation) verdicts(ctx context.Context, rules []workv1.ConditionRule)
 	return out
 }
 
-// conditionType is what Kubernetes accepts as the type of a condition.
+// conditionType is the syntax that Kubernetes accepts for the type of a condition.
 var conditionType = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)
 
-// settable tells whether a rule may make a condition of that type. Those that
-// the agent itself makes would else be overwritten, and one bad name would keep
-// the whole status from being written.
+// settable reports whether a rule may make a condition of that type. Otherwise rules
+// could overwrite conditions of the agent itself, and one invalid name would keep the
+// whole status from being written.
 func settable(condition string) bool {
 	return !reserved(condition) && len(condition) <= 316 && conditionType.MatchString(condition)
 }
 
-// reserved tells whether the agent itself makes conditions of that type.
+// reserved reports whether the agent itself makes conditions of that type.
 func reserved(condition string) bool {
 	switch condition {
 	case workv1.ConditionApplied, workv1.ConditionAvailable, workv1.ConditionStatusFeedbackSynced, workv1.ConditionDeleting:
@@ -160,7 +161,7 @@ func reserved(condition string) bool {
 	return false
 }
 
-// rule evaluates one rule; false is no condition.
+// rule evaluates one rule; false means that there is no condition.
 func (e *evaluation) rule(ctx context.Context, rule *workv1.ConditionRule) (status.Verdict, bool) {
 	var result bool
 	var message string
@@ -173,7 +174,7 @@ func (e *evaluation) rule(ctx context.Context, rule *workv1.ConditionRule) (stat
 		result, message = known(e.object)
 	case workv1.ConditionRuleTypeCEL:
 		var fault *status.Verdict
-		if result, fault = e.all(ctx, rule); fault != nil {
+		if result, fault = e.evaluateAll(ctx, rule); fault != nil {
 			return *fault, true
 		}
 		message = "Manifest is " + rule.Condition
@@ -189,7 +190,7 @@ func (e *evaluation) rule(ctx context.Context, rule *workv1.ConditionRule) (stat
 	if rule.MessageExpression != "" {
 		if late := e.putOff(rule.Condition); late != nil {
 			if result == (late.Status == metav1.ConditionTrue) && late.Reason == workv1.ReasonConditionRuleEvaluated {
-				message = late.Message // the words for the same result
+				message = late.Message // the message for the same result
 			}
 		} else if told, fault := e.message(ctx, rule.MessageExpression, result); fault != nil {
 			return *fault, true
@@ -204,11 +205,11 @@ func (e *evaluation) rule(ctx context.Context, rule *workv1.ConditionRule) (stat
 	return verdict, true
 }
 
-// all tells whether all expressions are true. It ends with the first that is
+// evaluateAll reports whether all expressions are true. It stops at the first that is
 // not.
-func (e *evaluation) all(ctx context.Context, rule *workv1.ConditionRule) (bool, *status.Verdict) {
+func (e *evaluation) evaluateAll(ctx context.Context, rule *workv1.ConditionRule) (bool, *status.Verdict) {
 	if len(rule.CELExpressions) == 0 {
-		fault := invalid("a rule of type CEL needs one expression at least; add celExpressions")
+		fault := invalid("a rule of type CEL needs at least one expression; add celExpressions")
 		return false, &fault
 	}
 	if late := e.putOff(rule.Condition); late != nil {
@@ -245,8 +246,8 @@ func (e *evaluation) message(ctx context.Context, expression string, result bool
 	return told, nil
 }
 
-// putOff is the verdict where expressions are put off, nil where they are not:
-// the one before, if there is one.
+// putOff returns the verdict for a rule that is put off, nil where expressions are
+// evaluated: the earlier verdict, if there is one.
 func (e *evaluation) putOff(condition string) *status.Verdict {
 	if !e.late {
 		return nil
@@ -265,7 +266,7 @@ func invalid(problem string) status.Verdict {
 	return status.Verdict{Status: metav1.ConditionUnknown, Reason: workv1.ReasonConditionRuleInvalid, Message: problem}
 }
 
-// compileFault is the verdict on an expression that cannot be compiled: the
+// compileFault returns the verdict for an expression that cannot be compiled: the
 // author's fault or ours.
 func compileFault(field string, err error) *status.Verdict {
 	var syntax *cel.SyntaxError
@@ -275,13 +276,13 @@ func compileFault(field string, err error) *status.Verdict {
 	return &status.Verdict{Status: metav1.ConditionUnknown, Reason: workv1.ReasonConditionRuleInternalError, Message: field + ": " + err.Error()}
 }
 
-// fault is the verdict on an expression that failed. What CEL says may quote the
-// object, which for a Secret goes nowhere.
+// fault returns the verdict for an expression that failed. CEL's error may quote the
+// object, so for a Secret it is withheld.
 func (e *evaluation) fault(field string, err error) *status.Verdict {
 	text := err.Error()
 	if !errors.Is(err, cel.ErrBudget) {
 		if manifest.IsSecret(e.object.GetAPIVersion(), e.object.GetKind()) {
-			text = "the expression failed; why is not told, because it may quote the Secret"
+			text = "the expression failed; the reason is withheld, because it may quote the Secret"
 		}
 		text = field + ": " + text
 	}

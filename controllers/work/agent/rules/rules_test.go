@@ -54,7 +54,7 @@ func text(v status.RuleVerdict) string {
 	return fmt.Sprintf("%s %s %s: %s", v.Condition, v.Status, v.Reason, v.Message)
 }
 
-// evaluator keeps what it compiled for all tests.
+// evaluator is shared by all tests, for its cache of compiled expressions.
 var evaluator = rules.New()
 
 // evaluate is a round over one manifest.
@@ -200,7 +200,7 @@ func TestOneRuleMakesOneCondition(t *testing.T) {
 			expression("Ready", "result"),
 			"Ready False ConditionRuleExpressionError: celExpressions[0]: 1:1: undeclared reference to 'result'",
 		},
-		"a message that cannot be told": {
+		"a message that cannot be evaluated": {
 			configMap,
 			with(expression("Ready", "true"), "by hand", "object.absent"),
 			"Ready False ConditionRuleExpressionError: messageExpression: no such key: absent",
@@ -215,7 +215,7 @@ func TestOneRuleMakesOneCondition(t *testing.T) {
 			expression("Ready", "object.data.text.matches('(')"),
 			"Ready Unknown ConditionRuleInternalError: celExpressions[0]: preparing the expression: ",
 		},
-		"a type that nobody knows": {
+		"an unknown type": {
 			configMap,
 			workv1.ConditionRule{Condition: "Ready", Type: "Lua"},
 			"Ready Unknown ConditionRuleInvalid: unrecognized condition rule type Lua",
@@ -223,7 +223,7 @@ func TestOneRuleMakesOneCondition(t *testing.T) {
 		"a rule without expressions": {
 			configMap,
 			expression("Ready"),
-			"Ready Unknown ConditionRuleInvalid: a rule of type CEL needs one expression at least",
+			"Ready Unknown ConditionRuleInvalid: a rule of type CEL needs at least one expression",
 		},
 		"a condition that the agent makes":   {configMap, expression("Applied", "false"), ""},
 		"a condition that has no valid name": {configMap, expression("not valid!", "true"), ""},
@@ -231,7 +231,7 @@ func TestOneRuleMakesOneCondition(t *testing.T) {
 		"a secret is not quoted in an error": {
 			`{apiVersion: v1, kind: Secret, data: {k: cGFzc3dvcmQ=}}`,
 			expression("Ready", "int(object.data.k) == 1"),
-			"Ready False ConditionRuleExpressionError: celExpressions[0]: the expression failed; why is not told",
+			"Ready False ConditionRuleExpressionError: celExpressions[0]: the expression failed; the reason is withheld",
 		},
 		"a secret may be counted nevertheless": {
 			`{apiVersion: v1, kind: Secret, data: {k: cGFzc3dvcmQ=}}`,
@@ -265,59 +265,60 @@ func TestRulesDoNotDisturbEachOther(t *testing.T) {
 	require.Equal(t, []string{"A False", "B True", "C False"}, names)
 }
 
-// dear costs more than a manifest may, though it takes no time: to look for one
-// long text in another is counted as the product of their lengths.
-func dear() workv1.ConditionRule {
-	return expression("Dear", slices.Repeat([]string{"!object.data.text.contains('" + strings.Repeat("b", 200) + "')"}, 200)...)
+// costly is an expression that costs more than a manifest may, though it takes no time:
+// searching one long text in another is charged at the product of their lengths.
+func costly() workv1.ConditionRule {
+	return expression("Costly", slices.Repeat([]string{"!object.data.text.contains('" + strings.Repeat("b", 200) + "')"}, 200)...)
 }
 
 func TestTheRulesOfAManifestShareABudget(t *testing.T) {
 	t.Parallel()
 	large := object(t, configMap)
 	require.NoError(t, unstructured.SetNestedField(large.Object, strings.Repeat("a", 1<<18), "data", "text"))
-	got := evaluate(t.Context(), []workv1.ConditionRule{dear(), expression("Next", "true")}, large)
-	require.Equal(t, "Dear False ConditionRuleExpressionError: CEL evaluation budget exceeded", text(got[0]))
+	got := evaluate(t.Context(), []workv1.ConditionRule{costly(), expression("Next", "true")}, large)
+	require.Equal(t, "Costly False ConditionRuleExpressionError: CEL evaluation budget exceeded", text(got[0]))
 	require.Equal(t, "Next False ConditionRuleExpressionError: CEL evaluation budget exceeded", text(got[1]))
 	got = evaluate(t.Context(), []workv1.ConditionRule{expression("Next", "true")}, large)
 	require.Equal(t, metav1.ConditionTrue, got[0].Status, "the next round has a budget of its own")
 }
 
-// TestTheManifestsOfARoundShareWhatItMayCost has 500 manifests whose rules use up
-// what one may cost: after a few, expressions are put off, and only those.
+// TestTheManifestsOfARoundShareWhatItMayCost has 500 manifests whose rules use up the
+// limit of one: after a few of them, expressions are put off, and nothing else.
 func TestTheManifestsOfARoundShareWhatItMayCost(t *testing.T) {
 	t.Parallel()
-	const late = "not evaluated yet, because the condition rules of this work took too long together; they go on after a minute; make their expressions cheaper, or split the work"
+	const late = "not evaluated yet, because the condition rules of this work together took too long; " +
+		"evaluation continues after a minute; make their expressions cheaper, or split the work"
 	large := object(t, fmt.Sprintf(job, "Complete", "True"))
 	require.NoError(t, unstructured.SetNestedField(large.Object, strings.Repeat("a", 1<<18), "data", "text"))
 	round := evaluator.Round(clock.RealClock{})
 	evaluated := 0
 	for i := range 500 {
-		got, put := round.Evaluate(t.Context(), []workv1.ConditionRule{dear(), known("Complete")}, large, nil)
+		got, put := round.Evaluate(t.Context(), []workv1.ConditionRule{costly(), known("Complete")}, large, nil)
 		if put {
-			require.Equal(t, "Dear Unknown ConditionRuleInternalError: "+late, text(got[0]))
-			require.Equal(t, "Complete True ConditionRuleEvaluated: Job is finished", text(got[1]), "a built-in rule costs nothing")
+			require.Equal(t, "Costly Unknown ConditionRuleInternalError: "+late, text(got[0]))
+			require.Equal(t,
+				"Complete True ConditionRuleEvaluated: Job is finished", text(got[1]), "a built-in rule costs nothing")
 			continue
 		}
 		require.Equal(t, evaluated, i, "once rules are put off, all are")
-		require.Equal(t, "Dear False ConditionRuleExpressionError: CEL evaluation budget exceeded", text(got[0]))
+		require.Equal(t, "Costly False ConditionRuleExpressionError: CEL evaluation budget exceeded", text(got[0]))
 		evaluated++
 	}
 	require.Positive(t, evaluated)
 	require.Less(t, evaluated, 10)
 	got, put := round.Evaluate(t.Context(), []workv1.ConditionRule{with(known("Complete"), "", "'told'")}, large, nil)
 	require.True(t, put, "a message is an expression")
-	require.Equal(t, "Complete True ConditionRuleEvaluated: Job is finished", text(got[0]), "only the words are put off")
+	require.Equal(t, "Complete True ConditionRuleEvaluated: Job is finished", text(got[0]), "only the message is put off")
 	going := large.DeepCopy()
 	going.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
 	got, put = round.Evaluate(t.Context(), []workv1.ConditionRule{expression("Complete", "true")}, going, nil)
-	require.False(t, put, "of what goes it is the last that can be told")
+	require.False(t, put, "rules of an object that is being deleted are not put off")
 	require.Equal(t, metav1.ConditionTrue, got[0].Status)
-	_, put = evaluator.Round(clock.RealClock{}).Evaluate(t.Context(), []workv1.ConditionRule{dear()}, large, nil)
+	_, put = evaluator.Round(clock.RealClock{}).Evaluate(t.Context(), []workv1.ConditionRule{costly()}, large, nil)
 	require.False(t, put, "the next round may cost as much")
 }
 
-// TestTheManifestsOfARoundShareItsTime is about expressions that cost little and
-// take long all the same.
+// TestTheManifestsOfARoundShareItsTime has expressions that cost little but take long.
 func TestTheManifestsOfARoundShareItsTime(t *testing.T) {
 	t.Parallel()
 	slow := &slowClock{}
@@ -331,7 +332,7 @@ func TestTheManifestsOfARoundShareItsTime(t *testing.T) {
 	require.Equal(t, 10, evaluated, "of a second each")
 }
 
-// slowClock is a second further each time that somebody looks.
+// slowClock advances by a second each time it is read.
 type slowClock struct{ at time.Duration }
 
 func (c *slowClock) Now() time.Time {
@@ -357,7 +358,9 @@ func TestAResultIsSmall(t *testing.T) {
 	}
 	got = evaluate(t.Context(), many, object(t, configMap))
 	require.Len(t, got, rules.MaxRules)
-	require.Equal(t, "C15 Unknown ConditionRuleInvalid: a manifest can have 16 condition rules, and this one has 100; remove some", text(got[15]))
+	require.Equal(t,
+		"C15 Unknown ConditionRuleInvalid: a manifest can have 16 condition rules, and this one has 100; remove some",
+		text(got[15]))
 }
 
 func TestAnEndedContextEndsTheRules(t *testing.T) {
@@ -365,11 +368,13 @@ func TestAnEndedContextEndsTheRules(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	got := evaluate(ctx, []workv1.ConditionRule{expression("A", "true")}, object(t, configMap))
-	require.Equal(t, "A False ConditionRuleExpressionError: celExpressions[0]: evaluating took too long: context canceled", text(got[0]))
+	require.Equal(t,
+		"A False ConditionRuleExpressionError: celExpressions[0]: evaluating took too long: context canceled",
+		text(got[0]))
 }
 
-// FuzzRule finds no rule that panics, hangs, or makes a condition that an API
-// server refuses.
+// FuzzRule looks for rules that panic, hang, or make a condition that an API server
+// refuses.
 func FuzzRule(f *testing.F) {
 	f.Add("CEL", "Ready", "object.data.ready == 'true'", "by hand", "object.metadata.name + string(result)")
 	f.Add("WellKnownConditions", "Complete", "", "", "object.status.conditions[0].type")

@@ -10,8 +10,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// wellKnown is what is built in for a condition and the kind of an object, nil
-// for nothing.
+// wellKnown returns the built-in rule for a condition and the kind of an object, nil if
+// there is none.
 func wellKnown(condition string, object *unstructured.Unstructured) func(*unstructured.Unstructured) (bool, string) {
 	if condition != workv1.ConditionComplete {
 		return nil
@@ -25,7 +25,7 @@ func wellKnown(condition string, object *unstructured.Unstructured) func(*unstru
 	return nil
 }
 
-// jobComplete tells whether a Job has ended, well or not.
+// jobComplete reports whether a Job has finished, successfully or not.
 func jobComplete(job *unstructured.Unstructured) (bool, string) {
 	conditions, _, _ := unstructured.NestedFieldNoCopy(job.Object, "status", "conditions")
 	list, _ := conditions.([]any)
@@ -38,7 +38,7 @@ func jobComplete(job *unstructured.Unstructured) (bool, string) {
 	return false, "Job is not finished"
 }
 
-// podComplete tells whether a Pod has ended, well or not.
+// podComplete reports whether a Pod has finished, successfully or not.
 func podComplete(pod *unstructured.Unstructured) (bool, string) {
 	phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
 	return phase == "Succeeded" || phase == "Failed", "Pod is in phase " + phase

@@ -13,13 +13,13 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Ruled tells whether condition rules made a condition at that generation.
+// Ruled reports whether condition rules made a condition at that generation.
 func Ruled(c metav1.Condition, generation int64) bool {
 	return strings.HasPrefix(c.Reason, workv1.ReasonPrefixConditionRule) && c.ObservedGeneration == generation
 }
 
-// setAggregated makes the work's conditions of those that rules made of its
-// manifests, and removes those that no manifest has any more.
+// setAggregated sets the work's conditions from those that rules made for its manifests,
+// and removes those that no manifest has any more.
 func setAggregated(s *workv1.ManifestWorkStatus, generation int64, now time.Time) {
 	var kinds []string
 	found := map[string][]metav1.Condition{}
@@ -38,12 +38,12 @@ func setAggregated(s *workv1.ManifestWorkStatus, generation int64, now time.Time
 		return c.Reason == workv1.ReasonConditionRulesAggregated && found[c.Type] == nil
 	})
 	for _, kind := range kinds {
-		set(&s.Conditions, kind, aggregate(kind, found[kind]), generation, now)
+		setCondition(&s.Conditions, kind, aggregate(kind, found[kind]), generation, now)
 	}
 }
 
-// aggregate sums conditions of one type up: the status that comes first in the
-// precedence of the type and that one of them has.
+// aggregate combines conditions of one type: the result is the status that comes first in
+// the precedence of the type and that one of them has.
 func aggregate(kind string, conditions []metav1.Condition) Verdict {
 	v := Verdict{Reason: workv1.ReasonConditionRulesAggregated, Message: conditions[0].Message}
 	if len(conditions) > 1 {
@@ -57,8 +57,8 @@ func aggregate(kind string, conditions []metav1.Condition) Verdict {
 	return v
 }
 
-// precedence orders statuses: one manifest that still progresses makes the work
-// progress; of all else, one that is not so makes the work not so.
+// precedence orders statuses: one manifest that is progressing makes the work
+// progressing; for every other condition, one that is False makes the work False.
 func precedence(kind string) []metav1.ConditionStatus {
 	if kind == workv1.ConditionProgressing {
 		return []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionUnknown, metav1.ConditionFalse}

@@ -14,8 +14,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// ruled is an outcome with conditions of one type, one for each letter: T, F and
-// U are statuses, "-" is a manifest without the condition.
+// ruled returns outcomes with conditions of one type, one for each letter: T, F and U are
+// statuses, "-" is a manifest without the condition.
 func ruled(kind, letters string) []status.Outcome {
 	statuses := map[rune]metav1.ConditionStatus{'T': "True", 'F': "False", 'U': "Unknown"}
 	var out []status.Outcome
@@ -35,14 +35,19 @@ func TestConditionsOfRulesAreAggregated(t *testing.T) {
 		status        metav1.ConditionStatus
 		message       string
 	}{
-		"the only one speaks for itself":     {"Complete", "T", "True", "it is T"},
-		"manifests without it take no part":  {"Complete", "-T-", "True", "it is T"},
-		"all are true":                       {"Complete", "TTT", "True", "Aggregated from 3 manifest conditions"},
-		"one is unknown":                     {"Complete", "TUT", "Unknown", "Aggregated from 3 manifest conditions"},
-		"one is false":                       {"Complete", "UFT", "False", "Aggregated from 3 manifest conditions"},
-		"any other type goes like Complete":  {"Own", "TF", "False", "Aggregated from 2 manifest conditions"},
-		"one progresses":                     {"Progressing", "FUT", "True", "Aggregated from 3 manifest conditions"},
-		"of one it is not known":             {"Progressing", "FU-", "Unknown", "Aggregated from 2 manifest conditions"},
+		"the only one speaks for itself":             {"Complete", "T", "True", "it is T"},
+		"manifests without it take no part":          {"Complete", "-T-", "True", "it is T"},
+		"all are true":                               {"Complete", "TTT", "True", "Aggregated from 3 manifest conditions"},
+		"one is unknown":                             {"Complete", "TUT", "Unknown", "Aggregated from 3 manifest conditions"},
+		"one is false":                               {"Complete", "UFT", "False", "Aggregated from 3 manifest conditions"},
+		"any other type is aggregated like Complete": {"Own", "TF", "False", "Aggregated from 2 manifest conditions"},
+		"one progresses":                             {"Progressing", "FUT", "True", "Aggregated from 3 manifest conditions"},
+		"of one it is not known": {
+			"Progressing",
+			"FU-",
+			"Unknown",
+			"Aggregated from 2 manifest conditions",
+		},
 		"none progresses":                    {"Progressing", "FF", "False", "Aggregated from 2 manifest conditions"},
 		"degraded is false if one is not so": {"Degraded", "TF", "False", "Aggregated from 2 manifest conditions"},
 	} {
@@ -72,7 +77,8 @@ func TestAConditionThatNoManifestHasIsRemovedFromTheWork(t *testing.T) {
 	require.Empty(t, work(none, "Complete"))
 	gone := first.DeepCopy()
 	gone.ResourceStatus.Manifests = nil
-	require.Empty(t, work(status.Build(*gone, 1, ruled("Complete", "--"), later), "Complete"), "at the same generation too")
+	require.Empty(t,
+		work(status.Build(*gone, 1, ruled("Complete", "--"), later), "Complete"), "at the same generation too")
 }
 
 func TestAWorkWithoutRulesKeepsWhatOthersMade(t *testing.T) {

@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	// maxWork bounds a work with its status, in bytes. etcd takes 1.5 MiB unless
-	// it is told otherwise; the rest is for what the API server adds.
+	// maxWork bounds a work with its status, in bytes. The default limit of etcd is 1.5
+	// MiB; the rest is for what the API server adds.
 	maxWork = 1_400_000
-	// leastRoom is what a status has in any case, in bytes.
+	// leastRoom is what a status is granted in any case, in bytes.
 	leastRoom = 64 << 10
-	// entryComma is what stands between two entries.
+	// entryComma is the length of the separator between two entries.
 	entryComma = 1
-	// leftOutText ends the message of Applied of a work whose status is not
-	// complete.
+	// leftOutText ends the message of Applied of a work whose status is incomplete.
 	leftOutText = " manifests are left out of the status, which would not fit in the object"
 )
 
-// Room is how many bytes the status of a work may take.
+// Room returns how many bytes the status of a work may take.
 func Room(work *workv1.ManifestWork) int {
 	rest := work.DeepCopy()
 	rest.Status = workv1.ManifestWorkStatus{}
@@ -42,11 +41,11 @@ func size(value any) int {
 	return len(raw)
 }
 
-// Fit makes a status smaller that would not fit in room bytes: messages that
-// tell nothing go first, then the entries of manifests that are well, then
-// feedback values, then other entries, the last ones first. The condition of an
-// entry says if its values were left out; how many entries were is said in the
-// message of the work's condition Applied. before is the status that stands.
+// Fit shrinks a status that does not fit in room bytes: messages of conditions that hold
+// are dropped first, then the entries of healthy manifests, then feedback values, then
+// other entries from the end. The condition of an entry says if its values were left out;
+// the message of the work's condition Applied says how many entries were. before is the
+// current status.
 func Fit(s, before workv1.ManifestWorkStatus, room int) workv1.ManifestWorkStatus {
 	if size(s) <= room {
 		return s
@@ -61,25 +60,25 @@ func Fit(s, before workv1.ManifestWorkStatus, room int) workv1.ManifestWorkStatu
 		return out
 	}
 	out.ResourceStatus.Manifests = nil
-	tell(out.Conditions, len(entries), len(entries))
-	for _, e := range pick(entries, before.ResourceStatus.Manifests, room-size(out)) {
+	reportLeftOut(out.Conditions, len(entries), len(entries))
+	for _, e := range chooseEntries(entries, before.ResourceStatus.Manifests, room-size(out)) {
 		if e != nil {
 			out.ResourceStatus.Manifests = append(out.ResourceStatus.Manifests, *e)
 		}
 	}
 	out.Conditions = slices.Clone(s.Conditions)
 	if dropped := len(entries) - len(out.ResourceStatus.Manifests); dropped > 0 {
-		tell(out.Conditions, dropped, len(entries))
+		reportLeftOut(out.Conditions, dropped, len(entries))
 	}
 	return out
 }
 
-// pick chooses what fits in left bytes, nil for an entry that does not.
-func pick(entries, before []workv1.ManifestCondition, left int) []*workv1.ManifestCondition {
+// chooseEntries returns the entries that fit in left bytes, nil for one that does not.
+func chooseEntries(entries, before []workv1.ManifestCondition, left int) []*workv1.ManifestCondition {
 	out := make([]*workv1.ManifestCondition, len(entries))
 	add := func(wanted bool, form func(workv1.ManifestCondition) workv1.ManifestCondition) {
 		for i := range entries {
-			if well(entries[i]) != wanted {
+			if isHealthy(entries[i]) != wanted {
 				continue
 			}
 			e := form(entries[i])
@@ -89,7 +88,7 @@ func pick(entries, before []workv1.ManifestCondition, left int) []*workv1.Manife
 			out[i] = &e
 		}
 	}
-	add(false, func(e workv1.ManifestCondition) workv1.ManifestCondition { return bare(e, before) })
+	add(false, func(e workv1.ManifestCondition) workv1.ManifestCondition { return dropValues(e, before) })
 	for i := range entries {
 		if out[i] == nil || len(out[i].StatusFeedback.Values) == len(entries[i].StatusFeedback.Values) {
 			continue
@@ -103,8 +102,9 @@ func pick(entries, before []workv1.ManifestCondition, left int) []*workv1.Manife
 	return out
 }
 
-// bare is an entry without its values, which says so, if that is smaller.
-func bare(e workv1.ManifestCondition, before []workv1.ManifestCondition) workv1.ManifestCondition {
+// dropValues returns an entry without its values, with a condition that says so, if that
+// is smaller.
+func dropValues(e workv1.ManifestCondition, before []workv1.ManifestCondition) workv1.ManifestCondition {
 	if len(e.StatusFeedback.Values) == 0 {
 		return e
 	}
@@ -125,25 +125,25 @@ func bare(e workv1.ManifestCondition, before []workv1.ManifestCondition) workv1.
 	return out
 }
 
-// withoutValues tells whether the values of an entry were left out.
+// withoutValues reports whether the values of an entry were left out.
 func withoutValues(e workv1.ManifestCondition) bool {
 	c := apimeta.FindStatusCondition(e.Conditions, workv1.ConditionStatusFeedbackSynced)
 	return c != nil && c.Message == ValuesLeftOut().Message
 }
 
-// Crowded tells whether entries or values were left out of a status.
+// Crowded reports whether entries or values were left out of a status.
 func Crowded(s workv1.ManifestWorkStatus) bool {
 	return LeftOut(s) || slices.ContainsFunc(s.ResourceStatus.Manifests, withoutValues)
 }
 
-// LeftOut tells whether entries were left out of a status.
+// LeftOut reports whether entries were left out of a status.
 func LeftOut(s workv1.ManifestWorkStatus) bool {
 	c := apimeta.FindStatusCondition(s.Conditions, workv1.ConditionApplied)
 	return c != nil && strings.HasSuffix(c.Message, leftOutText)
 }
 
-// tell says how much is left out.
-func tell(conditions []metav1.Condition, n, of int) {
+// reportLeftOut adds to the condition how many entries are left out.
+func reportLeftOut(conditions []metav1.Condition, n, of int) {
 	if c := apimeta.FindStatusCondition(conditions, workv1.ConditionApplied); c != nil {
 		if at := strings.LastIndex(c.Message, "; "); at >= 0 && strings.HasSuffix(c.Message, leftOutText) {
 			c.Message = c.Message[:at]
@@ -152,7 +152,7 @@ func tell(conditions []metav1.Condition, n, of int) {
 	}
 }
 
-// terse is an entry without the messages of conditions that hold.
+// terse returns an entry without the messages of conditions that hold.
 func terse(e workv1.ManifestCondition) workv1.ManifestCondition {
 	e.Conditions = slices.Clone(e.Conditions)
 	for i := range e.Conditions {
@@ -163,8 +163,8 @@ func terse(e workv1.ManifestCondition) workv1.ManifestCondition {
 	return e
 }
 
-// well tells whether an entry says nothing but that all is well.
-func well(e workv1.ManifestCondition) bool {
+// isHealthy reports whether an entry says nothing except that all is well.
+func isHealthy(e workv1.ManifestCondition) bool {
 	return len(e.StatusFeedback.Values) == 0 && !slices.ContainsFunc(e.Conditions, func(c metav1.Condition) bool {
 		return c.Status != metav1.ConditionTrue
 	})

@@ -14,7 +14,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// many are the outcomes of n manifests, of which every tenth failed.
+// many returns the outcomes of n manifests, of which every tenth failed.
 func many(n int) []Outcome {
 	var out []Outcome
 	for i := range n {
@@ -69,15 +69,16 @@ func TestEntriesThatSayThatAllIsWellGoNext(t *testing.T) {
 	for _, e := range fit.ResourceStatus.Manifests {
 		require.Greater(t, e.ResourceMeta.Ordinal, last, "the order of the spec")
 		last = e.ResourceMeta.Ordinal
-		if !well(e) && len(e.StatusFeedback.Values) == 0 {
+		if !isHealthy(e) && len(e.StatusFeedback.Values) == 0 {
 			failed++
 		}
 		values = values || len(e.StatusFeedback.Values) > 0
 	}
-	require.Equal(t, 100, failed, "failures are all told")
+	require.Equal(t, 100, failed, "all failures are reported")
 	require.True(t, values, "and so is feedback")
 	n := len(fit.ResourceStatus.Manifests)
-	require.Equal(t, fmt.Sprintf("%s; %d of 1000%s", workv1.MessageWorkFailed, 1000-n, leftOutText), fit.Conditions[0].Message)
+	require.Equal(t,
+		fmt.Sprintf("%s; %d of 1000%s", workv1.MessageWorkFailed, 1000-n, leftOutText), fit.Conditions[0].Message)
 
 	again := Fit(Build(fit, 1, many(1000), time.Unix(2000, 0)), fit, room)
 	again.ResourceStatus.Manifests = again.ResourceStatus.Manifests[:10]

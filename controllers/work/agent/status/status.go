@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// maxTexts bounds the messages of all manifests of a work together, in bytes,
-// so that a status never grows towards the limit of one object.
+// maxTexts bounds the messages of all manifests of a work together, in bytes, so that a
+// status never grows towards the size limit of an object.
 const maxTexts = 256 << 10
 
 // Verdict is one condition of a manifest without its type.
@@ -28,16 +28,15 @@ type Verdict struct {
 	Message string
 }
 
-// Outcome is what is known of one manifest.
+// Outcome is the result for one manifest.
 type Outcome struct {
-	// Meta names the object; its ordinal is the manifest's place in the spec.
+	// Meta names the object; its ordinal is the manifest's position in the spec.
 	Meta workv1.ManifestResourceMeta
 	// Applied, Available and Feedback are the conditions Applied, Available and
-	// StatusFeedbackSynced. A verdict without a status leaves the condition as it
-	// stands.
+	// StatusFeedbackSynced. A verdict without a status leaves the condition unchanged.
 	Applied, Available, Feedback Verdict
-	// Values are the feedback values if they are Fresh; otherwise those that
-	// stand in the status stay.
+	// Values are the feedback values if they are Fresh; otherwise the values in the
+	// status stay.
 	Values []workv1.FeedbackValue
 	Fresh  bool
 	// Rules are the conditions that the work's condition rules made.
@@ -51,8 +50,8 @@ type RuleVerdict struct {
 	Verdict
 }
 
-// Applied is the verdict on a manifest that is on the cluster. A note, if there
-// is one, says what was special.
+// Applied is the verdict for a manifest that is on the cluster. A note, if there is one,
+// says what was special.
 func Applied(note string) Verdict {
 	message := workv1.MessageManifestApplied
 	if note != "" {
@@ -61,13 +60,13 @@ func Applied(note string) Verdict {
 	return Verdict{metav1.ConditionTrue, workv1.ReasonAppliedManifestComplete, message}
 }
 
-// Failed is the verdict on a manifest that could not be applied.
+// Failed is the verdict for a manifest that could not be applied.
 func Failed(cause string) Verdict {
 	return Verdict{metav1.ConditionFalse, workv1.ReasonAppliedManifestFailed, fmt.Sprintf(workv1.MessageManifestFailed, cause)}
 }
 
-// IgnoreFieldsFailed is the verdict on a manifest whose fields to ignore could
-// not be worked out.
+// IgnoreFieldsFailed is the verdict for a manifest whose fields to ignore could not be
+// determined.
 func IgnoreFieldsFailed(cause string) Verdict {
 	return Verdict{
 		metav1.ConditionFalse, workv1.ReasonAppliedManifestSSAIgnoreFieldError,
@@ -75,7 +74,7 @@ func IgnoreFieldsFailed(cause string) Verdict {
 	}
 }
 
-// Exists is the verdict Available of an object that is there or is not.
+// Exists is the verdict Available of an object that exists or does not.
 func Exists(there bool) Verdict {
 	if there {
 		return Verdict{metav1.ConditionTrue, workv1.ReasonResourceAvailable, workv1.MessageResourceAvailable}
@@ -120,7 +119,7 @@ func ValuesLeftOut() Verdict {
 	return FeedbackFailed("the values would not fit in the status of the work; ask for fewer of them, or split the work")
 }
 
-// Build is the status that a work of that generation shall have.
+// Build returns the desired status of a work of that generation.
 func Build(before workv1.ManifestWorkStatus, generation int64, outcomes []Outcome, now time.Time) workv1.ManifestWorkStatus {
 	after := workv1.ManifestWorkStatus{Conditions: slices.Clone(before.Conditions)}
 	after.ResourceStatus.Manifests = make([]workv1.ManifestCondition, 0, len(outcomes))
@@ -134,47 +133,46 @@ func Build(before workv1.ManifestWorkStatus, generation int64, outcomes []Outcom
 		}
 		dropStaleRules(&entry.Conditions, generation)
 		setApplied(&entry.Conditions, bounded(o.Applied, limit), generation, now)
-		set(&entry.Conditions, workv1.ConditionAvailable, bounded(o.Available, limit), 0, now)
+		setCondition(&entry.Conditions, workv1.ConditionAvailable, bounded(o.Available, limit), 0, now)
 		setFeedback(&entry, o, limit, now)
 		for _, r := range o.Rules {
-			set(&entry.Conditions, r.Condition, bounded(r.Verdict, limit), generation, now)
+			setCondition(&entry.Conditions, r.Condition, bounded(r.Verdict, limit), generation, now)
 		}
 		after.ResourceStatus.Manifests = append(after.ResourceStatus.Manifests, entry)
 	}
 	if len(outcomes) > 0 {
-		set(&after.Conditions, workv1.ConditionApplied, workApplied(outcomes), generation, now)
+		setCondition(&after.Conditions, workv1.ConditionApplied, workApplied(outcomes), generation, now)
 	}
-	set(&after.Conditions, workv1.ConditionAvailable, workAvailable(outcomes), generation, now)
+	setCondition(&after.Conditions, workv1.ConditionAvailable, workAvailable(outcomes), generation, now)
 	setAggregated(&after, generation, now)
 	return after
 }
 
-func set(conditions *[]metav1.Condition, kind string, v Verdict, generation int64, now time.Time) {
+func setCondition(conditions *[]metav1.Condition, kind string, v Verdict, generation int64, now time.Time) {
 	reconcile.SetCondition(conditions, metav1.Condition{
 		Type: kind, Status: v.Status, Reason: v.Reason, Message: v.Message, ObservedGeneration: generation,
 	}, now)
 }
 
-// setApplied sets Applied of a manifest. With a new generation the condition is
-// made anew: its transition time tells when that generation was applied.
+// setApplied sets Applied of a manifest. With a new generation the condition is replaced:
+// its transition time is when that generation was applied.
 func setApplied(conditions *[]metav1.Condition, v Verdict, generation int64, now time.Time) {
 	old := apimeta.FindStatusCondition(*conditions, workv1.ConditionApplied)
 	if old != nil && old.ObservedGeneration != generation {
 		apimeta.RemoveStatusCondition(conditions, workv1.ConditionApplied)
 	}
-	set(conditions, workv1.ConditionApplied, v, generation, now)
+	setCondition(conditions, workv1.ConditionApplied, v, generation, now)
 }
 
-// setFeedback puts fresh values in place of those that stand there. When they
-// differ, the condition is made anew: its transition time tells when values last
-// changed.
+// setFeedback replaces the values by fresh ones. When they differ, the condition is
+// replaced: its transition time is when values last changed.
 func setFeedback(entry *workv1.ManifestCondition, o Outcome, limit int, now time.Time) {
 	if o.Fresh && !sameValues(entry.StatusFeedback.Values, o.Values) {
 		entry.StatusFeedback.Values = o.Values
 		apimeta.RemoveStatusCondition(&entry.Conditions, workv1.ConditionStatusFeedbackSynced)
 	}
 	if o.Feedback.Status != "" {
-		set(&entry.Conditions, workv1.ConditionStatusFeedbackSynced, bounded(o.Feedback, limit), 0, now)
+		setCondition(&entry.Conditions, workv1.ConditionStatusFeedbackSynced, bounded(o.Feedback, limit), 0, now)
 	}
 }
 
@@ -185,8 +183,8 @@ func dropStaleRules(conditions *[]metav1.Condition, generation int64) {
 	})
 }
 
-// Entry is the entry of a manifest: that with the same metadata, else the only
-// one that differs in its place alone; nil if there is none.
+// Entry returns the entry of a manifest: the one with the same metadata, else the only
+// one that differs in its ordinal alone; nil if there is none.
 func Entry(entries []workv1.ManifestCondition, meta workv1.ManifestResourceMeta) *workv1.ManifestCondition {
 	if at := int(meta.Ordinal); at < len(entries) && entries[at].ResourceMeta == meta {
 		return &entries[at]
@@ -249,8 +247,7 @@ func workAvailable(outcomes []Outcome) Verdict {
 	return Verdict{metav1.ConditionTrue, workv1.ReasonResourcesAvailable, workv1.MessageResourcesAvailable}
 }
 
-// textLimit is how long the message of one condition may be when a work has
-// those manifests.
+// textLimit bounds the message of one condition of a work with those manifests.
 func textLimit(outcomes []Outcome) int {
 	conditions := 0
 	for _, o := range outcomes {
@@ -264,8 +261,8 @@ func bounded(v Verdict, limit int) Verdict {
 	return v
 }
 
-// Same tells whether two statuses are the same for a reader, so that a write
-// would change nothing.
+// Same reports whether two statuses are the same to a reader, so that a write would
+// change nothing.
 func Same(a, b workv1.ManifestWorkStatus) bool {
 	return slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) &&
 		slices.EqualFunc(a.ResourceStatus.Manifests, b.ResourceStatus.Manifests, sameManifest)

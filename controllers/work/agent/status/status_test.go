@@ -131,7 +131,9 @@ func TestEntriesFollowTheirManifests(t *testing.T) {
 	before := workv1.ManifestWorkStatus{ResourceStatus: workv1.ManifestResourceStatus{Manifests: []workv1.ManifestCondition{
 		{
 			ResourceMeta: meta(0, "a"), Conditions: []metav1.Condition{{Type: "Theirs", Status: "True", Reason: "R"}},
-			StatusFeedback: workv1.StatusFeedbackResult{Values: []workv1.FeedbackValue{{Name: "v", FieldValue: workv1.FieldValue{Type: "String", String: &value}}}},
+			StatusFeedback: workv1.StatusFeedbackResult{
+				Values: []workv1.FeedbackValue{{Name: "v", FieldValue: workv1.FieldValue{Type: "String", String: &value}}},
+			},
 		},
 		{ResourceMeta: meta(1, "b"), Conditions: []metav1.Condition{{Type: "Other", Status: "True", Reason: "R"}}},
 		{
@@ -166,7 +168,9 @@ func TestConditionsOfRemovedRulesGo(t *testing.T) {
 		before := workv1.ManifestWorkStatus{
 			Conditions: []metav1.Condition{rule(generation)},
 			ResourceStatus: workv1.ManifestResourceStatus{
-				Manifests: []workv1.ManifestCondition{{ResourceMeta: meta(0, "a"), Conditions: []metav1.Condition{rule(generation)}}},
+				Manifests: []workv1.ManifestCondition{
+					{ResourceMeta: meta(0, "a"), Conditions: []metav1.Condition{rule(generation)}},
+				},
 			},
 		}
 		after := status.Build(before, 2, []status.Outcome{good(0, "a")}, now)
@@ -212,7 +216,7 @@ func TestValuesThatChangeRestartTheirConditionAlone(t *testing.T) {
 
 	unread := with(good(0, "a"), func(o *status.Outcome) { o.Feedback = status.Verdict{} })
 	stays := status.Build(next, 1, []status.Outcome{unread}, later.Add(time.Minute))
-	require.Empty(t, cmp.Diff(next, stays), "what was not read stays")
+	require.Empty(t, cmp.Diff(next, stays), "values that were not read stay")
 	gone := status.Build(next, 1, []status.Outcome{with(good(0, "a"), func(o *status.Outcome) { o.Fresh = true })}, later)
 	require.Empty(t, gone.ResourceStatus.Manifests[0].StatusFeedback.Values)
 }

@@ -25,7 +25,7 @@ const workers = 4
 type Config struct {
 	// Client watches and deletes.
 	Client dynamic.Interface
-	// Clock tells what has lived long enough.
+	// Clock gives the time that the time to live is compared with.
 	Clock clock.PassiveClock
 }
 
@@ -49,7 +49,8 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
 }
 
-// Reconcile deletes one ManifestWork when its time has come, or comes back then.
+// Reconcile deletes one ManifestWork when its time to live is over, or requeues it until
+// then.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	finished, ok := c.finished.Get(key)
 	if !ok {

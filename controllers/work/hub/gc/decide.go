@@ -21,28 +21,28 @@ import (
 // reasonExpired is the reason of the Event of a deletion.
 const reasonExpired = "TTLExpired"
 
-// maxWait is how long a ManifestWork is left alone at most. Timers stand still
-// while a machine sleeps, and the clock may be set.
+// maxWait bounds how long a ManifestWork is left alone. Timers stop while a machine
+// sleeps, and the clock may be set.
 const maxWait = 24 * time.Hour
 
-// maxTTL is the longest time to live that can be counted, in seconds: 292 years.
+// maxTTL is the longest time to live that can be represented, in seconds: 292 years.
 const maxTTL = math.MaxInt64 / int64(time.Second)
 
 var worksResource = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 
-// Finished is what is remembered of a ManifestWork that is complete and has a
-// time to live.
+// Finished is what is remembered of a ManifestWork that is complete and has a time to
+// live.
 type Finished struct {
-	// UID and Version are those of the object that was judged.
+	// UID and Version are those of the object that was checked.
 	UID     types.UID
 	Version string
 	// Since is when it became Complete.
 	Since time.Time
-	// TTL is how long it stays after that, in seconds; 0 and less is not at all.
+	// TTL is how long it is kept after that, in seconds; 0 or less means not at all.
 	TTL int64
 }
 
-// State is everything that a decision needs.
+// State is the input of a decision.
 type State struct {
 	// Key names the ManifestWork.
 	Key reconcile.Key
@@ -52,10 +52,10 @@ type State struct {
 	Now time.Time
 }
 
-// keep reads a ManifestWork; false leaves out all that are not to be deleted
-// some time as they stand.
+// keep reduces a ManifestWork to what is remembered; false for one that will not be
+// deleted as it is.
 func keep(u *unstructured.Unstructured) (Finished, bool) {
-	// Most have none, and are not decoded.
+	// Most works have no time to live, and are not decoded.
 	if _, ok, err := unstructured.NestedFieldNoCopy(
 		u.Object, "spec", "deleteOption", "ttlSecondsAfterFinished",
 	); !ok || err != nil || u.GetDeletionTimestamp() != nil {
@@ -72,16 +72,16 @@ func keep(u *unstructured.Unstructured) (Finished, bool) {
 	return Finished{UID: w.UID, Version: w.ResourceVersion, Since: c.LastTransitionTime.Time, TTL: *w.Spec.DeleteOption.TTLSecondsAfterFinished}, true
 }
 
-// same tells whether nothing changed that decides when to delete.
+// same reports whether nothing changed that affects when to delete.
 func same(before, now Finished) bool {
 	return before.UID == now.UID && before.Since.Equal(now.Since) && before.TTL == now.TTL
 }
 
-// Decide is pure.
+// Decide plans the deletion. It is pure.
 func Decide(s State) reconcile.Plan {
 	ttl := time.Duration(min(max(s.Work.TTL, 0), maxTTL)) * time.Second
-	// A time to live of nothing is over, also where the clock of the agent that
-	// said Complete is ahead of ours.
+	// A time to live of zero is over at once, even if the clock of the agent that set
+	// Complete is ahead of ours.
 	if left := s.Work.Since.Add(ttl).Sub(s.Now); left > 0 && ttl > 0 {
 		return reconcile.Plan{RequeueAfter: min(left, maxWait)}
 	}
@@ -91,7 +91,7 @@ func Decide(s State) reconcile.Plan {
 		}}},
 		Events: []reconcile.Event{{
 			Type: corev1.EventTypeNormal, Reason: reasonExpired, Once: true,
-			Message: fmt.Sprintf("Deleted: it is complete since %s, and its ttlSecondsAfterFinished is %d", s.Work.Since.UTC().Format(time.RFC3339), s.Work.TTL),
+			Message: fmt.Sprintf("Deleted: it has been complete since %s, and its ttlSecondsAfterFinished is %d", s.Work.Since.UTC().Format(time.RFC3339), s.Work.TTL),
 		}},
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// hashOf is the same for specs that mean the same, whatever their text.
+// hashOf returns the same hash for specs that mean the same, however they are formatted.
 func hashOf(spec workv1.ManifestWorkSpec) (string, error) {
 	raw, err := json.Marshal(spec)
 	if err != nil {
@@ -47,16 +47,16 @@ type Child struct {
 	Name    string
 	UID     types.UID
 	Version string
-	// Placement is the one that it was made for, by its label.
+	// Placement is the one that it was created for, by its label.
 	Placement string
-	// Current tells that its spec is that of the template.
+	// Current is set when its spec is that of the template.
 	Current bool
-	// Labels are all that it has, Given is how many of them this loop gave it.
+	// Labels are all its labels, Given is how many of them this loop set.
 	Labels map[string]string
 	Given  int
-	// Deleting tells that it is on its way out.
+	// Deleting is set while it is being deleted.
 	Deleting bool
-	// Created is when it was made, Changed when this loop wrote it last.
+	// Created is when it was created, Changed when this loop last wrote it.
 	Created, Changed time.Time
 	// Generation is that of its spec, Conditions are those of the whole work.
 	Generation int64
@@ -66,16 +66,17 @@ type Child struct {
 // kept is what is remembered of a ManifestWork with the label of a replica set.
 type kept struct {
 	owner reconcile.Key
-	// child is complete but for Current, which takes the template's hash.
+	// child is complete except for Current, which depends on the template's hash.
 	child Child
 	hash  string
-	// leaving is set while somebody makes it leave its objects before it goes.
+	// leaving is set while the work is being made to orphan its objects before it is
+	// deleted.
 	leaving bool
 }
 
-// keep reads of a ManifestWork what this loop looks at: metadata, work-level
-// conditions without their texts, a hash of the spec, and when this loop wrote
-// it last. A fleet holds one ManifestWork a cluster, each with all its manifests.
+// keep reduces a ManifestWork to what this loop needs: metadata, work-level conditions
+// without their messages, a hash of the spec, and when this loop last wrote it. A fleet
+// holds one ManifestWork per cluster, each with all its manifests.
 func keep(u *unstructured.Unstructured) (kept, bool) {
 	key, ok := owner(u.GetLabels()[workv1alpha1.LabelManifestWorkReplicaSet])
 	if !ok {
@@ -127,7 +128,7 @@ func labelsIn(fields []byte) int {
 	return len(set.Metadata.Labels)
 }
 
-// state is how far the rollout is on the child's cluster.
+// state returns the state of the rollout on the child's cluster.
 func (c Child) state() rollout.Cluster {
 	out := rollout.Cluster{Name: c.Cluster, Status: rollout.Progressing, Since: c.Changed}
 	if !c.Current {
@@ -145,7 +146,7 @@ func (c Child) state() rollout.Cluster {
 	case progressing == nil && bad:
 		out.Status, out.Since = rollout.Failed, c.since(degraded)
 	case progressing == nil:
-		// Without rules that tell of progress, being there is success.
+		// Without rules that report progress, being available is success.
 		if c.is(workv1.ConditionAvailable) {
 			out.Status, out.Since = rollout.Succeeded, c.since(apimeta.FindStatusCondition(c.Conditions, workv1.ConditionAvailable))
 		}
@@ -160,14 +161,14 @@ func (c Child) state() rollout.Cluster {
 	return out
 }
 
-// is tells whether the condition is True, and of the current generation.
+// is reports whether the condition is True for the current generation.
 func (c Child) is(kind string) bool {
 	have := apimeta.FindStatusCondition(c.Conditions, kind)
 	return have != nil && have.Status == metav1.ConditionTrue && have.ObservedGeneration == c.Generation
 }
 
-// since is when the condition came to its status, but not before the spec that
-// it speaks of was written.
+// since returns when the condition got its status, but not before the spec that it refers
+// to was written.
 func (c Child) since(condition *metav1.Condition) time.Time {
 	if t := condition.LastTransitionTime.Time; t.After(c.Changed) {
 		return t
@@ -175,17 +176,17 @@ func (c Child) since(condition *metav1.Condition) time.Time {
 	return c.Changed
 }
 
-// label is the value that marks the children of a replica set.
+// label returns the label value that marks the children of a replica set.
 func label(key reconcile.Key) string { return key.Namespace + "." + key.Name }
 
-// owner reads that label; a namespace has no dot.
+// owner parses that label; a namespace has no dot.
 func owner(value string) (reconcile.Key, bool) {
 	namespace, name, ok := strings.Cut(value, ".")
 	return reconcile.Key{Namespace: namespace, Name: name}, ok && namespace != "" && name != ""
 }
 
-// nameOf is the name of new children: that of the replica set with a hash, since
-// replica sets of two namespaces may have one name.
+// nameOf returns the name of new children: that of the replica set with a hash, since
+// replica sets of two namespaces may have the same name.
 func nameOf(key reconcile.Key) string {
 	sum := sha256.Sum256([]byte(label(key)))
 	return key.Name + "-" + hex.EncodeToString(sum[:5])

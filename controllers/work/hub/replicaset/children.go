@@ -12,9 +12,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// children are all ManifestWorks of replica sets, by replica set. The cache of
-// the hub holds the metadata of all works; this is a watch of its own, for those
-// with the label alone.
+// children holds all ManifestWorks of replica sets, by replica set. The cache of the hub
+// holds the metadata of all works; this is a separate watch, only for those with the
+// label.
 type children struct {
 	works *watch.Collection[kept]
 	wake  func(reconcile.Key)
@@ -33,7 +33,8 @@ func newChildren(client dynamic.Interface, wake func(reconcile.Key)) *children {
 	return c
 }
 
-// changed notes whose a work is, and wakes who had it and who has it.
+// changed records which replica set a work belongs to, and wakes its former and its
+// current one.
 func (c *children) changed(work reconcile.Key) {
 	now, there := c.works.Get(work)
 	c.mu.Lock()

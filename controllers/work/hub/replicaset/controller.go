@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id; the field manager of what it applies follows from it.
+// Name is the loop's id; the field manager of what it applies is derived from it.
 const (
 	Name         = "work.replicaset"
 	fieldManager = "ocm." + Name
@@ -30,12 +30,12 @@ const (
 
 const workers = 4
 
-// settle is how long reports of ManifestWorks are gathered before they are
-// summed up: one status write for what many clusters report at once.
+// settle is how long status changes of ManifestWorks are gathered before they are
+// summarized: one status write for what many clusters report at once.
 const settle = 500 * time.Millisecond
 
-// gathered is how long the decisions of a placement are gathered: they come in
-// pieces, and how many clusters left at once is told by all of them.
+// gathered is how long the decisions of a placement are gathered: they arrive in pieces,
+// and only all of them show how many clusters left at once.
 const gathered = 200 * time.Millisecond
 
 var worksResource = workv1.GroupVersion.WithResource("manifestworks")
@@ -94,7 +94,7 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, controller.queue)
 }
 
-// either returns the object as it is, or as it was last.
+// either returns the current object, or the old one if it is gone.
 func either[T comparable](old, current T) T {
 	var none T
 	if current == none {
@@ -103,7 +103,7 @@ func either[T comparable](old, current T) T {
 	return current
 }
 
-// Reconcile brings one replica set nearer to what its spec says.
+// Reconcile brings one replica set closer to its spec.
 func (c *Controller) Reconcile(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (reconcile.Result, error) {
 	if err := c.children.works.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -122,7 +122,8 @@ func (c *Controller) gather(ctx context.Context, set *workv1alpha1.ManifestWorkR
 	s.Children = c.children.of(key, template)
 	if set.DeletionTimestamp != nil {
 		if len(s.Children) == 0 || set.Spec.CascadeDeletionPolicy != workv1alpha1.CascadeDeletionPolicyForeground {
-			// The set may go now: what was written a moment ago must not outlive it.
+			// The set may be deleted now: a work that was written a moment ago must not
+			// outlive it.
 			s.Children, err = c.live(ctx, key)
 		}
 		return s, err
@@ -146,10 +147,10 @@ func (c *Controller) gather(ctx context.Context, set *workv1alpha1.ManifestWorkR
 // pageSize of live lists; each work comes with its manifests.
 const pageSize = 100
 
-// live lists the works of a replica set at the API server.
+// live lists the works of a replica set from the API server.
 func (c *Controller) live(ctx context.Context, set reconcile.Key) (out []Child, err error) {
 	if len(validation.IsValidLabelValue(label(set))) > 0 {
-		return nil, nil // no work can be marked as its
+		return nil, nil // no work can carry its label
 	}
 	options := metav1.ListOptions{LabelSelector: workv1alpha1.LabelManifestWorkReplicaSet + "=" + label(set), Limit: pageSize}
 	for {
@@ -167,9 +168,9 @@ func (c *Controller) live(ctx context.Context, set reconcile.Key) (out []Child, 
 	}
 }
 
-// leaving are the selected clusters without a work that are being deleted: what is
-// made for one of them now would be applied and removed again, together with what
-// was told to stay there.
+// leaving returns the selected clusters without a work that are being deleted: a work
+// created for one of them now would be applied and removed again, together with objects
+// that were meant to stay there.
 func (c *Controller) leaving(ctx context.Context, s State) (map[string]bool, error) {
 	have := map[string]bool{}
 	for _, child := range s.Children {

@@ -18,29 +18,29 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// maxRecheck is how long a rollout that waits for time is left alone at most.
+// maxRecheck bounds how long a rollout that waits for time is left alone.
 const maxRecheck = 30 * time.Minute
 
-// Placement is what a placement of the spec has come to.
+// Placement is the state of a placement of the spec.
 type Placement struct {
 	// Name of the placement.
 	Name string
 	// Found is false when there is none.
 	Found bool
-	// Decided is false as long as it has no decision, which is not to say that it
-	// selects nothing: a placement that does has one without clusters.
+	// Decided is false as long as it has no decision, which does not mean that it selects
+	// nothing: a placement that selects no cluster has an empty decision.
 	Decided bool
 	// Invalid is why its decisions or its rollout strategy cannot be used.
 	Invalid error
-	// Strategy and Groups are those to roll out by.
+	// Strategy and Groups define the rollout.
 	Strategy rollout.Strategy
 	Groups   []rollout.Group
 }
 
-// usable tells whether the placement says which clusters it wants.
+// usable reports whether the placement defines which clusters it selects.
 func (p Placement) usable() bool { return p.Found && p.Decided && p.Invalid == nil }
 
-// State is everything that a decision needs.
+// State is the input of a decision.
 type State struct {
 	// Set is the replica set.
 	Set *workv1alpha1.ManifestWorkReplicaSet
@@ -48,14 +48,14 @@ type State struct {
 	Placements []Placement
 	// Children are all ManifestWorks with the label of the replica set.
 	Children []Child
-	// Leaving are the selected clusters that get no work any more, because they are
-	// being deleted.
+	// Leaving are the selected clusters that get no new work, because they are being
+	// deleted.
 	Leaving map[string]bool
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// Decide is pure.
+// Decide plans the writes for a replica set. It is pure.
 func Decide(s State) reconcile.Plan {
 	set := s.Set.DeepCopy()
 	plan := reconcile.Plan{Object: set, Order: reconcile.Parallel}
@@ -67,7 +67,8 @@ func Decide(s State) reconcile.Plan {
 		if len(s.Children) == 0 || set.Spec.CascadeDeletionPolicy != workv1alpha1.CascadeDeletionPolicyForeground {
 			set.Finalizers = slices.DeleteFunc(set.Finalizers, func(f string) bool { return f == workv1alpha1.FinalizerManifestWorkReplicaSet })
 		} else {
-			// Their events wake the loop; those of works that no watch brought do not.
+			// Their events wake the loop; those of works that no watch has delivered do
+			// not.
 			plan.RequeueAfter = maxRecheck
 		}
 		return plan
@@ -85,7 +86,7 @@ func Decide(s State) reconcile.Plan {
 		d.rollOut(i)
 	}
 	d.collect()
-	d.hold(set)
+	d.holdRemovals(set)
 	for _, cluster := range slices.Sorted(maps.Keys(d.write)) {
 		child := d.children[cluster]
 		plan.Writes = append(plan.Writes, reconcile.Apply{Object: work(set, cluster, child.Name, d.write[cluster]), LiveVersion: child.Version, Exact: true})
@@ -110,14 +111,14 @@ func appendRemoval(list []reconcile.Write, c Child) []reconcile.Write {
 	return append(list, reconcile.Remove{Target: reconcile.Target{Resource: worksResource, Namespace: c.Cluster, Name: c.Name, UID: c.UID}})
 }
 
-// delivery works out what to write and what to remove.
+// delivery determines what to write and what to remove.
 type delivery struct {
 	State
-	// children holds the one that counts of each cluster, spare the others.
+	// children holds the child of each cluster that is kept, spare the others.
 	children map[string]Child
 	spare    []Child
-	// claims says which placement has a cluster: the first that selects it,
-	// unless its work is reserved for one that comes before.
+	// claims says which placement a cluster belongs to: the first that selects it, unless
+	// its work is reserved for an earlier one.
 	claims map[string]int
 	plans  []rollout.Plan
 	// write says for which placement a cluster's child is written.
@@ -152,16 +153,16 @@ func newDelivery(s State) *delivery {
 	return d
 }
 
-// reserved tells whether the work on a cluster is that of a placement which
-// comes before the i-th and says nothing just now: what it does not say for a
-// moment must not have the cluster rolled out by another strategy.
+// reserved reports whether the work on a cluster belongs to a placement before the i-th
+// that is not usable just now: a temporary gap must not have the cluster rolled out by
+// another strategy.
 func (d *delivery) reserved(cluster string, i int) bool {
 	child, ok := d.children[cluster]
 	return ok && slices.ContainsFunc(d.Placements[:i], func(p Placement) bool { return p.Name == child.Placement && !p.usable() })
 }
 
-// better puts first which of two children of one cluster is kept: one that
-// stays, has the template, and is older.
+// better orders two children of one cluster; the first is kept: one that is not being
+// deleted, has the template, and is older.
 func better(a, b Child) int {
 	return cmp.Or(boolean(a.Deleting)-boolean(b.Deleting), boolean(b.Current)-boolean(a.Current), a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name))
 }
@@ -173,7 +174,7 @@ func boolean(b bool) int {
 	return 0
 }
 
-// rollOut decides on the clusters that one placement has.
+// rollOut plans the rollout to the clusters of one placement.
 func (d *delivery) rollOut(i int) {
 	p := d.Placements[i]
 	if !p.usable() {
@@ -197,8 +198,8 @@ func (d *delivery) rollOut(i int) {
 	}
 }
 
-// claimed are the groups of one placement without the clusters that another one has,
-// and how far those are that have a child.
+// claimed returns the groups of one placement without the clusters that belong to
+// another, and the rollout state of those that have a child.
 func (d *delivery) claimed(i int) ([]rollout.Group, []rollout.Cluster) {
 	var clusters []rollout.Cluster
 	groups := make([]rollout.Group, 0, len(d.Placements[i].Groups))
@@ -209,7 +210,7 @@ func (d *delivery) claimed(i int) ([]rollout.Group, []rollout.Cluster) {
 				continue
 			}
 			own.Clusters = append(own.Clusters, cluster)
-			// One that is on its way out is made again when it is gone.
+			// A child that is being deleted is created again when it is gone.
 			if child, ok := d.children[cluster]; ok && child.Deleting {
 				clusters = append(clusters, rollout.Cluster{Name: cluster, Status: rollout.Progressing, Since: child.Changed})
 			} else if ok {
@@ -221,8 +222,8 @@ func (d *delivery) claimed(i int) ([]rollout.Group, []rollout.Cluster) {
 	return groups, clusters
 }
 
-// labelled tells whether the child has the labels that it should have, and none
-// that this loop gave it and that it should have no more.
+// labelled reports whether the child has the labels that it should have, and no stale
+// labels set by this loop.
 func (d *delivery) labelled(c Child, placement string) bool {
 	want := labels(d.Set, placement)
 	for key, value := range want {
@@ -233,9 +234,9 @@ func (d *delivery) labelled(c Child, placement string) bool {
 	return c.Given == len(want)
 }
 
-// collect finds the children that nobody wants. Those of a placement that is
-// missing, undecided or cannot be read are left alone: what runs is not harmed
-// by it.
+// collect finds the children that are no longer wanted. Those of a placement that is
+// missing, undecided or unreadable are left alone, so that running workloads are not
+// harmed.
 func (d *delivery) collect() {
 	unknown := map[string]bool{}
 	for _, p := range d.Placements {
@@ -255,7 +256,7 @@ func (d *delivery) collect() {
 	})
 }
 
-// labels are those of a child: the replica set's, and two that mark it.
+// labels returns the labels of a child: the replica set's, and two that mark it.
 func labels(set *workv1alpha1.ManifestWorkReplicaSet, placement string) map[string]string {
 	out := maps.Clone(set.Labels)
 	if out == nil {
@@ -266,7 +267,7 @@ func labels(set *workv1alpha1.ManifestWorkReplicaSet, placement string) map[stri
 	return out
 }
 
-// work is a child as it should be; name is that of one that exists, or empty.
+// work returns the desired child; name is that of an existing child, or empty.
 func work(set *workv1alpha1.ManifestWorkReplicaSet, cluster, name, placement string) *workv1.ManifestWork {
 	if name == "" {
 		name = nameOf(reconcile.Key{Namespace: set.Namespace, Name: set.Name})

@@ -119,7 +119,10 @@ func TestDecide(t *testing.T) {
 			nil, verified, out, delivered,
 		},
 		"a work without its labels gets them back": {
-			State{Placements: []Placement{selects("p", "c1")}, Children: []Child{func() Child { c := healthy("p", "c1"); c.Labels = nil; return c }()}},
+			State{
+				Placements: []Placement{selects("p", "c1")},
+				Children:   []Child{func() Child { c := healthy("p", "c1"); c.Labels = nil; return c }()},
+			},
 			[]string{"apply c1 by p"}, verified, out, delivered,
 		},
 		"a work that is not as the template is written again": {
@@ -127,7 +130,10 @@ func TestDecide(t *testing.T) {
 			[]string{"apply c1 by p"}, verified, "False Progressing", "False NotAsExpected",
 		},
 		"a cluster that is not selected any more loses its work, whatever its spec": {
-			State{Placements: []Placement{selects("p", "c1")}, Children: []Child{healthy("p", "c1"), healthy("p", "c2"), outdated(healthy("p", "c3"))}},
+			State{
+				Placements: []Placement{selects("p", "c1")},
+				Children:   []Child{healthy("p", "c1"), healthy("p", "c2"), outdated(healthy("p", "c3"))},
+			},
 			[]string{"delete c2/web-1", "delete c3/web-1"}, verified, out, delivered,
 		},
 		"works of a placement that is not referred to go": {
@@ -142,7 +148,7 @@ func TestDecide(t *testing.T) {
 			State{Placements: []Placement{selects("p", "c1"), selects("q", "c1", "c2")}},
 			[]string{"apply c1 by p", "apply c2 by q"}, verified, "False Progressing", "False NotAsExpected",
 		},
-		"of two works of a cluster the one that is not current goes": {
+		"of two works of a cluster the one that is not current is removed": {
 			State{Placements: []Placement{selects("p", "c1")}, Children: []Child{
 				func() Child { c := outdated(healthy("p", "c1")); c.Name, c.UID = "old", "other"; return c }(), healthy("p", "c1"),
 			}},
@@ -153,7 +159,10 @@ func TestDecide(t *testing.T) {
 			[]string{"apply c2 by q"}, "False PlacementDecisionNotFound", "False Progressing", "False NotAsExpected",
 		},
 		"nor does one whose groups or strategy are wrong": {
-			State{Placements: []Placement{{Name: "bad", Found: true, Decided: true, Invalid: errors.New("no index")}}, Children: []Child{healthy("bad", "c1")}},
+			State{
+				Placements: []Placement{{Name: "bad", Found: true, Decided: true, Invalid: errors.New("no index")}},
+				Children:   []Child{healthy("bad", "c1")},
+			},
 			nil, "False NotAsExpected", "False Progressing", "False PlacementDecisionEmpty",
 		},
 		"nor does one that has not decided": {
@@ -161,18 +170,27 @@ func TestDecide(t *testing.T) {
 			nil, "False PlacementDecisionEmpty", "False Progressing", "False PlacementDecisionEmpty",
 		},
 		"a cluster of a missing placement is not handed to the next one": {
-			State{Placements: []Placement{{Name: "p"}, selects("q", "c1", "c2")}, Children: []Child{outdated(healthy("p", "c1"))}},
+			State{
+				Placements: []Placement{{Name: "p"}, selects("q", "c1", "c2")},
+				Children:   []Child{outdated(healthy("p", "c1"))},
+			},
 			[]string{"apply c2 by q"}, "False PlacementDecisionNotFound", "False Progressing", "False NotAsExpected",
 		},
 		"nor is one of a placement whose groups or strategy are wrong": {
 			State{
-				Placements: []Placement{{Name: "p", Found: true, Decided: true, Invalid: errors.New("no index")}, selects("q", "c1", "c2")},
-				Children:   []Child{outdated(healthy("p", "c1"))},
+				Placements: []Placement{
+					{Name: "p", Found: true, Decided: true, Invalid: errors.New("no index")},
+					selects("q", "c1", "c2"),
+				},
+				Children: []Child{outdated(healthy("p", "c1"))},
 			},
 			[]string{"apply c2 by q"}, "False NotAsExpected", "False Progressing", "False NotAsExpected",
 		},
 		"nor is one of a placement that has not decided": {
-			State{Placements: []Placement{{Name: "p", Found: true}, selects("q", "c1", "c2")}, Children: []Child{outdated(healthy("p", "c1"))}},
+			State{
+				Placements: []Placement{{Name: "p", Found: true}, selects("q", "c1", "c2")},
+				Children:   []Child{outdated(healthy("p", "c1"))},
+			},
 			[]string{"apply c2 by q"}, "False PlacementDecisionEmpty", "False Progressing", "False NotAsExpected",
 		},
 		"a placement that comes before takes the cluster, which is its own anyway": {
@@ -188,15 +206,24 @@ func TestDecide(t *testing.T) {
 			[]string{"delete c1/web-1"}, "False PlacementDecisionEmpty", out, "False PlacementDecisionEmpty",
 		},
 		"a work on its way out is waited for": {
-			State{Placements: []Placement{selects("p", "c1")}, Children: []Child{func() Child { c := healthy("p", "c1"); c.Deleting = true; return c }()}},
+			State{
+				Placements: []Placement{selects("p", "c1")},
+				Children:   []Child{func() Child { c := healthy("p", "c1"); c.Deleting = true; return c }()},
+			},
 			nil, verified, "False Progressing", "False NotAsExpected",
 		},
 		"one after the other: the second waits for the first": {
-			State{Placements: []Placement{serial(t, selects("p", "c1", "c2"), "0", 0)}, Children: []Child{child("p", "c1"), outdated(healthy("p", "c2"))}},
+			State{
+				Placements: []Placement{serial(t, selects("p", "c1", "c2"), "0", 0)},
+				Children:   []Child{child("p", "c1"), outdated(healthy("p", "c2"))},
+			},
 			nil, verified, "False Progressing", "False NotAsExpected",
 		},
 		"one after the other: success lets the next begin": {
-			State{Placements: []Placement{serial(t, selects("p", "c1", "c2"), "0", 0)}, Children: []Child{healthy("p", "c1"), outdated(healthy("p", "c2"))}},
+			State{
+				Placements: []Placement{serial(t, selects("p", "c1", "c2"), "0", 0)},
+				Children:   []Child{healthy("p", "c1"), outdated(healthy("p", "c2"))},
+			},
 			[]string{"apply c2 by p"}, verified, "False Progressing", delivered,
 		},
 		"one after the other: a failure stops the next": {
@@ -206,7 +233,10 @@ func TestDecide(t *testing.T) {
 			nil, verified, "False Progressing", "False NotAsExpected",
 		},
 		"progress that is reported is waited for": {
-			State{Placements: []Placement{selects("p", "c1")}, Children: []Child{child("p", "c1", "Applied=True", "Available=True", "Progressing=True")}},
+			State{
+				Placements: []Placement{selects("p", "c1")},
+				Children:   []Child{child("p", "c1", "Applied=True", "Available=True", "Progressing=True")},
+			},
 			nil, verified, "False Progressing", "False Processing",
 		},
 	}
@@ -333,10 +363,13 @@ func TestNameThatIsNoLabelIsSaid(t *testing.T) {
 func TestWhatIsWritten(t *testing.T) {
 	plan := Decide(State{Set: replicaSet("p"), Placements: []Placement{selects("p", "c1", "c2")}, Children: []Child{outdated(healthy("p", "c2"))}, Now: now})
 	require.Len(t, reconcile.Of[reconcile.Apply](plan.Writes), 2)
-	made, changed := reconcile.Of[reconcile.Apply](plan.Writes)[0].Object.(*workv1.ManifestWork), reconcile.Of[reconcile.Apply](plan.Writes)[1].Object.(*workv1.ManifestWork)
+	applies := reconcile.Of[reconcile.Apply](plan.Writes)
+	made, changed := applies[0].Object.(*workv1.ManifestWork), applies[1].Object.(*workv1.ManifestWork)
 	require.Equal(t, nameOf(reconcile.Key{Namespace: "apps", Name: "web"}), made.Name)
 	require.Equal(t, "web-1", changed.Name, "one that exists keeps its name")
-	require.NotEqual(t, made.Name, nameOf(reconcile.Key{Namespace: "other", Name: "web"}), "two replica sets of one name do not share works")
+	require.NotEqual(t,
+		made.Name, nameOf(reconcile.Key{Namespace: "other", Name: "web"}),
+		"two replica sets of one name do not share works")
 	require.Equal(t, map[string]string{
 		"team": "a", workv1alpha1.LabelManifestWorkReplicaSet: "apps.web", workv1alpha1.LabelPlacementName: "p",
 	}, made.Labels)
@@ -388,7 +421,7 @@ func TestWhatIsKeptOfAChild(t *testing.T) {
 
 	u.SetLabels(nil)
 	_, ok = keep(u)
-	require.False(t, ok, "without the label it is nobody's")
+	require.False(t, ok, "without the label it belongs to no replica set")
 }
 
 func TestOwnerOfAChild(t *testing.T) {
@@ -418,7 +451,7 @@ func TestUsersOfAPlacement(t *testing.T) {
 	require.Equal(t, []reconcile.Key{key("web")}, u.of(key("r")))
 	u.changed(second, nil)
 	require.Empty(t, u.of(key("p")))
-	require.Len(t, u.byPlacement, 1, "what nobody refers to is forgotten")
+	require.Len(t, u.byPlacement, 1, "a placement without references is forgotten")
 }
 
 func TestAClusterThatIsBeingDeletedGetsNoNewWork(t *testing.T) {

@@ -14,20 +14,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Reasons of Events, beside those of the condition PlacementVerified.
+// Reasons of Events, besides those of the condition PlacementVerified.
 const (
 	eventRolledOut = "RolledOut"
 	eventStarted   = "RolloutStarted"
 	eventStopped   = "RolloutStopped"
 )
 
-// stopped ends the message of PlacementRolledOut while a rollout is held up by
-// failures.
+// stopped ends the message of PlacementRolledOut while failures stop a rollout.
 const stopped = "; more failed than maxFailures allows, no further one is started"
 
-// events tell of what changed between two reports of a replica set: whether its
-// placements can be used, and the beginning, the end and the stop of a rollout.
-// How single clusters come along is no Event; there may be thousands.
+// events reports what changed between two statuses of a replica set: whether its
+// placements can be used, and the start, the end and the stop of a rollout. The progress
+// of single clusters is not reported, because there may be thousands.
 func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Event {
 	var out []reconcile.Event
 	for kind, news := range map[string]func(was, is *metav1.Condition) (string, string){
@@ -36,7 +35,7 @@ func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Even
 		workv1alpha1.ConditionManifestworkApplied: nameNews,
 		workv1alpha1.ConditionRemovalHeld:         heldNews,
 	} {
-		was, is := both(before, after, kind)
+		was, is := conditionsOf(before, after, kind)
 		if is == nil {
 			continue
 		}
@@ -48,7 +47,8 @@ func events(before, after *workv1alpha1.ManifestWorkReplicaSet) []reconcile.Even
 	return out
 }
 
-// verifiedNews is an Event, as type and reason, of PlacementVerified; empty for none.
+// verifiedNews returns the type and reason of an Event about PlacementVerified; empty for
+// none.
 func verifiedNews(was, is *metav1.Condition) (kind, reason string) {
 	switch {
 	case was != nil && was.Status == is.Status && was.Reason == is.Reason:
@@ -59,7 +59,7 @@ func verifiedNews(was, is *metav1.Condition) (kind, reason string) {
 	return corev1.EventTypeWarning, is.Reason
 }
 
-// rolloutNews is one of PlacementRolledOut.
+// rolloutNews does so for PlacementRolledOut.
 func rolloutNews(was, is *metav1.Condition) (kind, reason string) {
 	if was == nil {
 		was = &metav1.Condition{}
@@ -76,7 +76,7 @@ func rolloutNews(was, is *metav1.Condition) (kind, reason string) {
 	return "", ""
 }
 
-// nameNews is one of ManifestworkApplied: that no work can be marked.
+// nameNews does so for ManifestworkApplied: no work can carry the label.
 func nameNews(was, is *metav1.Condition) (kind, reason string) {
 	if is.Reason != workv1alpha1.ReasonInvalidManifestWorkName || was != nil && was.Reason == is.Reason {
 		return "", ""
@@ -84,7 +84,7 @@ func nameNews(was, is *metav1.Condition) (kind, reason string) {
 	return corev1.EventTypeWarning, is.Reason
 }
 
-// heldNews is one of RemovalHeld: that works stay until a person confirms.
+// heldNews does so for RemovalHeld: works stay until a person confirms the removal.
 func heldNews(was, _ *metav1.Condition) (kind, reason string) {
 	if was != nil {
 		return "", ""
@@ -92,6 +92,6 @@ func heldNews(was, _ *metav1.Condition) (kind, reason string) {
 	return corev1.EventTypeWarning, workv1alpha1.ConditionRemovalHeld
 }
 
-func both(before, after *workv1alpha1.ManifestWorkReplicaSet, kind string) (was, is *metav1.Condition) {
+func conditionsOf(before, after *workv1alpha1.ManifestWorkReplicaSet, kind string) (was, is *metav1.Condition) {
 	return apimeta.FindStatusCondition(before.Status.Conditions, kind), apimeta.FindStatusCondition(after.Status.Conditions, kind)
 }

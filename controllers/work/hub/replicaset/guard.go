@@ -15,42 +15,41 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
-// A cluster that a placement selects no more loses its work: that is how works move
-// from cluster to cluster. But where most clusters leave at once and none come in
-// their stead, it is seldom what a person wants: somebody took a label off a set,
-// removed a binding, or a network that broke made every cluster unreachable. The
-// works of such a placement stay until it selects the clusters again, or a person
-// confirms.
+// A cluster that a placement no longer selects loses its work: that is how works move
+// from cluster to cluster. But if most clusters leave at once and none replace them, it
+// is seldom intended: someone removed a label from a set or a binding, or a network
+// failure made every cluster unreachable. The works of such a placement stay until it
+// selects the clusters again, or a person confirms the removal.
 const (
-	// manyGone is from how many works on that their removal is held, where the
-	// placement selects fewer than half as many clusters as have works.
+	// manyGone is the number of works from which their removal is held, if the placement
+	// selects fewer than half as many clusters as have works.
 	manyGone = 5
-	// allGone is from how many works on that their removal is held, where the
-	// placement selects nothing at all. A single work may go: it moves.
+	// allGone is the number of works from which their removal is held, if the placement
+	// selects nothing at all. A single work may go: it moves.
 	allGone = 2
 	// mostNamed bounds how many clusters a message names.
 	mostNamed = 5
 )
 
-// loss is what one placement lets go of.
+// loss describes the works that one placement loses.
 type loss struct {
 	placement string
 	// had counts all works of the placement, has the clusters that it selects now.
 	had, has int
-	// going counts the works that go or would, clusters are those where none is on
-	// its way out yet.
+	// going counts the works that are removed or would be, clusters are those without a
+	// work that is being deleted already.
 	going    int
 	clusters []string
 }
 
-// large tells whether a person has to confirm it.
+// large reports whether a person has to confirm it.
 func (l loss) large() bool {
 	return (l.has == 0 && l.going >= allGone) || (l.going >= manyGone && 2*l.has < l.had)
 }
 
-// hold takes works off the list of those to remove whose placement lost too many
-// at once, unless that is confirmed, and says so on the set.
-func (d *delivery) hold(set *workv1alpha1.ManifestWorkReplicaSet) {
+// holdRemovals keeps works from being removed whose placement lost too many at once,
+// unless that is confirmed, and reports it on the set.
+func (d *delivery) holdRemovals(set *workv1alpha1.ManifestWorkReplicaSet) {
 	losses := d.losses()
 	count := 0
 	for _, l := range losses {
@@ -58,7 +57,8 @@ func (d *delivery) hold(set *workv1alpha1.ManifestWorkReplicaSet) {
 	}
 	confirmed, err := strconv.Atoi(set.Annotations[workv1alpha1.AnnotationConfirmRemoval])
 	if count == 0 {
-		// What was confirmed has happened; it must not hold for another time.
+		// The confirmed removal has happened; the confirmation must not apply to a later
+		// one.
 		delete(set.Annotations, workv1alpha1.AnnotationConfirmRemoval)
 	}
 	if count == 0 || (err == nil && count <= confirmed) {
@@ -76,20 +76,20 @@ func (d *delivery) hold(set *workv1alpha1.ManifestWorkReplicaSet) {
 		}
 		words = append(
 			words,
-			fmt.Sprintf("placement %s selects %d clusters, and there are %d works of it; those on %s stay", l.placement, l.has, l.had, strings.Join(named, ", ")),
+			fmt.Sprintf("placement %s selects %d clusters, and has %d works; those on %s stay", l.placement, l.has, l.had, strings.Join(named, ", ")),
 		)
 	}
-	put(set, d.Now, metav1.Condition{
+	setCondition(set, d.Now, metav1.Condition{
 		Type: workv1alpha1.ConditionRemovalHeld, Status: metav1.ConditionTrue, Reason: workv1alpha1.ReasonPlacementShrank,
-		Message: fmt.Sprintf("Most clusters left at once: %s. Have the placement select them again, or confirm that the works may go: "+
+		Message: fmt.Sprintf("Most clusters left at once: %s. Have the placement select them again, or confirm that the works may be removed: "+
 			"kubectl annotate manifestworkreplicasets -n %s %s %s=%d --overwrite",
 			strings.Join(words, "; "), set.Namespace, set.Name, workv1alpha1.AnnotationConfirmRemoval, count),
 	})
 }
 
-// losses are those that a person has to confirm, by placement. Works of placements
-// that the spec does not name any more are none: who took them out of it asked for
-// that.
+// losses returns the losses that a person has to confirm, by placement. Works of
+// placements that the spec no longer names do not count: removing a placement from the
+// spec is a deliberate request.
 func (d *delivery) losses() []loss {
 	var out []loss
 	for i, p := range d.Placements {

@@ -74,7 +74,7 @@ func TestWorksOfClustersThatLeaveTogetherStayUntilThatIsConfirmed(t *testing.T) 
 			0,
 			"confirm-removal=6",
 		},
-		"what was confirmed is no number": {
+		"the confirmation is not a number": {
 			[]Placement{selects("p")},
 			works(6, "p", nil),
 			"yes",

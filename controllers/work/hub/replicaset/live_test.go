@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// A set that is deleted right after it was made takes along works that the watch
-// has not brought yet.
+// A set that is deleted right after its creation also deletes works that the watch has
+// not delivered yet.
 func TestASetThatGoesTakesWorksAlongThatWereNotSeen(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,8 @@ func TestASetThatGoesTakesWorksAlongThatWereNotSeen(t *testing.T) {
 		state, err := c.gather(t.Context(), set)
 		require.NoError(t, err)
 		require.Len(t, asked, 2)
-		require.True(t, strings.HasSuffix(asked[0], "/manifestworks "+workv1alpha1.LabelManifestWorkReplicaSet+"=ns.web "), asked[0])
+		require.True(t,
+			strings.HasSuffix(asked[0], "/manifestworks "+workv1alpha1.LabelManifestWorkReplicaSet+"=ns.web "), asked[0])
 		plan := Decide(state)
 		require.Len(t, reconcile.Of[reconcile.Remove](plan.Writes), 2)
 		if policy == workv1alpha1.CascadeDeletionPolicyForeground {

@@ -16,15 +16,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// unnamed reports a replica set whose children cannot be marked.
+// unnamed reports a replica set whose children cannot carry its label.
 func unnamed(set *workv1alpha1.ManifestWorkReplicaSet, problem string, now time.Time) {
-	put(set, now, metav1.Condition{
+	setCondition(set, now, metav1.Condition{
 		Type: workv1alpha1.ConditionManifestworkApplied, Status: metav1.ConditionFalse, Reason: workv1alpha1.ReasonInvalidManifestWorkName,
 		Message: fmt.Sprintf("metadata.name: %s.%s marks the ManifestWorks as a label and cannot be one: %s; use a shorter name", set.Namespace, set.Name, problem),
 	})
 }
 
-// report writes summary and conditions.
+// report sets summary and conditions.
 func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time) {
 	set.Status.Summary = workv1alpha1.ManifestWorkReplicaSetSummary{}
 	set.Status.PlacementSummary = nil
@@ -41,7 +41,7 @@ func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time
 		}
 		one, existing, selected := d.summarize(i)
 		done, desired = done+len(d.plans[i].Done), desired+selected
-		add(&set.Status.Summary, one)
+		addCounts(&set.Status.Summary, one)
 		set.Status.PlacementSummary = append(set.Status.PlacementSummary, workv1alpha1.PlacementSummary{
 			Name: p.Name, Summary: one,
 			AvailableDecisionGroups: fmt.Sprintf("%d (%d / %d clusters applied)", len(p.Groups), existing, selected),
@@ -49,13 +49,13 @@ func report(set *workv1alpha1.ManifestWorkReplicaSet, d *delivery, now time.Time
 	}
 	sum := set.Status.Summary
 	incomplete := len(missing)+len(invalid)+len(undecided) > 0
-	put(set, now, verified(desired, missing, invalid, undecided))
-	put(set, now, rolledOut(d, done, desired, incomplete))
-	put(set, now, applied(sum, desired))
+	setCondition(set, now, verified(desired, missing, invalid, undecided))
+	setCondition(set, now, rolledOut(d, done, desired, incomplete))
+	setCondition(set, now, applied(sum, desired))
 }
 
-// summarize counts the children that have the template, and all that exist, of
-// the clusters that a placement has, which it counts too.
+// summarize counts, for the clusters of a placement, the children that have the template,
+// all existing children, and the clusters themselves.
 func (d *delivery) summarize(i int) (sum workv1alpha1.ManifestWorkReplicaSetSummary, existing, selected int) {
 	for cluster, by := range d.claims {
 		if by != i {
@@ -83,7 +83,7 @@ func (d *delivery) summarize(i int) (sum workv1alpha1.ManifestWorkReplicaSetSumm
 	return sum, existing, selected
 }
 
-func add(sum *workv1alpha1.ManifestWorkReplicaSetSummary, o workv1alpha1.ManifestWorkReplicaSetSummary) {
+func addCounts(sum *workv1alpha1.ManifestWorkReplicaSetSummary, o workv1alpha1.ManifestWorkReplicaSetSummary) {
 	sum.Total += o.Total
 	sum.Applied += o.Applied
 	sum.Available += o.Available
@@ -97,7 +97,7 @@ func verified(desired int, missing, invalid, undecided []string) metav1.Conditio
 	case len(missing) > 0:
 		c.Reason, c.Message = workv1alpha1.ReasonPlacementDecisionNotFound, "There is no placement "+strings.Join(
 			missing, ", ",
-		)+" in this namespace; its works stay until it is there again, or is taken out of spec.placementRefs"
+		)+" in this namespace; its works stay until it exists again, or is removed from spec.placementRefs"
 	case len(invalid) > 0:
 		c.Reason, c.Message = workv1alpha1.ReasonNotAsExpected, "Placement "+strings.Join(invalid, "; ")
 	case len(undecided) > 0:
@@ -148,9 +148,9 @@ func applied(sum workv1alpha1.ManifestWorkReplicaSetSummary, desired int) metav1
 	return c
 }
 
-// put sets a condition that does not say so already; a new generation alone is
-// worth a write here, since readers wait for it.
-func put(set *workv1alpha1.ManifestWorkReplicaSet, now time.Time, c metav1.Condition) {
+// setCondition sets a condition unless it is set already; a new generation alone
+// justifies a write, since readers wait for it.
+func setCondition(set *workv1alpha1.ManifestWorkReplicaSet, now time.Time, c metav1.Condition) {
 	c.ObservedGeneration = set.Generation
 	have := apimeta.FindStatusCondition(set.Status.Conditions, c.Type)
 	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message && have.ObservedGeneration == c.ObservedGeneration {

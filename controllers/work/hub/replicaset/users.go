@@ -12,13 +12,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// users tells which replica sets refer to a placement. The zero value is empty.
+// users records which replica sets refer to a placement. The zero value is empty.
 type users struct {
 	mu          sync.Mutex
 	byPlacement map[reconcile.Key]map[reconcile.Key]bool
 }
 
-// changed follows a replica set; either may be nil.
+// changed records a change of a replica set; either may be nil.
 func (u *users) changed(old, current *workv1alpha1.ManifestWorkReplicaSet) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
