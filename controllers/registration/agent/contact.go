@@ -14,28 +14,27 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Why a hub has no use for an agent that it once accepted.
+// Errors for an agent whose hub has revoked its registration.
 var (
-	// ErrNoCluster means that the agent's ManagedCluster is not on the hub.
+	// ErrNoCluster means that the agent's ManagedCluster does not exist on the hub.
 	ErrNoCluster = errors.New("the hub has no ManagedCluster of this name any more")
-	// ErrNotAccepted means that an administrator of the hub withdrew the
-	// acceptance.
+	// ErrNotAccepted means that an administrator of the hub withdrew the acceptance.
 	ErrNotAccepted = errors.New("the hub does not accept the cluster any more")
 )
 
-// Trouble is what of the talk with a hub fails.
+// Trouble is a failure in the communication with a hub.
 type Trouble struct {
-	// Problem says what was done and why it failed; empty while all is well.
+	// Problem says what was attempted and why it failed; empty while all is well.
 	Problem string
-	// Since is when it first failed after it had worked.
+	// Since is when it first failed after having worked.
 	Since time.Time
-	// Refused tells that the hub answered, and does not let the agent do it.
+	// Refused is true when the hub answered and refused.
 	Refused bool
 }
 
-// Contact remembers which of the things that a session does on its hub anyway
-// fail, so that nothing has to be asked for to know whether the hub is there.
-// Its methods are safe for concurrent use.
+// Contact records which of a session's regular requests to its hub fail, so that no extra
+// request is needed to know whether the hub can be reached. Its methods are safe for
+// concurrent use.
 type Contact struct {
 	clock    clock.PassiveClock
 	onChange func()
@@ -44,21 +43,20 @@ type Contact struct {
 	trouble map[string]Trouble
 }
 
-// NewContact makes a Contact that knows of no trouble. onChange is called when
-// trouble begins, changes or ends; it must not block.
+// NewContact makes a Contact without trouble. onChange is called when trouble begins, changes
+// or ends; it must not block.
 func NewContact(clk clock.PassiveClock, onChange func()) *Contact {
 	return &Contact{clock: clk, onChange: onChange, trouble: map[string]Trouble{}}
 }
 
-// Note keeps how an activity, named by a gerund, ended; nil: the hub let it be
-// done.
+// Note records the outcome of an activity, named by a gerund; nil means success.
 func (c *Contact) Note(activity string, err error) {
-	if c.note(activity, err) {
+	if c.record(activity, err) {
 		c.onChange()
 	}
 }
 
-func (c *Contact) note(activity string, err error) bool {
+func (c *Contact) record(activity string, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before, had := c.trouble[activity]
@@ -66,7 +64,7 @@ func (c *Contact) note(activity string, err error) bool {
 		delete(c.trouble, activity)
 		return had
 	}
-	now := Trouble{Problem: activity + ": " + reason(err), Since: c.clock.Now(), Refused: refused(err)}
+	now := Trouble{Problem: activity + ": " + stableText(err), Since: c.clock.Now(), Refused: isRefused(err)}
 	if had {
 		now.Since = before.Since
 	}
@@ -74,7 +72,7 @@ func (c *Contact) note(activity string, err error) bool {
 	return now != before
 }
 
-// Trouble is what has failed for the longest time, zero when nothing does.
+// Trouble returns the failure that has lasted longest; zero when there is none.
 func (c *Contact) Trouble() Trouble {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,15 +85,15 @@ func (c *Contact) Trouble() Trouble {
 	return out
 }
 
-// refused tells whether it was the hub that said no.
-func refused(err error) bool {
+// isRefused reports whether the hub itself refused the request.
+func isRefused(err error) bool {
 	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
 		errors.Is(err, ErrNoCluster) || errors.Is(err, ErrNotAccepted)
 }
 
-// reason is the text of an error without what differs from attempt to attempt:
-// the query of a request and the local port.
-func reason(err error) string {
+// stableText returns the text of an error without what differs between attempts: the query of a
+// request and the local port.
+func stableText(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "no answer in time"
 	}

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent is the vocabulary of the registration agent, the part of
-// ocm-agent that makes a cluster known to a hub and keeps it known:
+// Package agent defines what the parts of the registration agent share. The registration
+// agent is the part of ocm-agent that registers a cluster with a hub and keeps it registered:
 //
-//   - Settings: what a Klusterlet or flags tell it;
-//   - Identity: the cluster's name and the agent's, and the subject of their
+//   - Settings: the configuration from a Klusterlet or flags;
+//   - Identity: the names of the cluster and the agent, and the subject of their
 //     certificate;
-//   - Link: a connection to a hub whose certificate is exchanged while it is
-//     in use;
-//   - Contact: what of the talk with a hub fails, and since when;
-//   - Session: all that loops need which run while the agent has access.
+//   - Link: a connection to a hub whose certificate can be replaced while in use;
+//   - Contact: what fails in the communication with a hub, and since when;
+//   - Session: what the loops need that run while the agent has access.
 //
-// The loops are packages below: credential (from the bootstrap secret to a hub
-// kubeconfig and its rotation), heartbeat (the lease) and status (what the
-// ManagedCluster says). This package starts nothing itself.
+// The loops are subpackages, among them credential (from the bootstrap secret to a hub
+// kubeconfig and its rotation), heartbeat (the lease) and status (what the ManagedCluster
+// reports). This package starts nothing itself.
 //
-// The client is the dynamic one, because a typed
-// clientset would more than double the memory of the process.
+// It uses the dynamic client, because a typed clientset would more than double the memory of
+// the process.
 package agent

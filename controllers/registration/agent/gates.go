@@ -24,15 +24,15 @@ const (
 	gateExecutorValidatingCache = "ExecutorValidatingCaches"
 )
 
-// Gate is what is known of a feature gate.
+// Gate describes a feature gate.
 type Gate struct {
-	// Enabled tells whether it is on.
+	// Enabled reports whether it is on.
 	Enabled bool
-	// Served tells whether this agent does what the gate stands for.
+	// Served reports whether this agent implements it.
 	Served bool
 }
 
-// Gates are the known feature gates as they stand without a word about them.
+// Gates returns the known feature gates with their defaults.
 func Gates() map[string]Gate {
 	return map[string]Gate{
 		GateClusterClaim:    {Enabled: true, Served: true},
@@ -44,18 +44,17 @@ func Gates() map[string]Gate {
 	}
 }
 
-// WorkGates are those of the work agent, which runs in the same process.
+// WorkGates returns the gates of the work agent, which runs in the same process.
 func WorkGates() map[string]Gate {
 	return map[string]Gate{
 		GateRawFeedback: {Served: true},
-		// The same with and without it: controllers/work/agent/executor says why.
+		// Behaves the same either way; see controllers/work/agent/executor for the reason.
 		gateExecutorValidatingCache: {Served: true},
 	}
 }
 
-// ParseGates switches gates of both agents by entries of the form Name=true or Name=false. It
-// fails on a gate that does not exist, and on one that is switched on and that
-// this agent does not serve.
+// ParseGates applies entries of the form Name=true or Name=false to the gates of both agents.
+// It fails on an unknown gate, and on enabling a gate that this agent does not serve.
 func ParseGates(entries []string) (map[string]Gate, error) {
 	gates := Gates()
 	maps.Copy(gates, WorkGates())
@@ -66,7 +65,7 @@ func ParseGates(entries []string) (map[string]Gate, error) {
 		case value != "true" && value != "false":
 			return nil, fmt.Errorf("feature gate %q: must be Name=true or Name=false", entry)
 		case !known:
-			return nil, fmt.Errorf("feature gate %q does not exist; there are %s", name, strings.Join(slices.Sorted(maps.Keys(gates)), ", "))
+			return nil, fmt.Errorf("feature gate %q does not exist; the feature gates are %s", name, strings.Join(slices.Sorted(maps.Keys(gates)), ", "))
 		case value == "true" && !g.Served:
 			return nil, fmt.Errorf("feature gate %s is not served by this agent: leave it out", name)
 		}

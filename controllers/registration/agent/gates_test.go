@@ -32,8 +32,8 @@ func TestGatesHaveTheDefaultsOfTheContract(t *testing.T) {
 	require.False(t, gates[GateClusterClaim].Enabled)
 }
 
-// FuzzParseGates holds that gates are either all known and served, or refused
-// with a text that says what is wrong.
+// FuzzParseGates checks that gates are either all known and served, or rejected with a text
+// that says what is wrong.
 func FuzzParseGates(f *testing.F) {
 	for _, seed := range []string{
 		"",
@@ -64,7 +64,7 @@ func FuzzParseGates(f *testing.F) {
 	})
 }
 
-// FuzzValidate holds that settings that are accepted can be carried out.
+// FuzzValidate checks that accepted settings can be carried out.
 func FuzzValidate(f *testing.F) {
 	f.Add("c1", "https://spoke", "hub-1", "hub-2", int32(3600))
 	f.Add("a.b", "http://spoke", "hub-1", "hub-1", int32(1))
@@ -79,6 +79,8 @@ func FuzzValidate(f *testing.F) {
 		require.NotEqual(t, one, two)
 		require.NotContains(t, one+two, "/")
 		require.True(t, seconds == 0 || seconds >= minCertificateSeconds)
-		require.Equal(t, cluster, Identity{Cluster: cluster}.Known().Cluster, "a cluster name that is accepted is one that is read back")
+		require.Equal(
+			t, cluster, Identity{Cluster: cluster}.Known().Cluster, "an accepted cluster name can be read back",
+		)
 	})
 }

@@ -21,26 +21,25 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
-// Time limits of a connection to a hub. A connection that carries nothing any
-// more is noticed after silence and answer together, a hub that does not answer
-// a new one after dial or handshake: less than a minute in all.
+// Time limits of a connection to a hub. A dead connection is noticed after silenceTimeout
+// plus answerTimeout, a hub that does not answer a new connection after dialTimeout or
+// handshakeTimeout: less than a minute in all cases.
 const (
 	dialTimeout      = 10 * time.Second
 	keepAlive        = 30 * time.Second
 	handshakeTimeout = 10 * time.Second
 	idleTimeout      = 90 * time.Second
-	// silenceTimeout is after how much silence the hub is asked for a sign of
-	// life, by a ping of HTTP/2, and answerTimeout how long that may take.
+	// silenceTimeout is how long a connection may be silent before an HTTP/2 ping is sent,
+	// and answerTimeout how long the answer may take.
 	silenceTimeout = 30 * time.Second
 	answerTimeout  = 10 * time.Second
 )
 
-// Link is one connection to a hub. Everything that is built from its Config
-// shares that connection. A renewed certificate is put in place without
-// rebuilding any of it: open connections are closed, watches resume on new
-// ones.
+// Link is one connection to a hub. Everything built from its Config shares that connection. A
+// renewed certificate is swapped in without rebuilding anything: open connections are closed,
+// and watches resume on new ones.
 type Link struct {
-	// Config can be given to any client; nothing in it may be changed.
+	// Config can be passed to any client; it must not be modified.
 	Config *rest.Config
 	// Client is a dynamic client on Config.
 	Client dynamic.Interface
@@ -50,8 +49,7 @@ type Link struct {
 	dialer      *connrotation.Dialer
 }
 
-// NewLink prepares a connection to the endpoint of c with its credential; it
-// sends nothing.
+// NewLink prepares a connection to the endpoint of c with its credential; it sends nothing.
 func NewLink(c *kubeconfig.Config, userAgent string) (*Link, error) {
 	l := &Link{dialer: connrotation.NewDialer((&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext)}
 	secured := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.TLSServerName, GetClientCertificate: l.clientCertificate}
@@ -74,15 +72,15 @@ func NewLink(c *kubeconfig.Config, userAgent string) (*Link, error) {
 	if c.ProxyURL != "" {
 		u, err := url.Parse(c.ProxyURL)
 		if err != nil {
-			return nil, errors.New("connecting to the hub: proxy-url is no URL")
+			return nil, errors.New("connecting to the hub: proxy-url is not a URL")
 		}
 		l.transport.Proxy = http.ProxyURL(u)
 		if u.Scheme == "https" {
 			l.transport.DialTLSContext = l.dialProxy(u.Hostname(), secured.RootCAs)
 		}
 	}
-	// The API server's own fairness limits requests; a limiter here would only
-	// hide its answer.
+	// The API server limits requests by its own priority and fairness; a client-side limiter
+	// would only hide its answer.
 	l.Config = &rest.Config{Host: c.Server, BearerToken: c.Token, Transport: frank{l.transport}, UserAgent: userAgent, QPS: -1}
 	var err error
 	if l.Client, err = dynamic.NewForConfig(l.Config); err != nil {
@@ -91,9 +89,9 @@ func NewLink(c *kubeconfig.Config, userAgent string) (*Link, error) {
 	return l, nil
 }
 
-// dialProxy connects to a proxy that speaks TLS. It is trusted by the bundle of
-// the kubeconfig, under its own name and not the hub's, and it never sees the
-// agent's certificate.
+// dialProxy connects to a proxy over TLS. The proxy is verified with the CA bundle of the
+// kubeconfig, under its own name rather than the hub's, and it never sees the agent's
+// certificate.
 func (l *Link) dialProxy(name string, roots *x509.CertPool) func(context.Context, string, string) (net.Conn, error) {
 	secured := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name, RootCAs: roots}
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -112,13 +110,13 @@ func (l *Link) dialProxy(name string, roots *x509.CertPool) func(context.Context
 	}
 }
 
-// frank is a transport whose timeouts are seen. client-go repeats a watch that
-// timed out ten times, for minutes, before its caller learns of it; the loops
-// here repeat for themselves, with growing pauses.
+// frank is a transport that hides no timeouts. client-go retries a watch that timed out ten
+// times, for minutes, before its caller learns of it; the loops here retry by themselves,
+// with backoff.
 type frank struct{ *http.Transport }
 
-// RoundTrip sends the request; a timeout of dial or handshake is an error as
-// any other. The end of the request's own time stays what it is.
+// RoundTrip sends the request. It returns a dial or handshake timeout as an ordinary error;
+// the expiry of the request's own context is left as it is.
 func (f frank) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := f.Transport.RoundTrip(r)
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && r.Context().Err() == nil {
@@ -134,12 +132,12 @@ func (l *Link) clientCertificate(*tls.CertificateRequestInfo) (*tls.Certificate,
 	return &tls.Certificate{}, nil
 }
 
-// SetCertificate exchanges the client certificate, given as PEM, and closes the
-// connections that were made with the one before.
+// SetCertificate replaces the client certificate, given as PEM, and closes the connections
+// made with the previous one.
 func (l *Link) SetCertificate(cert, key []byte) error {
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		// The message of crypto/tls names the kind of mistake, never the key.
+		// The message of crypto/tls names the kind of error, never the key.
 		return fmt.Errorf("using the client certificate: %w", err)
 	}
 	if l.certificate.Swap(&pair) != nil {
@@ -148,26 +146,26 @@ func (l *Link) SetCertificate(cert, key []byte) error {
 	return nil
 }
 
-// Close ends all connections. The Link must not be used afterwards.
+// Close closes all connections. The Link must not be used afterwards.
 func (l *Link) Close() {
 	l.transport.CloseIdleConnections()
 	l.dialer.CloseAll()
 }
 
-// Session is the time during which an agent has access to one hub under one
-// identity. A renewed certificate does not end it.
+// Session is the period in which an agent has access to one hub under one identity. Renewing
+// the certificate does not end it.
 type Session struct {
-	// Link is the connection under the agent's own certificate.
+	// Link is the connection with the agent's own certificate.
 	Link *Link
-	// Identity is who the agent is on this hub.
+	// Identity is the agent's identity on this hub.
 	Identity Identity
-	// Endpoint is where the hub is and what it is trusted by, without credentials.
+	// Endpoint is the hub's address and trust anchor, without credentials.
 	Endpoint *kubeconfig.Config
-	// HubID names the hub, wherever it is: another address or authority of the
-	// hub that gave the certificate does not change it.
+	// HubID identifies the hub independently of its location: a new address or certificate
+	// authority of the hub that issued the certificate does not change it.
 	HubID string
 	// HubHash is the hex SHA-256 of the hub's server URL.
 	HubHash string
-	// Settings are those that the session was started with (Settings.Serving).
+	// Settings are those the session was started with (Settings.Serving).
 	Settings Settings
 }

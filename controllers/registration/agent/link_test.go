@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
-// CVE-2024-22030: who owns the hub's address is not the hub; the authority that
-// was pinned tells, and nothing is sent to anybody else.
+// CVE-2024-22030: the owner of the hub's address is not necessarily the hub. The pinned
+// certificate authority identifies it, and nothing is sent to any other server.
 func TestCVE202422030AnAgentTalksOnlyToThePinnedHub(t *testing.T) {
 	var asked atomic.Int64
 	hub := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,8 @@ func TestCVE202422030AnAgentTalksOnlyToThePinnedHub(t *testing.T) {
 			l, err := NewLink(&kubeconfig.Config{Server: hub.URL, CAData: tc.authority, Token: "the-token"}, "test")
 			require.NoError(t, err)
 			t.Cleanup(l.Close)
-			_, err = l.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Get(t.Context(), "x", metav1.GetOptions{})
+			namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+			_, err = l.Client.Resource(namespaces).Get(t.Context(), "x", metav1.GetOptions{})
 			if tc.reached {
 				require.NoError(t, err)
 				return

@@ -18,51 +18,49 @@ import (
 
 // Defaults and limits of Settings.
 const (
-	// DefaultHealthPeriod is how often the health of the own API server is read.
+	// DefaultHealthPeriod is how often the health of the managed cluster's API server is
+	// read.
 	DefaultHealthPeriod = time.Minute
-	// DefaultMaxClaims is how many custom claims are reported at most.
+	// DefaultMaxClaims is the maximum number of custom claims reported.
 	DefaultMaxClaims = 20
-	// minCertificateSeconds is the shortest life of a certificate that may be
-	// asked for.
+	// minCertificateSeconds is the shortest certificate lifetime that may be requested.
 	minCertificateSeconds = 3600
 
-	// DefaultHubTimeout is how long a hub of several may give no sign of life.
+	// DefaultHubTimeout is how long the hub in use, one of several, may be unreachable.
 	DefaultHubTimeout = 10 * time.Minute
 
 	maxSuffixes, maxSuffixLength = 10, 64
-	// minHubs and maxHubs bound a list of hubs to choose from.
+	// minHubs and maxHubs bound the number of hubs to choose from.
 	minHubs, maxHubs = 2, 10
 )
 
-// ServerURL is an address of the managed cluster that the hub shows to people.
+// ServerURL is an address of the managed cluster that the hub shows to users.
 type ServerURL struct {
 	// URL starts with https://.
 	URL string
-	// CABundle is the PEM bundle to trust it by; empty means the cluster's own.
+	// CABundle is the PEM bundle to verify it with; empty means the cluster's own.
 	CABundle []byte
 }
 
-// Settings tell an agent how to register. The zero value joins under names that
-// are made up.
+// Settings configure how an agent registers. The zero value registers under generated names.
 type Settings struct {
-	// ClusterName is the name on the hub; empty means the one that was kept
-	// from an earlier start, or a random UUID.
+	// ClusterName is the name on the hub; empty means the name kept from an earlier start, or
+	// a random UUID.
 	ClusterName string
-	// AgentName is the second half of the certificate's common name; empty
-	// means the kept one, or five random characters.
+	// AgentName is the second half of the certificate's common name; empty means the name
+	// kept, or five random characters.
 	AgentName string
-	// ExternalServerURLs become the client configs of the ManagedCluster when
-	// it is created.
+	// ExternalServerURLs become the client configs of the ManagedCluster when it is created.
 	ExternalServerURLs []ServerURL
-	// Annotations are put on the ManagedCluster when it is created; all keys
-	// start with agent.open-cluster-management.io.
+	// Annotations are put on the ManagedCluster when it is created; all keys start with
+	// agent.open-cluster-management.io.
 	Annotations map[string]string
-	// Labels are put on the ManagedCluster when it is created. Which of them an
-	// agent may choose is up to the hub's admission.
+	// Labels are put on the ManagedCluster when it is created. The hub's admission decides
+	// which labels an agent may choose.
 	Labels map[string]string
-	// CertificateSeconds is the life that is asked for; 0 leaves it to the hub.
+	// CertificateSeconds is the certificate lifetime to request; 0 leaves it to the hub.
 	CertificateSeconds int32
-	// HealthPeriod is how often the own API server's health is read.
+	// HealthPeriod is how often the health of the managed cluster's API server is read.
 	HealthPeriod time.Duration
 	// Claims is the feature gate ClusterClaim: report ClusterClaims.
 	Claims bool
@@ -70,49 +68,46 @@ type Settings struct {
 	Properties bool
 	// MaxClaims limits the custom claims; reserved ones are always reported.
 	MaxClaims int
-	// ReservedSuffixes end the names of further claims that count as reserved.
+	// ReservedSuffixes are name suffixes of further claims that count as reserved.
 	ReservedSuffixes []string
-	// AddOns is the feature gate AddonManagement: credentials and health of
-	// add-ons.
+	// AddOns is the feature gate AddonManagement: credentials and health of add-ons.
 	AddOns bool
-	// AddOnDriver is how add-ons get access to the API server of the hub; empty
-	// means by certificates.
+	// AddOnDriver is how add-ons get access to the hub's API server; empty means by
+	// certificates.
 	AddOnDriver addonv1alpha1.DriverType
-	// AddOnTokenSeconds is the life of the tokens of add-ons that is asked for; 0
-	// means a year.
+	// AddOnTokenSeconds is the lifetime to request for tokens of add-ons; 0 means a year.
 	AddOnTokenSeconds int64
-	// EvictionGrace is how long objects of a work that the hub forgot are kept;
-	// 0 means the work agent's default.
+	// EvictionGrace is how long the objects of a work are kept after it has disappeared from
+	// the hub; 0 means the work agent's default.
 	EvictionGrace time.Duration
-	// RawFeedback is the feature gate RawFeedbackJsonString: feedback values of
-	// works may be structures. MaxRawFeedback bounds such a value in bytes; 0
-	// means as much as the API allows.
+	// RawFeedback is the feature gate RawFeedbackJsonString: feedback values of works may be
+	// structured. MaxRawFeedback bounds such a value in bytes; 0 means as much as the API
+	// allows.
 	RawFeedback    bool
 	MaxRawFeedback int
-	// Workers is how many works are worked on at once; 0 means the work agent's
-	// default.
+	// Workers is how many works are processed concurrently; 0 means the work agent's default.
 	Workers int
 	// BootstrapSecret is the name of the bootstrap secret; empty means
 	// bootstrap-hub-kubeconfig.
 	BootstrapSecret string
-	// Hubs are the names of two to ten bootstrap secrets to choose from, in order
-	// of preference, instead of the one.
+	// Hubs are the names of two to ten bootstrap secrets to choose from, in order of
+	// preference; they replace BootstrapSecret.
 	Hubs []string
-	// HubTimeout is how long the hub in use may give no sign of life before
-	// another one of Hubs is looked for.
+	// HubTimeout is how long the hub in use may be unreachable before another of Hubs is
+	// looked for.
 	HubTimeout time.Duration
 }
 
-// Serving are the settings without those that only matter on the way to a hub:
-// a change of the others does not concern what runs there.
+// Serving returns the settings without those that only matter for reaching a hub: changing
+// these does not affect a running session.
 func (s Settings) Serving() Settings {
 	s.ExternalServerURLs, s.Annotations, s.Labels = nil, nil, nil
 	s.BootstrapSecret, s.Hubs, s.HubTimeout = "", nil, 0
 	return s
 }
 
-// KeepAnnotations returns the annotations that an agent may set on its
-// ManagedCluster, and the sorted keys of those that it may not.
+// KeepAnnotations returns the annotations an agent may set on its ManagedCluster, and the
+// sorted keys of those it may not.
 func KeepAnnotations(in map[string]string) (kept map[string]string, dropped []string) {
 	for key, value := range in {
 		if strings.HasPrefix(key, clusterv1.AnnotationPrefixAgent) {
@@ -128,7 +123,7 @@ func KeepAnnotations(in map[string]string) (kept map[string]string, dropped []st
 	return kept, dropped
 }
 
-// Validate tells what in the settings cannot work, naming the setting.
+// Validate returns the first problem in the settings, naming the setting.
 func (s Settings) Validate() error {
 	if s.ClusterName != "" {
 		if problems := validation.IsDNS1123Label(s.ClusterName); len(problems) > 0 {
@@ -193,7 +188,7 @@ func (s Settings) validateAddOns() error {
 }
 
 func (s Settings) validateHubs() error {
-	if own(s.BootstrapSecret) {
+	if isOwnSecret(s.BootstrapSecret) {
 		return fmt.Errorf("bootstrap secret %q: the agent keeps its own access there", s.BootstrapSecret)
 	}
 	if len(s.Hubs) == 0 {
@@ -208,7 +203,7 @@ func (s Settings) validateHubs() error {
 			return fmt.Errorf("bootstrap kubeconfig %q: is not the name of a secret", name)
 		case slices.Contains(s.Hubs[:i], name):
 			return fmt.Errorf("bootstrap kubeconfig %q: is listed twice", name)
-		case own(name):
+		case isOwnSecret(name):
 			return fmt.Errorf("bootstrap kubeconfig %q: the agent keeps its own access there", name)
 		}
 	}
@@ -218,21 +213,20 @@ func (s Settings) validateHubs() error {
 	return nil
 }
 
-// own tells whether a secret is one that the agent writes.
-func own(secret string) bool {
+// isOwnSecret reports whether the agent itself writes the secret.
+func isOwnSecret(secret string) bool {
 	return secret == clusterv1.SecretHubKubeconfig || secret == clusterv1.SecretHubKubeconfigPending
 }
 
-// Identity is who an agent is on a hub.
+// Identity is an agent's identity on a hub.
 type Identity struct {
-	// Cluster is the name of the ManagedCluster and of its namespace.
+	// Cluster is the name of the ManagedCluster and its namespace.
 	Cluster string
-	// Agent tells agents of one cluster name apart.
+	// Agent distinguishes agents with the same cluster name.
 	Agent string
 }
 
-// Known returns the identity without the names that cannot be ones: what is read
-// from a secret may be anything.
+// Known returns the identity without invalid names: a secret may contain anything.
 func (i Identity) Known() Identity {
 	if len(validation.IsDNS1123Label(i.Cluster)) > 0 {
 		i.Cluster = ""
@@ -243,10 +237,10 @@ func (i Identity) Known() Identity {
 	return i
 }
 
-// CommonName is the subject's common name and the user name on the hub.
+// CommonName returns the subject's common name, which is the user name on the hub.
 func (i Identity) CommonName() string { return clusterv1.UserPrefix + i.Cluster + ":" + i.Agent }
 
-// Organizations are the subject's organizations and the groups on the hub.
+// Organizations returns the subject's organizations, which are the groups on the hub.
 func (i Identity) Organizations() []string {
 	return []string{clusterv1.UserPrefix + i.Cluster, clusterv1.GroupManagedClusters}
 }

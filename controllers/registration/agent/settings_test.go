@@ -70,7 +70,14 @@ func TestValidate(t *testing.T) {
 }
 
 func TestWhatMattersOnlyOnTheWayConcernsNoSession(t *testing.T) {
-	way := map[string]bool{"ExternalServerURLs": true, "Annotations": true, "Labels": true, "BootstrapSecret": true, "Hubs": true, "HubTimeout": true}
+	way := map[string]bool{
+		"ExternalServerURLs": true,
+		"Annotations":        true,
+		"Labels":             true,
+		"BootstrapSecret":    true,
+		"Hubs":               true,
+		"HubTimeout":         true,
+	}
 	var s Settings
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Settings]()) {
 		field := reflect.ValueOf(&s).Elem().FieldByIndex(f.Index)
@@ -107,5 +114,8 @@ func TestOnlyAnnotationsOfTheAgentAreKept(t *testing.T) {
 func TestIdentityIsTheSubjectOfTheContract(t *testing.T) {
 	id := Identity{Cluster: "c1", Agent: "a1"}
 	require.Equal(t, "system:open-cluster-management:c1:a1", id.CommonName())
-	require.Equal(t, []string{"system:open-cluster-management:c1", "system:open-cluster-management:managed-clusters"}, id.Organizations())
+	require.Equal(
+		t, []string{"system:open-cluster-management:c1", "system:open-cluster-management:managed-clusters"},
+		id.Organizations(),
+	)
 }

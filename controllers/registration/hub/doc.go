@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hub gathers the hub's side of registration: one package below it for
-// each control loop, and membership, which the loops of sets share. Who comes
-// under which name, internal/identity tells.
+// Package hub groups the hub's side of registration: one package per control loop, plus
+// package membership, which the loops for cluster sets share. How agents are identified is
+// defined in internal/identity.
 //
-// It holds no code itself; controllers/ocm-hub lists and starts the loops.
+// This package holds no code; controllers/ocm-hub lists and starts the loops.
 package hub

@@ -17,14 +17,14 @@ import (
 
 var reviewsResource = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 
-// Right is one kind of object on the hub, or one object, and what an agent must
-// be allowed to do with it.
+// Right is a resource or a single object on the hub, and what an agent must be allowed to do
+// with it.
 type Right struct {
 	group, resource, subresource, namespace, name string
 	verbs                                         []string
 }
 
-// String names the object as kubectl auth can-i does.
+// String names the object in the style of kubectl auth can-i.
 func (r Right) String() string {
 	s := r.resource
 	if r.subresource != "" {
@@ -39,7 +39,7 @@ func (r Right) String() string {
 	return s
 }
 
-// Bootstrap are the rights of a bootstrap kubeconfig.
+// Bootstrap returns the rights a bootstrap kubeconfig needs.
 func Bootstrap() []Right {
 	return []Right{
 		{group: clusterv1.GroupVersion.Group, resource: "managedclusters", verbs: []string{"create", "get"}},
@@ -47,7 +47,7 @@ func Bootstrap() []Right {
 	}
 }
 
-// Hub are the rights of the agent of a cluster.
+// Hub returns the rights a cluster's agent needs.
 func Hub(cluster string) []Right {
 	event := []string{"create", "patch", "update"}
 	return []Right{
@@ -63,20 +63,20 @@ func Hub(cluster string) []Right {
 	}
 }
 
-// Answer is what the hub says about a credential.
+// Answer is the hub's answer about a credential.
 type Answer struct {
-	// Problem is why the hub could not be asked, empty when it could.
+	// Problem is why the hub could not be asked; empty when it could.
 	Problem string
-	// Refused tells that the hub does not know the identity, or that it may not
-	// do what Missing lists.
+	// Refused is true when the hub does not know the identity, or does not grant it the
+	// rights in Missing.
 	Refused bool
 	Missing []string
 }
 
-// Granted tells whether the hub grants everything that was asked for.
+// Granted reports whether the hub grants every right asked for.
 func (a Answer) Granted() bool { return a.Problem == "" && !a.Refused }
 
-// Ask asks for each verb of each right; ctx bounds all of it together.
+// Ask checks each verb of each right; ctx bounds all checks together.
 func Ask(ctx context.Context, hub dynamic.Interface, rights []Right) Answer {
 	var out Answer
 	for _, r := range rights {

@@ -16,38 +16,37 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// resource is that of ManagedClusterAddOns.
+// resource is the resource of ManagedClusterAddOns.
 var resource = schema.GroupVersionResource{
 	Group:    addonv1alpha1.GroupVersion.Group,
 	Version:  addonv1alpha1.GroupVersion.Version,
 	Resource: "managedclusteraddons",
 }
 
-// AddOns are the ManagedClusterAddOns of one cluster. One that cannot be decoded
-// is nil: it is there, and nothing more is known.
+// AddOns are the ManagedClusterAddOns of one cluster. One that cannot be decoded is nil: it
+// exists, but nothing more is known.
 type AddOns = watch.Collection[*addonv1alpha1.ManagedClusterAddOn]
 
-// NewAddOns makes the collection of a cluster's add-ons on its hub; its owner
-// runs it.
+// NewAddOns makes the collection of a cluster's add-ons on its hub; its owner runs it.
 func NewAddOns(hub dynamic.Interface, cluster string, log logr.Logger) *AddOns {
 	return watch.New(watch.Options[*addonv1alpha1.ManagedClusterAddOn]{
 		Client: hub, Resource: resource, Namespace: cluster, Log: log,
 		Keep: func(u *unstructured.Unstructured) (*addonv1alpha1.ManagedClusterAddOn, bool) {
-			a, err := read(u)
+			a, err := decode(u)
 			if err != nil {
-				log.Info("ManagedClusterAddOn cannot be understood and is left alone", "addon", u.GetName(), "error", err.Error())
+				log.Info("ManagedClusterAddOn cannot be decoded and is ignored", "addon", u.GetName(), "error", err.Error())
 			}
 			return a, true
 		},
 	})
 }
 
-// maxAddOn bounds what is kept of one add-on, as JSON in bytes.
+// maxAddOn bounds what is kept of one add-on, in bytes of JSON.
 const maxAddOn = 64 << 10
 
-// read keeps of an add-on what the agent reads of it. A patch names only what was
-// changed, so that what is not kept is not lost. It is nil with an error.
-func read(u *unstructured.Unstructured) (*addonv1alpha1.ManagedClusterAddOn, error) {
+// decode reduces an add-on to what the agent reads. A patch contains only what was changed, so
+// what is not kept is not lost. On an error the add-on is nil.
+func decode(u *unstructured.Unstructured) (*addonv1alpha1.ManagedClusterAddOn, error) {
 	u.SetManagedFields(nil)
 	a, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](u)
 	if err != nil {
@@ -71,7 +70,7 @@ func read(u *unstructured.Unstructured) (*addonv1alpha1.ManagedClusterAddOn, err
 	return a, nil
 }
 
-// Namespace is where an add-on runs, and where its secrets and its lease are.
+// Namespace returns where an add-on runs, and where its secrets and its lease are.
 func Namespace(a *addonv1alpha1.ManagedClusterAddOn) string {
 	switch {
 	case a.Status.Namespace != "":
@@ -82,8 +81,8 @@ func Namespace(a *addonv1alpha1.ManagedClusterAddOn) string {
 	return addonv1alpha1.DefaultInstallNamespace
 }
 
-// Hosted tells whether an add-on runs on the cluster that the agent runs on
-// instead of the managed one. In most layouts they are the same.
+// Hosted reports whether an add-on runs on the cluster the agent runs on instead of the
+// managed one. In most layouts they are the same.
 func Hosted(a *addonv1alpha1.ManagedClusterAddOn) bool {
 	return a.Annotations[addonv1alpha1.AnnotationHostingClusterName] != ""
 }

@@ -48,14 +48,14 @@ func TestOfAnAddOnIsKeptWhatIsReadAndNoMore(t *testing.T) {
 	large.Status.AddOnMeta.Description = strings.Repeat("x", maxAddOn)
 	u, err := typed.ToUnstructured(large)
 	require.NoError(t, err)
-	got, err := read(u)
+	got, err := decode(u)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(&want, got))
 
 	large.Status.Conditions[0].Message = strings.Repeat("x", maxAddOn)
 	u, err = typed.ToUnstructured(large)
 	require.NoError(t, err)
-	got, err = read(u)
+	got, err = decode(u)
 	require.Nil(t, got)
 	require.ErrorContains(t, err, "more than 65536")
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addon is the vocabulary of what an agent does for add-ons: the
-// ManagedClusterAddOns of its cluster on the hub, where an add-on runs, and
-// whether it is hosted on the cluster that the agent runs on.
+// Package addon defines what the agent's loops for add-ons share: the ManagedClusterAddOns of
+// its cluster on the hub, where an add-on runs, and whether it is hosted on the cluster the
+// agent runs on.
 //
-// It reads them at the version that hubs store, so that a hub whose conversion
-// webhook is away serves them all the same; status.kubeClientDriver there is
-// status.registrations[].kubeClient.driver in version v1beta1, and
-// spec.installNamespace there is the annotation with the install namespace.
-// Packages addoncredential and addonhealth do the work.
+// It reads add-ons at the version hubs store, so that a hub whose conversion webhook is down
+// still serves them. status.kubeClientDriver at that version is
+// status.registrations[].kubeClient.driver in version v1beta1, and spec.installNamespace is
+// the annotation with the install namespace. Packages addoncredential and addonhealth do the
+// work.
 package addon

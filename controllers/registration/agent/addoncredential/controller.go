@@ -21,65 +21,64 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Name is the id of this loop.
+// Name identifies this loop.
 const Name = "addon.registration"
 
-// Place is a cluster that secrets are kept on.
+// Place is a cluster where secrets are kept.
 type Place struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
-	// Secrets is a collection of NewSecrets; its owner runs it, after New.
+	// Secrets is a collection made by NewSecrets; its owner runs it, after New.
 	Secrets *watch.Collection[Secret]
 }
 
-// Config is what a Controller works with; all but the seconds and the driver are required.
+// Config configures a Controller; all fields but HubID, the driver and the seconds are
+// required.
 type Config struct {
-	// Hub is the connection under the agent's identity.
+	// Hub is the client for the hub with the agent's identity.
 	Hub dynamic.Interface
 	// Cluster is the name of the ManagedCluster.
 	Cluster string
-	// Endpoint is the hub as the add-ons' kubeconfigs name it.
+	// Endpoint is the hub as named in the add-ons' kubeconfigs.
 	Endpoint *kubeconfig.Config
-	// HubID names the hub wherever it is; credentials that were made for another
-	// one are dropped. Empty means the Endpoint.
+	// HubID identifies the hub independently of its location; credentials made for another
+	// hub are dropped. Empty means the Endpoint.
 	HubID string
-	// AddOns are those of the cluster. Its owner runs it, after New.
+	// AddOns are the cluster's add-ons. Its owner runs it, after New.
 	AddOns *addon.AddOns
-	// Spoke is the managed cluster, Management the one that the agent runs on:
-	// the same pointer where they are the same.
+	// Spoke is the managed cluster, Management the one the agent runs on: the same pointer if
+	// they are the same cluster.
 	Spoke, Management *Place
-	// Namespace is that of the agent; requests under way are kept there.
+	// Namespace is the agent's namespace; requests in progress are kept there.
 	Namespace string
-	// Driver is how add-ons get access to the hub's API server; empty means by
-	// certificates.
+	// Driver is how add-ons get access to the hub's API server; empty means by certificates.
 	Driver addonv1alpha1.DriverType
-	// CertificateSeconds is the life that is asked for; 0 leaves it to the hub.
+	// CertificateSeconds is the certificate lifetime to request; 0 leaves it to the hub.
 	CertificateSeconds int32
-	// TokenSeconds is the life of tokens that is asked for; 0 means a year.
+	// TokenSeconds is the token lifetime to request; 0 means a year.
 	TokenSeconds int64
 	Clock        clock.PassiveClock
 }
 
-// Controller is the loop. Make it with New, run it once.
+// Controller is the loop. Make it with New and run it once.
 type Controller struct {
 	config  Config
 	queue   *reconcile.Queue
 	execute *reconcile.Executor
-	// kubeconfigs are those of the secrets, by driver.
+	// kubeconfigs are the kubeconfigs for the secrets, by driver.
 	kubeconfigs map[addonv1alpha1.DriverType][]byte
 
 	mu sync.Mutex
-	// owners remembers whose a secret is, to know it when it is gone.
+	// owners maps secrets to their add-ons, to find the add-on of a deleted secret.
 	owners map[slot]string
-	// contested are the add-ons that cannot have a secret because another one
-	// has it.
+	// contested are the add-ons whose secret is taken by another one.
 	contested map[string]bool
 
-	// The rest belongs to the one worker.
+	// The fields below are used by the single worker only.
 	entries map[slot]*entry
 }
 
-// slot is a secret's place and name.
+// slot is the location and name of a secret.
 type slot struct {
 	place *Place
 	key   reconcile.Key
@@ -109,14 +108,14 @@ func New(o Config) (*Controller, error) {
 		return nil, err
 	}
 	c.kubeconfigs = map[addonv1alpha1.DriverType][]byte{addonv1alpha1.DriverTypeCSR: byCertificate, addonv1alpha1.DriverTypeToken: byToken}
-	o.AddOns.OnChange(c.changed)
+	o.AddOns.OnChange(c.addOnChanged)
 	for _, p := range c.places() {
-		p.Secrets.OnChange(func(k reconcile.Key) { c.written(slot{p, k}) })
+		p.Secrets.OnChange(func(k reconcile.Key) { c.secretWritten(slot{p, k}) })
 	}
 	return c, nil
 }
 
-// places are the clusters that secrets are kept on, each once.
+// places returns the clusters where secrets are kept, without duplicates.
 func (c *Controller) places() []*Place {
 	if c.config.Spoke == c.config.Management {
 		return []*Place{c.config.Spoke}
@@ -135,9 +134,9 @@ func (c *Controller) wake(addOn string) {
 	c.queue.Add(reconcile.Key{Namespace: c.config.Cluster, Name: addOn})
 }
 
-// changed wakes an add-on, and those that wait for a secret of another one.
-func (c *Controller) changed(k reconcile.Key) {
-	// New content is a new intent: failures of the old do not hold it back.
+// addOnChanged wakes an add-on, and those waiting for a secret of another one.
+func (c *Controller) addOnChanged(k reconcile.Key) {
+	// New content is a new intent: earlier failures do not delay it.
 	c.queue.Forget(k)
 	c.queue.Add(k)
 	c.mu.Lock()
@@ -147,8 +146,8 @@ func (c *Controller) changed(k reconcile.Key) {
 	}
 }
 
-// written wakes the add-on whose secret was written or removed.
-func (c *Controller) written(s slot) {
+// secretWritten wakes the add-on whose secret was written or removed.
+func (c *Controller) secretWritten(s slot) {
 	now, ok := s.place.Secrets.Get(s.key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,10 +162,10 @@ func (c *Controller) written(s slot) {
 	c.wake(now.AddOn)
 }
 
-// Run works until ctx ends.
+// Run runs the loop until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	// Nothing may be decided on the absence of an object before all are known;
-	// a collection without objects tells of nothing when it is complete.
+	// Nothing may be concluded from the absence of an object before all are known; a
+	// collection without objects sends no event when it is complete.
 	err := c.config.AddOns.WaitSynced(ctx)
 	for _, p := range c.places() {
 		err = errors.Join(err, p.Secrets.WaitSynced(ctx))
@@ -177,49 +176,48 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	err = reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 	for s := range c.entries {
-		c.leave(s)
+		c.dropEntry(s)
 	}
 	return err
 }
 
-// Reconcile is one pass over an add-on: one step for each registration, then
-// what is told of it.
+// Reconcile is one pass over an add-on: one step for each registration, then its conditions.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	a, ok := c.config.AddOns.Get(key)
 	if !ok {
-		c.contend(key.Name, false)
-		return reconcile.Result{}, c.drop(ctx, key.Name, nil)
+		c.setContested(key.Name, false)
+		return reconcile.Result{}, c.dropUnwanted(ctx, key.Name, nil)
 	}
 	if a == nil {
 		return reconcile.Result{}, nil
 	}
 	after := a.DeepCopy()
 	prepare(after, c.config.Driver)
-	if !same(a, after) {
-		// The hub reacts to the driver; the registrations may be others then.
+	if !sameRegistrations(a, after) {
+		// The hub reacts to the driver, and the registrations may then change.
 		return c.execute.Execute(ctx, a, reconcile.Plan{Object: after})
 	}
-	wants := c.allot(key.Name, wantsOf(after, c.config.HubID))
+	wants := c.assignSecrets(key.Name, wantsOf(after, c.config.HubID))
 	var result reconcile.Result
 	var errs []error
 	reports := make([]report, 0, len(wants))
 	for _, w := range wants {
-		r, again, err := c.pass(ctx, after, w)
+		r, again, err := c.runStep(ctx, after, w)
 		reports = append(reports, r)
 		result = result.Sooner(reconcile.Result{RequeueAfter: again})
 		errs = append(errs, err)
 	}
 	if after.DeletionTimestamp == nil {
-		errs = append(errs, c.drop(ctx, key.Name, wants))
+		errs = append(errs, c.dropUnwanted(ctx, key.Name, wants))
 	}
-	tell(after, reports, c.config.Clock.Now())
+	setConditions(after, reports, c.config.Clock.Now())
 	told, err := c.execute.Execute(ctx, a, reconcile.Plan{Object: after})
 	return result.Sooner(told), errors.Join(append(errs, err)...)
 }
 
-// pass is one step of one registration: gather, decide, execute. It returns
-// what to tell of it and when to come again.
-func (c *Controller) pass(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn, w Want) (report, time.Duration, error) {
+// runStep takes one step for one registration: gather, decide, execute. It returns what to
+// report and when to run again.
+func (c *Controller) runStep(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn, w Want) (report, time.Duration, error) {
 	s := c.gather(ctx, a, w)
 	p := Decide(s)
 	again := p.RequeueAfter
@@ -229,7 +227,7 @@ func (c *Controller) pass(ctx context.Context, a *addonv1alpha1.ManagedClusterAd
 		c.caughtUp(s)
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && p.Step != request.StepAsk && p.Step != stepToken:
 		// The cache was behind.
-		again, err = c.behind(s), nil
+		again, err = c.behindDelay(s), nil
 	case errors.Is(err, errThrottled):
 		p.Phase, p.Message, again, err = PhaseFailed, errThrottled.Error(), throttleDelay, nil
 	default:
@@ -244,9 +242,9 @@ func (c *Controller) pass(ctx context.Context, a *addonv1alpha1.ManagedClusterAd
 	return r, again, err
 }
 
-// behind is how soon to come again because the caches were behind: soon, and
-// later each time, because a cache may not be kept current at all for a while.
-func (c *Controller) behind(s State) time.Duration {
+// behindDelay returns when to run again because the caches were behind: soon, and later each time,
+// because a cache may not be updated for a while.
+func (c *Controller) behindDelay(s State) time.Duration {
 	e := c.entry(c.slotOf(s.Want.Target))
 	e.behind++
 	return request.Behind(e.behind)
@@ -258,7 +256,7 @@ func (c *Controller) caughtUp(s State) {
 	}
 }
 
-// patience is for how long a wait is still too short to be told of.
+// patience returns for how long a wait is still too short to be reported.
 func (c *Controller) patience(s State, p Plan) time.Duration {
 	if s.Want.Problem != "" {
 		return 0

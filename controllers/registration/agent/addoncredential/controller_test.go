@@ -21,27 +21,43 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// idle is a loop whose collections are empty and not run by anybody.
+// idle is a loop whose collections are empty and not running.
 func idle(t *testing.T) *Controller {
 	t.Helper()
 	p := &Place{Secrets: NewSecrets(nil, "agent", logr.Discard())}
 	c, err := New(Config{
-		Cluster: "c1", Endpoint: hubConfig(), AddOns: addon.NewAddOns(nil, "c1", logr.Discard()), Spoke: p, Management: p,
-		Namespace: "agent", Clock: clock.RealClock{},
+		Cluster:    "c1",
+		Endpoint:   hubConfig(),
+		AddOns:     addon.NewAddOns(nil, "c1", logr.Discard()),
+		Spoke:      p,
+		Management: p,
+		Namespace:  "agent",
+		Clock:      clock.RealClock{},
 	})
 	require.NoError(t, err)
 	return c
 }
 
-// TestAddOnsReachTheHubAsTheirAgentDoes: through its proxy, by its authority and name.
+// TestAddOnsReachTheHubAsTheirAgentDoes checks the proxy, the certificate authority and the
+// server name.
 func TestAddOnsReachTheHubAsTheirAgentDoes(t *testing.T) {
 	block := &pem.Block{Type: "CERTIFICATE", Bytes: []byte("authority")}
 	hub := &kubeconfig.Config{
-		ClusterEntry: "hub", Server: "https://hub:6443", ProxyURL: "http://proxy:3128", TLSServerName: "hub.internal", CAData: pem.EncodeToMemory(block),
+		ClusterEntry:  "hub",
+		Server:        "https://hub:6443",
+		ProxyURL:      "http://proxy:3128",
+		TLSServerName: "hub.internal",
+		CAData:        pem.EncodeToMemory(block),
 	}
 	p := &Place{Secrets: NewSecrets(nil, "agent", logr.Discard())}
 	c, err := New(Config{
-		Cluster: "c1", Endpoint: hub, AddOns: addon.NewAddOns(nil, "c1", logr.Discard()), Spoke: p, Management: p, Namespace: "agent", Clock: clock.RealClock{},
+		Cluster:    "c1",
+		Endpoint:   hub,
+		AddOns:     addon.NewAddOns(nil, "c1", logr.Discard()),
+		Spoke:      p,
+		Management: p,
+		Namespace:  "agent",
+		Clock:      clock.RealClock{},
 	})
 	require.NoError(t, err)
 	defer c.queue.Close()
@@ -58,7 +74,7 @@ func TestAddOnsReachTheHubAsTheirAgentDoes(t *testing.T) {
 	}
 }
 
-// TestMain sees what this loop leaves behind.
+// TestMain detects what this loop leaves behind.
 func TestALoopThatEndsBeforeItBeganLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -68,8 +84,8 @@ func TestALoopThatEndsBeforeItBeganLeavesNothing(t *testing.T) {
 func TestAnAddonThatIsGoneWaitsForNoSecret(t *testing.T) {
 	c := idle(t)
 	defer c.queue.Close()
-	c.contend("web", true)
+	c.setContested("web", true)
 	_, err := c.Reconcile(t.Context(), reconcile.Key{Namespace: "c1", Name: "web"})
 	require.NoError(t, err)
-	require.Empty(t, c.contested, "nothing may grow with what others make and remove")
+	require.Empty(t, c.contested, "objects created and removed by others leave nothing behind")
 }

@@ -13,79 +13,77 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/request"
 )
 
-// longest is how long a credential is not looked at, so that a clock that was
-// set does not let it expire.
+// longest is the maximum time between checks of a credential, so that it does not expire
+// because a clock was set.
 const longest = time.Hour
 
-// Phase is where a registration stands.
+// Phase is the state of a registration.
 type Phase string
 
 // The phases.
 const (
-	// PhaseIdle means that there is nothing to tell.
+	// PhaseIdle means that there is nothing to report.
 	PhaseIdle Phase = ""
 	// PhaseServing means that the add-on has its credential.
 	PhaseServing Phase = "Serving"
-	// PhaseWaiting means that somebody else has to do something.
+	// PhaseWaiting means that the registration waits for another party.
 	PhaseWaiting Phase = "Waiting"
-	// PhaseFailed means that something went wrong; it is tried again.
+	// PhaseFailed means that something went wrong; it is retried.
 	PhaseFailed Phase = "Failed"
 )
 
-// phases are those of the stages of a request.
+// phases maps the stages of a request to phases.
 var phases = map[request.Stage]Phase{
 	request.Serving: PhaseServing, request.Preparing: PhaseWaiting, request.Waiting: PhaseWaiting, request.Denied: PhaseFailed,
 }
 
-// Step is the one thing that a pass does for a registration.
+// Step is the one action a pass takes for a registration.
 type Step = request.Step
 
-// The steps of add-ons, beside those of every certificate.
+// The steps of add-ons, in addition to the common ones.
 const (
 	// stepDrop removes a credential that was made for another registration.
 	stepDrop = request.StepOwn
-	// stepHold keeps the issued certificate with its key, until there is a
-	// namespace for it.
+	// stepHold stores the issued certificate with its key until its namespace exists.
 	stepHold = request.StepOwn + 1
-	// stepToken asks for a token and keeps it.
+	// stepToken requests a token and stores it.
 	stepToken = request.StepOwn + 2
 )
 
-// State is what a decision about one registration is made on.
+// State is the input of a decision about one registration.
 type State struct {
 	Now  time.Time
 	Want Want
-	// Digest is that of Want.
+	// Digest is the digest of Want.
 	Digest string
-	// Held is the secret of the add-on, Pending that of the request; nil when
-	// this agent has none there.
+	// Held is the add-on's secret, Pending that of the request; nil when this agent has none
+	// there.
 	Held, Pending *Secret
-	// Answer is what the hub shows of the pending request.
+	// Answer is the hub's view of the pending request.
 	Answer request.Answer
-	// Kubeconfig is the digest of the wanted one, empty for none.
+	// Kubeconfig is the digest of the kubeconfig wanted; empty for none.
 	Kubeconfig string
-	// Namespace is what is known of the add-on's namespace, where it matters.
+	// Namespace is whether the add-on's namespace exists, where it matters.
 	Namespace Presence
-	// Infrastructure is the UID of the ServiceAccount for tokens; Waiting is why
-	// there is none.
+	// Infrastructure is the UID of the ServiceAccount for tokens; Waiting is why there is
+	// none.
 	Infrastructure types.UID
 	Waiting        string
-	// Deleting tells that the add-on goes. Its credential stays as it is until
-	// the add-on is gone.
+	// Deleting is true while the add-on is being deleted. Its credential is left unchanged
+	// until the add-on is gone.
 	Deleting bool
-	// Asked is when this process created the pending request; zero when it did
-	// not.
+	// Asked is when this process created the pending request; zero if it did not.
 	Asked time.Time
-	// KeptAt is when this process kept the credential; zero: before it started.
+	// KeptAt is when this process stored the credential; zero if that was before it started.
 	KeptAt time.Time
 }
 
 // Presence is whether something exists.
 type Presence int
 
-// Presences.
+// The presences.
 const (
-	// Unknown means that the API server has not said yet.
+	// Unknown means that the API server has not answered yet.
 	Unknown Presence = iota
 	// Missing means that it does not exist.
 	Missing
@@ -93,56 +91,55 @@ const (
 	Present
 )
 
-// Plan is what a pass does for one registration.
+// Plan is what one pass does for one registration.
 type Plan struct {
 	Step request.Step
 	// Phase and Message are reported.
 	Phase   Phase
 	Message string
-	// Attempt is the number of denials to note down, Reason what the hub said to
-	// the last.
+	// Attempt is the number of denials to record, Reason the hub's reason for the last.
 	Attempt int
 	Reason  string
-	// RequeueAfter is when to look again; zero waits for an event.
+	// RequeueAfter is when to check again; zero waits for an event.
 	RequeueAfter time.Duration
 }
 
-// Decide chooses the next step from a registration to a valid credential, and
-// on to its renewal.
+// Decide chooses the next step from a registration to a valid credential, and on to its
+// renewal.
 func Decide(s State) Plan {
 	switch {
 	case s.Want.Problem != "":
-		// What the add-on has is left to it.
+		// The add-on keeps what it has.
 		return Plan{Phase: PhaseFailed, Message: s.Want.Problem}
 	case s.Deleting && (s.Held == nil || s.Held.Digest != s.Digest):
 		return Plan{}
 	case s.Held != nil && s.Held.Digest != s.Digest:
 		return Plan{Step: stepDrop, Phase: PhaseWaiting, Message: "the registration changed: the old credential is removed"}
 	}
-	m := s.course()
+	m := s.machine()
 	p, rests := m.Rest()
 	switch {
 	case rests:
 	case s.Want.Token():
-		p = s.token()
+		p = s.planToken()
 	default:
 		if p = m.Request(); p.Step == request.StepKeep {
-			p = s.home(p)
+			p = s.planHome(p)
 		}
 	}
 	out := Plan{Step: p.Step, Phase: phases[p.Stage], Message: p.Message, Attempt: p.Attempt, Reason: p.Reason, RequeueAfter: p.RequeueAfter}
 	if m.Unusable == "" && !rests && out.Phase == PhaseWaiting {
-		// That a renewal is under way is no news, that it failed is.
+		// A renewal in progress is not reported; a failed one is.
 		out.Phase, out.RequeueAfter = PhaseServing, s.untilOver(p.RequeueAfter)
 	}
 	if out.Phase == PhaseServing {
-		out.Message = s.good()
+		out.Message = s.validMessage()
 	}
 	return out
 }
 
-// untilOver is when to look again while a good credential is renewed: after the
-// time, zero for none, or when the credential is over.
+// untilOver returns when to check again while a valid credential is being renewed: after the
+// given time (zero for none), or when the credential expires.
 func (s State) untilOver(after time.Duration) time.Duration {
 	left := min(s.life().Until.Sub(s.Now), longest)
 	if after == 0 {
@@ -151,11 +148,11 @@ func (s State) untilOver(after time.Duration) time.Duration {
 	return min(left, after)
 }
 
-// course is what the certificate of every keeper is decided on.
-func (s State) course() request.State {
+// machine returns the input of the state machine common to all certificates.
+func (s State) machine() request.State {
 	m := request.State{
 		Now: s.Now, Unusable: s.unusable(), Every: longest, KeptAt: s.KeptAt, Meant: s.Held != nil,
-		Noted: s.Pending != nil, Current: s.current(), Done: s.fulfilled(), Answer: s.Answer, Asked: s.Asked,
+		Noted: s.Pending != nil, Current: s.isCurrent(), Done: s.isFulfilled(), Answer: s.Answer, Asked: s.Asked,
 		Check: func(leaf *x509.Certificate) error {
 			if !sameSubject(leaf.Subject, s.Want.Subject) {
 				return errors.New("the issued certificate is for another subject")
@@ -172,13 +169,12 @@ func (s State) course() request.State {
 	return m
 }
 
-// fulfilled tells whether the certificate of what is pending is the one that is
-// held.
-func (s State) fulfilled() bool {
+// isFulfilled reports whether the pending request's certificate is the one held.
+func (s State) isFulfilled() bool {
 	return s.Held != nil && s.Pending != nil && len(s.Pending.Pending.Key) > 0 && s.Held.Key == textDigest(s.Pending.Pending.Key)
 }
 
-// life is that of the credential that is held.
+// life returns the Life of the credential held.
 func (s State) life() Life {
 	if s.Want.Token() {
 		return s.Held.Token
@@ -186,7 +182,7 @@ func (s State) life() Life {
 	return s.Held.Certificate
 }
 
-// unusable says why what is held cannot be used, empty when it can.
+// unusable returns why the credential held cannot be used; empty when it can.
 func (s State) unusable() string {
 	if s.Held == nil {
 		return "there is no credential yet"
@@ -198,9 +194,9 @@ func (s State) unusable() string {
 	case !s.Now.Before(l.Until):
 		return "the credential expired at " + request.Stamp(l.Until)
 	case s.Want.Token() && l.Owner != s.serviceAccount():
-		return "the token is of another ServiceAccount"
+		return "the token belongs to another ServiceAccount"
 	case s.Want.Token() && s.Infrastructure != "" && l.UID != s.Infrastructure:
-		return "the ServiceAccount of the token was made anew"
+		return "the ServiceAccount of the token was created again"
 	}
 	return ""
 }
@@ -209,15 +205,15 @@ func (s State) serviceAccount() string {
 	return s.Want.Cluster + "/" + s.Want.account()
 }
 
-func (s State) good() string {
+func (s State) validMessage() string {
 	if s.Want.Token() {
 		return "Addon token refreshed, expires at " + request.Stamp(s.life().Until)
 	}
 	return fmt.Sprintf("secret %s/%s holds a certificate that is valid until %s", s.Want.Namespace, s.Want.Name, request.Stamp(s.life().Until))
 }
 
-// homeless is the plan while the namespace of a new secret is not there.
-func (s State) homeless() (request.Plan, bool) {
+// planHomeless returns the plan while the namespace for a new secret does not exist.
+func (s State) planHomeless() (request.Plan, bool) {
 	if s.Held != nil || s.Namespace == Present {
 		return request.Plan{}, false
 	}
@@ -228,21 +224,21 @@ func (s State) homeless() (request.Plan, bool) {
 	return p, true
 }
 
-// token is the plan on the way to a new token.
-func (s State) token() request.Plan {
+// planToken returns the plan for getting a new token.
+func (s State) planToken() request.Plan {
 	if s.Waiting != "" {
 		return request.Plan{Stage: request.Preparing, Message: s.Waiting}
 	}
-	if p, ok := s.homeless(); ok {
+	if p, ok := s.planHomeless(); ok {
 		return p
 	}
 	return request.Plan{Step: stepToken, Stage: request.Preparing, Message: "asking for a token"}
 }
 
-// home is the plan for a certificate that is to be kept: it is held with its
-// request while there is no namespace for it.
-func (s State) home(p request.Plan) request.Plan {
-	wait, ok := s.homeless()
+// planHome returns the plan for a certificate about to be stored: it is held with its request
+// while its namespace does not exist.
+func (s State) planHome(p request.Plan) request.Plan {
+	wait, ok := s.planHomeless()
 	switch {
 	case !ok:
 		return p
@@ -252,12 +248,12 @@ func (s State) home(p request.Plan) request.Plan {
 	return wait
 }
 
-// current tells whether what is pending is for the registration of now.
-func (s State) current() bool { return s.Pending != nil && s.Pending.Digest == s.Digest }
+// isCurrent reports whether the pending request is for the current registration.
+func (s State) isCurrent() bool { return s.Pending != nil && s.Pending.Digest == s.Digest }
 
-// watched is the name of the request whose answer is waited for, if any.
+// watched returns the name of the request whose answer is awaited, if any.
 func (s State) watched() string {
-	if s.Want.Problem != "" || s.Want.Token() || !s.current() || len(s.Pending.Pending.Certificate) > 0 {
+	if s.Want.Problem != "" || s.Want.Token() || !s.isCurrent() || len(s.Pending.Pending.Certificate) > 0 {
 		return ""
 	}
 	if s.Held != nil && s.Held.Digest == s.Digest && s.unusable() == "" && s.Now.Before(request.Due(s.life().Renew, s.KeptAt)) {

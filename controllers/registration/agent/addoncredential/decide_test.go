@@ -28,19 +28,23 @@ func hubConfig() *kubeconfig.Config {
 	return &kubeconfig.Config{ClusterEntry: "hub", Server: "https://hub:6443"}
 }
 
-// certify is a certificate for the key, as PEM.
+// certify returns a certificate for the key, as PEM.
 func certify(t *testing.T, key []byte, subject pkix.Name) []byte {
 	t.Helper()
 	k, err := request.ReadKey(key)
 	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(256), NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour), Subject: subject}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(256),
+		NotBefore:    now.Add(-time.Hour),
+		NotAfter:     now.Add(time.Hour),
+		Subject:      subject,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, k.Public(), k)
 	require.NoError(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// world is a State that a table changes: at first a new registration whose
-// namespace is there.
+// world is a State that a table changes: initially a new registration whose namespace exists.
 type world struct {
 	t *testing.T
 	State
@@ -60,7 +64,7 @@ func newWorld(t *testing.T, driver addonv1alpha1.DriverType) *world {
 	return &world{t, State{Now: now, Want: w, Digest: w.Digest(), Kubeconfig: "k", Namespace: Present}, key}
 }
 
-// held gives the add-on a credential that ends and is renewed so long from now.
+// held gives the add-on a credential that is renewed and expires after the given times.
 func (w *world) held(renew, until time.Duration) *world {
 	l := Life{Renew: now.Add(renew), Until: now.Add(until), UID: "u1", Owner: "c1/web-agent"}
 	w.Held = &Secret{AddOn: "web", Digest: w.Digest, Cluster: "c1", Kubeconfig: "k", Certificate: l, Token: l}
@@ -99,7 +103,13 @@ func TestDecideCertificate(t *testing.T) {
 			"no",
 			0,
 		},
-		"an add-on that goes gets nothing": {func(w *world) { w.Deleting = true }, request.StepNone, PhaseIdle, "", 0},
+		"an add-on being deleted gets nothing": {
+			func(w *world) { w.Deleting = true },
+			request.StepNone,
+			PhaseIdle,
+			"",
+			0,
+		},
 		"nor loses what it has": {
 			func(w *world) { w.held(time.Hour, 2*time.Hour).Digest, w.Deleting = "other", true },
 			request.StepNone,
@@ -128,7 +138,7 @@ func TestDecideCertificate(t *testing.T) {
 			"valid until",
 			time.Minute,
 		},
-		"but looked at now and then": {
+		"but checked from time to time": {
 			func(w *world) { w.held(24*time.Hour, 48*time.Hour) },
 			request.StepNone,
 			PhaseServing,
@@ -177,7 +187,7 @@ func TestDecideCertificate(t *testing.T) {
 			"preparing",
 			0,
 		},
-		"it came expired a moment ago": {
+		"it was issued a moment ago, expired": {
 			func(w *world) { w.held(-time.Hour, 0).KeptAt = now.Add(-time.Second) },
 			request.StepNone,
 			PhaseWaiting,
@@ -206,7 +216,7 @@ func TestDecideCertificate(t *testing.T) {
 			"preparing",
 			0,
 		},
-		"the hub has not said": {
+		"the hub has not answered": {
 			func(w *world) { w.asked(request.Answer{}) },
 			request.StepNone,
 			PhaseWaiting,
@@ -230,18 +240,18 @@ func TestDecideCertificate(t *testing.T) {
 		"it was made and is not shown": {func(w *world) {
 			w.asked(request.Answer{Known: true}).Asked = now.Add(-4 * time.Second)
 		}, request.StepNone, PhaseWaiting, "to show", 7 * time.Second},
-		"it is of a time to come and gone": {
+		"it was made in the future and is gone": {
 			func(w *world) { w.asked(request.Answer{Known: true}).Asked = now.Add(time.Hour) },
 			request.StepBegin,
 			PhaseWaiting,
-			"does not know",
+			"no longer knows",
 			0,
 		},
 		"it is no longer on the hub": {
 			func(w *world) { w.asked(request.Answer{Known: true}).Asked = now.Add(-time.Minute) },
 			request.StepBegin,
 			PhaseWaiting,
-			"does not know",
+			"no longer knows",
 			0,
 		},
 		"nobody has approved it": {
@@ -280,7 +290,7 @@ func TestDecideCertificate(t *testing.T) {
 			"namespace ns does not exist",
 			0,
 		},
-		"for one that is looked for": {
+		"for one that is not known yet": {
 			func(w *world) { w.asked(w.issued()).Namespace = Unknown },
 			request.StepNone,
 			PhaseWaiting,
@@ -331,7 +341,7 @@ func TestDecideCertificate(t *testing.T) {
 			"",
 			time.Hour,
 		},
-		"a denied renewal is told": {func(w *world) {
+		"a denied renewal is reported": {func(w *world) {
 			w.held(-time.Second, time.Hour).asked(request.Answer{Known: true, Found: true, Denied: true, Message: "no"})
 		}, request.StepPostpone, PhaseFailed, "no", 0},
 		"a renewal that waits isn't": {
@@ -394,13 +404,13 @@ func TestDecideToken(t *testing.T) {
 			PhaseWaiting,
 			"",
 		},
-		"the ServiceAccount was made anew": {
+		"the ServiceAccount was created again": {
 			func(w *world) { w.held(time.Minute, time.Hour).Infrastructure = "u2" },
 			stepToken,
 			PhaseWaiting,
 			"",
 		},
-		"it is of another ServiceAccount": {
+		"it belongs to another ServiceAccount": {
 			func(w *world) { w.held(time.Minute, time.Hour).Held.Token.Owner = "c1/other" },
 			stepToken,
 			PhaseWaiting,
@@ -442,18 +452,26 @@ func TestTokensAreRead(t *testing.T) {
 	whose := map[string]any{"namespace": "c1", "serviceaccount": map[string]any{"name": "web-agent", "uid": "u1"}}
 	got, err := readToken(token(map[string]any{"iat": now.Unix(), "exp": now.Unix() + 1000, "kubernetes.io": whose}))
 	require.NoError(t, err)
-	want := Life{Until: now.Add(1000 * time.Second), Renew: now.Add(800 * time.Second), UID: "u1", Owner: "c1/web-agent"}
+	want := Life{
+		Until: now.Add(1000 * time.Second),
+		Renew: now.Add(800 * time.Second),
+		UID:   "u1",
+		Owner: "c1/web-agent",
+	}
 	require.Empty(t, cmp.Diff(want, got, cmp.Comparer(time.Time.Equal)))
 	for name, raw := range map[string][]byte{
-		"nothing":         nil,
-		"a text":          []byte("token"),
-		"no base64":       []byte("a.!.c"),
-		"no JSON":         []byte("a.YQ.c"),
-		"no times":        token(map[string]any{"kubernetes.io": whose}),
-		"an end before":   token(map[string]any{"iat": 10, "exp": 5, "kubernetes.io": whose}),
-		"an end too late": token(map[string]any{"iat": 10, "exp": int64(1) << 60, "kubernetes.io": whose}),
-		"of nobody":       token(map[string]any{"iat": 10, "exp": 50}),
-		"of great length": append(token(map[string]any{"iat": 10, "exp": 50, "kubernetes.io": whose}), make([]byte, maxToken)...),
+		"nothing":              nil,
+		"a text":               []byte("token"),
+		"no base64":            []byte("a.!.c"),
+		"no JSON":              []byte("a.YQ.c"),
+		"no times":             token(map[string]any{"kubernetes.io": whose}),
+		"an end before":        token(map[string]any{"iat": 10, "exp": 5, "kubernetes.io": whose}),
+		"an end too late":      token(map[string]any{"iat": 10, "exp": int64(1) << 60, "kubernetes.io": whose}),
+		"of no ServiceAccount": token(map[string]any{"iat": 10, "exp": 50}),
+		"of great length": append(
+			token(map[string]any{"iat": 10, "exp": 50, "kubernetes.io": whose}),
+			make([]byte, maxToken)...,
+		),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readToken(raw)
@@ -465,9 +483,12 @@ func TestTokensAreRead(t *testing.T) {
 
 func TestPendingSurvivesItsSecret(t *testing.T) {
 	for name, want := range map[string]Pending{
-		"a request":     {Pending: request.Pending{Request: "r", Key: []byte("k")}},
-		"a denied one":  {Pending: request.Pending{Attempt: 3, RetryAfter: now.Add(time.Minute), Reason: "no"}},
-		"an issued one": {Pending: request.Pending{Request: "r", Key: []byte("k"), Attempt: 1}, Certificate: []byte("c")},
+		"a request":    {Pending: request.Pending{Request: "r", Key: []byte("k")}},
+		"a denied one": {Pending: request.Pending{Attempt: 3, RetryAfter: now.Add(time.Minute), Reason: "no"}},
+		"an issued one": {
+			Pending:     request.Pending{Request: "r", Key: []byte("k"), Attempt: 1},
+			Certificate: []byte("c"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Empty(t, cmp.Diff(want, *readPending(want.data())))
@@ -512,13 +533,16 @@ func TestConditions(t *testing.T) {
 			}},
 			"False ClientCertificateUpdateFailed b",
 		},
-		"the add-on goes":           {[]report{{phase: PhaseIdle}}, "False Before old"},
-		"tokens are told elsewhere": {[]report{{token: true, phase: PhaseServing}}, ""},
+		"the add-on is being deleted": {[]report{{phase: PhaseIdle}}, "False Before old"},
+		"tokens are told elsewhere":   {[]report{{token: true, phase: PhaseServing}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &addonv1alpha1.ManagedClusterAddOn{}
-			tellOf(a, []report{{phase: PhaseFailed, message: "old"}}, now, metav1.Condition{Type: addonv1alpha1.ConditionClusterCertificateRotated}, "Before")
-			tell(a, tc.reports, now)
+			setConditionOf(
+				a, []report{{phase: PhaseFailed, message: "old"}}, now,
+				metav1.Condition{Type: addonv1alpha1.ConditionClusterCertificateRotated}, "Before",
+			)
+			setConditions(a, tc.reports, now)
 			got := ""
 			for _, c := range a.Status.Conditions {
 				if c.Type == addonv1alpha1.ConditionClusterCertificateRotated {

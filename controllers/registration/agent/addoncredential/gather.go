@@ -24,17 +24,15 @@ var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "n
 
 // entry is what is kept of a registration between passes.
 type entry struct {
-	// answers watches the request, namespaces the namespace, while they are
-	// waited for.
+	// answers watches the request, and namespaces the namespace, while they are awaited.
 	answers    *request.Watcher
 	namespaces *watch.One[struct{}]
-	// keptAt is when the credential was kept, waits since when something is
-	// waited for.
+	// keptAt is when the credential was stored, waits when the current wait began.
 	keptAt, waits time.Time
 	addOn         string
-	// asked is the request that was created.
+	// asked is the request created last.
 	asked request.Asked
-	// behind counts the passes in a row whose caches were behind.
+	// behind counts consecutive passes with stale caches.
 	behind int
 }
 
@@ -42,7 +40,7 @@ func (c *Controller) slotOf(t Target) slot {
 	return slot{c.place(t.Hosted), reconcile.Key{Namespace: t.Namespace, Name: t.Name}}
 }
 
-// entry returns what is kept of the registration, at first nothing.
+// entry returns the entry of the registration, creating it if necessary.
 func (c *Controller) entry(s slot) *entry {
 	e := c.entries[s]
 	if e == nil {
@@ -52,11 +50,11 @@ func (c *Controller) entry(s slot) *entry {
 	return e
 }
 
-// attend makes an entry ready for an add-on.
-func (c *Controller) attend(ctx context.Context, w Want) *entry {
+// prepareEntry prepares an entry for an add-on.
+func (c *Controller) prepareEntry(ctx context.Context, w Want) *entry {
 	at := c.slotOf(w.Target)
 	if e := c.entries[at]; e != nil && e.addOn != w.AddOn {
-		c.leave(at)
+		c.dropEntry(at)
 	}
 	e := c.entry(at)
 	if e.answers == nil {
@@ -73,8 +71,8 @@ func (c *Controller) attend(ctx context.Context, w Want) *entry {
 	return e
 }
 
-// leave forgets a registration.
-func (c *Controller) leave(s slot) {
+// dropEntry drops a registration.
+func (c *Controller) dropEntry(s slot) {
 	if e := c.entries[s]; e != nil && e.answers != nil {
 		e.answers.Close()
 		e.namespaces.Close()
@@ -88,11 +86,11 @@ func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedCluster
 	if w.Problem != "" {
 		return s
 	}
-	e, at := c.attend(ctx, w), c.slotOf(w.Target)
+	e, at := c.prepareEntry(ctx, w), c.slotOf(w.Target)
 	s.Digest, s.KeptAt = w.Digest(), e.keptAt
 	if held, ok := at.place.Secrets.Get(at.key); ok && held.AddOn == w.AddOn {
 		if held.Pending != nil {
-			// Ours, and somebody changed its labels: it goes.
+			// It is this agent's, but its labels were changed: it is deleted.
 			held.Digest = ""
 		}
 		s.Held = &held
@@ -112,10 +110,10 @@ func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedCluster
 	return s
 }
 
-// presence tells whether the namespace for a new secret is there. It is watched
-// only while there is something to put into it.
+// presence reports whether the namespace for a new secret exists. It is watched only while
+// there is something to put into it.
 func (e *entry) presence(ctx context.Context, s State, at slot) Presence {
-	issued := len(s.Answer.Certificate) > 0 || (s.current() && len(s.Pending.Pending.Certificate) > 0)
+	issued := len(s.Answer.Certificate) > 0 || (s.isCurrent() && len(s.Pending.Pending.Certificate) > 0)
 	if s.Held != nil || (!issued && (!s.Want.Token() || s.Waiting != "")) {
 		e.namespaces.Close()
 		return Unknown
@@ -129,7 +127,7 @@ func (e *entry) presence(ctx context.Context, s State, at slot) Presence {
 	return Unknown
 }
 
-// pendingOf is the secret of the request for a registration; nil without one.
+// pendingOf returns the secret of the request for a registration; nil if there is none.
 func (c *Controller) pendingOf(w Want) *Secret {
 	p, ok := c.config.Management.Secrets.Get(reconcile.Key{Namespace: c.config.Namespace, Name: w.pendingName()})
 	if !ok || p.Pending == nil || p.AddOn != w.AddOn {
@@ -138,11 +136,11 @@ func (c *Controller) pendingOf(w Want) *Secret {
 	return &p
 }
 
-// allot gives each contested secret to one add-on: to the one that has it, else
-// to the first by name. The others are told.
-func (c *Controller) allot(addOn string, wants []Want) []Want {
+// assignSecrets assigns each contested secret to one add-on: to the one that has it, else to the
+// first by name. The others get a Problem.
+func (c *Controller) assignSecrets(addOn string, wants []Want) []Want {
 	own, _ := c.config.AddOns.Get(reconcile.Key{Namespace: c.config.Cluster, Name: addOn})
-	contested := surplus(own, c.config.AddOns.List())
+	contested := isSurplus(own, c.config.AddOns.List())
 	for i := range wants {
 		if contested {
 			wants[i].Problem = tooMany
@@ -154,22 +152,22 @@ func (c *Controller) allot(addOn string, wants []Want) []Want {
 		at := c.slotOf(w.Target)
 		held, _ := at.place.Secrets.Get(at.key)
 		for _, b := range c.config.AddOns.List() {
-			if b == nil || b.Name == w.AddOn || !c.claims(b, at) || held.AddOn == w.AddOn || (held.AddOn != b.Name && b.Name > w.AddOn) {
+			if b == nil || b.Name == w.AddOn || !c.claimsSlot(b, at) || held.AddOn == w.AddOn || (held.AddOn != b.Name && b.Name > w.AddOn) {
 				continue
 			}
-			w.Problem, contested = fmt.Sprintf("secret %s/%s is that of add-on %s", w.Namespace, w.Name, b.Name), true
+			w.Problem, contested = fmt.Sprintf("secret %s/%s belongs to add-on %s", w.Namespace, w.Name, b.Name), true
 		}
 	}
-	c.contend(addOn, contested)
+	c.setContested(addOn, contested)
 	return wants
 }
 
-// tooMany is told of the add-ons beyond maxAddOns.
-var tooMany = fmt.Sprintf("the cluster has more than %d add-ons with registrations: the oldest are served, this one when some are gone", maxAddOns)
+// tooMany is the message for add-ons beyond maxAddOns.
+var tooMany = fmt.Sprintf("the cluster has more than %d add-ons with registrations: the oldest are served; this one is served once some are gone", maxAddOns)
 
-// surplus tells whether so many older add-ons ask for credentials that this one
-// is not served: each costs memory and watches.
-func surplus(own *addonv1alpha1.ManagedClusterAddOn, all []*addonv1alpha1.ManagedClusterAddOn) bool {
+// isSurplus reports whether so many older add-ons request credentials that this one is not
+// served: each costs memory and watches.
+func isSurplus(own *addonv1alpha1.ManagedClusterAddOn, all []*addonv1alpha1.ManagedClusterAddOn) bool {
 	if own == nil {
 		return false
 	}
@@ -183,8 +181,8 @@ func surplus(own *addonv1alpha1.ManagedClusterAddOn, all []*addonv1alpha1.Manage
 	return older >= maxAddOns
 }
 
-// contend remembers whether an add-on waits for a secret of another one.
-func (c *Controller) contend(addOn string, contested bool) {
+// setContested records whether an add-on waits for a secret of another one.
+func (c *Controller) setContested(addOn string, contested bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.contested, addOn)
@@ -193,8 +191,8 @@ func (c *Controller) contend(addOn string, contested bool) {
 	}
 }
 
-// claims tells whether an add-on keeps a credential there.
-func (c *Controller) claims(a *addonv1alpha1.ManagedClusterAddOn, at slot) bool {
+// claimsSlot reports whether an add-on keeps a credential in that slot.
+func (c *Controller) claimsSlot(a *addonv1alpha1.ManagedClusterAddOn, at slot) bool {
 	for _, t := range targetsOf(a) {
 		if c.slotOf(t) == at {
 			return true
@@ -203,7 +201,7 @@ func (c *Controller) claims(a *addonv1alpha1.ManagedClusterAddOn, at slot) bool 
 	return false
 }
 
-func refused(wants []Want) bool {
+func anyRefused(wants []Want) bool {
 	for _, w := range wants {
 		if w.Problem != "" {
 			return true
@@ -212,7 +210,7 @@ func refused(wants []Want) bool {
 	return false
 }
 
-// same tells whether preparing an add-on changed nothing.
-func same(a, b *addonv1alpha1.ManagedClusterAddOn) bool {
+// sameRegistrations reports whether preparing an add-on changed nothing.
+func sameRegistrations(a, b *addonv1alpha1.ManagedClusterAddOn) bool {
 	return a.Status.KubeClientDriver == b.Status.KubeClientDriver && reflect.DeepEqual(a.Status.Registrations, b.Status.Registrations)
 }

@@ -20,47 +20,46 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Secret is what is remembered of a secret that this agent made: no private key
-// but that of a request under way.
+// Secret is what is kept of a secret created by this agent: no private key but that of a
+// request in progress.
 type Secret struct {
 	// Namespace, Name, UID and ResourceVersion identify what was seen.
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
-	// AddOn is whose it is, Digest what it was made for.
+	// AddOn is the add-on it belongs to, Digest what it was made for.
 	AddOn, Digest string
-	// Cluster is the name of the cluster in it, Kubeconfig a digest of the
-	// kubeconfig in it.
+	// Cluster is the cluster name in it, Kubeconfig a digest of the kubeconfig in it.
 	Cluster, Kubeconfig string
-	// Certificate and Token are the lives of what is in it, Key is a digest of the
-	// private key of the certificate.
+	// Certificate and Token are the lifetimes of its contents, Key is a digest of the
+	// certificate's private key.
 	Certificate, Token Life
 	Key                string
-	// Pending is what a pending secret says; nil in a credential's.
+	// Pending is the content of a pending secret; nil for a credential.
 	Pending *Pending
 }
 
-// Life is how long a credential is good.
+// Life is how long a credential is valid.
 type Life struct {
-	// Until is its end, Renew when to begin with the next one.
+	// Until is its expiry, Renew when to start getting the next one.
 	Until, Renew time.Time
-	// UID and Owner (namespace/name) are of the ServiceAccount of a token.
+	// UID and Owner (namespace/name) identify the ServiceAccount of a token.
 	UID   types.UID
 	Owner string
-	// Problem says why it cannot be used, empty when it can.
+	// Problem is why it cannot be used; empty when it can.
 	Problem string
 }
 
-// Pending is a certificate request that is under way, or the time at which the
-// next one may be made.
+// Pending is a certificate request in progress, or the time at which the next one may be
+// made.
 type Pending struct {
 	request.Pending
-	// Certificate is what was issued, while its namespace is missing.
+	// Certificate is the issued certificate, while its namespace is missing.
 	Certificate []byte
 }
 
-// NewSecrets makes the collection of the secrets, in all namespaces, that the
-// agent of that namespace made for add-ons. Its owner runs it.
+// NewSecrets makes the collection of the secrets, in all namespaces, that the agent in
+// agentNamespace created for add-ons. Its owner runs it.
 func NewSecrets(client dynamic.Interface, agentNamespace string, log logr.Logger) *watch.Collection[Secret] {
 	return watch.New(watch.Options[Secret]{
 		Client: client, Resource: request.Secrets, Log: log,
@@ -69,8 +68,8 @@ func NewSecrets(client dynamic.Interface, agentNamespace string, log logr.Logger
 	})
 }
 
-// labels are the marks of a secret of this agent.
-func labels(agentNamespace, role string, w Want) map[string]string {
+// secretLabels returns the labels that mark a secret of this agent.
+func secretLabels(agentNamespace, role string, w Want) map[string]string {
 	return map[string]string{
 		addonv1alpha1.LabelCredentialAgent: agentNamespace, addonv1alpha1.LabelCredentialRole: role,
 		addonv1alpha1.LabelAddOnName: w.AddOn, clusterv1.LabelClusterName: w.Cluster,
@@ -92,7 +91,7 @@ func readSecret(u *unstructured.Unstructured) Secret {
 	return s
 }
 
-// textDigest is short for a text; empty for none.
+// textDigest returns the hex SHA-256 of raw; empty for empty input.
 func textDigest(raw []byte) string {
 	if len(raw) == 0 {
 		return ""
@@ -127,7 +126,7 @@ func readPending(data map[string][]byte) *Pending {
 	return &Pending{Pending: request.ReadPending(data), Certificate: data[clusterv1.SecretKeyTLSCert]}
 }
 
-// data is what the pending secret holds.
+// data returns the content of the pending secret.
 func (p Pending) data() map[string][]byte {
 	d := p.Data()
 	if len(p.Certificate) > 0 {

@@ -15,23 +15,22 @@ import (
 )
 
 const (
-	// maxName bounds a user, group or unit in bytes; the longest default user,
-	// with names of 63 characters, has 242.
+	// maxName bounds a user, group or unit in bytes; the longest default user, with names of
+	// 63 characters, has 242.
 	maxName = 256
-	// maxGroups bounds groups and units, each.
+	// maxGroups bounds the number of groups, and of units.
 	maxGroups = 16
-	// reserved begins the users and groups that Kubernetes and Open Cluster
-	// Management give a meaning.
+	// reserved is the prefix of users and groups with a meaning in Kubernetes and Open
+	// Cluster Management.
 	reserved = "system:"
-	// authenticated is the group that everybody is in; hubs of 2025 and before
-	// name it.
+	// authenticated is the group of all authenticated users; hubs of 2025 and before name it.
 	authenticated = "system:authenticated"
 )
 
-// subjectOf is the subject of the certificate to ask for, or why none is asked
-// for. The agent asks with its own name under the request, so it asks for
-// nothing that this add-on of this cluster cannot be meant to have: within
-// "system:" only its own identities, and never a group of an agent.
+// subjectOf returns the subject of the certificate to request, or why none is requested. The
+// agent sends the request under its own name, so it requests nothing that this add-on of this
+// cluster cannot be meant to have: within "system:" only its own identities, and never a
+// group of an agent.
 func subjectOf(cluster, addOn string, kubeClient bool, in addonv1alpha1.Subject) (pkix.Name, error) {
 	own := identity.AddOn{Cluster: cluster, Name: addOn}
 	out := pkix.Name{CommonName: in.User, Organization: slices.Clone(in.Groups)}
@@ -62,7 +61,7 @@ func subjectOf(cluster, addOn string, kubeClient bool, in addonv1alpha1.Subject)
 			}
 		}
 	}
-	// Their order has no meaning, and its change is none.
+	// Their order has no meaning, so a change of order is not a change.
 	slices.Sort(out.Organization)
 	slices.Sort(out.OrganizationalUnit)
 	for _, g := range out.Organization {
@@ -86,7 +85,7 @@ func checkGroup(who identity.AddOn, group string) error {
 	return nil
 }
 
-// checkText refuses what cannot be shown or compared well.
+// checkText rejects text that cannot be displayed or compared reliably.
 func checkText(field, s string) error {
 	if len(s) > maxName {
 		return fmt.Errorf("%s: %d bytes, at most %d are asked for", field, len(s), maxName)
@@ -98,8 +97,7 @@ func checkText(field, s string) error {
 	return nil
 }
 
-// sameSubject compares a subject with another; the order of values has no
-// meaning.
+// sameSubject compares two subjects; the order of values has no meaning.
 func sameSubject(a, b pkix.Name) bool {
 	same := func(x, y []string) bool {
 		return slices.Equal(slices.Sorted(slices.Values(x)), slices.Sorted(slices.Values(y)))

@@ -22,21 +22,26 @@ func TestSubjects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		custom bool
 		in     addonv1alpha1.Subject
-		// want is user | groups | units, or an error that holds problem.
+		// want is user | groups | units; or an error must contain problem.
 		want    string
 		problem string
 	}{
 		"the default":                    {want: own + ":agent:web | " + own + " | "},
 		"the default of a custom signer": {custom: true, want: own + ":agent:web |  | "},
 		"own groups, the old one included": {
-			in:   addonv1alpha1.Subject{Groups: []string{"system:open-cluster-management:addon:web", own, "system:authenticated"}},
+			in: addonv1alpha1.Subject{
+				Groups: []string{"system:open-cluster-management:addon:web", own, "system:authenticated"},
+			},
 			want: own + ":agent:web | system:authenticated," + "system:open-cluster-management:addon:web," + own + " | ",
 		},
 		"another agent of the add-on": {
 			in:   addonv1alpha1.Subject{User: own + ":agent:abcde"},
 			want: own + ":agent:abcde | " + own + " | ",
 		},
-		"names outside of system:": {in: addonv1alpha1.Subject{User: "u", Groups: []string{"b", "a"}}, want: "u | a,b | "},
+		"names outside of system:": {
+			in:   addonv1alpha1.Subject{User: "u", Groups: []string{"b", "a"}},
+			want: "u | a,b | ",
+		},
 		"units of a custom signer": {
 			custom: true,
 			in:     addonv1alpha1.Subject{OrganizationUnits: []string{"o"}},
@@ -107,14 +112,19 @@ func TestSubjects(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, tc.want, got.CommonName+" | "+strings.Join(got.Organization, ",")+" | "+strings.Join(got.OrganizationalUnit, ","))
+			require.Equal(
+				t, tc.want,
+				got.CommonName+" | "+strings.Join(got.Organization, ",")+" | "+strings.Join(got.OrganizationalUnit, ","),
+			)
 		})
 	}
 }
 
-// FuzzSubject holds that nothing is asked for that belongs to somebody else.
+// FuzzSubject checks that nothing is requested that belongs to others.
 func FuzzSubject(f *testing.F) {
-	for _, seed := range []string{"", "u", "system:masters", own, own + ":agent:x", "open-cluster-management:c2", "\x00", " system:masters"} {
+	for _, seed := range []string{
+		"", "u", "system:masters", own, own + ":agent:x", "open-cluster-management:c2", "\x00", " system:masters",
+	} {
 		f.Add(seed, seed, true)
 		f.Add("u", seed, false)
 	}
@@ -123,10 +133,16 @@ func FuzzSubject(f *testing.F) {
 		if err != nil {
 			return
 		}
-		require.True(t, !strings.HasPrefix(got.CommonName, "system:") || strings.HasPrefix(got.CommonName, own+":"), "%q", got.CommonName)
+		require.True(
+			t, !strings.HasPrefix(got.CommonName, "system:") || strings.HasPrefix(got.CommonName, own+":"), "%q",
+			got.CommonName,
+		)
 		for _, g := range got.Organization {
 			fine := g == own || g == "system:open-cluster-management:addon:web" || g == "system:authenticated"
-			require.True(t, fine || (!strings.HasPrefix(g, "system:") && !strings.HasPrefix(g, "open-cluster-management:")), "%q", g)
+			require.True(
+				t, fine || (!strings.HasPrefix(g, "system:") && !strings.HasPrefix(g, "open-cluster-management:")),
+				"%q", g,
+			)
 			require.LessOrEqual(t, len(g), maxName)
 		}
 	})
@@ -157,8 +173,8 @@ func TestTokenMessages(t *testing.T) {
 	}
 }
 
-// FuzzTokenMessage holds that a UID that is read stands in the message of the
-// contract, and in no other.
+// FuzzTokenMessage checks that a UID is only read from exactly the message of the API
+// contract.
 func FuzzTokenMessage(f *testing.F) {
 	f.Add("ServiceAccount c1/web-agent (UID: 0f6a-1) is ready")
 	f.Add("ServiceAccount c1/web-agent (UID: ) is ready")
@@ -194,13 +210,19 @@ func TestRefusedNames(t *testing.T) {
 		"the bootstrap secret":          {a("bootstrap", nil, kube), []string{"the agent's own"}},
 		"another secret that only ends": {a("hub-kubeconfig-secret", nil, kube), []string{""}},
 		"a long name":                   {a(strings.Repeat("a", 64), nil, kube), []string{"at most 63"}},
-		"a long signer":                 {a("web", nil, "example.com/"+strings.Repeat("a", 300)), []string{"no valid name"}},
-		"a signer for nodes":            {a("web", nil, "kubernetes.io/kubelet-serving"), []string{"not for add-ons"}},
-		"the signer of agents":          {a("web", nil, "open-cluster-management.io/grpc"), []string{"not for add-ons"}},
-		"the same twice":                {a("web", nil, kube, kube), []string{"", "two registrations"}},
+		"a long signer": {
+			a("web", nil, "example.com/"+strings.Repeat("a", 300)),
+			[]string{"would not be valid"},
+		},
+		"a signer for nodes":   {a("web", nil, "kubernetes.io/kubelet-serving"), []string{"not for add-ons"}},
+		"the signer of agents": {a("web", nil, "open-cluster-management.io/grpc"), []string{"not for add-ons"}},
+		"the same twice":       {a("web", nil, kube, kube), []string{"", "two registrations"}},
 		"seventeen": {
 			a("web", nil, strings.Split(strings.TrimSpace(strings.Repeat("example.com/x ", 17)), " ")...),
-			append([]string{""}, append(strings.Split(strings.Repeat("two registrations,", 14), ",")[:14], "two registrations", "17 registrations")...),
+			append([]string{""}, append(
+				strings.Split(strings.Repeat("two registrations,", 14), ",")[:14], "two registrations",
+				"17 registrations",
+			)...),
 		},
 		"a namespace that is none": {
 			a("web", func(a *addonv1alpha1.ManagedClusterAddOn) { a.Status.Namespace = "../x" }, kube),
@@ -263,7 +285,7 @@ func TestDriverIsWrittenAndUsersOfTokensAreNoUsersOfCertificates(t *testing.T) {
 			got := tc.have.DeepCopy()
 			prepare(got, tc.driver)
 			require.Empty(t, cmp.Diff(tc.want, got))
-			require.Equal(t, tc.unchanged, same(tc.have, got))
+			require.Equal(t, tc.unchanged, sameRegistrations(tc.have, got))
 		})
 	}
 	none := &addonv1alpha1.ManagedClusterAddOn{}
@@ -274,7 +296,9 @@ func TestDriverIsWrittenAndUsersOfTokensAreNoUsersOfCertificates(t *testing.T) {
 func TestOfManyAddOnsTheOldestAreServed(t *testing.T) {
 	var all []*addonv1alpha1.ManagedClusterAddOn
 	add := func(name string, age time.Duration, registrations int) *addonv1alpha1.ManagedClusterAddOn {
-		a := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}}
+		a := &addonv1alpha1.ManagedClusterAddOn{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))},
+		}
 		a.Status.Registrations = make([]addonv1alpha1.RegistrationConfig, registrations)
 		all = append(all, a)
 		return a
@@ -285,17 +309,19 @@ func TestOfManyAddOnsTheOldestAreServed(t *testing.T) {
 	all = append(all, nil)
 	add("bare", 2*time.Hour, 0)
 	last := add("o", time.Hour, 1)
-	require.False(t, surplus(last, all), "what cannot be read or asks for nothing is not counted")
+	require.False(t, isSurplus(last, all), "add-ons that cannot be read or request nothing are not counted")
 	first := add("a", 2*time.Hour, 1)
-	require.True(t, surplus(last, all))
-	require.False(t, surplus(first, all))
-	require.False(t, surplus(nil, all))
+	require.True(t, isSurplus(last, all))
+	require.False(t, isSurplus(first, all))
+	require.False(t, isSurplus(nil, all))
 }
 
 func TestSixteenRegistrationsOfAnAddOnAreServed(t *testing.T) {
 	a := &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "web"}}
 	for i := range maxRegistrations + 3 {
-		a.Status.Registrations = append(a.Status.Registrations, addonv1alpha1.RegistrationConfig{SignerName: fmt.Sprintf("example.com/s%d", i)})
+		a.Status.Registrations = append(a.Status.Registrations, addonv1alpha1.RegistrationConfig{
+			SignerName: fmt.Sprintf("example.com/s%d", i),
+		})
 	}
 	wants := wantsOf(a, "hub")
 	require.Len(t, wants, maxRegistrations+1)

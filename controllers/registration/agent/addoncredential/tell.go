@@ -13,21 +13,21 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// quiet is for how long a wait is not told of: most are over by then, and what
-// is told costs a write on the hub.
+// quiet is how long a wait is not reported: most are over by then, and each report costs a
+// write on the hub.
 const quiet = 5 * time.Second
 
-// report is where one registration stands.
+// report is the state of one registration.
 type report struct {
 	token   bool
 	phase   Phase
 	message string
-	// fresh tells that the wait is too short to be told of.
+	// fresh is true when the wait is too short to be reported.
 	fresh bool
 }
 
-// tell sets the conditions of an add-on by its registrations.
-func tell(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time) {
+// setConditions sets the conditions of an add-on from its registrations.
+func setConditions(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time) {
 	var certificates, tokens []report
 	for _, r := range reports {
 		if r.token {
@@ -36,16 +36,18 @@ func tell(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time)
 		}
 		certificates = append(certificates, r)
 	}
-	tellOf(a, certificates, now, metav1.Condition{Type: addonv1alpha1.ConditionClusterCertificateRotated, Reason: addonv1alpha1.ReasonClientCertificateUpdated},
-		addonv1alpha1.ReasonClientCertificateUpdateFailed)
-	tellOf(a, tokens, now, metav1.Condition{Type: addonv1alpha1.ConditionTokenRefreshed, Reason: addonv1alpha1.ReasonTokenRefreshed},
-		addonv1alpha1.ReasonTokenCreationFailed)
+	setConditionOf(a, certificates, now, metav1.Condition{
+		Type: addonv1alpha1.ConditionClusterCertificateRotated, Reason: addonv1alpha1.ReasonClientCertificateUpdated,
+	}, addonv1alpha1.ReasonClientCertificateUpdateFailed)
+	setConditionOf(a, tokens, now, metav1.Condition{
+		Type: addonv1alpha1.ConditionTokenRefreshed, Reason: addonv1alpha1.ReasonTokenRefreshed,
+	}, addonv1alpha1.ReasonTokenCreationFailed)
 }
 
-// tellOf sets one condition: False if a registration failed, Unknown while one
-// waits without a credential, True when all have theirs. Without a registration
-// of the kind there is no such condition.
-func tellOf(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time, c metav1.Condition, failed string) {
+// setConditionOf sets one condition: False if a registration failed, Unknown while one waits without
+// a credential, True when all have theirs. Without a registration of that kind the condition
+// is removed.
+func setConditionOf(a *addonv1alpha1.ManagedClusterAddOn, reports []report, now time.Time, c metav1.Condition, failed string) {
 	if len(reports) == 0 {
 		apimeta.RemoveStatusCondition(&a.Status.Conditions, c.Type)
 		return

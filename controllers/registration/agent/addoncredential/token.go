@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	// maxToken bounds a token that is read, in bytes.
+	// maxToken bounds a token to parse, in bytes.
 	maxToken = 64 << 10
 	// maxUID bounds the UID of a ServiceAccount.
 	maxUID = 64
-	// refreshFrom is the part of a token's life after which it is refreshed.
+	// refreshFrom is the part of a token's lifetime after which it is refreshed.
 	refreshFrom = 0.8
 )
 
-// parseTokenMessage returns the UID of the ServiceAccount of an add-on from the
-// message of condition TokenInfrastructureReady. The whole message is compared:
-// one for another ServiceAccount is refused.
+// parseTokenMessage extracts the UID of an add-on's ServiceAccount from the message of
+// condition TokenInfrastructureReady. The whole message is compared: one for another
+// ServiceAccount is rejected.
 func parseTokenMessage(message, cluster, addOn string) (types.UID, error) {
 	prefix := "ServiceAccount " + cluster + "/" + addOn + addonv1alpha1.ServiceAccountSuffix + " (UID: "
 	rest, ok := strings.CutPrefix(message, prefix)
@@ -42,21 +42,21 @@ func parseTokenMessage(message, cluster, addOn string) (types.UID, error) {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-'
 	}
 	if uid == "" || len(uid) > maxUID || strings.ContainsFunc(uid, odd) {
-		return "", errors.New("the UID in its message is none")
+		return "", errors.New("the UID in its message is not valid")
 	}
 	return types.UID(uid), nil
 }
 
-// infrastructureOf is the ServiceAccount that the hub made for the tokens of an
-// add-on, or what is waited for.
+// infrastructureOf returns the ServiceAccount created by the hub for an add-on's tokens, or
+// why there is none.
 func infrastructureOf(a *addonv1alpha1.ManagedClusterAddOn) (types.UID, string) {
 	const kind = addonv1alpha1.ConditionTokenInfrastructureReady
 	c := apimeta.FindStatusCondition(a.Status.Conditions, kind)
 	switch {
 	case c == nil:
-		return "", "waiting for the hub to make the ServiceAccount of the add-on (condition " + kind + ")"
+		return "", "waiting for the hub to create the ServiceAccount of the add-on (condition " + kind + ")"
 	case !apimeta.IsStatusConditionTrue(a.Status.Conditions, kind):
-		return "", fmt.Sprintf("the hub did not make the ServiceAccount of the add-on: condition %s: %s", kind, c.Message)
+		return "", fmt.Sprintf("the hub did not create the ServiceAccount of the add-on: condition %s: %s", kind, c.Message)
 	}
 	uid, err := parseTokenMessage(c.Message, a.Namespace, a.Name)
 	if err != nil {
@@ -65,8 +65,8 @@ func infrastructureOf(a *addonv1alpha1.ManagedClusterAddOn) (types.UID, string) 
 	return uid, ""
 }
 
-// claims is the part of a token of a ServiceAccount that is read. Nothing is
-// verified: the API server that gave the token did.
+// claims is the part of a ServiceAccount token that is read. Nothing is verified: the token
+// comes straight from the API server that issued it.
 type claims struct {
 	Issued     int64 `json:"iat"`
 	Expires    int64 `json:"exp"`
@@ -79,8 +79,7 @@ type claims struct {
 	} `json:"kubernetes.io"`
 }
 
-// readToken tells how long a token is good, and whose it is. Its errors never
-// show the token.
+// readToken returns a token's lifetime and ServiceAccount. Its errors never show the token.
 func readToken(raw []byte) (Life, error) {
 	parts := strings.Split(string(raw[:min(len(raw), maxToken)]), ".")
 	if len(raw) > maxToken || len(parts) != 3 {
@@ -97,9 +96,9 @@ func readToken(raw []byte) (Life, error) {
 	from, until := time.Unix(c.Issued, 0), time.Unix(c.Expires, 0)
 	switch {
 	case c.Issued <= 0 || c.Expires <= c.Issued || c.Expires > maxUnix:
-		return Life{}, errors.New("the token does not say how long it is good")
+		return Life{}, errors.New("the token does not say how long it is valid")
 	case c.Kubernetes.ServiceAccount.UID == "":
-		return Life{}, errors.New("the token is not of a ServiceAccount")
+		return Life{}, errors.New("the token does not belong to a ServiceAccount")
 	}
 	return Life{
 		Until: until, Renew: from.Add(time.Duration(float64(until.Sub(from)) * refreshFrom)), UID: c.Kubernetes.ServiceAccount.UID,
@@ -107,5 +106,5 @@ func readToken(raw []byte) (Life, error) {
 	}, nil
 }
 
-// maxUnix is the last second of the year 9999, the last that RFC 3339 can name.
+// maxUnix is the last second of the year 9999, the last that RFC 3339 can express.
 const maxUnix = 253402300799

@@ -24,54 +24,55 @@ const (
 	maxRegistrations = 16
 	// maxAddOns is how many add-ons of a cluster are served, the oldest first.
 	maxAddOns = 200
-	// kubernetesSigners begins the signers of Kubernetes itself; an add-on may ask
-	// the one for clients and no other, which sign for nodes and the like.
+	// kubernetesSigners is the prefix of Kubernetes' own signers; an add-on may use the one
+	// for clients and no other, because the others sign for nodes and the like.
 	kubernetesSigners = "kubernetes.io/"
-	// agentSigner signs for agents that register by gRPC.
+	// agentSigner signs for agents that register over gRPC.
 	agentSigner = "open-cluster-management.io/grpc"
 )
 
 // Target is where a credential is kept.
 type Target struct {
-	// Hosted means the cluster that the agent runs on, not the managed one.
+	// Hosted means the cluster the agent runs on, not the managed one.
 	Hosted bool
 	// Namespace and Name are those of the secret.
 	Namespace, Name string
 }
 
-// pendingName is the name of the secret, in the agent's own namespace, that
-// holds the request for a target while it is under way.
+// pendingName returns the name of the secret, in the agent's own namespace, that holds the
+// request for a target while it is in progress.
 func (t Target) pendingName() string {
 	return "addon-pending-" + digest(t)[:20]
 }
 
-// Want is a credential that an add-on asks for.
+// Want is a credential requested by an add-on.
 type Want struct {
 	Target
-	// Cluster and AddOn are the names of both.
+	// Cluster and AddOn are the names of the cluster and the add-on.
 	Cluster, AddOn string
 	// Signer is who signs the certificate.
 	Signer string
-	// Driver is token for a token; else there is a certificate.
+	// Driver is token for a token; any other value means a certificate.
 	Driver addonv1alpha1.DriverType
-	// Subject is that of the certificate.
+	// Subject is the subject of the certificate.
 	Subject pkix.Name
-	// Hub names the hub that the credential is for.
+	// Hub identifies the hub the credential is for.
 	Hub string
-	// Problem is why nothing is asked for, empty when all is well.
+	// Problem is why nothing is requested; empty when all is well.
 	Problem string
 }
 
-// KubeClient tells whether the credential is for the hub's API server.
+// KubeClient reports whether the credential is for the hub's API server.
 func (w Want) KubeClient() bool { return w.Signer == addonv1alpha1.KubeAPIServerSigner }
 
-// Token tells whether the credential is a token.
+// Token reports whether the credential is a token.
 func (w Want) Token() bool { return w.Driver == addonv1alpha1.DriverTypeToken }
 
-// account is the name of the ServiceAccount that a token is of.
+// account returns the name of the token's ServiceAccount.
 func (w Want) account() string { return w.AddOn + addonv1alpha1.ServiceAccountSuffix }
 
-// Digest tells whether a credential was made for this very registration.
+// Digest identifies the registration: a credential with another digest was made for another
+// one.
 func (w Want) Digest() string {
 	w.Problem = ""
 	return digest(w)
@@ -80,16 +81,15 @@ func (w Want) Digest() string {
 func digest(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		// Names, texts and flags always have a form in JSON.
+		// Names, texts and flags can always be encoded as JSON.
 		panic(err)
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// prepare brings the status of an add-on in line with how the agent registers
-// add-ons: the driver, and under the token driver who the add-on will be. The
-// hub reacts to both.
+// prepare updates the status of an add-on to how the agent registers add-ons: the driver, and
+// under the token driver the add-on's future user. The hub reacts to both.
 func prepare(a *addonv1alpha1.ManagedClusterAddOn, driver addonv1alpha1.DriverType) {
 	user := identity.AddOn{Cluster: a.Namespace, Name: a.Name}.TokenUser()
 	for i := range a.Status.Registrations {
@@ -102,15 +102,15 @@ func prepare(a *addonv1alpha1.ManagedClusterAddOn, driver addonv1alpha1.DriverTy
 		case driver == addonv1alpha1.DriverTypeToken:
 			r.Subject = addonv1alpha1.Subject{User: user}
 		case r.Subject.User == user:
-			// Left over from the time of tokens; the hub names somebody else, or
-			// the default counts.
+			// Left over from the token driver; the hub names another user, or the default
+			// applies.
 			r.Subject = addonv1alpha1.Subject{}
 		}
 	}
 }
 
-// targetsOf are the places that an add-on's registrations are kept in, the same
-// length and order as those that are served.
+// targetsOf returns where an add-on's registrations are kept, with the same length and order
+// as the registrations that are served.
 func targetsOf(a *addonv1alpha1.ManagedClusterAddOn) []Target {
 	var out []Target
 	for _, r := range a.Status.Registrations[:min(len(a.Status.Registrations), maxRegistrations)] {
@@ -123,8 +123,8 @@ func targetsOf(a *addonv1alpha1.ManagedClusterAddOn) []Target {
 	return out
 }
 
-// wantsOf are the credentials that a prepared add-on asks for. One that is
-// refused has a Problem; those beside it are served.
+// wantsOf returns the credentials a prepared add-on requests. One that is refused has a
+// Problem; the others are served.
 func wantsOf(a *addonv1alpha1.ManagedClusterAddOn, hub string) []Want {
 	var out []Want
 	seen := map[Target]bool{}
@@ -141,7 +141,7 @@ func wantsOf(a *addonv1alpha1.ManagedClusterAddOn, hub string) []Want {
 				w.Problem = err.Error()
 			}
 		}
-		if problem := w.refuse(); problem != "" {
+		if problem := w.nameProblem(); problem != "" {
 			w.Problem = problem
 		}
 		if seen[t] {
@@ -156,18 +156,18 @@ func wantsOf(a *addonv1alpha1.ManagedClusterAddOn, hub string) []Want {
 	return out
 }
 
-// refuse tells why a registration cannot be served, by its names.
-func (w Want) refuse() string {
+// nameProblem returns why a registration cannot be served because of its names.
+func (w Want) nameProblem() string {
 	own := []string{clusterv1.SecretHubKubeconfig, clusterv1.SecretBootstrapHubKubeconfig, clusterv1.SecretHubKubeconfigPending}
 	switch {
 	case len(validation.IsValidLabelValue(w.AddOn)) > 0:
-		return fmt.Sprintf("add-on name %q: must have at most 63 characters, because requests bear it as a label", w.AddOn)
+		return fmt.Sprintf("add-on name %q: must have at most 63 characters, because requests have it as a label", w.AddOn)
 	case len(validation.IsDNS1123Label(w.Namespace)) > 0:
 		return fmt.Sprintf("install namespace %q: must be a DNS label of at most 63 characters", w.Namespace)
 	case !w.KubeClient() && (strings.HasPrefix(w.Signer, kubernetesSigners) || w.Signer == agentSigner):
 		return fmt.Sprintf("signer %s: it is not for add-ons", w.Signer)
 	case len(validation.IsDNS1123Subdomain(w.Name)) > 0:
-		return fmt.Sprintf("signer %s: secret %q would have no valid name", w.Signer, w.Name)
+		return fmt.Sprintf("signer %s: the name of secret %q would not be valid", w.Signer, w.Name)
 	case slices.Contains(own, w.Name):
 		return fmt.Sprintf("secret %s is the agent's own: rename the add-on", w.Name)
 	}

@@ -22,38 +22,37 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Name is the id of this loop.
+// Name identifies this loop.
 const Name = "addon.health"
 
 var leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Config is what a Controller works with; all are required.
+// Config configures a Controller; all fields are required.
 type Config struct {
-	// Hub is the connection under the agent's identity.
+	// Hub is the client for the hub with the agent's identity.
 	Hub dynamic.Interface
 	// Cluster is the name of the ManagedCluster.
 	Cluster string
-	// Clusters holds that one ManagedCluster, AddOns its add-ons. Their owner
-	// runs them, after New.
+	// Clusters holds only that ManagedCluster, AddOns its add-ons. Their owner runs them,
+	// after New.
 	Clusters *watch.Collection[*clusterv1.ManagedCluster]
 	AddOns   *addon.AddOns
-	// Spoke is the managed cluster, Management the one that the agent runs on.
+	// Spoke is the managed cluster, Management the one the agent runs on.
 	Spoke, Management dynamic.Interface
 	Clock             clock.PassiveClock
 }
 
-// Controller is the loop. Make it with New, run it once.
+// Controller is the loop. Make it with New and run it once.
 type Controller struct {
 	config  Config
 	queue   *reconcile.Queue
 	execute *reconcile.Executor
 
-	// The rest belongs to the one worker.
+	// The fields below are used by the single worker only.
 	pulses map[string]*pulse
 }
 
-// pulse is what is kept of an add-on: the watch on its lease, and what the lease
-// showed.
+// pulse is what is kept of an add-on: the watch on its lease, and the lease's last state.
 type pulse struct {
 	lease *watch.One[time.Time]
 	at    reconcile.Key
@@ -81,7 +80,7 @@ func (c *Controller) wake(addOn string) {
 	c.queue.Add(reconcile.Key{Namespace: c.config.Cluster, Name: addOn})
 }
 
-// Run judges until ctx ends.
+// Run evaluates add-ons until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	if err := c.config.AddOns.WaitSynced(ctx); err != nil {
 		c.queue.Close()
@@ -89,51 +88,51 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	err := reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 	for name := range c.pulses {
-		c.leave(name)
+		c.dropPulse(name)
 	}
 	return err
 }
 
-func (c *Controller) leave(addOn string) {
+func (c *Controller) dropPulse(addOn string) {
 	if p := c.pulses[addOn]; p != nil {
 		p.lease.Close()
 		delete(c.pulses, addOn)
 	}
 }
 
-// Reconcile looks after the health of one add-on.
+// Reconcile updates the health of one add-on.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	a, ok := c.config.AddOns.Get(key)
-	if !ok || a == nil || ignored(a) || len(validation.IsDNS1123Label(addon.Namespace(a))) > 0 {
-		c.leave(key.Name)
+	if !ok || a == nil || isIgnored(a) || len(validation.IsDNS1123Label(addon.Namespace(a))) > 0 {
+		c.dropPulse(key.Name)
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Run(ctx, c.execute, a, c.gather, Decide)
 }
 
-// gather looks at the add-on's lease and notes when it arrived.
+// gather reads the add-on's lease and records when its renewal arrived.
 func (c *Controller) gather(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) (State, error) {
-	s := State{Now: c.config.Clock.Now(), AddOn: a, Hosted: addon.Hosted(a), Lost: c.lost()}
-	p := c.pulse(ctx, a)
+	s := State{Now: c.config.Clock.Now(), AddOn: a, Hosted: addon.Hosted(a), Lost: c.isLost()}
+	p := c.pulseOf(ctx, a)
 	client := c.config.Spoke
 	if s.Hosted {
 		client = c.config.Management
 	}
 	seen := p.lease.Look(ctx, client, p.at)
 	s.Known = seen.Known
-	p.note(seen, s.Now)
+	p.recordSight(seen, s.Now)
 	s.Beat = p.beat
 	return s, nil
 }
 
-// pulse returns what is kept of an add-on, anew when its lease is elsewhere.
-func (c *Controller) pulse(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) *pulse {
+// pulseOf returns what is kept of an add-on; it starts afresh when the lease has moved.
+func (c *Controller) pulseOf(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) *pulse {
 	at := reconcile.Key{Namespace: addon.Namespace(a), Name: a.Name}
 	p := c.pulses[a.Name]
 	if p != nil && p.at == at && p.spoke != addon.Hosted(a) {
 		return p
 	}
-	c.leave(a.Name)
+	c.dropPulse(a.Name)
 	name := a.Name
 	p = &pulse{at: at, spoke: !addon.Hosted(a), lease: watch.NewOne(watch.OneOptions[time.Time]{
 		Resource: leasesResource, Log: logr.FromContextOrDiscard(ctx), Keep: renewTime, OnChange: func() { c.wake(name) },
@@ -142,8 +141,8 @@ func (c *Controller) pulse(ctx context.Context, a *addonv1alpha1.ManagedClusterA
 	return p
 }
 
-// note keeps when a renewal was seen.
-func (p *pulse) note(seen watch.Sight[time.Time], now time.Time) {
+// recordSight records when a renewal was seen.
+func (p *pulse) recordSight(seen watch.Sight[time.Time], now time.Time) {
 	switch {
 	case !seen.Found:
 		if seen.Known {
@@ -156,7 +155,7 @@ func (p *pulse) note(seen watch.Sight[time.Time], now time.Time) {
 	}
 }
 
-// renewTime is what is kept of a lease; one that cannot be read counts as never
+// renewTime extracts what is kept of a lease; one that cannot be parsed counts as never
 // renewed.
 func renewTime(u *unstructured.Unstructured) (time.Time, bool) {
 	text, _, _ := unstructured.NestedString(u.Object, "spec", "renewTime")
@@ -167,9 +166,9 @@ func renewTime(u *unstructured.Unstructured) (time.Time, bool) {
 	return t, true
 }
 
-// lost tells whether the hub holds the cluster for lost. It says so on every
-// add-on itself then, and takes it back by the next report of the cluster.
-func (c *Controller) lost() bool {
+// isLost reports whether the hub considers the cluster lost. The hub then sets the condition of
+// every add-on itself, until the cluster next reports.
+func (c *Controller) isLost() bool {
 	cluster, ok := c.config.Clusters.Get(reconcile.Key{Name: c.config.Cluster})
 	return ok && apimeta.IsStatusConditionPresentAndEqual(cluster.Status.Conditions, clusterv1.ConditionAvailable, metav1.ConditionUnknown)
 }

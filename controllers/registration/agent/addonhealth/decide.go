@@ -12,51 +12,51 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// grace is how long an add-on may go without renewing its lease, whatever the lease
-// says.
+// grace is how long an add-on may go without renewing its lease, whatever duration the lease
+// specifies.
 const grace = 300 * time.Second
 
 // Beat is what is known of an add-on's lease.
 type Beat struct {
-	// Renewed is the renewTime that the lease shows; zero without one.
+	// Renewed is the renewTime in the lease; zero without one.
 	Renewed time.Time
-	// Arrived is when the agent saw that renewTime first.
+	// Arrived is when the agent first saw that renewTime.
 	Arrived time.Time
-	// First is true while no renewal was seen since the agent began to watch.
+	// First is true until a renewal has been seen since the watch started.
 	First bool
 }
 
-// last is when the add-on counts as last heard of. The first sight counts as an
-// arrival, unless the renewal it shows is older than the grace time.
-func (b Beat) last() time.Time {
+// lastHeard is when the add-on counts as last heard from. The first sight counts as an arrival,
+// unless the renewal it shows is older than the grace period.
+func (b Beat) lastHeard() time.Time {
 	if b.First && b.Arrived.Sub(b.Renewed) > grace {
 		return b.Renewed
 	}
 	return b.Arrived
 }
 
-// State is what a decision is made on.
+// State is the input of a decision.
 type State struct {
 	Now   time.Time
 	AddOn *addonv1alpha1.ManagedClusterAddOn
-	// Known tells that the cluster has said whether there is a lease; Beat is nil
-	// when there is none.
+	// Known is true once the cluster has answered whether there is a lease; Beat is nil when
+	// there is none.
 	Known bool
 	Beat  *Beat
-	// Lost tells that the hub holds the cluster for lost.
+	// Lost is true when the hub considers the cluster lost.
 	Lost bool
-	// Hosted tells that the add-on runs on a hosting cluster.
+	// Hosted is true when the add-on runs on a hosting cluster.
 	Hosted bool
 }
 
-// ignored tells whether the health of an add-on is none of the agent's business.
-func ignored(a *addonv1alpha1.ManagedClusterAddOn) bool {
+// isIgnored reports whether the add-on's health is not the agent's to report.
+func isIgnored(a *addonv1alpha1.ManagedClusterAddOn) bool {
 	return a.Status.HealthCheck.Mode == addonv1alpha1.HealthCheckModeCustomized
 }
 
-// Decide is pure: it judges one add-on.
+// Decide is pure: it evaluates one add-on.
 func Decide(s State) reconcile.Plan {
-	if ignored(s.AddOn) || s.Lost || !s.Known {
+	if isIgnored(s.AddOn) || s.Lost || !s.Known {
 		return reconcile.Plan{}
 	}
 	after := s.AddOn.DeepCopy()
@@ -68,13 +68,13 @@ func Decide(s State) reconcile.Plan {
 		c.Status, c.Reason = metav1.ConditionUnknown, addonv1alpha1.ReasonLeaseNotFound
 		c.Message = fmt.Sprintf("The status of %s add-on is unknown.", name)
 		if s.Hosted {
-			c.Message += fmt.Sprintf(" It is hosted: its lease is looked for on the cluster of the agent, which must be %s.",
+			c.Message += fmt.Sprintf(" It is hosted: its lease is expected on the agent's cluster, which must be %s.",
 				after.Annotations[addonv1alpha1.AnnotationHostingClusterName])
 		}
-	case s.Now.Before(s.Beat.last().Add(grace)):
+	case s.Now.Before(s.Beat.lastHeard().Add(grace)):
 		c.Status, c.Reason = metav1.ConditionTrue, addonv1alpha1.ReasonLeaseUpdated
 		c.Message = fmt.Sprintf("%s add-on is available.", name)
-		plan.RequeueAfter = s.Beat.last().Add(grace).Sub(s.Now)
+		plan.RequeueAfter = s.Beat.lastHeard().Add(grace).Sub(s.Now)
 	default:
 		c.Status, c.Reason = metav1.ConditionFalse, addonv1alpha1.ReasonLeaseUpdateStopped
 		c.Message = fmt.Sprintf("%s add-on is not available.", name)

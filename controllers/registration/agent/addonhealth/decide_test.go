@@ -79,15 +79,16 @@ func TestDecide(t *testing.T) {
 			"False ManagedClusterAddOnLeaseUpdateStopped web add-on is not available.",
 			0,
 		},
-		"the hub holds the cluster for lost": {State{Known: true, Lost: true, Beat: beat(0, 0, false)}, "", 0},
-		"its own controller tells of it": {
+		"the hub considers the cluster lost": {State{Known: true, Lost: true, Beat: beat(0, 0, false)}, "", 0},
+		"its own controller reports its health": {
 			State{Known: true, AddOn: addOn(addonv1alpha1.HealthCheckModeCustomized, "")},
 			"",
 			0,
 		},
-		"a hosted one says where it is awaited": {
+		"a hosted one says where its lease is expected": {
 			State{Known: true, Hosted: true, AddOn: addOn("", "m")},
-			"Unknown ManagedClusterAddOnLeaseNotFound The status of web add-on is unknown. It is hosted: its lease is looked for on the cluster of the agent, which must be m.",
+			"Unknown ManagedClusterAddOnLeaseNotFound The status of web add-on is unknown. " +
+				"It is hosted: its lease is expected on the agent's cluster, which must be m.",
 			0,
 		},
 	} {
@@ -100,12 +101,14 @@ func TestDecide(t *testing.T) {
 			p := Decide(s)
 			got := ""
 			if p.Object != nil {
-				c := apimeta.FindStatusCondition(p.Object.(*addonv1alpha1.ManagedClusterAddOn).Status.Conditions, addonv1alpha1.ConditionAvailable)
+				c := apimeta.FindStatusCondition(
+					p.Object.(*addonv1alpha1.ManagedClusterAddOn).Status.Conditions, addonv1alpha1.ConditionAvailable,
+				)
 				got = string(c.Status) + " " + c.Reason + " " + c.Message
 			}
 			require.Equal(t, tc.want, got)
 			require.Equal(t, tc.requeue, p.RequeueAfter)
-			require.Empty(t, s.AddOn.Status.Conditions, "what was gathered is not changed")
+			require.Empty(t, s.AddOn.Status.Conditions, "the input is not modified")
 		})
 	}
 }
@@ -115,24 +118,25 @@ func TestArrivals(t *testing.T) {
 		return watch.Sight[time.Time]{Known: true, Found: true, Item: now.Add(renewed)}
 	}
 	var p pulse
-	p.note(watch.Sight[time.Time]{}, now)
+	p.recordSight(watch.Sight[time.Time]{}, now)
 	require.Nil(t, p.beat)
-	p.note(sight(0), now)
+	p.recordSight(sight(0), now)
 	require.Equal(t, &Beat{Renewed: now, Arrived: now, First: true}, p.beat)
-	p.note(sight(0), now.Add(time.Minute))
-	require.Equal(t, now, p.beat.Arrived, "seen again is not renewed")
-	p.note(watch.Sight[time.Time]{}, now.Add(time.Minute))
-	require.NotNil(t, p.beat, "an API server that does not answer takes nothing away")
-	p.note(sight(-time.Hour), now.Add(2*time.Minute))
+	p.recordSight(sight(0), now.Add(time.Minute))
+	require.Equal(t, now, p.beat.Arrived, "seeing the same renewTime again is not a renewal")
+	p.recordSight(watch.Sight[time.Time]{}, now.Add(time.Minute))
+	require.NotNil(t, p.beat, "the last renewal is kept while the API server does not answer")
+	p.recordSight(sight(-time.Hour), now.Add(2*time.Minute))
 	require.Equal(t, &Beat{Renewed: now.Add(-time.Hour), Arrived: now.Add(2 * time.Minute)}, p.beat)
-	p.note(watch.Sight[time.Time]{Known: true}, now)
+	p.recordSight(watch.Sight[time.Time]{Known: true}, now)
 	require.Nil(t, p.beat)
 }
 
-// FuzzRenewTime holds that whatever a lease says is understood, or counts as
-// never.
+// FuzzRenewTime checks that whatever a lease contains is parsed, or counts as never renewed.
 func FuzzRenewTime(f *testing.F) {
-	for _, seed := range []string{"", "now", "2026-01-01T12:00:00.000000Z", "2026-01-01T12:00:00+14:00", "9999-99-99T00:00:00Z"} {
+	for _, seed := range []string{
+		"", "now", "2026-01-01T12:00:00.000000Z", "2026-01-01T12:00:00+14:00", "9999-99-99T00:00:00Z",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -145,7 +149,7 @@ func FuzzRenewTime(f *testing.F) {
 			require.Equal(t, want, got)
 		}
 		p := pulse{}
-		p.note(watch.Sight[time.Time]{Known: true, Found: true, Item: got}, now)
+		p.recordSight(watch.Sight[time.Time]{Known: true, Found: true, Item: got}, now)
 		Decide(State{Now: now, AddOn: addOn("", ""), Known: true, Beat: p.beat})
 	})
 }

@@ -20,55 +20,54 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Name is the id of this loop.
+// Name identifies this loop.
 const Name = "registration.credential"
 
-// Config is what a Controller works with. Everything but Labels, OnReport and Choose is
-// required; Choose only where settings list several hubs.
+// Config configures a Controller. All fields but Labels, OnReport and Choose are required;
+// Choose only where the settings list several hubs.
 type Config struct {
-	// Spoke is the cluster that holds the secrets.
+	// Spoke is the client for the cluster that holds the secrets.
 	Spoke dynamic.Interface
-	// Namespace is where they are.
+	// Namespace is the namespace of the secrets.
 	Namespace string
-	// Secrets is the collection of NewSecrets; its owner runs it, after New.
+	// Secrets is a collection made by NewSecrets; its owner runs it, after New.
 	Secrets *watch.Collection[Secret]
-	// SpokeCA is the bundle that the own API server is trusted by.
+	// SpokeCA is the CA bundle of the managed cluster's API server.
 	SpokeCA []byte
-	// Labels are put on secrets that are created.
+	// Labels are put on the secrets it creates.
 	Labels map[string]string
-	// UserAgent names the process to the hub.
+	// UserAgent identifies the process to the hub.
 	UserAgent string
 	Clock     clock.PassiveClock
-	// Serve is run while there is access, until its context ends.
+	// Serve runs while there is access, until its context ends.
 	Serve func(context.Context, agent.Session)
-	// OnReport is called after Report changed; it must not block.
+	// OnReport is called after Report has changed; it must not block.
 	OnReport func()
-	// Choose tells which bootstrap secret is used where the settings list
-	// several, and why none while it is empty. A change comes with a Wake.
+	// Choose returns the bootstrap secret to use where the settings list several, and why
+	// there is none when it is empty. After a change, Wake must be called.
 	Choose func() (secret, problem string)
 }
 
-// Report is where the agent stands.
+// Report is the state of the agent.
 type Report struct {
 	Phase Phase
-	// Message is for people; it holds no credentials.
+	// Message is for users; it holds no credentials.
 	Message string
-	// Unusable is why there is a hub kubeconfig and it is not used, empty when
-	// there is none or it is.
+	// Unusable is why the existing hub kubeconfig is not used; empty when there is none or it
+	// is used.
 	Unusable string
-	// Bootstrap is the name of the bootstrap secret that is used; empty while
-	// none of several is.
+	// Bootstrap is the name of the bootstrap secret in use; empty while none of several is.
 	Bootstrap string
-	// Identity is who the agent is or asks to be.
+	// Identity is the agent's current or requested identity.
 	Identity agent.Identity
-	// Expires is the end of the certificate in use, zero without one.
+	// Expires is the expiry of the certificate in use; zero without one.
 	Expires time.Time
-	// Renewal is not empty while the certificate is being renewed: the phase
-	// of that request.
+	// Renewal is the phase of the request while the certificate is being renewed; empty
+	// otherwise.
 	Renewal Phase
 }
 
-// Controller is the loop. Make it with New, run it once.
+// Controller is the loop. Make it with New and run it once.
 type Controller struct {
 	config  Config
 	queue   *reconcile.Queue
@@ -78,7 +77,7 @@ type Controller struct {
 	settings *agent.Settings
 	report   Report
 
-	// The rest belongs to the one worker.
+	// The fields below are used by the single worker only.
 	made      agent.Identity
 	bootstrap *agent.Link
 	digest    string
@@ -86,23 +85,23 @@ type Controller struct {
 	joined    joined
 	keptAt    time.Time
 	tried     tried
-	// asked is the request that was created.
+	// asked is the request created last.
 	asked request.Asked
-	// behind counts the passes in a row whose cache was behind.
+	// behind counts consecutive passes with a stale cache.
 	behind int
 }
 
-// joined is when the ManagedCluster was last seen, and by which kubeconfig.
+// joined is when the ManagedCluster was last seen, and with which kubeconfig.
 type joined struct {
 	at time.Time
 	by string
 }
 
-// New prepares the loop. It waits for Configure before it registers anything.
+// New prepares the loop. It registers nothing before Configure is called.
 func New(o Config) *Controller {
 	c := &Controller{config: o, queue: reconcile.NewQueue(Name), report: Report{Phase: PhaseStopped}}
 	o.Secrets.OnChange(func(reconcile.Key) {
-		// New content is a new intent: failures of the old do not hold it back.
+		// New content is a new intent: earlier failures do not delay it.
 		c.queue.Forget(c.key())
 		c.Wake()
 	})
@@ -113,11 +112,11 @@ func (c *Controller) key() reconcile.Key {
 	return reconcile.Key{Namespace: c.config.Namespace, Name: clusterv1.SecretHubKubeconfig}
 }
 
-// Wake brings a pass, when what Options.Choose tells has changed.
+// Wake triggers a pass; it is called when the result of Config.Choose has changed.
 func (c *Controller) Wake() { c.queue.Add(c.key()) }
 
-// Configure starts the registration with these settings, or changes them. Nil
-// ends sessions and requests; Report then shows PhaseStopped.
+// Configure starts the registration with these settings, or changes them. Nil ends sessions
+// and requests; Report then shows PhaseStopped.
 func (c *Controller) Configure(s *agent.Settings) {
 	c.mu.Lock()
 	same := reflect.DeepEqual(c.settings, s)
@@ -128,7 +127,7 @@ func (c *Controller) Configure(s *agent.Settings) {
 	}
 }
 
-// Settings are those of Configure, zero when it was told to stop.
+// Settings returns the settings given to Configure; zero when stopped.
 func (c *Controller) Settings() agent.Settings {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,14 +143,14 @@ func (c *Controller) configured() bool {
 	return c.settings != nil
 }
 
-// Report tells where the agent stands.
+// Report returns the state of the agent.
 func (c *Controller) Report() Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.report
 }
 
-// Run works until ctx ends, and ends the session before it returns.
+// Run runs the loop until ctx ends, and ends the session before it returns.
 func (c *Controller) Run(ctx context.Context) error {
 	if err := c.config.Secrets.WaitSynced(ctx); err != nil {
 		c.queue.Close()
@@ -168,12 +167,12 @@ func (c *Controller) Run(ctx context.Context) error {
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
 	if !c.configured() {
 		c.release()
-		c.tell(ctx, Report{Phase: PhaseStopped})
+		c.publish(ctx, Report{Phase: PhaseStopped})
 		return reconcile.Result{}, nil
 	}
 	s, err := c.gather(ctx)
 	if err != nil {
-		c.tell(ctx, Report{Phase: PhaseConnecting, Message: err.Error(), Bootstrap: s.Bootstrap.Secret, Identity: s.Identity})
+		c.publish(ctx, Report{Phase: PhaseConnecting, Message: err.Error(), Bootstrap: s.Bootstrap.Secret, Identity: s.Identity})
 		return reconcile.Result{}, err
 	}
 	p := Decide(s)
@@ -188,28 +187,28 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Key) (reconcile.
 	switch {
 	case err == nil:
 		c.behind = 0
-	case raced(p.Step, err):
+	case isStaleCache(p.Step, err):
 		c.behind++
 		return reconcile.Result{RequeueAfter: request.Behind(c.behind)}, nil
 	case errors.Is(err, errThrottled):
-		r.failed(PhaseThrottled, err)
-		c.tell(ctx, r)
+		r.setFailed(PhaseThrottled, err)
+		c.publish(ctx, r)
 		return reconcile.Result{RequeueAfter: throttleDelay}, nil
 	default:
-		r.failed(PhaseConnecting, err)
-		c.tell(ctx, r)
+		r.setFailed(PhaseConnecting, err)
+		c.publish(ctx, r)
 		return reconcile.Result{}, err
 	}
-	c.tell(ctx, r)
+	c.publish(ctx, r)
 	if p.Step == stepJoin || p.Step == stepTry {
-		// Nothing on this cluster changed that would bring the next step.
+		// Nothing on this cluster has changed that would trigger the next step.
 		return reconcile.Result{RequeueAfter: time.Millisecond}, nil
 	}
 	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
 }
 
-// failed puts an error into the report; it does not take away valid access.
-func (r *Report) failed(phase Phase, err error) {
+// setFailed puts an error into the report; it does not end valid access.
+func (r *Report) setFailed(phase Phase, err error) {
 	r.Message = err.Error()
 	if r.Phase == PhaseServing {
 		r.Renewal = phase
@@ -218,8 +217,8 @@ func (r *Report) failed(phase Phase, err error) {
 	r.Phase = phase
 }
 
-// tell makes the report visible if it changed.
-func (c *Controller) tell(ctx context.Context, r Report) {
+// publish publishes the report if it changed.
+func (c *Controller) publish(ctx context.Context, r Report) {
 	c.mu.Lock()
 	before := c.report
 	c.report = r

@@ -32,7 +32,7 @@ func key(t *testing.T) []byte {
 	return k
 }
 
-// sign issues a certificate for the key, valid from and until so long from now.
+// sign issues a certificate for the key, valid from and until the given times from now.
 func sign(t *testing.T, keyPEM []byte, id agent.Identity, from, until time.Duration) []byte {
 	t.Helper()
 	k, err := request.ReadKey(keyPEM)
@@ -61,7 +61,8 @@ type world struct {
 	key []byte
 }
 
-// joined is an agent with a certificate of which life of an hour has passed.
+// joinedFor is an agent with a certificate of an hour's lifetime, of which the given part has
+// passed.
 func joinedFor(t *testing.T, passed time.Duration) *world {
 	w := &world{t: t, key: key(t)}
 	w.State = State{Now: now, Identity: me, Bootstrap: Bootstrap{Present: true, Config: hubConfig(), Digest: "d"}}
@@ -76,10 +77,14 @@ func (w *world) keep(c *kubeconfig.Config, id agent.Identity, cert []byte) {
 		"cluster-name": []byte(id.Cluster), "agent-name": []byte(id.Agent)}}, true)
 }
 
-// fresh is an agent that never joined.
+// fresh is an agent that has never joined.
 func fresh(t *testing.T) *world {
 	return &world{t: t, key: key(t), State: State{
-		Now: now, Identity: me, Kept: ReadKept(Secret{}, false), Bootstrap: Bootstrap{Present: true, Config: hubConfig(), Digest: "d"}}}
+		Now:       now,
+		Identity:  me,
+		Kept:      ReadKept(Secret{}, false),
+		Bootstrap: Bootstrap{Present: true, Config: hubConfig(), Digest: "d"},
+	}}
 }
 
 // ask puts a pending request into the state.
@@ -112,9 +117,12 @@ func TestDecide(t *testing.T) {
 		want  Plan
 		text  string
 	}{
-		// On the way in.
-		"no bootstrap secret: nothing can be done": {fresh(t).with(func(s *State) { s.Bootstrap = ReadBootstrap("b", nil) }),
-			Plan{Phase: PhaseNoBootstrap}, "is missing"},
+		// Before there is access.
+		"no bootstrap secret: nothing can be done": {
+			fresh(t).with(func(s *State) { s.Bootstrap = ReadBootstrap("b", nil) }),
+			Plan{Phase: PhaseNoBootstrap},
+			"is missing",
+		},
 		"a bootstrap secret that is refused": {fresh(t).with(func(s *State) {
 			s.Bootstrap = ReadBootstrap("b", map[string][]byte{"kubeconfig": []byte("x: y")})
 		}), Plan{Phase: PhaseNoBootstrap}, "current-context"},
@@ -123,17 +131,17 @@ func TestDecide(t *testing.T) {
 			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
 			"preparing",
 		},
-		"kept for another hub: begun anew": {
+		"kept for another hub: a new one is started": {
 			fresh(t).ask().with(func(s *State) { s.Pending.Hub = "x" }),
 			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
 			"",
 		},
-		"kept for another name: begun anew": {
+		"kept for another name: a new one is started": {
 			fresh(t).ask().with(func(s *State) { s.Pending.Identity = other }),
 			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
 			"",
 		},
-		"kept without a key: begun anew": {
+		"kept without a key: a new one is started": {
 			fresh(t).ask().with(func(s *State) { s.Pending.Key = nil }),
 			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
 			"",
@@ -161,23 +169,31 @@ func TestDecide(t *testing.T) {
 		"the request that was made is not shown: not made again at once": {fresh(t).ask().with(func(s *State) {
 			s.Request.Found, s.Asked = false, now.Add(-4*time.Second)
 		}), Plan{Phase: PhaseConnecting, RequeueAfter: 7 * time.Second}, "to show"},
-		"a request of a time to come, which is gone: begun anew": {fresh(t).ask().with(func(s *State) {
+		"a request made in the future, which is gone: a new one is started": {fresh(t).ask().with(func(s *State) {
 			s.Request.Found, s.Asked = false, now.Add(time.Hour)
-		}), Plan{Step: request.StepBegin, Phase: PhaseConnecting}, "any more"},
-		"the request vanished: begun anew": {
+		}), Plan{Step: request.StepBegin, Phase: PhaseConnecting}, "no longer knows"},
+		"the request vanished: a new one is started": {
 			fresh(t).ask().with(func(s *State) { s.Request.Found, s.Asked = false, now.Add(-time.Minute) }),
 			Plan{Step: request.StepBegin, Phase: PhaseConnecting},
-			"any more",
+			"no longer knows",
 		},
-		"the request is not answered": {fresh(t).ask(), Plan{Phase: PhaseWaiting, RequeueAfter: joinEvery}, "c1-abcde waits"},
+		"the request is not answered": {
+			fresh(t).ask(),
+			Plan{Phase: PhaseWaiting, RequeueAfter: joinEvery},
+			"c1-abcde waits",
+		},
 		"the request is denied": {
 			fresh(t).ask().with(func(s *State) { s.Request.Denied, s.Request.Message, s.Pending.Attempt = true, "no", 2 }),
 			Plan{Step: request.StepPostpone, Phase: PhaseDenied, Attempt: 3, Reason: "no"},
 			"denied certificate request c1-abcde: no",
 		},
-		"a denied request waits": {fresh(t).ask().with(func(s *State) {
-			s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now.Add(time.Minute), 2, "no"
-		}), Plan{Phase: PhaseDenied, Attempt: 2, RequeueAfter: time.Minute}, "no; attempt 3 follows at 2026-01-01T12:01:00Z"},
+		"a denied request waits": {
+			fresh(t).ask().with(func(s *State) {
+				s.Pending.RetryAfter, s.Pending.Attempt, s.Pending.Reason = now.Add(time.Minute), 2, "no"
+			}),
+			Plan{Phase: PhaseDenied, Attempt: 2, RequeueAfter: time.Minute},
+			"no; attempt 3 follows at 2026-01-01T12:01:00Z",
+		},
 		"a denied request is repeated": {
 			fresh(t).ask().with(func(s *State) { s.Pending.RetryAfter, s.Pending.Attempt = now, 1 }),
 			Plan{Step: request.StepBegin, Phase: PhaseConnecting, Attempt: 1},
@@ -200,10 +216,10 @@ func TestDecide(t *testing.T) {
 			Plan{Phase: PhaseConnecting, Attempt: 1, RequeueAfter: request.Recheck},
 			"after a denied request: the token was revoked",
 		},
-		"the hub does not let the request be read any more": {
+		"the hub no longer allows reading the request": {
 			fresh(t).ask().with(func(s *State) { s.Request.Problem = "Unauthorized" }),
 			Plan{Phase: PhaseConnecting, RequeueAfter: request.Recheck},
-			"not known: Unauthorized",
+			"c1-abcde was answered: Unauthorized",
 		},
 		"the clock was set back after a denial: no pause of days": {fresh(t).ask().with(func(s *State) {
 			s.Pending.RetryAfter, s.Pending.Attempt = now.Add(24*time.Hour), 1
@@ -225,12 +241,22 @@ func TestDecide(t *testing.T) {
 		},
 		"a certificate for another key is not kept": {
 			issuedFor(t, me, func(*world) []byte { return key(t) }),
-			Plan{Step: request.StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: "the issued certificate is for another key"},
+			Plan{
+				Step:    request.StepPostpone,
+				Phase:   PhaseDenied,
+				Attempt: 1,
+				Reason:  "the issued certificate is for another key",
+			},
 			"another key",
 		},
 		"something that is no certificate is not kept": {
 			fresh(t).ask().with(func(s *State) { s.Request.Certificate = []byte("x") }),
-			Plan{Step: request.StepPostpone, Phase: PhaseDenied, Attempt: 1, Reason: "the issued certificate: is missing"},
+			Plan{
+				Step:    request.StepPostpone,
+				Phase:   PhaseDenied,
+				Attempt: 1,
+				Reason:  "the issued certificate: is missing",
+			},
 			"is missing",
 		},
 		"an expired certificate was just kept: a pause": {
@@ -299,7 +325,7 @@ func TestDecide(t *testing.T) {
 			"",
 		},
 
-		// Inside.
+		// With access.
 		"joined: nothing to do until the renewal": {
 			joinedFor(t, 15*time.Minute),
 			Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery},
@@ -310,7 +336,7 @@ func TestDecide(t *testing.T) {
 			Plan{Own: true, Phase: PhaseServing, RequeueAfter: time.Minute},
 			"valid until",
 		},
-		"the certificate begins in the future: it is used, and the clocks are told to differ": {
+		"the certificate begins in the future: it is used, and the difference of the clocks is reported": {
 			joinedFor(t, -10*time.Minute),
 			Plan{Own: true, Phase: PhaseServing, RequeueAfter: clockEvery},
 			"valid from 2026-01-01T12:10:00Z on, which this clock has not reached",
@@ -332,7 +358,13 @@ func TestDecide(t *testing.T) {
 		},
 		"renewal begins under the own identity": {
 			joinedFor(t, 46*time.Minute),
-			Plan{Own: true, Step: request.StepBegin, Phase: PhaseServing, Renewal: PhaseConnecting, RequeueAfter: 14 * time.Minute},
+			Plan{
+				Own:          true,
+				Step:         request.StepBegin,
+				Phase:        PhaseServing,
+				Renewal:      PhaseConnecting,
+				RequeueAfter: 14 * time.Minute,
+			},
 			"renewing",
 		},
 		"renewal needs no ManagedCluster": {
@@ -342,7 +374,14 @@ func TestDecide(t *testing.T) {
 		},
 		"a denied renewal takes nothing away": {
 			joinedFor(t, 46*time.Minute).ask().with(func(s *State) { s.Request.Denied, s.Pending.Key = true, key(t) }),
-			Plan{Own: true, Step: request.StepPostpone, Phase: PhaseServing, Renewal: PhaseDenied, Attempt: 1, RequeueAfter: 14 * time.Minute},
+			Plan{
+				Own:          true,
+				Step:         request.StepPostpone,
+				Phase:        PhaseServing,
+				Renewal:      PhaseDenied,
+				Attempt:      1,
+				RequeueAfter: 14 * time.Minute,
+			},
 			"denied",
 		},
 		"a short certificate rests after its issue": {
@@ -378,7 +417,11 @@ func TestRenewalIsBetween75And80PercentAndStable(t *testing.T) {
 	require.NoError(t, err)
 	seen := map[time.Duration]bool{}
 	for serial := range 256 {
-		leaf := &x509.Certificate{SerialNumber: big.NewInt(int64(serial) + 512), NotBefore: now, NotAfter: now.Add(100 * time.Hour)}
+		leaf := &x509.Certificate{
+			SerialNumber: big.NewInt(int64(serial) + 512),
+			NotBefore:    now,
+			NotAfter:     now.Add(100 * time.Hour),
+		}
 		chain, err := request.ReadChain(certify(t, k, leaf))
 		require.NoError(t, err)
 		s := State{Kept: Kept{Leaf: chain[0], Expires: chain[0].NotAfter}}
@@ -400,7 +443,10 @@ func TestGroupsOfACertificateAreCompared(t *testing.T) {
 	}{
 		"as asked for": {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations()}, true},
 		"in another order": {
-			pkix.Name{CommonName: me.CommonName(), Organization: []string{me.Organizations()[1], me.Organizations()[0]}},
+			pkix.Name{
+				CommonName:   me.CommonName(),
+				Organization: []string{me.Organizations()[1], me.Organizations()[0]},
+			},
 			true,
 		},
 		"a group less": {pkix.Name{CommonName: me.CommonName(), Organization: me.Organizations()[:1]}, false},
@@ -415,24 +461,26 @@ func TestGroupsOfACertificateAreCompared(t *testing.T) {
 		"a longer name": {pkix.Name{CommonName: me.CommonName() + "x", Organization: me.Organizations()}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			chain, err := request.ReadChain(certify(t, k, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: tc.subject, NotAfter: now}))
+			chain, err := request.ReadChain(certify(
+				t, k, &x509.Certificate{SerialNumber: big.NewInt(1), Subject: tc.subject, NotAfter: now},
+			))
 			require.NoError(t, err)
-			require.Equal(t, tc.fits, fits(chain[0], me) == "")
+			require.Equal(t, tc.fits, misfit(chain[0], me) == "")
 		})
 	}
 }
 
-// TestTheClockJumpsAndComesBack takes one certificate through a clock that is
-// set forward beyond its end and back again.
+// TestTheClockJumpsAndComesBack takes one certificate through a clock that is set forward
+// beyond its expiry and back again.
 func TestTheClockJumpsAndComesBack(t *testing.T) {
 	w := joinedFor(t, 15*time.Minute)
 	require.True(t, Decide(w.State).Own)
 	w.Now = now.Add(48 * time.Hour)
 	p := Decide(w.State)
-	require.Equal(t, request.StepBegin, p.Step, "by this clock it has expired: asked with the bootstrap identity")
+	require.Equal(t, request.StepBegin, p.Step, "it has expired by this clock: the bootstrap identity is used")
 	require.False(t, p.Own)
 	w.ask().Now = now
 	p = Decide(w.State)
-	require.True(t, p.Own, "what is kept is valid as before")
+	require.True(t, p.Own, "the stored certificate is valid as before")
 	require.Equal(t, request.StepForget, p.Step)
 }

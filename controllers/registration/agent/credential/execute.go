@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// throttleDelay is how soon the number of requests is looked at again.
+	// throttleDelay is how soon the number of requests is checked again.
 	throttleDelay = time.Minute
-	// joinEvery is how long the ManagedCluster is believed to exist while
-	// access is waited for; up to as much again is added at random.
+	// joinEvery is how long the ManagedCluster is assumed to exist while waiting for access;
+	// up to as much again is added per cluster.
 	joinEvery = time.Hour
 	// callTimeout bounds one request to a hub.
 	callTimeout = 15 * time.Second
@@ -31,25 +31,25 @@ const (
 
 var clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
 
-// execute does the step of a plan. The caches show the result sooner or later
-// and bring the next pass.
+// execute performs the step of a plan. The caches eventually show the result, which triggers
+// the next pass.
 func (c *Controller) execute(ctx context.Context, s State, p Plan) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	switch p.Step {
 	case request.StepBegin:
-		return c.begin(ctx, s, p)
+		return c.beginRequest(ctx, s, p)
 	case stepJoin:
-		return c.join(ctx, s)
+		return c.joinHub(ctx, s)
 	case request.StepAsk:
-		if err := c.ask(ctx, s, p); err != nil {
+		if err := c.createRequest(ctx, s, p); err != nil {
 			return err
 		}
 		c.asked = request.Asked{Name: s.Pending.Request, At: c.config.Clock.Now()}
 	case request.StepKeep:
-		return c.keep(ctx, s)
+		return c.keepCertificate(ctx, s)
 	case stepTry:
-		return c.try(ctx, s)
+		return c.tryMoved(ctx, s)
 	case request.StepRewrite:
 		return c.rewrite(ctx, s)
 	case request.StepPostpone:
@@ -61,26 +61,26 @@ func (c *Controller) execute(ctx context.Context, s State, p Plan) error {
 	return nil
 }
 
-// begin keeps key and name of a request that does not exist yet.
-func (c *Controller) begin(ctx context.Context, s State, p Plan) error {
+// beginRequest stores the key and name of a request that does not exist yet.
+func (c *Controller) beginRequest(ctx context.Context, s State, p Plan) error {
 	begun, err := request.Begin(s.Identity.Cluster+"-", p.Attempt, p.Reason)
 	if err != nil {
 		return err
 	}
 	if !p.Own {
-		// Who lost its access may have lost its ManagedCluster, too.
+		// An agent that lost its access may have lost its ManagedCluster too.
 		c.joined = joined{}
 	}
-	return c.note(ctx, s, Pending{Pending: begun, Identity: s.Identity, Hub: s.target().ID(), Bootstrap: s.Bootstrap.Digest})
+	return c.writePending(ctx, s, Pending{Pending: begun, Identity: s.Identity, Hub: s.target().ID(), Bootstrap: s.Bootstrap.Digest})
 }
 
-// note writes the pending secret, whole.
-func (c *Controller) note(ctx context.Context, s State, p Pending) error {
-	return c.write(ctx, draft{name: clusterv1.SecretHubKubeconfigPending, seen: s.Pending.Secret, data: p.data(), all: true})
+// writePending writes the whole pending secret.
+func (c *Controller) writePending(ctx context.Context, s State, p Pending) error {
+	return c.writeSecret(ctx, draft{name: clusterv1.SecretHubKubeconfigPending, seen: s.Pending.Secret, data: p.data(), all: true})
 }
 
-// join creates the ManagedCluster unless it is there.
-func (c *Controller) join(ctx context.Context, s State) error {
+// joinHub creates the ManagedCluster unless it exists.
+func (c *Controller) joinHub(ctx context.Context, s State) error {
 	hub := c.bootstrap.Client.Resource(clustersResource)
 	live, err := hub.Get(ctx, s.Identity.Cluster, metav1.GetOptions{})
 	switch {
@@ -123,9 +123,9 @@ func (c *Controller) createCluster(ctx context.Context, hub dynamic.ResourceInte
 	return err
 }
 
-// ask creates the request whose name and key are kept already.
-func (c *Controller) ask(ctx context.Context, s State, p Plan) error {
-	err := wanted(s.Pending, c.Settings().CertificateSeconds).Create(ctx, c.link(p.Own).Client, requestLabels(s.Identity))
+// createRequest creates the request whose name and key are already stored.
+func (c *Controller) createRequest(ctx context.Context, s State, p Plan) error {
+	err := newRequest(s.Pending, c.Settings().CertificateSeconds).Create(ctx, c.link(p.Own).Client, requestLabels(s.Identity))
 	switch {
 	case errors.Is(err, request.ErrThrottled):
 		return errThrottled
@@ -136,18 +136,18 @@ func (c *Controller) ask(ctx context.Context, s State, p Plan) error {
 	return err
 }
 
-// keep writes the issued certificate with all that belongs to it, at once.
-func (c *Controller) keep(ctx context.Context, s State) error {
+// keepCertificate stores the issued certificate and everything that belongs to it in one write.
+func (c *Controller) keepCertificate(ctx context.Context, s State) error {
 	text, err := s.target().Kept()
 	if err != nil {
 		return err
 	}
 	hub := s.target().ID()
 	if s.unusable() == "" {
-		// A renewal: it is the hub that it was.
+		// A renewal: the hub is still the same.
 		hub = s.Kept.HubID()
 	}
-	err = c.write(ctx, draft{name: clusterv1.SecretHubKubeconfig, seen: s.Kept.Secret, hub: hub, data: map[string][]byte{
+	err = c.writeSecret(ctx, draft{name: clusterv1.SecretHubKubeconfig, seen: s.Kept.Secret, hub: hub, data: map[string][]byte{
 		clusterv1.SecretKeyKubeconfig:  text,
 		clusterv1.SecretKeyTLSCert:     s.Request.Certificate,
 		clusterv1.SecretKeyTLSKey:      s.Pending.Key,
@@ -166,23 +166,23 @@ func (c *Controller) rewrite(ctx context.Context, s State) error {
 	if err != nil {
 		return err
 	}
-	return c.write(ctx, draft{name: clusterv1.SecretHubKubeconfig, seen: s.Kept.Secret, hub: s.Kept.HubID(),
+	return c.writeSecret(ctx, draft{name: clusterv1.SecretHubKubeconfig, seen: s.Kept.Secret, hub: s.Kept.HubID(),
 		data: map[string][]byte{clusterv1.SecretKeyKubeconfig: text}})
 }
 
-// postpone notes the denial.
+// postpone records the denial.
 func (c *Controller) postpone(ctx context.Context, s State, p Plan) error {
 	next := s.Pending
 	next.Pending = request.Postponed(s.Now, p.Attempt, p.Reason)
-	return c.note(ctx, s, next)
+	return c.writePending(ctx, s, next)
 }
 
 func (c *Controller) secrets() dynamic.ResourceInterface {
 	return c.config.Spoke.Resource(request.Secrets).Namespace(c.config.Namespace)
 }
 
-// draft is what a secret is to be: data is all its content, or some keys of it.
-// Hub is what it notes of its hub; empty leaves that as it is.
+// draft is the intended state of a secret: data is all its content, or some of its keys. hub
+// is the hub recorded in it; empty leaves the record unchanged.
 type draft struct {
 	name string
 	seen *Secret
@@ -191,9 +191,9 @@ type draft struct {
 	hub  string
 }
 
-// write creates the secret, or replaces the one that was seen: its labels and
-// whatever else people set stay. Another writer in between is a conflict.
-func (c *Controller) write(ctx context.Context, d draft) error {
+// writeSecret creates the secret, or replaces the one that was seen: its labels and everything else
+// users set are preserved. A write in between is a conflict.
+func (c *Controller) writeSecret(ctx context.Context, d draft) error {
 	data := map[string][]byte{}
 	if d.seen != nil && !d.all {
 		maps.Copy(data, d.seen.Data)
@@ -220,8 +220,8 @@ func (s *Secret) seen() request.Seen {
 	return request.Seen{Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion, Called: s.Name}
 }
 
-// raced tells whether a write to a secret failed because the cache was behind.
-func raced(step request.Step, err error) bool {
+// isStaleCache reports whether a write to a secret failed because the cache was behind.
+func isStaleCache(step request.Step, err error) bool {
 	if step == stepJoin || step == request.StepAsk || step == stepTry {
 		return false
 	}

@@ -17,20 +17,20 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// nameLength is the length of an agent name that is made up.
+// nameLength is the length of a generated agent name.
 const nameLength = 5
 
-// gather reads the secrets and the pending request from their caches, and
-// brings connections in line with what the secrets say.
+// gather reads the secrets and the pending request from their caches, and updates the
+// connections to match the secrets.
 func (c *Controller) gather(ctx context.Context) (State, error) {
 	s := State{
 		Now: c.config.Clock.Now(), KeptAt: c.keptAt,
 		Bootstrap: c.readBootstrap(),
-		Kept:      ReadKept(c.secret(clusterv1.SecretHubKubeconfig)),
-		Pending:   readPending(c.secret(clusterv1.SecretHubKubeconfigPending)),
+		Kept:      ReadKept(c.getSecret(clusterv1.SecretHubKubeconfig)),
+		Pending:   readPending(c.getSecret(clusterv1.SecretHubKubeconfigPending)),
 	}
 	s.Identity, s.Asked = c.identity(s), c.asked.When(s.Pending.Request)
-	if s.moved() && c.tried.attempt == s.attempt() {
+	if s.hasMoved() && c.tried.attempt == s.attempt() {
 		s.Trial = c.tried.trial
 	}
 	own := s.unusable() == ""
@@ -39,7 +39,7 @@ func (c *Controller) gather(ctx context.Context) (State, error) {
 	}
 	s.JoinDue = !own && (c.joined.by != s.Bootstrap.Digest || !s.Now.Before(c.joined.at.Add(joinEvery+spread(s.Identity.Cluster))))
 	link := c.link(own)
-	if link == nil || (own && s.Now.Before(s.renewAt())) || s.JoinDue || !s.current() {
+	if link == nil || (own && s.Now.Before(s.renewAt())) || s.JoinDue || !s.isCurrent() {
 		c.request.Close()
 		return s, nil
 	}
@@ -47,8 +47,8 @@ func (c *Controller) gather(ctx context.Context) (State, error) {
 	return s, nil
 }
 
-// readBootstrap reads the bootstrap secret that the settings name, or the one
-// that was chosen of several.
+// readBootstrap reads the bootstrap secret named in the settings, or the one chosen out of
+// several.
 func (c *Controller) readBootstrap() Bootstrap {
 	settings := c.Settings()
 	name := settings.BootstrapSecret
@@ -62,18 +62,18 @@ func (c *Controller) readBootstrap() Bootstrap {
 	case name == "":
 		name = clusterv1.SecretBootstrapHubKubeconfig
 	}
-	secret, _ := c.secret(name)
+	secret, _ := c.getSecret(name)
 	return ReadBootstrap(name, secret.Data)
 }
 
-func (c *Controller) secret(name string) (Secret, bool) {
+func (c *Controller) getSecret(name string) (Secret, bool) {
 	return c.config.Secrets.Get(reconcile.Key{Namespace: c.config.Namespace, Name: name})
 }
 
-// identity is who the agent is: as told, else as its certificate says, else as it
-// was, else made up once. A process stays who it is when its secret is deleted or
-// garbled. Told are the arguments of the process, or what the operator took from the
-// certificate before it read an editable spec.
+// identity returns the agent's identity: as configured, else from its certificate, else as
+// before, else generated once. A process keeps its identity when its secret is deleted or
+// corrupted. The configuration comes from the arguments of the process, or is what the
+// operator read from the certificate before it read an editable spec.
 func (c *Controller) identity(s State) agent.Identity {
 	settings, kept, pending := c.Settings(), s.Kept.Identity.Known(), s.Pending.Identity.Known()
 	if c.session != nil {
@@ -96,12 +96,12 @@ func (c *Controller) identity(s State) agent.Identity {
 	}
 }
 
-// spread is how much of another joinEvery a cluster waits on top.
+// spread is how much of a further joinEvery a cluster waits in addition.
 func spread(cluster string) time.Duration {
 	return joinEvery * time.Duration(kubeconfig.HubHash(cluster)[0]) / 256
 }
 
-// link is the connection under the one identity or the other; nil without one.
+// link returns the connection with the own or the bootstrap identity; nil if there is none.
 func (c *Controller) link(own bool) *agent.Link {
 	if !own {
 		return c.bootstrap
@@ -109,7 +109,7 @@ func (c *Controller) link(own bool) *agent.Link {
 	return c.session.Link
 }
 
-// connect makes the connections that the secrets ask for and closes others.
+// connect makes the connections the secrets require and closes the others.
 func (c *Controller) connect(ctx context.Context, s State, own bool) error {
 	if !own {
 		c.endSession()
@@ -148,8 +148,8 @@ type session struct {
 	end    func()
 }
 
-// serve keeps one session running: the same one as long as hub, identity and
-// the settings that concern it are, with the newest certificate.
+// serve keeps one session running: the same one as long as the hub, the identity and the
+// settings that affect it are unchanged, with the newest certificate.
 func (c *Controller) serve(ctx context.Context, s State) error {
 	settings, k := c.Settings(), s.Kept.Config
 	if old := c.session; old != nil {
@@ -199,7 +199,7 @@ func (c *Controller) endSession() {
 	c.session = nil
 }
 
-// release ends everything that talks to the hub.
+// release closes everything that communicates with the hub.
 func (c *Controller) release() {
 	c.request.Close()
 	c.endSession()

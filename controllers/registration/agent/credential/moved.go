@@ -14,34 +14,33 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
-// Trial is what came of the kept certificate at the place that the bootstrap
-// kubeconfig names now. A hub that only has another address or authority knows
-// the certificate, and nobody has to approve another.
+// Trial is the result of trying the stored certificate at the address that the bootstrap
+// kubeconfig names now. A hub that only has another address or certificate authority knows
+// the certificate, and no new approval is needed.
 type Trial struct {
 	// Known is false until the hub there has answered.
 	Known bool
-	// Taken tells that it knows the agent by the certificate.
+	// Taken is true when it recognizes the agent by the certificate.
 	Taken bool
 }
 
-// moved tells whether the kept access is good but for the way to the hub. Another
-// name of the cluster entry means another hub, whatever its address
-// .
-func (s State) moved() bool {
+// hasMoved reports whether the stored access is valid except for how the hub is reached. Another
+// name of the cluster entry means another hub, whatever its address.
+func (s State) hasMoved() bool {
 	k, b := s.Kept, s.Bootstrap.Config
-	return k.Problem == "" && b != nil && k.Identity == s.Identity && fits(k.Leaf, s.Identity) == "" && s.Now.Before(k.Expires) &&
+	return k.Problem == "" && b != nil && k.Identity == s.Identity && misfit(k.Leaf, s.Identity) == "" && s.Now.Before(k.Expires) &&
 		k.Config.ClusterEntry == b.ClusterEntry && k.Config.Difference(b) != ""
 }
 
-// attempt names what was tried: this certificate at that hub.
+// attempt identifies what was tried: this certificate at that hub.
 func (s State) attempt() string {
 	return kubeconfig.HubHash(s.Bootstrap.Config.ID() + string(s.Kept.Config.CertData))
 }
 
-// transfer is the plan for a hub that moved; ok is false when the way over a new
-// certificate has to be gone.
+// transfer returns the plan for a hub that moved; ok is false when a new certificate is
+// needed.
 func (s State) transfer() (p Plan, ok bool) {
-	if !s.moved() || (s.Trial.Known && !s.Trial.Taken) {
+	if !s.hasMoved() || (s.Trial.Known && !s.Trial.Taken) {
 		return Plan{}, false
 	}
 	p = Plan{Step: stepTry, Phase: PhaseConnecting, Message: "the hub is at " + s.Bootstrap.Config.Server + " now: trying the kept certificate there"}
@@ -51,15 +50,16 @@ func (s State) transfer() (p Plan, ok bool) {
 	return p, true
 }
 
-// tried is the last Trial and what it was of.
+// tried is the last Trial and what it tried.
 type tried struct {
 	attempt string
 	trial   Trial
 }
 
-// try asks the hub at the new place for the own ManagedCluster, under the kept
-// certificate. Whoever does not know it, or gives it no rights, is another hub.
-func (c *Controller) try(ctx context.Context, s State) error {
+// tryMoved requests the agent's own ManagedCluster from the hub at the new address, with the
+// stored certificate. A server that does not know the certificate, or gives it no rights, is
+// another hub.
+func (c *Controller) tryMoved(ctx context.Context, s State) error {
 	there := *s.Bootstrap.Config
 	there.Token, there.CertData, there.KeyData = "", s.Kept.Config.CertData, s.Kept.Config.KeyData
 	link, err := agent.NewLink(&there, c.config.UserAgent)

@@ -11,8 +11,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// wanted is the certificate request.
-func wanted(p Pending, seconds int32) request.Want {
+// newRequest returns the certificate request to create.
+func newRequest(p Pending, seconds int32) request.Want {
 	return request.Want{
 		Name: p.Request, Labels: map[string]string{clusterv1.LabelClusterName: p.Identity.Cluster}, Signer: clusterv1.SignerName,
 		Subject: pkix.Name{CommonName: p.Identity.CommonName(), Organization: p.Identity.Organizations()},
@@ -21,12 +21,12 @@ func wanted(p Pending, seconds int32) request.Want {
 }
 
 var (
-	errThrottled = errors.New("the hub holds ten certificate requests of this cluster; no further one is made until some are gone")
-	errLeaving   = errors.New("the hub is still removing a ManagedCluster of that name; it is made anew when that one is gone")
-	errNoHub     = errors.New("the server does not know ManagedClusters: it is no hub of Open Cluster Management")
+	errThrottled = errors.New("the hub holds ten certificate requests of this cluster; no more are made until some are gone")
+	errLeaving   = errors.New("the hub is still removing a ManagedCluster of that name; a new one is created once that one is gone")
+	errNoHub     = errors.New("the server does not serve ManagedClusters: it is not an Open Cluster Management hub")
 )
 
-// requestLabels selects the requests of a cluster itself, not of its add-ons.
+// requestLabels selects the requests of a cluster itself, not those of its add-ons.
 func requestLabels(id agent.Identity) string {
 	return clusterv1.LabelClusterName + "=" + id.Cluster + ",!" + clusterv1.LabelAddOnName
 }

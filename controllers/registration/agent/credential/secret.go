@@ -22,28 +22,28 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Keys of the pending secret, beside cluster-name, agent-name and those of
-// request.Pending. They are this agent's own; no other program reads them.
+// Keys of the pending secret, beside cluster-name, agent-name and those of request.Pending.
+// They are private to this agent; no other program reads them.
 const (
 	pendingHub       = "hub"
 	pendingBootstrap = "bootstrap"
 )
 
-// Secret is what is remembered of one of the three secrets.
+// Secret is what is kept of one of the three secrets.
 type Secret struct {
 	// Name, UID and ResourceVersion identify what was seen.
 	Name            string
 	UID             types.UID
 	ResourceVersion string
-	// Hub is the annotation that names the hub of a kept access.
+	// Hub is the annotation that names the hub of the stored access.
 	Hub string
 	// Data is the decoded content.
 	Data map[string][]byte
 }
 
-// NewSecrets makes the collection of the secrets that matter in an agent's
-// namespace: those of its own access, and of any other the kubeconfig, because
-// the settings may name any as a bootstrap secret. Its owner runs it.
+// NewSecrets makes the collection of the relevant secrets in an agent's namespace: the
+// agent's own in full, and of any other the kubeconfig, because the settings may name any
+// secret as the bootstrap secret. Its owner runs it.
 func NewSecrets(client dynamic.Interface, namespace string, log logr.Logger) *watch.Collection[Secret] {
 	own := []string{clusterv1.SecretHubKubeconfig, clusterv1.SecretHubKubeconfigPending}
 	return watch.New(watch.Options[Secret]{
@@ -67,22 +67,22 @@ func readSecret(u *unstructured.Unstructured) Secret {
 		Hub: u.GetAnnotations()[clusterv1.AnnotationHubID], Data: request.SecretData(u)}
 }
 
-// Bootstrap is what the bootstrap secret says.
+// Bootstrap is the content of the bootstrap secret.
 type Bootstrap struct {
 	// Secret is its name; empty when none of several is used.
 	Secret string
-	// Present tells whether there is a secret with a kubeconfig in it.
+	// Present reports whether there is a secret with a kubeconfig in it.
 	Present bool
-	// Config is the parsed kubeconfig, nil when there is none or it is refused.
+	// Config is the parsed kubeconfig; nil when there is none or it is rejected.
 	Config *kubeconfig.Config
-	// Problem says why Config is nil, for people.
+	// Problem is why Config is nil, for users.
 	Problem string
 	// Digest changes when the content of the kubeconfig does.
 	Digest string
 }
 
-// ReadBootstrap understands the bootstrap secret of that name by its content;
-// nil means there is none.
+// ReadBootstrap parses the content of the bootstrap secret of that name; nil means there is
+// none.
 func ReadBootstrap(name string, data map[string][]byte) Bootstrap {
 	raw := data[clusterv1.SecretKeyKubeconfig]
 	if len(raw) == 0 {
@@ -98,24 +98,24 @@ func ReadBootstrap(name string, data map[string][]byte) Bootstrap {
 	return b
 }
 
-// Kept is what hub-kubeconfig-secret says.
+// Kept is the content of hub-kubeconfig-secret.
 type Kept struct {
 	// Secret is what was read; nil when there is none.
 	Secret *Secret
-	// Config is the parsed kubeconfig, nil when Problem tells why there is none.
+	// Config is the parsed kubeconfig; nil when there is a Problem.
 	Config *kubeconfig.Config
-	// Identity is the one that the secret names.
+	// Identity is the identity named in the secret.
 	Identity agent.Identity
 	// Leaf is the client certificate.
 	Leaf *x509.Certificate
-	// Expires is the earliest end of a certificate in the chain.
+	// Expires is the earliest expiry of the certificates in the chain.
 	Expires time.Time
-	// Problem says why the content cannot be used, empty when it can.
+	// Problem is why the content cannot be used; empty when it can.
 	Problem string
 }
 
-// HubID names the hub that gave the certificate: as noted, or by the kept
-// kubeconfig where nothing was noted. It must not be called without a Config.
+// HubID identifies the hub that issued the certificate: as recorded, or by the stored
+// kubeconfig where nothing was recorded. It must not be called without a Config.
 func (k Kept) HubID() string {
 	if k.Secret.Hub != "" {
 		return k.Secret.Hub
@@ -123,7 +123,7 @@ func (k Kept) HubID() string {
 	return k.Config.ID()
 }
 
-// Cluster is the name that the kept certificate is for; empty without one.
+// Cluster returns the cluster name the stored certificate is for; empty without one.
 func (k Kept) Cluster() string {
 	if k.Leaf == nil {
 		return ""
@@ -132,7 +132,7 @@ func (k Kept) Cluster() string {
 	return a.Cluster
 }
 
-// ReadKept understands the hub secret; ok false means there is none.
+// ReadKept parses the hub secret; ok is false when there is none.
 func ReadKept(s Secret, ok bool) Kept {
 	if !ok {
 		return Kept{Problem: "there is no hub kubeconfig yet"}
@@ -151,28 +151,28 @@ func ReadKept(s Secret, ok bool) Kept {
 		return k
 	}
 	if _, err := tls.X509KeyPair(c.CertData, c.KeyData); err != nil {
-		k.Problem = "the kept certificate and key do not belong together"
+		k.Problem = "the kept certificate and key do not match"
 		return k
 	}
 	k.Config, k.Leaf, k.Expires = c, chain[0], request.Expires(chain)
 	return k
 }
 
-// Pending is a certificate request that is under way, or the time at which the
-// next one may be made.
+// Pending is a certificate request in progress, or the time at which the next one may be
+// made.
 type Pending struct {
 	// Secret is what was read; nil when nothing is pending.
 	Secret *Secret
 	request.Pending
-	// Identity and Hub are what the request is for (kubeconfig.Config.ID).
+	// Identity and Hub (kubeconfig.Config.ID) are what the request is for.
 	Identity agent.Identity
 	Hub      string
-	// Bootstrap is the digest of the bootstrap kubeconfig at that time.
+	// Bootstrap is the digest of the bootstrap kubeconfig when the request was made.
 	Bootstrap string
 }
 
-// PendingHub identifies the hub that the pending secret is for, as
-// kubeconfig.Config.ID does; empty when nothing is pending.
+// PendingHub identifies the hub the pending secret is for, like kubeconfig.Config.ID; empty
+// when nothing is pending.
 func PendingHub(s Secret) string { return string(s.Data[pendingHub]) }
 
 func readPending(s Secret, ok bool) Pending {
@@ -186,7 +186,7 @@ func readPending(s Secret, ok bool) Pending {
 	}
 }
 
-// data is what the pending secret holds.
+// data returns the content of the pending secret.
 func (p Pending) data() map[string][]byte {
 	d := p.Data()
 	d[clusterv1.SecretKeyClusterName], d[clusterv1.SecretKeyAgentName] = []byte(p.Identity.Cluster), []byte(p.Identity.Agent)
@@ -194,8 +194,8 @@ func (p Pending) data() map[string][]byte {
 	return d
 }
 
-// fits tells why a certificate is not one for this identity; empty means it is.
-func fits(leaf *x509.Certificate, id agent.Identity) string {
+// misfit returns why a certificate is not for this identity; empty when it is.
+func misfit(leaf *x509.Certificate, id agent.Identity) string {
 	want := id.Organizations()
 	got := slices.Clone(leaf.Subject.Organization)
 	slices.Sort(want)

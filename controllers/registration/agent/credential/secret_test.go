@@ -62,7 +62,7 @@ func TestKeptSecretThatCannotBeUsed(t *testing.T) {
 			"not readable",
 		},
 		"a key, no PEM":    {map[string][]byte{"tls.crt": []byte("x")}, "is missing"},
-		"the key of other": {map[string][]byte{"tls.key": foreign}, "do not belong together"},
+		"the key of other": {map[string][]byte{"tls.key": foreign}, "do not match"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := map[string][]byte{}
@@ -90,7 +90,7 @@ func TestEarliestEndOfTheChainCounts(t *testing.T) {
 
 func TestOwnRequestIsKnownByItsKey(t *testing.T) {
 	p := Pending{Pending: request.Pending{Request: "c1-abcde", Key: key(t)}, Identity: me}
-	u, err := wanted(p, 7200).Build()
+	u, err := newRequest(p, 7200).Build()
 	require.NoError(t, err)
 	require.True(t, request.SameKey(u, p.Key))
 	require.False(t, request.SameKey(u, key(t)))

@@ -20,32 +20,33 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Name is the id of this loop.
+// Name identifies this loop.
 const Name = "registration.heartbeat"
 
-// callTimeout bounds one request; a renewal that takes longer is tried again.
+// callTimeout bounds one request; a renewal that takes longer is retried.
 const callTimeout = 10 * time.Second
 
 var leasesResource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Config is what a Controller works with; all but Version are required.
+// Config configures a Controller; all fields but Version are required.
 type Config struct {
-	// Hub is the connection under the agent's identity.
+	// Hub is the client for the hub with the agent's identity.
 	Hub dynamic.Interface
 	// Cluster is the name of the ManagedCluster.
 	Cluster string
-	// Clusters holds that one ManagedCluster; its owner runs it, after New.
+	// Clusters holds only that ManagedCluster; its owner runs it, after New.
 	Clusters *watch.Collection[*clusterv1.ManagedCluster]
 	Clock    clock.PassiveClock
-	// Random returns numbers of 0 to 1, for the jitter.
+	// Random returns numbers from 0 to 1, for the jitter.
 	Random func() float64
-	// Version of the agent, which the lease tells people; empty is left out.
+	// Version is the agent's version, shown in the lease; empty leaves it out.
 	Version string
-	// Outcome is told how each renewal ended, and nil when none is due any more.
+	// Outcome is called with the result of each renewal, and with nil when none is due any
+	// more.
 	Outcome func(error)
 }
 
-// Controller is the loop. Make it with New, run it once.
+// Controller is the loop. Make it with New and run it once.
 type Controller struct {
 	config Config
 	queue  *reconcile.Queue
@@ -56,7 +57,7 @@ type Controller struct {
 	lease    *unstructured.Unstructured
 	jitter   float64
 	duration int32
-	// failures counts the renewals that failed in a row.
+	// failures counts consecutive failed renewals.
 	failures int
 }
 
@@ -72,14 +73,14 @@ func (c *Controller) Run(ctx context.Context) error {
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
-// Renewed is when the lease was last renewed, zero before the first time.
+// Renewed returns when the lease was last renewed; zero before the first time.
 func (c *Controller) Renewed() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.renewed
 }
 
-// Reconcile renews the lease when that is due.
+// Reconcile renews the lease when it is due.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	p := Decide(c.gather(key))
 	if !p.Renew {
@@ -94,9 +95,9 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	}
 	if err != nil {
 		if c.failures++; c.failures == 1 {
-			logr.FromContextOrDiscard(ctx).Error(err, "Lease could not be renewed and will be tried again", "cluster", c.config.Cluster)
+			logr.FromContextOrDiscard(ctx).Error(err, "Lease could not be renewed; retrying", "cluster", c.config.Cluster)
 		}
-		return reconcile.Result{RequeueAfter: retry(c.failures, c.config.Random())}, nil
+		return reconcile.Result{RequeueAfter: retryDelay(c.failures, c.config.Random())}, nil
 	}
 	c.failures = 0
 	return reconcile.Result{RequeueAfter: p.RequeueAfter}, nil
@@ -109,26 +110,25 @@ func (c *Controller) gather(key reconcile.Key) State {
 	}
 	s := State{Now: c.config.Clock.Now(), Cluster: cluster, Renewed: c.Renewed(), Jitter: c.jitter}
 	if cluster.Spec.LeaseDurationSeconds != c.duration {
-		// Another duration starts the loop anew.
+		// A changed duration restarts the cycle.
 		c.duration, s.Renewed = cluster.Spec.LeaseDurationSeconds, time.Time{}
 	}
 	return s
 }
 
-// renew writes the lease: one PUT, or a GET before it when the version that
-// the last one left is not the newest any more.
+// renew writes the lease: one PUT, preceded by a GET when the remembered version is stale.
 func (c *Controller) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := c.put(ctx)
+	err := c.putLease(ctx)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		c.lease = nil
-		err = c.put(ctx)
+		err = c.putLease(ctx)
 	}
 	return err
 }
 
-func (c *Controller) put(ctx context.Context) error {
+func (c *Controller) putLease(ctx context.Context) error {
 	leases := c.config.Hub.Resource(leasesResource).Namespace(c.config.Cluster)
 	if c.lease == nil {
 		live, err := leases.Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})

@@ -11,37 +11,36 @@ import (
 )
 
 const (
-	// defaultDuration is meant by a ManagedCluster that says 0.
+	// defaultDuration applies to a ManagedCluster whose duration is 0.
 	defaultDuration = time.Minute
-	// stretch is how much longer than the duration a renewal may wait.
+	// stretch is the maximum extension of a renewal's interval, as a part of the duration.
 	stretch = 0.25
-	// firstRetry and lastRetry bound the wait after a renewal that failed, before
-	// the jitter. It grows no further, because the hub is noticed by it when it
-	// comes back; an attempt costs it one handshake.
+	// firstRetry and lastRetry bound the delay after a failed renewal, before the jitter. The
+	// delay grows no further, because these attempts notice when the hub comes back; an
+	// attempt costs the hub one handshake.
 	firstRetry, lastRetry = time.Second, 16 * time.Second
 )
 
-// State is what a decision is made on.
+// State is the input of a decision.
 type State struct {
 	Now time.Time
-	// Cluster is the agent's own ManagedCluster; nil when it is not there.
+	// Cluster is the agent's own ManagedCluster; nil when it does not exist.
 	Cluster *clusterv1.ManagedCluster
-	// Renewed is when this session renewed last, zero before the first time.
+	// Renewed is when this session last renewed; zero before the first time.
 	Renewed time.Time
-	// Jitter is a number of 0 to 1 that is new for each renewal.
+	// Jitter is a number from 0 to 1, new for each renewal.
 	Jitter float64
 }
 
-// Plan is what a pass does.
+// Plan is what one pass does.
 type Plan struct {
-	// Renew tells to write the lease now.
+	// Renew is true when the lease must be written now.
 	Renew bool
-	// RequeueAfter is when to look again; zero waits for the ManagedCluster to
-	// change.
+	// RequeueAfter is when to check again; zero waits for the ManagedCluster to change.
 	RequeueAfter time.Duration
 }
 
-// Decide renews when the time has come and the hub accepts the cluster.
+// Decide renews the lease when it is due and the hub accepts the cluster.
 func Decide(s State) Plan {
 	if s.Cluster == nil || !apimeta.IsStatusConditionTrue(s.Cluster.Status.Conditions, clusterv1.ConditionHubAccepted) {
 		return Plan{}
@@ -57,10 +56,10 @@ func Decide(s State) Plan {
 	return Plan{Renew: true, RequeueAfter: period}
 }
 
-// retry is how long the next attempt waits after so many failures in a row:
-// 1 to 16 s, by up to a quarter less or more, so that the agents of a hub that
-// comes back do not all arrive at once. Random is a number of 0 to 1.
-func retry(failures int, random float64) time.Duration {
+// retryDelay returns the delay before the next attempt after a number of consecutive failures: 1
+// to 16 s, plus or minus up to a quarter, so that the agents of a hub that comes back do not
+// all arrive at once. random is a number from 0 to 1.
+func retryDelay(failures int, random float64) time.Duration {
 	d := lastRetry
 	if failures < 5 {
 		d = firstRetry << (failures - 1)

@@ -58,9 +58,15 @@ func TestDecide(t *testing.T) {
 }
 
 func TestFailedRenewalsAreRepeatedWithinSecondsAndNotInStep(t *testing.T) {
-	for failures, want := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 4: 8 * time.Second, 5: 16 * time.Second, 100000: 16 * time.Second} {
-		require.Equal(t, want, retry(failures, 0.5), failures)
-		require.Equal(t, want*3/4, retry(failures, 0), failures)
-		require.Equal(t, want*5/4, retry(failures, 1), failures)
+	for failures, want := range map[int]time.Duration{
+		1:      time.Second,
+		2:      2 * time.Second,
+		4:      8 * time.Second,
+		5:      16 * time.Second,
+		100000: 16 * time.Second,
+	} {
+		require.Equal(t, want, retryDelay(failures, 0.5), failures)
+		require.Equal(t, want*3/4, retryDelay(failures, 0), failures)
+		require.Equal(t, want*5/4, retryDelay(failures, 1), failures)
 	}
 }

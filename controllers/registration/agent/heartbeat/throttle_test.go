@@ -18,7 +18,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// throttling is an API server that turns away the first requests.
+// throttling is an API server that rejects the first requests.
 type throttling struct {
 	mu      sync.Mutex
 	refuse  int
@@ -49,14 +49,18 @@ func TestAThrottledRenewalIsRepeatedInTime(t *testing.T) {
 	defer listening.Close()
 	client, err := dynamic.NewForConfig(&rest.Config{Host: listening.URL, QPS: -1})
 	require.NoError(t, err)
-	c := &Controller{config: Config{Hub: client, Cluster: "c1", Clock: clock.RealClock{}, Random: func() float64 { return 0 }}}
+	c := &Controller{
+		config: Config{Hub: client, Cluster: "c1", Clock: clock.RealClock{}, Random: func() float64 { return 0 }},
+	}
 
 	began := time.Now()
 	require.NoError(t, c.renew(t.Context()))
 	require.False(t, c.Renewed().Before(began))
-	require.Equal(t, []string{"GET", "GET", "GET", "GET", "PUT"}, server.methods, "more is asked than the server said")
+	require.Equal(
+		t, []string{"GET", "GET", "GET", "GET", "PUT"}, server.methods, "more requests than the server asked for",
+	)
 
-	// The next one is one PUT again.
+	// The next renewal is one PUT again.
 	server.methods = nil
 	require.NoError(t, c.renew(t.Context()))
 	require.Equal(t, []string{"PUT"}, server.methods)

@@ -20,31 +20,30 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Name is the id of this loop.
+// Name identifies this loop.
 const Name = "registration.namespaces"
 
-// managerHash is how many characters of the hub's hash are in the name of the
-// field manager: two hubs are two managers, or one's apply would take the
-// other's label away.
+// managerHash is how many characters of the hub's hash are in the name of the field manager.
+// Each hub has its own field manager, or one hub's apply would remove the other's label.
 const managerHash = 16
 
 var resource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Config is what a Controller works with; all are required.
+// Config configures a Controller; all fields are required.
 type Config struct {
-	// Hub is the connection under the agent's identity, Spoke the one to the
-	// managed cluster.
+	// Hub is the client for the hub with the agent's identity, Spoke the one for the managed
+	// cluster.
 	Hub, Spoke dynamic.Interface
-	// Cluster is the name of the ManagedCluster, HubHash the hex SHA-256 of the
-	// hub's server URL.
+	// Cluster is the name of the ManagedCluster, HubHash the hex SHA-256 of the hub's server
+	// URL.
 	Cluster, HubHash string
-	// Clusters holds that one ManagedCluster. Its owner runs it, after New.
+	// Clusters holds only that ManagedCluster. Its owner runs it, after New.
 	Clusters *watch.Collection[*clusterv1.ManagedCluster]
 	Clock    clock.PassiveClock
 	Log      logr.Logger
 }
 
-// Controller is the loop. Make it with New, run it once, and Present with it.
+// Controller is the loop. Make it with New and run it once, along with Present.
 type Controller struct {
 	// Present are the namespaces with the label of this hub.
 	Present *watch.Collection[Namespace]
@@ -64,7 +63,7 @@ func New(o Config) *Controller {
 	}
 	c.Present = watch.New(watch.Options[Namespace]{
 		Client: o.Spoke, Resource: resource, LabelSelector: key, Log: o.Log,
-		Keep: func(u *unstructured.Unstructured) (Namespace, bool) { return keep(u, key), true },
+		Keep: func(u *unstructured.Unstructured) (Namespace, bool) { return namespaceOf(u, key), true },
 		Same: func(before, now Namespace) bool { return before == now },
 	})
 	wake := func(reconcile.Key) { c.queue.Add(reconcile.Key{Name: o.Cluster}) }
@@ -73,13 +72,13 @@ func New(o Config) *Controller {
 	return c
 }
 
-func keep(u *unstructured.Unstructured, key string) Namespace {
+func namespaceOf(u *unstructured.Unstructured, key string) Namespace {
 	return Namespace{Name: u.GetName(), Label: u.GetLabels()[key], Terminating: u.GetDeletionTimestamp() != nil}
 }
 
 // Run follows the hub until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
-	// No decision before both lists are complete: what is absent then is absent.
+	// Decide nothing before both lists are complete: only then does absence mean something.
 	if c.Present.WaitSynced(ctx) != nil || c.config.Clusters.WaitSynced(ctx) != nil {
 		c.queue.Close()
 		return nil //nolint:nilerr // the end of ctx is the orderly end
@@ -88,7 +87,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
-// Reconcile brings the namespaces of the cluster sets in step.
+// Reconcile brings the namespaces requested by the cluster sets up to date.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	s := State{Now: c.config.Clock.Now(), Present: map[string]Namespace{}, Failed: map[string]string{}}
 	for _, n := range c.Present.List() {
@@ -96,8 +95,8 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	}
 	s.Cluster, _ = c.config.Clusters.Get(key)
 	var failed []error
-	for _, label := range labels(s) {
-		n, err := c.label(ctx, label)
+	for _, label := range labelsToWrite(s) {
+		n, err := c.applyLabel(ctx, label)
 		if err != nil {
 			s.Failed[label.Namespace] = err.Error()
 			failed = append(failed, fmt.Errorf("labelling namespace %s: %w", label.Namespace, err))
@@ -112,15 +111,16 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	return result, errors.Join(append(failed, err)...)
 }
 
-// label writes a label, and makes the namespace if it is wanted and not there.
-func (c *Controller) label(ctx context.Context, l Label) (Namespace, error) {
+// applyLabel writes a label, and creates the namespace if it is wanted and does not exist.
+func (c *Controller) applyLabel(ctx context.Context, l Label) (Namespace, error) {
 	key := labelKey(c.config.HubHash)
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{"name": l.Namespace, "labels": map[string]any{key: l.Value}},
 	}}
 	if l.Value == unwanted {
-		// A namespace that went in the meantime must not be made to be unwanted.
+		// A namespace deleted in the meantime must not be created just to be labelled
+		// unwanted.
 		live, err := c.config.Spoke.Resource(resource).Get(ctx, l.Namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return Namespace{}, nil
@@ -139,5 +139,5 @@ func (c *Controller) label(ctx context.Context, l Label) (Namespace, error) {
 		word = "Namespace is no longer managed for a set"
 	}
 	logr.FromContextOrDiscard(ctx).Info(word, "namespace", l.Namespace, "cluster", c.config.Cluster)
-	return keep(live, key), nil
+	return namespaceOf(live, key), nil
 }

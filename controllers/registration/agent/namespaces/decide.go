@@ -24,45 +24,43 @@ const (
 // maxLabelName is how long the part of a label's key after the slash may be.
 const maxLabelName = 63
 
-// labelKey is the key of the label of one hub; hubHash is the hex SHA-256 of its
-// server URL.
+// labelKey is the key of one hub's label; hubHash is the hex SHA-256 of its server URL.
 func labelKey(hubHash string) string {
 	return clusterv1.LabelPrefixManagedNamespace + hubHash[:min(len(hubHash), maxLabelName)]
 }
 
-// Namespace is what is kept of a namespace that carries the hub's label.
+// Namespace is what is kept of a namespace with the hub's label.
 type Namespace struct {
 	Name string
 	// Label is the value of the label.
 	Label string
-	// Terminating tells that the namespace is being deleted.
+	// Terminating is true when the namespace is being deleted.
 	Terminating bool
 }
 
-// State is what a decision is made on.
+// State is the input of a decision.
 type State struct {
 	Now time.Time
-	// Cluster is nil when the hub has none of that name.
+	// Cluster is nil when the hub has no ManagedCluster of that name.
 	Cluster *clusterv1.ManagedCluster
 	// Present are the namespaces with the hub's label, by name.
 	Present map[string]Namespace
-	// Failed says of namespaces why they could not be labelled.
+	// Failed holds why a namespace could not be labelled, by name.
 	Failed map[string]string
 }
 
-// Label is a label to be written; a namespace that is wanted is made if it is
-// not there.
+// Label is a label to write; a wanted namespace is created if it does not exist.
 type Label struct{ Namespace, Value string }
 
-// labels says what is to be written on this cluster, ordered by name.
-func labels(s State) []Label {
-	names, known := s.asked()
+// labelsToWrite returns the labels to write on this cluster, sorted by namespace.
+func labelsToWrite(s State) []Label {
+	names, known := s.requested()
 	if !known {
 		return nil
 	}
 	var out []Label
 	for _, name := range names {
-		if refused(name) == "" && s.Present[name].Label != wanted {
+		if refusalOf(name) == "" && s.Present[name].Label != wanted {
 			out = append(out, Label{name, wanted})
 		}
 	}
@@ -75,13 +73,13 @@ func labels(s State) []Label {
 	return out
 }
 
-// asked are the namespaces that the hub asks for, each once. They are not known
-// while the hub does not accept the cluster: it may say nothing then.
-func (s State) asked() (names []string, known bool) {
+// requested returns the namespaces the hub requests, without duplicates. They are unknown
+// while the hub does not accept the cluster: the list may be empty then.
+func (s State) requested() (names []string, known bool) {
 	switch {
 	case s.Cluster == nil || s.Cluster.DeletionTimestamp != nil:
 		return nil, true
-	case !accepted(s.Cluster):
+	case !isAccepted(s.Cluster):
 		return nil, false
 	}
 	for _, entry := range s.Cluster.Status.ManagedNamespaces {
@@ -92,26 +90,26 @@ func (s State) asked() (names []string, known bool) {
 	return names, true
 }
 
-func accepted(c *clusterv1.ManagedCluster) bool {
+func isAccepted(c *clusterv1.ManagedCluster) bool {
 	return apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1.ConditionHubAccepted)
 }
 
-// refused says why a namespace is neither made nor labelled, "" when it is.
-func refused(name string) string {
+// refusalOf returns why a namespace is neither created nor labelled; empty when it is.
+func refusalOf(name string) string {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-		return "the name is not one of a namespace: " + strings.Join(problems, "; ")
+		return "not a valid namespace name: " + strings.Join(problems, "; ")
 	}
 	for _, prefix := range []string{"kube-", "openshift-", "open-cluster-management"} {
 		if strings.HasPrefix(name, prefix) {
-			return "namespaces of the system are not managed by sets: " + prefix + "*"
+			return "system namespaces are not managed by sets: " + prefix + "*"
 		}
 	}
 	return ""
 }
 
-// Decide says of each entry whether its namespace is there.
+// Decide sets the condition of each entry.
 func Decide(s State) reconcile.Plan {
-	if s.Cluster == nil || s.Cluster.DeletionTimestamp != nil || !accepted(s.Cluster) {
+	if s.Cluster == nil || s.Cluster.DeletionTimestamp != nil || !isAccepted(s.Cluster) {
 		return reconcile.Plan{}
 	}
 	next := s.Cluster.DeepCopy()
@@ -125,21 +123,21 @@ func Decide(s State) reconcile.Plan {
 	return reconcile.Plan{Object: next}
 }
 
-// condition tells how it is with one namespace; false when there is nothing to
-// tell yet.
+// condition returns the condition of one namespace; false when there is nothing to report
+// yet.
 func (s State) condition(name string) (metav1.Condition, bool) {
 	failed := metav1.Condition{Type: clusterv1.ConditionNamespaceAvailable, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonNamespaceApplyFailed}
 	have := s.Present[name]
 	switch {
-	case refused(name) != "":
-		failed.Message = refused(name)
+	case refusalOf(name) != "":
+		failed.Message = refusalOf(name)
 	case s.Failed[name] != "":
 		failed.Message = s.Failed[name]
 	case have.Terminating:
-		failed.Message = "the namespace is being deleted; it is made again when it is gone"
+		failed.Message = "the namespace is being deleted; it is created again once it is gone"
 	case have.Label == wanted:
 		return metav1.Condition{Type: clusterv1.ConditionNamespaceAvailable, Status: metav1.ConditionTrue,
-			Reason: clusterv1.ReasonNamespaceApplied, Message: "Namespace is there"}, true
+			Reason: clusterv1.ReasonNamespaceApplied, Message: "Namespace exists"}, true
 	default:
 		return metav1.Condition{}, false
 	}

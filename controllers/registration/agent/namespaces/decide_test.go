@@ -18,8 +18,7 @@ import (
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// asking is an accepted cluster whose sets ask for namespaces, given as
-// set/namespace.
+// asking is an accepted cluster whose sets request namespaces, given as set/namespace.
 func asking(entries ...string) *clusterv1.ManagedCluster {
 	c := &clusterv1.ManagedCluster{}
 	c.Name, c.Generation = "c1", 4
@@ -42,7 +41,9 @@ func present(namespaces ...Namespace) map[string]Namespace {
 }
 
 func TestLabelKeyIsTheHashCutTo63(t *testing.T) {
-	require.Equal(t, "clusterset.open-cluster-management.io/"+strings.Repeat("a", 63), labelKey(strings.Repeat("a", 64)))
+	require.Equal(
+		t, "clusterset.open-cluster-management.io/"+strings.Repeat("a", 63), labelKey(strings.Repeat("a", 64)),
+	)
 }
 
 func TestLabels(t *testing.T) {
@@ -55,18 +56,30 @@ func TestLabels(t *testing.T) {
 		present map[string]Namespace
 		want    []Label
 	}{
-		"a new namespace":            {asking("s/a"), nil, []Label{{"a", "true"}}},
-		"two sets ask for one":       {asking("s/a", "t/a"), nil, []Label{{"a", "true"}}},
-		"one that is labelled":       {asking("s/a"), present(Namespace{Name: "a", Label: "true"}), nil},
-		"one that comes again":       {asking("s/a"), present(Namespace{Name: "a", Label: "false"}), []Label{{"a", "true"}}},
-		"another value is set right": {asking("s/a"), present(Namespace{Name: "a", Label: "x"}), []Label{{"a", "true"}}},
+		"a new namespace":      {asking("s/a"), nil, []Label{{"a", "true"}}},
+		"two sets ask for one": {asking("s/a", "t/a"), nil, []Label{{"a", "true"}}},
+		"one that is labelled": {asking("s/a"), present(Namespace{Name: "a", Label: "true"}), nil},
+		"one that comes again": {
+			asking("s/a"),
+			present(Namespace{Name: "a", Label: "false"}),
+			[]Label{{"a", "true"}},
+		},
+		"another value is set right": {
+			asking("s/a"),
+			present(Namespace{Name: "a", Label: "x"}),
+			[]Label{{"a", "true"}},
+		},
 		"one that is dropped, the others stay": {
 			asking("s/b"),
 			present(Namespace{Name: "a", Label: "true"}, Namespace{Name: "b", Label: "true"}),
 			[]Label{{"a", "false"}},
 		},
 		"one that was dropped before": {asking(), present(Namespace{Name: "a", Label: "false"}), nil},
-		"the cluster goes":            {deleting, present(Namespace{Name: "a", Label: "true"}), []Label{{"a", "false"}}},
+		"the cluster is being deleted": {
+			deleting,
+			present(Namespace{Name: "a", Label: "true"}),
+			[]Label{{"a", "false"}},
+		},
 		"the cluster is gone":         {nil, present(Namespace{Name: "a", Label: "true"}), []Label{{"a", "false"}}},
 		"the cluster is not accepted": {denied, present(Namespace{Name: "a", Label: "true"}), nil},
 		"the namespaces of the system are not ours": {
@@ -77,7 +90,7 @@ func TestLabels(t *testing.T) {
 		"a name that no namespace can have": {asking("s/A.b"), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Empty(t, cmp.Diff(tc.want, labels(State{Cluster: tc.cluster, Present: tc.present})))
+			require.Empty(t, cmp.Diff(tc.want, labelsToWrite(State{Cluster: tc.cluster, Present: tc.present})))
 		})
 	}
 }
@@ -95,7 +108,7 @@ func TestConditionOfEachEntry(t *testing.T) {
 			present(Namespace{Name: "a", Label: "true"}),
 			nil,
 			metav1.ConditionTrue,
-			"is there",
+			"Namespace exists",
 		},
 		"it could not be labelled": {
 			"s/a",
@@ -116,14 +129,14 @@ func TestConditionOfEachEntry(t *testing.T) {
 			nil,
 			nil,
 			metav1.ConditionFalse,
-			"namespaces of the system are not managed by sets: kube-*",
+			"system namespaces are not managed by sets: kube-*",
 		},
 		"it is the default one": {
 			"s/default",
 			present(Namespace{Name: "default", Label: "true"}),
 			nil,
 			metav1.ConditionTrue,
-			"is there",
+			"Namespace exists",
 		},
 		"it is not known yet":       {"s/a", nil, nil, "", ""},
 		"it is unwanted by mistake": {"s/a", present(Namespace{Name: "a", Label: "false"}), nil, "", ""},
@@ -131,7 +144,9 @@ func TestConditionOfEachEntry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := State{Now: now, Cluster: asking(tc.entry), Present: tc.present, Failed: tc.failed}
 			next := Decide(s).Object.(*clusterv1.ManagedCluster)
-			got := apimeta.FindStatusCondition(next.Status.ManagedNamespaces[0].Conditions, clusterv1.ConditionNamespaceAvailable)
+			got := apimeta.FindStatusCondition(
+				next.Status.ManagedNamespaces[0].Conditions, clusterv1.ConditionNamespaceAvailable,
+			)
 			if tc.status == "" {
 				require.Nil(t, got)
 				return
@@ -146,7 +161,7 @@ func TestConditionOfEachEntry(t *testing.T) {
 			require.Equal(t, want, got.Reason)
 
 			s.Cluster, s.Now = next, now.Add(time.Hour)
-			require.Empty(t, cmp.Diff(next, Decide(s).Object), "nothing is said again")
+			require.Empty(t, cmp.Diff(next, Decide(s).Object), "a second pass changes nothing")
 		})
 	}
 }

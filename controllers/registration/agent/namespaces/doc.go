@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces makes the namespaces that the sets of a cluster ask for,
-// and says on the ManagedCluster which of them are there.
+// Package namespaces creates the namespaces requested by the sets of a cluster, and reports
+// on the ManagedCluster which of them exist.
 //
-// It reads status.managedNamespaces of the agent's own ManagedCluster, which the
-// hub fills, and the namespaces of this cluster that carry the label of this hub.
-// It writes that label: "true" on a namespace that a set asks for, which is made
-// if it is not there, and "false" on one that none asks for any more, or when the
-// ManagedCluster goes. It never deletes a namespace, and of one that was there
-// before it changes nothing but that label. Each hub has a label, and a field
-// manager, of its own: several hubs do not disturb each other. On the hub it
-// writes the condition NamespaceAvailable of entries that are there, and neither
-// adds nor removes an entry.
+// It reads status.managedNamespaces of the agent's own ManagedCluster, which the hub fills,
+// and the namespaces of this cluster with the label of this hub. It writes that label: "true"
+// on a namespace that a set requests, creating the namespace if necessary, and "false" on one
+// that is no longer requested, or when the ManagedCluster is deleted. It never deletes a
+// namespace, and changes nothing but that label of an existing one. Each hub has its own
+// label and field manager, so several hubs do not disturb each other. On the hub it writes
+// the condition NamespaceAvailable of existing entries, and neither adds nor removes an
+// entry.
 //
-// Namespaces of the system (default, kube-*, openshift-*,
-// open-cluster-management*) are neither made nor labelled: no set of clusters
-// owns them. Their entry says so.
+// System namespaces (default, kube-*, openshift-*, open-cluster-management*) are neither
+// created nor labelled: they belong to no cluster set. Their entry's condition says this.
 package namespaces

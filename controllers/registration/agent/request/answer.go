@@ -20,37 +20,36 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the time after which a denied request is
-	// repeated.
+	// firstRetry and lastRetry bound the delay before a denied request is repeated.
 	firstRetry, lastRetry = 30 * time.Second, time.Hour
-	// renewFrom and renewSpread are the part of a certificate's life after
-	// which it is renewed: 75 to 80 %.
+	// renewFrom and renewSpread are the part of a certificate's lifetime after which it is
+	// renewed: 75 to 80 %.
 	renewFrom, renewSpread = 0.75, 0.05
-	// firstBehind and lastBehind bound the time after which a pass is repeated
-	// that was made on a cache that was behind.
+	// firstBehind and lastBehind bound the delay before repeating a pass whose cache was
+	// behind.
 	firstBehind, lastBehind = 20 * time.Millisecond, 10 * time.Second
-	// maxMessage is how much of a reason is kept, in bytes: hubs do not bound it.
+	// maxMessage is how much of a reason is kept, in bytes: hubs do not limit it.
 	maxMessage = 1024
 )
 
-// Answer is what the hub shows of a pending request.
+// Answer is the hub's view of a pending request.
 type Answer struct {
-	// Known is false until the hub has answered. Problem is why it does not answer
-	// now, if it does not.
+	// Known is false until the hub has answered. Problem is why the hub does not answer now;
+	// empty when it does.
 	Known   bool
 	Problem string
-	// Found tells whether the request exists.
+	// Found reports whether the request exists.
 	Found bool
-	// Approved tells that somebody approved it.
+	// Approved is true when the request was approved.
 	Approved bool
-	// Denied tells that it was denied or could not be signed, Message why.
+	// Denied is true when it was denied or could not be signed; Message is the reason.
 	Denied  bool
 	Message string
-	// Certificate is what was issued, as PEM.
+	// Certificate is the issued certificate, as PEM.
 	Certificate []byte
 }
 
-// readAnswer is what a watch keeps of a request.
+// readAnswer extracts what a watch keeps of a request.
 func readAnswer(u *unstructured.Unstructured) (Answer, bool) {
 	r := Answer{Known: true, Found: true}
 	if encoded, _, _ := unstructured.NestedString(u.Object, "status", "certificate"); encoded != "" {
@@ -77,16 +76,16 @@ func orEmpty(v any) any {
 	return v
 }
 
-// Watcher keeps a watch on the one request that is pending.
+// Watcher watches the one pending request.
 type Watcher struct{ one *watch.One[Answer] }
 
-// NewWatcher makes a Watcher that calls onChange when the request was answered.
+// NewWatcher makes a Watcher that calls onChange when the request is answered.
 func NewWatcher(onChange func(), log logr.Logger) *Watcher {
 	return &Watcher{watch.NewOne(watch.OneOptions[Answer]{Resource: resource, Keep: readAnswer, OnChange: onChange, Log: log})}
 }
 
-// Look returns what is known of the request, and starts to watch it if that is
-// not done yet: until ctx ends. An empty name ends the watch.
+// Look returns what is known of the request and starts watching it, if it is not watched yet,
+// until ctx ends. An empty name ends the watch.
 func (w *Watcher) Look(ctx context.Context, client dynamic.Interface, name string) Answer {
 	s := w.one.Look(ctx, client, reconcile.Key{Name: name})
 	a := Answer{Known: s.Known}
@@ -99,12 +98,12 @@ func (w *Watcher) Look(ctx context.Context, client dynamic.Interface, name strin
 	return a
 }
 
-// Close ends the watch; a later look starts it again.
+// Close ends the watch; a later Look starts it again.
 func (w *Watcher) Close() { w.one.Close() }
 
-// RenewAt is when a certificate is renewed that, with its chain, is valid until
-// expires. Which moment between 75 and 80 % of its life it is follows from its
-// serial number, so that agents spread and a restart changes nothing.
+// RenewAt returns when to renew a certificate that, with its chain, is valid until expires.
+// The moment between 75 and 80 % of its lifetime is derived from its serial number, so that
+// agents spread out and a restart changes nothing.
 func RenewAt(leaf *x509.Certificate, expires time.Time) time.Time {
 	last := 0.0
 	if raw := leaf.SerialNumber.Bytes(); len(raw) > 0 {
@@ -114,7 +113,7 @@ func RenewAt(leaf *x509.Certificate, expires time.Time) time.Time {
 	return leaf.NotBefore.Add(time.Duration(float64(life) * (renewFrom + renewSpread*last)))
 }
 
-// retryDelay is how long the next attempt waits after so many denials: 30 s,
+// retryDelay is the delay before the next attempt after the given number of denials: 30 s,
 // doubling, at most an hour.
 func retryDelay(attempt int) time.Duration {
 	d := firstRetry
@@ -124,8 +123,8 @@ func retryDelay(attempt int) time.Duration {
 	return min(d, lastRetry)
 }
 
-// Behind is how soon a pass is repeated that failed because a cache was behind,
-// so many times in a row: 20 ms, doubling, at most ten seconds.
+// Behind is the delay before repeating a pass after the given number of consecutive failures
+// because of a stale cache: 20 ms, doubling, at most ten seconds.
 func Behind(times int) time.Duration {
 	return min(firstBehind<<min(max(times-1, 0), 16), lastBehind)
 }

@@ -15,22 +15,22 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// maxPages bounds how many pages of Max requests are looked through: whoever may
-// ask may ask often, and what is behind a flood is not worth the memory.
+// maxPages bounds how many pages of Max requests are read: anyone who may send requests may
+// send many, and reading beyond a flood is not worth the memory.
 const maxPages = 50
 
 var selves = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
 
-// who is somebody as the API server knows them.
+// who is an identity as the API server authenticated it.
 type who struct {
 	name        string
 	credentials []string
 }
 
-// throttled tells whether the hub holds Max requests of this very sender. Labels
-// tell nothing: everybody who may ask may put the label of any cluster on a
-// request, and who sends ten of them would end the renewals of that cluster.
-func throttled(ctx context.Context, hub dynamic.Interface, selector string) (bool, error) {
+// isThrottled reports whether the hub holds Max requests from this same sender. Labels prove
+// nothing: anyone who may send requests may label them with any cluster, and ten of them
+// would otherwise stop that cluster's renewals.
+func isThrottled(ctx context.Context, hub dynamic.Interface, selector string) (bool, error) {
 	options := metav1.ListOptions{LabelSelector: selector, Limit: Max}
 	var self who
 	for page, own := 0, 0; page < maxPages; page++ {
@@ -47,7 +47,7 @@ func throttled(ctx context.Context, hub dynamic.Interface, selector string) (boo
 			}
 		}
 		for i := range list.Items {
-			if self.sent(&list.Items[i]) {
+			if self.isSenderOf(&list.Items[i]) {
 				own++
 			}
 		}
@@ -61,7 +61,7 @@ func throttled(ctx context.Context, hub dynamic.Interface, selector string) (boo
 	return false, nil
 }
 
-// whoAmI asks the hub whom it takes this agent for; everybody may ask that.
+// whoAmI asks the hub for this agent's identity there; everyone may ask that.
 func whoAmI(ctx context.Context, hub dynamic.Interface) (who, error) {
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}}
 	answer, err := hub.Resource(selves).Create(ctx, u, metav1.CreateOptions{})
@@ -74,10 +74,10 @@ func whoAmI(ctx context.Context, hub dynamic.Interface) (who, error) {
 	return out, nil
 }
 
-// sent tells whether a request is of the same sender, by what the API server put
-// on it. One account stands for many where they show tokens of it; a certificate
-// changes with each renewal.
-func (w who) sent(csr *unstructured.Unstructured) bool {
+// isSenderOf reports whether a request has the same sender, by what the API server recorded in it.
+// Many senders may share one account by using tokens of it; a certificate changes with each
+// renewal.
+func (w who) isSenderOf(csr *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(csr.Object, "spec", "username")
 	if name != w.name {
 		return false

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package request is what every certificate request of an agent has in common,
-// be it for the agent itself or for an add-on: keys and names, the
-// CertificateSigningRequest of the API and its creation, what the hub answers to
-// it and what follows from that, the form in which a secret holds what is
-// pending, and the times of renewals and of attempts after a denial.
+// Package request is what all certificate requests of an agent have in common, whether for
+// the agent itself or for an add-on: keys and names, the CertificateSigningRequest and its
+// creation, the hub's answer and what follows from it, the format of a pending request in a
+// secret, and the times of renewals and of retries after a denial.
 //
-// State is the machine that every certificate goes through: Rest and Request
-// choose the next step from what is kept, what is pending and what the hub
-// answers, without an effect. Packages credential and addoncredential put their
-// own into it: who the certificate is for, where it is kept, what else has to be
-// there, and the words for it.
+// State is the state machine every certificate goes through: Rest and Request choose the next
+// step from what is kept, what is pending and the hub's answer, without side effects.
+// Packages credential and addoncredential supply the specifics: who the certificate is for,
+// where it is kept, what else must exist, and the messages.
 //
-// It keeps nothing, and of the hub it writes requests only.
+// The package stores nothing itself, and on the hub it writes only certificate requests.
 package request

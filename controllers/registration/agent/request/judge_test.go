@@ -19,12 +19,18 @@ func TestJudge(t *testing.T) {
 		says   string
 		after  time.Duration
 	}{
-		"the hub has not answered":         {Answer{}, time.Time{}, Unclear, "waiting for an answer", Recheck},
-		"the hub cannot be asked":          {Answer{Problem: "forbidden"}, time.Time{}, Unclear, "forbidden", Recheck},
-		"begun, and not there":             {Answer{Known: true}, time.Time{}, Unsent, "asking", 0},
-		"made, and not shown yet":          {Answer{Known: true}, ago(4 * time.Second), Unclear, "to show", 7 * time.Second},
-		"made, and gone":                   {Answer{Known: true}, ago(time.Minute), Lost, "any more", 0},
-		"made at a time to come, and gone": {Answer{Known: true}, ago(-time.Hour), Lost, "any more", 0},
+		"the hub has not answered": {Answer{}, time.Time{}, Unclear, "waiting for an answer", Recheck},
+		"the hub cannot be asked":  {Answer{Problem: "forbidden"}, time.Time{}, Unclear, "forbidden", Recheck},
+		"begun, and not there":     {Answer{Known: true}, time.Time{}, Unsent, "asking", 0},
+		"made, and not shown yet": {
+			Answer{Known: true},
+			ago(4 * time.Second),
+			Unclear,
+			"to show",
+			7 * time.Second,
+		},
+		"made, and gone":               {Answer{Known: true}, ago(time.Minute), Lost, "no longer knows", 0},
+		"made in the future, and gone": {Answer{Known: true}, ago(-time.Hour), Lost, "no longer knows", 0},
 		"made, and the hub went away": {
 			Answer{Known: true, Problem: "refused"},
 			ago(time.Minute),
@@ -57,7 +63,7 @@ func TestJudge(t *testing.T) {
 			Answer{Known: true, Found: true, Problem: "refused"},
 			time.Time{},
 			Unclear,
-			"r1 was answered is not known: refused",
+			"it is not known whether certificate request r1 was answered: refused",
 			Recheck,
 		},
 		"denied": {

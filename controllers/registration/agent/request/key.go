@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// suffixLength is how many random characters end the name of a request, as the
-// API server's generateName adds them.
+// suffixLength is the number of random characters at the end of a request's name, the same as
+// the API server's generateName adds.
 const suffixLength = 5
 
 // newName returns a name for a request: prefix and five random characters.
 func newName(prefix string) string { return prefix + RandomName(suffixLength) }
 
-// RandomName returns n characters, at most 26, of lower-case letters and digits.
+// RandomName returns n characters, at most 26, from lower-case letters and digits.
 func RandomName(n int) string { return strings.ToLower(rand.Text()[:n]) }
 
 // NewKey returns a new ECDSA P-256 private key as PEM.
@@ -37,7 +37,7 @@ func NewKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// ReadKey parses what NewKey returned. Its error never shows the key.
+// ReadKey parses the result of NewKey. Its error never shows the key.
 func ReadKey(raw []byte) (*ecdsa.PrivateKey, error) {
 	block, _ := pem.Decode(raw)
 	if block == nil {
@@ -50,7 +50,7 @@ func ReadKey(raw []byte) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// ReadChain parses PEM certificates, at least one, the leaf first.
+// ReadChain parses one or more PEM certificates, the leaf first.
 func ReadChain(raw []byte) ([]*x509.Certificate, error) {
 	var chain []*x509.Certificate
 	for rest := raw; ; {
@@ -70,7 +70,7 @@ func ReadChain(raw []byte) ([]*x509.Certificate, error) {
 	return chain, nil
 }
 
-// Expires is the earliest end of a certificate in a chain.
+// Expires returns the earliest expiry of the certificates in a chain.
 func Expires(chain []*x509.Certificate) time.Time {
 	end := chain[0].NotAfter
 	for _, cert := range chain {
@@ -81,9 +81,8 @@ func Expires(chain []*x509.Certificate) time.Time {
 	return end
 }
 
-// issued parses a certificate that the hub gave and checks that it is for the
-// key that was made for the request.
-func issued(certificate, key []byte) ([]*x509.Certificate, error) {
+// parseIssued parses a certificate issued by the hub and checks that it matches the request's key.
+func parseIssued(certificate, key []byte) ([]*x509.Certificate, error) {
 	chain, err := ReadChain(certificate)
 	if err != nil {
 		return nil, fmt.Errorf("the issued certificate: %w", err)

@@ -8,93 +8,93 @@ import (
 	"time"
 )
 
-// Step is the one thing that a pass does towards a credential. Who keeps one may
-// have steps of its own, from StepOwn on.
+// Step is the one action a pass takes towards a credential. Packages that keep a credential
+// may define steps of their own, from StepOwn on.
 type Step int
 
 // The steps.
 const (
 	// StepNone waits for an event or a time.
 	StepNone Step = iota
-	// StepBegin makes a key and a name and keeps them.
+	// StepBegin makes a key and a name and stores them.
 	StepBegin
 	// StepAsk creates the certificate request.
 	StepAsk
-	// StepKeep keeps the issued certificate.
+	// StepKeep stores the issued certificate.
 	StepKeep
-	// StepRewrite brings what lies beside the kept certificate in line.
+	// StepRewrite updates what is stored beside the certificate.
 	StepRewrite
-	// StepPostpone notes that the request was denied.
+	// StepPostpone records that the request was denied.
 	StepPostpone
-	// StepForget removes what is pending.
+	// StepForget removes the pending request.
 	StepForget
-	// StepOwn is the first that a keeper has of its own.
+	// StepOwn is the first step a keeper may define itself.
 	StepOwn
 )
 
-// Stage is where a credential stands.
+// Stage is the state of a credential.
 type Stage int
 
 // The stages.
 const (
-	// Serving means that there is a good one.
+	// Serving means that there is a valid credential.
 	Serving Stage = iota
-	// Preparing means that one is asked for, or that the hub has to be heard first.
+	// Preparing means that one is being requested, or that the hub's answer is needed first.
 	Preparing
-	// Waiting means that the hub has a request, which is not answered.
+	// Waiting means that the hub has a request that is not answered yet.
 	Waiting
-	// Denied means that the hub denied a request, which will be repeated.
+	// Denied means that the hub denied a request, which will be retried.
 	Denied
 )
 
-// State is what is decided on, whoever the credential is for.
+// State is the input of the decision, whoever the credential is for.
 type State struct {
 	Now time.Time
-	// Unusable is why what is kept cannot be used, empty when it can. A good one is
-	// renewed at Renew, and looked at after Every, because clocks are set.
+	// Unusable is why the stored credential cannot be used; empty when it can. A valid one is
+	// renewed at Renew, and checked every Every, because clocks get set.
 	Unusable string
 	Renew    time.Time
 	Every    time.Duration
-	// KeptAt is when this process kept it; zero: before it started.
+	// KeptAt is when this process stored it; zero if that was before it started.
 	KeptAt time.Time
-	// Meant tells that it was made for what is wanted now, Stale that what lies
-	// beside it has to be written.
+	// Meant is true when it was made for what is wanted now, Stale when what is stored beside
+	// it must be rewritten.
 	Meant, Stale bool
-	// Noted tells that there is something pending, Current that it is for what is
-	// wanted now, Done that its certificate is the one that is kept.
+	// Noted is true when something is pending, Current when it is for what is wanted now,
+	// Done when its certificate is the one stored.
 	Noted, Current, Done bool
 	Pending              Pending
-	// Certificate is what was issued for it, where that is held already.
+	// Certificate is the certificate issued for it, if that is stored already.
 	Certificate []byte
-	// Anew is why a denied request is not waited for, empty when it is.
+	// Anew is why a new request is started before a denied one is due again; empty when there
+	// is no reason.
 	Anew string
-	// Recall tells the reason of a denial until the next request is made.
+	// Recall keeps showing the reason of a denial until the next request is made.
 	Recall bool
-	// Answer is what the hub shows of the pending request, and Asked when this
-	// process created it: zero when it did not.
+	// Answer is the hub's view of the pending request; Asked is when this process created it,
+	// zero if it did not.
 	Answer Answer
 	Asked  time.Time
-	// Check tells why an issued certificate is not the one that was asked for.
+	// Check returns why an issued certificate is not the one requested.
 	Check func(leaf *x509.Certificate) error
 }
 
-// Plan is what a pass does.
+// Plan is what one pass does.
 type Plan struct {
 	Step  Step
 	Stage Stage
-	// Message is for people; empty while the credential is good.
+	// Message is for users; empty while the credential is valid.
 	Message string
-	// Attempt is the number of denials to note down, Reason what the hub said to
-	// the last.
+	// Attempt is the number of denials to record, Reason the hub's reason for the last.
 	Attempt int
 	Reason  string
-	// Begun tells that there is a request, and that its answer decided.
+	// Begun is true when a request exists and its answer was decisive.
 	Begun bool
-	// RequeueAfter is when to look again; zero waits for an event.
+	// RequeueAfter is when to check again; zero waits for an event.
 	RequeueAfter time.Duration
 }
 
-// Due is when a credential is renewed: at renew, and not just after it was kept.
+// Due returns when a credential is renewed: at renew, but not right after it was stored.
 func Due(renew, keptAt time.Time) time.Time {
 	if soonest := keptAt.Add(settle); !keptAt.IsZero() && renew.Before(soonest) {
 		return soonest
@@ -102,8 +102,7 @@ func Due(renew, keptAt time.Time) time.Time {
 	return renew
 }
 
-// Rest is the plan while no other credential is asked for; ok is false when it is
-// time for that.
+// Rest returns the plan while no new credential is needed; ok is false when one is.
 func (s State) Rest() (p Plan, ok bool) {
 	due := Due(s.Renew, s.KeptAt)
 	switch {
@@ -118,15 +117,15 @@ func (s State) Rest() (p Plan, ok bool) {
 		}
 		return p, true
 	case s.Done:
-		// Its answer is kept, and of no use any more: the next one begins anew.
+		// Its answer is stored and has served its purpose: the next request starts afresh.
 		p.Step = StepForget
 		if s.Unusable != "" {
 			p.Stage, p.Message = Preparing, s.Unusable
 		}
 		return p, true
 	}
-	// What is of no use was issued just now: a hub that issues such things would
-	// be asked without end.
+	// The unusable credential was issued just now: without a pause, a hub that issues
+	// unusable ones would be asked endlessly.
 	wait := s.KeptAt.Add(settle).Sub(s.Now)
 	if s.KeptAt.IsZero() || s.Noted || !s.Meant || wait <= 0 {
 		return Plan{}, false
@@ -134,7 +133,7 @@ func (s State) Rest() (p Plan, ok bool) {
 	return Plan{Stage: Preparing, Message: s.Unusable, RequeueAfter: wait}, true
 }
 
-// Request is the plan on the way to another certificate.
+// Request returns the plan for getting a new certificate.
 func (s State) Request() Plan {
 	p := Plan{Stage: Preparing, Attempt: s.Pending.Attempt, Message: "preparing a certificate request"}
 	again, wait := s.Pending.RetryAfter, s.Pending.RetryAfter.Sub(s.Now)
@@ -143,7 +142,7 @@ func (s State) Request() Plan {
 		p.Step, p.Attempt = StepBegin, 0
 	case !again.IsZero() && s.Anew != "":
 		p.Step, p.Attempt, p.Message = StepBegin, 0, s.Anew
-	// What is longer than any pause is left by a clock that was set back.
+	// A wait longer than any delay comes from a clock that was set back.
 	case !again.IsZero() && wait > 0 && wait <= retryDelay(s.Pending.Attempt):
 		p.Stage, p.RequeueAfter = Denied, wait
 		p.Message = fmt.Sprintf("the hub denied the certificate request: %s; attempt %d follows at %s",
@@ -153,17 +152,17 @@ func (s State) Request() Plan {
 	case s.Pending.Request == "" || len(s.Pending.Key) == 0:
 		p.Step = StepBegin
 	case len(s.Certificate) > 0:
-		return s.keep(p, s.Certificate)
+		return s.planKeep(p, s.Certificate)
 	default:
-		return s.answer(p)
+		return s.planFromAnswer(p)
 	}
 	return p
 }
 
 const askingAgain = "asking again after a denied request: "
 
-// answer is the plan by what the hub shows of the request.
-func (s State) answer(p Plan) Plan {
+// planFromAnswer returns the plan that follows from the hub's view of the request.
+func (s State) planFromAnswer(p Plan) Plan {
 	j := s.Answer.Judge(s.Pending.Request, s.Now, s.Asked)
 	p.Begun, p.Message, p.RequeueAfter = true, j.Message, j.After
 	switch j.Verdict {
@@ -176,35 +175,35 @@ func (s State) answer(p Plan) Plan {
 	case Unsent:
 		p.Step = StepAsk
 	case Refused:
-		return s.denied(p, j.Message)
+		return s.planDenied(p, j.Message)
 	case Open:
 		p.Stage = Waiting
 	case Signed:
-		return s.keep(p, s.Answer.Certificate)
+		return s.planKeep(p, s.Answer.Certificate)
 	}
 	return p
 }
 
-// keep is the plan for an issued certificate. One that is not what was asked for
-// counts as a denial: asked at once, a hub that gives such would be asked without
-// end.
-func (s State) keep(p Plan, certificate []byte) Plan {
-	chain, err := issued(certificate, s.Pending.Key)
+// planKeep returns the plan for an issued certificate. A certificate that is not the one
+// requested counts as a denial: without the delay, a hub that issues such certificates would
+// be asked endlessly.
+func (s State) planKeep(p Plan, certificate []byte) Plan {
+	chain, err := parseIssued(certificate, s.Pending.Key)
 	if err == nil {
 		err = s.Check(chain[0])
 	}
 	if err != nil {
-		return s.denied(p, err.Error())
+		return s.planDenied(p, err.Error())
 	}
 	p.Step, p.Message = StepKeep, "keeping the issued certificate"
 	return p
 }
 
-func (s State) denied(p Plan, reason string) Plan {
+func (s State) planDenied(p Plan, reason string) Plan {
 	p.Step, p.Stage, p.Attempt, p.Reason = StepPostpone, Denied, s.Pending.Attempt+1, reason
 	p.Message = fmt.Sprintf("the hub denied certificate request %s: %s", s.Pending.Request, reason)
 	return p
 }
 
-// Stamp is a time in a message.
+// Stamp formats a time for a message.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

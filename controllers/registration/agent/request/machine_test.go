@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// kept is a state with a good certificate that is renewed in half an hour.
+// kept is a state with a valid certificate that is renewed in half an hour.
 func kept(change func(*State)) State {
 	s := State{Now: noon, Renew: noon.Add(30 * time.Minute), Every: time.Hour, Meant: true}
 	change(&s)
@@ -82,7 +82,9 @@ func signed(t *testing.T, key []byte) []byte {
 	t.Helper()
 	k, err := ReadKey(key)
 	require.NoError(t, err)
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, k.Public(), k)
+	der, err := x509.CreateCertificate(
+		rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{}, k.Public(), k,
+	)
 	require.NoError(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
@@ -101,8 +103,11 @@ func TestOnTheWayToAnotherCertificate(t *testing.T) {
 			Plan{Step: StepBegin, Stage: Preparing}, "preparing"},
 		"the key is lost": {func(s *State) { s.Pending.Key = nil },
 			Plan{Step: StepBegin, Stage: Preparing, Attempt: 1}, "preparing"},
-		"denied, and it waits": {func(s *State) { s.Pending = denied },
-			Plan{Stage: Denied, Attempt: 2, RequeueAfter: time.Minute}, "no; attempt 3 follows at 2026-01-01T12:01:00Z"},
+		"denied, and it waits": {
+			func(s *State) { s.Pending = denied },
+			Plan{Stage: Denied, Attempt: 2, RequeueAfter: time.Minute},
+			"no; attempt 3 follows at 2026-01-01T12:01:00Z",
+		},
 		"denied, and the time came": {func(s *State) { s.Pending, s.Now = denied, noon.Add(time.Minute) },
 			Plan{Step: StepBegin, Stage: Preparing, Attempt: 2}, "preparing"},
 		"denied, the time came, and the reason is told": {
@@ -117,7 +122,7 @@ func TestOnTheWayToAnotherCertificate(t *testing.T) {
 		"not asked yet": {func(s *State) { s.Answer.Found = false },
 			Plan{Step: StepAsk, Stage: Preparing, Attempt: 1, Begun: true}, "asking"},
 		"lost": {func(s *State) { s.Answer.Found, s.Asked = false, noon.Add(-time.Hour) },
-			Plan{Step: StepBegin, Stage: Preparing, Attempt: 1, Begun: true}, "any more"},
+			Plan{Step: StepBegin, Stage: Preparing, Attempt: 1, Begun: true}, "no longer knows"},
 		"open": {func(*State) {},
 			Plan{Stage: Waiting, Attempt: 1, Begun: true}, "r1 waits for approval"},
 		"the hub has not answered": {func(s *State) { s.Answer = Answer{} },
@@ -127,8 +132,11 @@ func TestOnTheWayToAnotherCertificate(t *testing.T) {
 			Plan{Stage: Preparing, Attempt: 1, Begun: true, RequeueAfter: Recheck},
 			"again after a denied request: no",
 		},
-		"denied": {func(s *State) { s.Answer.Denied, s.Answer.Message = true, "no" },
-			Plan{Step: StepPostpone, Stage: Denied, Attempt: 2, Reason: "no", Begun: true}, "denied certificate request r1: no"},
+		"denied": {
+			func(s *State) { s.Answer.Denied, s.Answer.Message = true, "no" },
+			Plan{Step: StepPostpone, Stage: Denied, Attempt: 2, Reason: "no", Begun: true},
+			"denied certificate request r1: no",
+		},
 		"issued": {func(s *State) { s.Answer.Certificate = certificate },
 			Plan{Step: StepKeep, Stage: Preparing, Attempt: 1, Begun: true}, "keeping"},
 		"held": {func(s *State) { s.Certificate, s.Answer = certificate, Answer{} },
@@ -142,14 +150,24 @@ func TestOnTheWayToAnotherCertificate(t *testing.T) {
 				require.NoError(t, err)
 				s.Answer.Certificate = signed(t, other)
 			},
-			Plan{Step: StepPostpone, Stage: Denied, Attempt: 2, Reason: "the issued certificate is for another key", Begun: true},
+			Plan{
+				Step:    StepPostpone,
+				Stage:   Denied,
+				Attempt: 2,
+				Reason:  "the issued certificate is for another key",
+				Begun:   true,
+			},
 			"another key",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := State{
-				Now: noon, Noted: true, Current: true, Pending: Pending{Request: "r1", Key: key, Attempt: 1}, Answer: Answer{Known: true, Found: true},
-				Check: func(*x509.Certificate) error { return nil },
+				Now:     noon,
+				Noted:   true,
+				Current: true,
+				Pending: Pending{Request: "r1", Key: key, Attempt: 1},
+				Answer:  Answer{Known: true, Found: true},
+				Check:   func(*x509.Certificate) error { return nil },
 			}
 			tc.change(&s)
 			got := s.Request()

@@ -9,8 +9,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Keys of a secret that holds what is pending, beside tls.key. They are this
-// agent's own; no other program reads them.
+// Keys of a secret that holds a pending request, beside tls.key. They are private to this
+// agent; no other program reads them.
 const (
 	pendingRequest = "csr-name"
 	pendingAttempt = "attempt"
@@ -18,23 +18,23 @@ const (
 	pendingReason  = "reason"
 )
 
-// Pending is a certificate request that is under way, or the time at which the
-// next one may be made.
+// Pending is a certificate request in progress, or the time at which the next one may be
+// made.
 type Pending struct {
-	// Request is the name of the request; empty while RetryAfter is waited for.
+	// Request is the name of the request; empty while waiting for RetryAfter.
 	Request string
 	// Key is the private key as PEM.
 	Key []byte
-	// Attempt counts the requests that were denied in a row.
+	// Attempt counts consecutive denials.
 	Attempt int
-	// RetryAfter is when a denied request may be repeated; else zero. Reason is
-	// what the hub said.
+	// RetryAfter is when a denied request may be repeated; zero otherwise. Reason is the
+	// hub's reason.
 	RetryAfter time.Time
 	Reason     string
 }
 
-// ReadPending reads what Data wrote. Content that cannot be read counts as
-// absent; the request is begun anew.
+// ReadPending parses what Data wrote. Unreadable content counts as absent; a new request is
+// started.
 func ReadPending(data map[string][]byte) Pending {
 	p := Pending{Request: string(data[pendingRequest]), Key: data[clusterv1.SecretKeyTLSKey], Reason: string(data[pendingReason])}
 	p.RetryAfter, _ = time.Parse(time.RFC3339, string(data[pendingRetry]))
@@ -42,7 +42,7 @@ func ReadPending(data map[string][]byte) Pending {
 	return p
 }
 
-// Data is what a secret holds of it.
+// Data returns the content of the secret.
 func (p Pending) Data() map[string][]byte {
 	d := map[string][]byte{pendingAttempt: []byte(strconv.Itoa(p.Attempt))}
 	if p.Request != "" {
@@ -57,8 +57,8 @@ func (p Pending) Data() map[string][]byte {
 	return d
 }
 
-// Begin is a request that does not exist yet, with a new key and a name that
-// begins with prefix. Attempt and reason tell of those that were denied before.
+// Begin returns a request that does not exist yet, with a new key and a name that begins with
+// prefix. attempt and reason describe earlier denials.
 func Begin(prefix string, attempt int, reason string) (Pending, error) {
 	key, err := NewKey()
 	if err != nil {
@@ -67,21 +67,20 @@ func Begin(prefix string, attempt int, reason string) (Pending, error) {
 	return Pending{Request: newName(prefix), Key: key, Attempt: attempt, Reason: reason}, nil
 }
 
-// Postponed is what is noted of a denial. The key is forgotten: nobody will sign
-// it.
+// Postponed returns what to store after a denial. The key is dropped: it will never be
+// signed.
 func Postponed(now time.Time, attempt int, reason string) Pending {
 	return Pending{Attempt: attempt, Reason: reason, RetryAfter: now.Add(retryDelay(attempt))}
 }
 
-// Asked is the request that a process created last.
+// Asked is the request a process created last.
 type Asked struct {
-	// Name is that of the request, At when the hub had taken it.
+	// Name is the name of the request, At when the hub accepted it.
 	Name string
 	At   time.Time
 }
 
-// When is when the process created the request of that name; zero when it did
-// not.
+// When returns when the process created the request of that name; zero if it did not.
 func (a Asked) When(name string) time.Time {
 	if a.Name != name {
 		return time.Time{}

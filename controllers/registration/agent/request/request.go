@@ -20,37 +20,37 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// resource is that of certificate requests.
+// resource is the resource of certificate requests.
 var resource = schema.GroupVersionResource{Group: "certificates.k8s.io", Version: "v1", Resource: "certificatesigningrequests"}
 
-// Max is how many requests of one sender for one cluster, or for one of its
-// add-ons, a hub may hold before no further one is made.
+// Max is how many requests of one sender for one cluster, or for one of its add-ons, a hub
+// may hold before no more are made.
 const Max = 10
 
 var (
 	// ErrThrottled means that the hub holds Max requests already.
 	ErrThrottled = errors.New("the hub holds too many certificate requests")
-	// ErrTaken means that somebody else's request has the name.
+	// ErrTaken means that another request already has the name.
 	ErrTaken = errors.New("the name of the request is taken")
 )
 
-// Want is a certificate request to make.
+// Want is a certificate request to create.
 type Want struct {
 	// Name and Labels are those of the API object.
 	Name   string
 	Labels map[string]string
-	// Signer is who shall sign it.
+	// Signer is the signer to request.
 	Signer string
-	// Subject and DNSNames are what the certificate is for.
+	// Subject and DNSNames are those of the certificate.
 	Subject  pkix.Name
 	DNSNames []string
 	// Key is the private key as PEM.
 	Key []byte
-	// Seconds is the life that is asked for; 0 leaves it to the hub.
+	// Seconds is the lifetime to request; 0 leaves it to the hub.
 	Seconds int32
 }
 
-// Build returns the object of the API.
+// Build returns the API object.
 func (w Want) Build() (*unstructured.Unstructured, error) {
 	key, err := ReadKey(w.Key)
 	if err != nil {
@@ -79,12 +79,12 @@ func (w Want) Build() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// Create makes the request on the hub, unless that holds Max requests that the
-// label selector finds and that the same sender made. One of the same name and
-// key is ours, from before a restart, and no error.
+// Create creates the request on the hub, unless the hub holds Max requests that match the
+// label selector and have the same sender. An existing request of the same name and key was
+// created by this agent before a restart, and is not an error.
 func (w Want) Create(ctx context.Context, hub dynamic.Interface, selector string) error {
 	api := hub.Resource(resource)
-	full, err := throttled(ctx, hub, selector)
+	full, err := isThrottled(ctx, hub, selector)
 	if err != nil {
 		return fmt.Errorf("counting certificate requests: %w", err)
 	}
@@ -109,7 +109,7 @@ func (w Want) Create(ctx context.Context, hub dynamic.Interface, selector string
 	return nil
 }
 
-// SameKey tells whether the request on the hub was made with this key.
+// SameKey reports whether the request on the hub was made with this key.
 func SameKey(u *unstructured.Unstructured, key []byte) bool {
 	private, err := ReadKey(key)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Secrets is the resource.
+// Secrets is the resource of Secrets.
 var Secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// SecretData is the decoded content of a Secret; values that are no base64 are
+// SecretData returns the decoded content of a Secret; values that are not valid base64 are
 // left out.
 func SecretData(u *unstructured.Unstructured) map[string][]byte {
 	data := map[string][]byte{}
@@ -32,7 +32,7 @@ func SecretData(u *unstructured.Unstructured) map[string][]byte {
 	return data
 }
 
-// NewSecret is a Secret with that content, without a name.
+// NewSecret returns a Secret with that content, without a name.
 func NewSecret(data map[string][]byte) *unstructured.Unstructured {
 	content := map[string]any{}
 	for key, value := range data {
@@ -41,18 +41,18 @@ func NewSecret(data map[string][]byte) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": content}}
 }
 
-// Seen is a Secret as it was seen: it is changed and removed if it is still the
-// same, and no other in its place.
+// Seen is a Secret as it was last seen: it is changed or removed only if it is still the
+// same.
 type Seen struct {
-	// Name, UID and ResourceVersion are its own.
+	// Name, UID and ResourceVersion identify it.
 	Name            string
 	UID             types.UID
 	ResourceVersion string
-	// Called is what errors call it.
+	// Called is its name in errors.
 	Called string
 }
 
-// Update changes it. Another writer in between is a conflict.
+// Update changes it. A write in between is a conflict.
 func (s Seen) Update(ctx context.Context, secrets dynamic.ResourceInterface, change func(*unstructured.Unstructured)) error {
 	live, err := secrets.Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {
@@ -67,8 +67,8 @@ func (s Seen) Update(ctx context.Context, secrets dynamic.ResourceInterface, cha
 	return nil
 }
 
-// Replace puts the content of u into it, and its labels and annotations beside
-// those that people set.
+// Replace sets its content to that of u, and adds the labels and annotations of u to those
+// set by users.
 func (s Seen) Replace(ctx context.Context, secrets dynamic.ResourceInterface, u *unstructured.Unstructured) error {
 	return s.Update(ctx, secrets, func(live *unstructured.Unstructured) {
 		live.Object["data"] = u.Object["data"]
@@ -85,7 +85,7 @@ func merged(a, b map[string]string) map[string]string {
 	return a
 }
 
-// Remove deletes it; that it is gone is no error.
+// Remove deletes it; if it is already gone, that is not an error.
 func (s Seen) Remove(ctx context.Context, secrets dynamic.ResourceInterface) error {
 	err := secrets.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -19,15 +19,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// askTimeout bounds all questions to one hub.
+// askTimeout bounds all requests to one hub.
 const askTimeout = 10 * time.Second
 
 var clustersResource = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1", Resource: "managedclusters"}
 
-// ask tells why a hub cannot be used, empty when it can: the bootstrap
-// kubeconfig has its rights there, and the ManagedCluster is absent or
-// accepted.
-func (c *Controller) ask(ctx context.Context, config *kubeconfig.Config, cluster string) string {
+// askHub returns why a hub cannot be used; empty when it can, which means that the bootstrap
+// kubeconfig has its rights there and the ManagedCluster is absent or accepted.
+func (c *Controller) askHub(ctx context.Context, config *kubeconfig.Config, cluster string) string {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	link, err := agent.NewLink(config, c.config.UserAgent)
@@ -43,21 +42,21 @@ func (c *Controller) ask(ctx context.Context, config *kubeconfig.Config, cluster
 	}
 	found, err := typed.Get[clusterv1.ManagedCluster](ctx, link.Client, clustersResource, "", cluster)
 	switch {
-	case apierrors.IsNotFound(err) && named(err, cluster):
+	case apierrors.IsNotFound(err) && isAboutObject(err, cluster):
 		return ""
 	case apierrors.IsNotFound(err):
-		return "the server does not know ManagedClusters: it is no hub of Open Cluster Management"
+		return "the server does not serve ManagedClusters: it is not an Open Cluster Management hub"
 	case err != nil:
 		return fmt.Sprintf("reading ManagedCluster %s: %v", cluster, err)
 	case !found.Spec.HubAcceptsClient:
-		return fmt.Sprintf("ManagedCluster %s is there and not accepted: accept or delete it on that hub", cluster)
+		return fmt.Sprintf("ManagedCluster %s exists but is not accepted: accept or delete it on that hub", cluster)
 	}
 	return ""
 }
 
-// named tells whether an error is about the object of that name, and not about
-// its whole kind.
-func named(err error, name string) bool {
+// isAboutObject reports whether an error is about the object of that name, rather than its whole
+// kind.
+func isAboutObject(err error, name string) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return false

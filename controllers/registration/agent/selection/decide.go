@@ -13,73 +13,71 @@ import (
 type Hub struct {
 	// Secret is its name.
 	Secret string
-	// Server and ID are the address and the identity of the hub that it names
-	// (kubeconfig.Config.ID); empty when Problem tells why it cannot be read.
+	// Server and ID (kubeconfig.Config.ID) are the address and the identity of the hub it
+	// names; empty when Problem says why it cannot be read.
 	Server, ID string
 	Problem    string
-	// Asked tells that the hub was asked in this round; Refusal is why it cannot
-	// be used, empty when it can.
+	// Asked is true when the hub was asked in this round; Refusal is why it cannot be used,
+	// empty when it can.
 	Asked   bool
 	Refusal string
-	// CoolUntil is until when the hub comes after all others, because it was
-	// left; zero when it was not.
+	// CoolUntil is until when the hub comes after all others because it was left; zero if it
+	// was not.
 	CoolUntil time.Time
 }
 
-// Signs are the signs of life that a session has of a hub.
+// Signs are the signs of life that a session has from a hub.
 type Signs struct {
 	// Server is the hub's address.
 	Server string
-	// At is when the hub last let the agent do what it has to.
+	// At is when the hub last let the agent do its work.
 	At time.Time
-	// Unaccepted tells that the hub took its acceptance back.
+	// Unaccepted is true when the hub withdrew its acceptance.
 	Unaccepted bool
 }
 
-// State is what a decision is made on.
+// State is the input of a decision.
 type State struct {
 	Now time.Time
 	// Hubs are the candidates, the preferred first.
 	Hubs []Hub
 	// Timeout is how long the hub in use may give no sign of life.
 	Timeout time.Duration
-	// Current is the secret in use, empty for none; Since is since when.
+	// Current is the secret in use, empty for none; Since is when it was chosen.
 	Current string
 	Since   time.Time
-	// Joining tells that there is no valid access to a hub yet.
+	// Joining is true while there is no valid access to a hub yet.
 	Joining bool
-	// Kept is the address of the hub that access is kept for, even if it is not
-	// valid any more.
+	// Kept is the address of the hub that the stored access is for, even if it has expired.
 	Kept  string
 	Signs Signs
-	// Rest is until when no hub is asked again, because none was usable; Reasons
-	// is what they said.
+	// Rest is until when no hub is asked again, because none was usable; Reasons says why.
 	Rest    time.Time
 	Reasons string
 }
 
-// Plan is what a pass does.
+// Plan is what one pass does.
 type Plan struct {
 	// Choose is the secret to use, empty for none.
 	Choose string
-	// Ask is the secret whose hub is asked; the next pass knows the answer.
+	// Ask is the secret whose hub to ask; the next pass has the answer.
 	Ask string
-	// Leaving is why the hub in use is to be left, empty while it is not.
+	// Leaving is why the hub in use should be left; empty otherwise.
 	Leaving string
-	// Exhausted tells that no hub is usable; Reasons says why, one by one.
+	// Exhausted is true when no hub is usable; Reasons says why, hub by hub.
 	Exhausted bool
 	Reasons   string
-	// RequeueAfter is when to look again; zero waits for an event.
+	// RequeueAfter is when to check again; zero waits for an event.
 	RequeueAfter time.Duration
 }
 
-// Decide keeps the hub in use while it gives signs of life, and looks for another
-// one when it does not.
+// Decide keeps the hub in use while it gives signs of life, and looks for another one when it
+// does not.
 func Decide(s State) Plan {
 	current := s.current()
 	p := Plan{Choose: s.Current}
 	if current != nil {
-		if p.Leaving, p.RequeueAfter = s.leaving(*current); p.Leaving == "" {
+		if p.Leaving, p.RequeueAfter = s.whyLeave(*current); p.Leaving == "" {
 			return p
 		}
 	}
@@ -89,7 +87,7 @@ func Decide(s State) Plan {
 	}
 	p.RequeueAfter = 0
 	var reasons []string
-	for _, h := range s.order() {
+	for _, h := range s.tryOrder() {
 		switch {
 		case h.Problem != "":
 			reasons = append(reasons, h.Secret+": "+h.Problem)
@@ -115,10 +113,10 @@ func (s State) current() *Hub {
 	return &s.Hubs[i]
 }
 
-// leaving says why the hub in use is to be left; while it is not, how long
-// until the next look. A bootstrap kubeconfig that cannot be read does not
-// matter to an agent that has access.
-func (s State) leaving(h Hub) (why string, wait time.Duration) {
+// whyLeave returns why the hub in use should be left or, while it should not, how long until
+// the next check. A bootstrap kubeconfig that cannot be read does not matter to an agent that
+// has access.
+func (s State) whyLeave(h Hub) (why string, wait time.Duration) {
 	last := s.Since
 	if s.Signs.Server == h.Server {
 		// What was seen before the hub was chosen again is no reason to leave it.
@@ -138,9 +136,9 @@ func (s State) leaving(h Hub) (why string, wait time.Duration) {
 	return "", wait
 }
 
-// order is in what order hubs other than the one in use are tried: the one that
-// access was kept for, then as they are listed; what was left just now last.
-func (s State) order() []Hub {
+// tryOrder returns the hubs other than the one in use in the order to try them: first the one
+// the stored access is for, then as listed; hubs left recently come last.
+func (s State) tryOrder() []Hub {
 	rank := func(h Hub) int {
 		switch {
 		case s.Now.Before(h.CoolUntil):
@@ -155,9 +153,9 @@ func (s State) order() []Hub {
 	return others
 }
 
-// first is the hub that a process begins with without asking anybody: the one
-// that it has valid access to, or is joining already. Empty means none.
-func first(hubs []Hub, server, pending string) string {
+// initialHub returns the hub a process starts with without asking any: the one it has valid access
+// to, or is already joining. Empty means none.
+func initialHub(hubs []Hub, server, pending string) string {
 	for _, h := range hubs {
 		if (server != "" && h.Server == server) || (server == "" && pending != "" && h.ID == pending) {
 			return h.Secret

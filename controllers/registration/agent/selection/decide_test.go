@@ -13,12 +13,12 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 const timeout = 10 * time.Minute
 
-// hubs are two hubs that were not asked.
+// hubs are two hubs that have not been asked.
 func hubs() []Hub {
 	return []Hub{{Secret: "hub-1", Server: "https://one", ID: "1"}, {Secret: "hub-2", Server: "https://two", ID: "2"}}
 }
 
-// using is an agent that uses hub-1 since an hour and saw it a minute ago.
+// using is an agent that has used hub-1 for an hour and saw it a minute ago.
 func using(change func(*State)) State {
 	s := State{
 		Now: now, Hubs: hubs(), Timeout: timeout, Current: "hub-1", Since: now.Add(-time.Hour), Kept: "https://one",
@@ -28,7 +28,7 @@ func using(change func(*State)) State {
 	return s
 }
 
-// looking is an agent that has no hub.
+// looking is an agent without a hub.
 func looking(change func(*State)) State {
 	s := State{Now: now, Hubs: hubs(), Timeout: timeout, Joining: true}
 	change(&s)
@@ -47,7 +47,7 @@ func TestDecide(t *testing.T) {
 		state State
 		want  Plan
 	}{
-		"the hub in use gives signs of life: nobody is asked": {
+		"the hub in use gives signs of life: no hub is asked": {
 			using(func(*State) {}),
 			Plan{Choose: "hub-1", RequeueAfter: 9 * time.Minute},
 		},
@@ -88,19 +88,25 @@ func TestDecide(t *testing.T) {
 			s.Signs.At = now.Add(-timeout)
 			s.Hubs[1].Asked, s.Hubs[1].Refusal = true, "refused"
 		}), Plan{Choose: "hub-1", Leaving: away, Exhausted: true, Reasons: "hub-2: refused"}},
-		"nobody is asked before the rest is over": {using(func(s *State) {
+		"no hub is asked before the pause is over": {using(func(s *State) {
 			s.Signs.At, s.Rest, s.Reasons = now.Add(-timeout), now.Add(time.Second), "hub-2: refused"
 		}), Plan{Choose: "hub-1", Leaving: away, Reasons: "hub-2: refused", RequeueAfter: time.Second}},
-		"it gives signs again during the rest": {
+		"it gives signs again during the pause": {
 			using(func(s *State) { s.Rest, s.Reasons = now.Add(time.Second), "x" }),
 			Plan{Choose: "hub-1", RequeueAfter: 9 * time.Minute},
 		},
 
-		"no hub: the preferred is asked first":      {looking(func(*State) {}), Plan{Ask: "hub-1"}},
-		"the one that access was kept for is first": {looking(func(s *State) { s.Kept = "https://two" }), Plan{Ask: "hub-2"}},
+		"no hub: the preferred is asked first": {looking(func(*State) {}), Plan{Ask: "hub-1"}},
+		"the one that access was kept for is first": {
+			looking(func(s *State) { s.Kept = "https://two" }),
+			Plan{Ask: "hub-2"},
+		},
 		"the first is refused: the second is asked": {looking(func(s *State) { refuse(s, "no") }), Plan{Ask: "hub-2"}},
-		"the second is usable":                      {looking(func(s *State) { refuse(s, "no", "") }), Plan{Choose: "hub-2"}},
-		"both are usable: the preferred":            {looking(func(s *State) { refuse(s, "", "") }), Plan{Choose: "hub-1"}},
+		"the second is usable": {
+			looking(func(s *State) { refuse(s, "no", "") }),
+			Plan{Choose: "hub-2"},
+		},
+		"both are usable: the preferred": {looking(func(s *State) { refuse(s, "", "") }), Plan{Choose: "hub-1"}},
 		"a kubeconfig that cannot be read is named": {looking(func(s *State) {
 			s.Hubs[0].Problem = "secret hub-1: broken"
 			s.Hubs[1].Asked, s.Hubs[1].Refusal = true, "no"
@@ -130,7 +136,7 @@ func TestAProcessBeginsWithTheHubThatItKnows(t *testing.T) {
 		"it has access to a hub of no list": {"https://three", "1", ""},
 		"it knows nothing":                  {"", "", ""},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, first(hubs(), tc.server, tc.pending)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, initialHub(hubs(), tc.server, tc.pending)) })
 	}
 }
 

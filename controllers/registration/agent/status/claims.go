@@ -22,17 +22,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Bounds of what is reported. One claim beyond them would make the API server
-// refuse the whole status, availability included.
+// Bounds of what is reported. One claim beyond them would make the API server reject the
+// whole status, including availability.
 const (
 	// maxValue is the longest value of a claim, in characters.
 	maxValue = 1024
 	// maxName is the longest name of a claim, in characters.
 	maxName = 253
-	// maxClaims is how many bytes names and values may have together; etcd takes
-	// 1.5 MiB for the whole object, and the hub holds each of its clusters.
+	// maxClaims is the maximum total size of names and values, in bytes; etcd accepts 1.5 MiB
+	// for the whole object, and the hub keeps all its clusters in memory.
 	maxClaims = 256 << 10
-	// maxNamed is how many claims that are left out are named.
+	// maxNamed is how many omitted claims are named.
 	maxNamed = 5
 )
 
@@ -44,7 +44,7 @@ var (
 // Claim is what is kept of a ClusterClaim or ClusterProperty.
 type Claim struct {
 	Name, Value string
-	// TooLong tells that the value cannot be reported; it is not kept.
+	// TooLong is true when the value cannot be reported; it is not kept.
 	TooLong bool
 }
 
@@ -53,8 +53,8 @@ func NewClaims(client dynamic.Interface, log logr.Logger) *watch.Collection[Clai
 	return watch.New(claimOptions(client, claimsResource, log))
 }
 
-// NewProperties makes the collection of ClusterProperties that may be reported.
-// Their definition is another project's and need not be there.
+// NewProperties makes the collection of ClusterProperties that may be reported. Their
+// definition belongs to another project and may be absent.
 func NewProperties(client dynamic.Interface, log logr.Logger) *watch.Optional[Claim] {
 	return watch.NewOptional(claimOptions(client, propertiesResource, log))
 }
@@ -77,10 +77,10 @@ func keepClaim(u *unstructured.Unstructured) (Claim, bool) {
 	return Claim{Name: u.GetName(), Value: value}, true
 }
 
-// claims lists the claims: reserved ones all and first, then custom ones up to the
-// limit, each part by name; a property stands for the claim of its name. What
-// cannot be reported is left out and named.
-func (s State) claims(c *clusterv1.ManagedCluster) {
+// setClaims sets the reported claims: first all reserved ones, then custom ones up to the limit,
+// each part sorted by name; a property replaces the claim of its name. What cannot be
+// reported is left out and named in a condition.
+func (s State) setClaims(c *clusterv1.ManagedCluster) {
 	if !s.ClaimsKnown {
 		return
 	}
@@ -89,9 +89,9 @@ func (s State) claims(c *clusterv1.ManagedCluster) {
 		excess, unfit     []string
 		customs, occupied int
 	)
-	for _, claim := range s.sorted() {
+	for _, claim := range s.sortedClaims() {
 		size := len(claim.Name) + len(claim.Value)
-		custom := !s.reserved(claim.Name)
+		custom := !s.isReserved(claim.Name)
 		switch {
 		case claim.TooLong || claim.Value == "" || claim.Name == "" || utf8.RuneCountInString(claim.Name) > maxName:
 			unfit = append(unfit, claim.Name)
@@ -106,11 +106,11 @@ func (s State) claims(c *clusterv1.ManagedCluster) {
 		}
 	}
 	c.Status.ClusterClaims = out
-	s.leftOut(c, excess, unfit)
+	s.setLeftOut(c, excess, unfit)
 }
 
-// sorted are claims and properties in the order of the report.
-func (s State) sorted() []Claim {
+// sortedClaims returns claims and properties in the order of the report.
+func (s State) sortedClaims() []Claim {
 	byName := make(map[string]Claim, len(s.Claims)+len(s.Properties))
 	for _, part := range [][]Claim{s.Claims, s.Properties} {
 		for _, claim := range part {
@@ -122,7 +122,7 @@ func (s State) sorted() []Claim {
 		out = append(out, claim)
 	}
 	slices.SortFunc(out, func(a, b Claim) int {
-		if ra, rb := s.reserved(a.Name), s.reserved(b.Name); ra != rb {
+		if ra, rb := s.isReserved(a.Name), s.isReserved(b.Name); ra != rb {
 			if ra {
 				return -1
 			}
@@ -133,7 +133,7 @@ func (s State) sorted() []Claim {
 	return out
 }
 
-func (s State) reserved(name string) bool {
+func (s State) isReserved(name string) bool {
 	switch name {
 	case clusterv1alpha1.ClaimID, clusterv1alpha1.ClaimKubeVersion, clusterv1alpha1.ClaimPlatform, clusterv1alpha1.ClaimProduct:
 		return true
@@ -141,9 +141,9 @@ func (s State) reserved(name string) bool {
 	return slices.ContainsFunc(s.ReservedSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
-// leftOut tells by a condition what was left out and why; there is none while
-// all is reported.
-func (s State) leftOut(c *clusterv1.ManagedCluster, excess, unfit []string) {
+// setLeftOut sets a condition that says what was left out and why; it removes the condition when
+// everything is reported.
+func (s State) setLeftOut(c *clusterv1.ManagedCluster, excess, unfit []string) {
 	var parts []string
 	reason := clusterv1.ReasonClaimsTruncated
 	if len(unfit) > 0 {
@@ -158,11 +158,11 @@ func (s State) leftOut(c *clusterv1.ManagedCluster, excess, unfit []string) {
 		apimeta.RemoveStatusCondition(&c.Status.Conditions, clusterv1.ConditionClaimsReported)
 		return
 	}
-	s.set(c, metav1.Condition{Type: clusterv1.ConditionClaimsReported, Status: metav1.ConditionFalse, Reason: reason, Message: strings.Join(parts, "; ")})
+	s.setCondition(c, metav1.Condition{Type: clusterv1.ConditionClaimsReported, Status: metav1.ConditionFalse, Reason: reason, Message: strings.Join(parts, "; ")})
 }
 
-// enumerate names the first few. It does not count the rest: somebody who makes
-// a thousand claims shall not make a thousand writes.
+// enumerate names the first few. It does not count the rest: a user who makes a thousand
+// claims must not cause a thousand writes.
 func enumerate(names []string) string {
 	slices.Sort(names)
 	more := ""
@@ -172,7 +172,7 @@ func enumerate(names []string) string {
 	return "claims " + strings.Join(names[:min(len(names), maxNamed)], ", ") + more
 }
 
-// claimEvents tells once of each set of claims that is left out.
+// claimEvents reports each set of omitted claims once.
 func claimEvents(before, after *clusterv1.ManagedCluster) []reconcile.Event {
 	was := apimeta.FindStatusCondition(before.Status.Conditions, clusterv1.ConditionClaimsReported)
 	is := apimeta.FindStatusCondition(after.Status.Conditions, clusterv1.ConditionClaimsReported)

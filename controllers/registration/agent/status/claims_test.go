@@ -157,13 +157,19 @@ func TestWhatCannotBeReportedIsNamed(t *testing.T) {
 			for _, words := range tc.words {
 				require.Contains(t, got.Message, words)
 			}
-			require.Equal(t, reconcile.Event{Type: "Warning", Reason: tc.reason, Message: got.Message, Namespace: "c1"}, p.Events[0])
+			require.Equal(
+				t, reconcile.Event{Type: "Warning", Reason: tc.reason, Message: got.Message, Namespace: "c1"},
+				p.Events[0],
+			)
 
 			again := Decide(s)
-			require.Empty(t, again.Events, "it is told once")
+			require.Empty(t, again.Events, "it is reported once")
 			require.Equal(t, s.Cluster, again.Object)
 			s.Claims, s.Properties = nil, nil
-			require.Nil(t, apimeta.FindStatusCondition(after(t, s).Status.Conditions, clusterv1.ConditionClaimsReported), "no word of it when all is reported")
+			require.Nil(
+				t, apimeta.FindStatusCondition(after(t, s).Status.Conditions, clusterv1.ConditionClaimsReported),
+				"no condition when everything is reported",
+			)
 		})
 	}
 }
@@ -180,7 +186,7 @@ func TestAThousandClaimsTooManyAreOneWord(t *testing.T) {
 		s.Claims = append(s.Claims, Claim{Name: fmt.Sprintf("d%04d", i), Value: "v"})
 	}
 	again := Decide(s)
-	require.Equal(t, s.Cluster, again.Object, "another thousand is no write")
+	require.Equal(t, s.Cluster, again.Object, "another thousand cause no write")
 	require.Empty(t, again.Events)
 }
 
@@ -192,7 +198,9 @@ func TestReservedClaimsCannotMakeTheStatusTooLarge(t *testing.T) {
 	}
 	c := after(t, s)
 	require.Len(t, c.Status.ClusterClaims, maxClaims/(len("c0000.mine")+1024))
-	require.Contains(t, apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionClaimsReported).Message, "262144 bytes")
+	require.Contains(
+		t, apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionClaimsReported).Message, "262144 bytes",
+	)
 }
 
 func TestWhatIsKeptOfAClaim(t *testing.T) {

@@ -17,36 +17,35 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Name is the id of this loop.
+// Name identifies this loop.
 const Name = "registration.status"
 
-// Config is what a Controller works with; all but Claims and Properties are required.
+// Config configures a Controller; all fields but Claims and Properties are required.
 type Config struct {
-	// Hub is the connection under the agent's identity.
+	// Hub is the client for the hub with the agent's identity.
 	Hub dynamic.Interface
 	// Cluster is the name of the ManagedCluster.
 	Cluster string
-	// Clusters holds that one ManagedCluster. Its owner runs it, and the other
-	// collections, after New.
+	// Clusters holds only that ManagedCluster. Its owner runs it, and the other collections,
+	// after New.
 	Clusters *watch.Collection[*clusterv1.ManagedCluster]
-	// Nodes and Claims are of the managed cluster; nil Claims reports none.
+	// Nodes and Claims are those of the managed cluster; nil Claims reports none.
 	Nodes  *watch.Collection[Node]
 	Claims *watch.Collection[Claim]
-	// Properties are the ClusterProperties of the managed cluster; nil reports
-	// none.
+	// Properties are the ClusterProperties of the managed cluster; nil reports none.
 	Properties *watch.Optional[Claim]
-	// Prober belongs to the controller, which sets its OnChange; its owner runs
-	// it, after New.
+	// Prober belongs to the controller, which sets its OnChange; its owner runs it, after
+	// New.
 	Prober *Prober
-	// Credential tells where the agent stands with its certificate.
+	// Credential returns the state of the agent's certificate.
 	Credential func() credential.Report
-	// MaxClaims and ReservedSuffixes are the settings of that name.
+	// MaxClaims and ReservedSuffixes are the settings of the same name.
 	MaxClaims        int
 	ReservedSuffixes []string
 	Clock            clock.PassiveClock
 }
 
-// Controller is the loop. Make it with New, run it once.
+// Controller is the loop. Make it with New and run it once.
 type Controller struct {
 	config  Config
 	queue   *reconcile.Queue
@@ -69,15 +68,15 @@ func New(o Config) *Controller {
 	return c
 }
 
-// Wake brings a pass, when something that Options hold has changed.
+// Wake triggers a pass; it is called when something in Config has changed.
 func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.config.Cluster}) }
 
 // Run reports until ctx ends.
 func (c *Controller) Run(ctx context.Context) error {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
-	// A collection without objects tells of nothing when it is complete.
-	for _, done := range []<-chan struct{}{c.config.Nodes.Synced(), c.claims()} {
+	// A collection without objects sends no event when it is complete.
+	for _, done := range []<-chan struct{}{c.config.Nodes.Synced(), c.claimsSynced()} {
 		waiting.Go(func() {
 			select {
 			case <-done:
@@ -89,8 +88,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
-// claims is closed when the claims are complete.
-func (c *Controller) claims() <-chan struct{} {
+// claimsSynced returns a channel that is closed once the claims are complete.
+func (c *Controller) claimsSynced() <-chan struct{} {
 	if c.config.Claims != nil {
 		return c.config.Claims.Synced()
 	}
@@ -99,20 +98,20 @@ func (c *Controller) claims() <-chan struct{} {
 	return none
 }
 
-// Reconcile tells the hub how the cluster is.
+// Reconcile reports the state of the cluster to the hub.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	cluster, ok := c.config.Clusters.Get(key)
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	c.clock(ctx, cluster)
+	c.logSkew(ctx, cluster)
 	return reconcile.Run(ctx, c.execute, cluster, c.gather, Decide)
 }
 
 func (c *Controller) gather(_ context.Context, cluster *clusterv1.ManagedCluster) (State, error) {
 	s := State{
 		Now: c.config.Clock.Now(), Cluster: cluster, Health: c.config.Prober.Health(),
-		Nodes: c.config.Nodes.List(), NodesKnown: closed(c.config.Nodes.Synced()), ClaimsKnown: closed(c.claims()),
+		Nodes: c.config.Nodes.List(), NodesKnown: isClosed(c.config.Nodes.Synced()), ClaimsKnown: isClosed(c.claimsSynced()),
 		MaxClaims: c.config.MaxClaims, ReservedSuffixes: c.config.ReservedSuffixes, Credential: c.config.Credential(),
 	}
 	if c.config.Claims != nil {
@@ -125,16 +124,16 @@ func (c *Controller) gather(_ context.Context, cluster *clusterv1.ManagedCluster
 	return s, nil
 }
 
-// clock tells once that the hub finds the clocks apart.
-func (c *Controller) clock(ctx context.Context, cluster *clusterv1.ManagedCluster) {
+// logSkew logs once that the hub considers this cluster's clock wrong.
+func (c *Controller) logSkew(ctx context.Context, cluster *clusterv1.ManagedCluster) {
 	skewed := apimeta.IsStatusConditionFalse(cluster.Status.Conditions, clusterv1.ConditionClockSynced)
 	if skewed && !c.skewed {
-		logr.FromContextOrDiscard(ctx).Info("The hub finds the clock of this cluster wrong; the status is reported all the same", "cluster", cluster.Name)
+		logr.FromContextOrDiscard(ctx).Info("The hub considers the clock of this cluster wrong; the status is still reported", "cluster", cluster.Name)
 	}
 	c.skewed = skewed
 }
 
-func closed(done <-chan struct{}) bool {
+func isClosed(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true

@@ -17,61 +17,60 @@ import (
 )
 
 const (
-	// patience is how long the API server must fail before it is reported.
+	// patience is how long the API server must fail before the failure is reported.
 	patience = 20 * time.Second
-	// statusPrefix begins what is said of an API server that is not well; the
-	// rest differs from answer to answer.
+	// statusPrefix begins the message about an unhealthy API server; the rest differs between
+	// answers.
 	statusPrefix = "The kube-apiserver is not ok, status code: %d, "
 )
 
-// State is what a decision is made on.
+// State is the input of a decision.
 type State struct {
 	Now     time.Time
 	Cluster *clusterv1.ManagedCluster
 	Health  Health
 	Nodes   []Node
-	// NodesKnown and ClaimsKnown are false until the collections have been
-	// listed; claims are known when claims and properties are.
+	// NodesKnown and ClaimsKnown are false until the collections have been listed; claims are
+	// known when claims and properties are.
 	NodesKnown, ClaimsKnown bool
-	// Claims and Properties are the ClusterClaims and ClusterProperties that may
-	// be reported.
+	// Claims and Properties are the ClusterClaims and ClusterProperties that may be reported.
 	Claims, Properties []Claim
-	// MaxClaims and ReservedSuffixes are the settings of that name.
+	// MaxClaims and ReservedSuffixes are the settings of the same name.
 	MaxClaims        int
 	ReservedSuffixes []string
-	// Credential is where the agent stands with its certificate.
+	// Credential is the state of the agent's certificate.
 	Credential credential.Report
 }
 
-// Decide says what the ManagedCluster should say.
+// Decide returns the status the ManagedCluster should have.
 func Decide(s State) reconcile.Plan {
 	if s.Cluster == nil || !apimeta.IsStatusConditionTrue(s.Cluster.Status.Conditions, clusterv1.ConditionHubAccepted) {
 		return reconcile.Plan{}
 	}
 	next := s.Cluster.DeepCopy()
 	p := reconcile.Plan{Object: next}
-	s.set(next, metav1.Condition{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue,
+	s.setCondition(next, metav1.Condition{Type: clusterv1.ConditionJoined, Status: metav1.ConditionTrue,
 		Reason: clusterv1.ReasonManagedClusterJoined, Message: "Managed cluster joined"})
-	s.rotated(next)
-	s.available(next)
+	s.setRotated(next)
+	s.setAvailable(next)
 	if apimeta.IsStatusConditionTrue(next.Status.Conditions, clusterv1.ConditionAvailable) && s.Health.Healthy() {
 		if s.Health.Version != "" {
 			next.Status.Version.Kubernetes = s.Health.Version
 		}
-		s.resources(next)
-		s.claims(next)
+		s.setResources(next)
+		s.setClaims(next)
 	}
-	p.Events = events(s.Cluster, next)
+	p.Events = changeEvents(s.Cluster, next)
 	return p
 }
 
-func (s State) set(c *clusterv1.ManagedCluster, condition metav1.Condition) {
+func (s State) setCondition(c *clusterv1.ManagedCluster, condition metav1.Condition) {
 	condition.ObservedGeneration = c.Generation
 	reconcile.SetCondition(&c.Status.Conditions, condition, s.Now)
 }
 
-// rotated tells how the client certificate is.
-func (s State) rotated(c *clusterv1.ManagedCluster) {
+// setRotated sets the condition for the client certificate.
+func (s State) setRotated(c *clusterv1.ManagedCluster) {
 	condition := metav1.Condition{Type: clusterv1.ConditionClusterCertificateRotated, Status: metav1.ConditionTrue,
 		Reason: clusterv1.ReasonClientCertificateUpdated, Message: s.Credential.Message}
 	switch {
@@ -80,30 +79,30 @@ func (s State) rotated(c *clusterv1.ManagedCluster) {
 	case s.Credential.Renewal == credential.PhaseDenied, s.Credential.Renewal == credential.PhaseThrottled:
 		condition.Status, condition.Reason = metav1.ConditionFalse, clusterv1.ReasonClientCertificateUpdateFailed
 	case s.Credential.Renewal != "":
-		// A renewal that is under way is no news.
+		// A renewal in progress is not reported.
 		return
 	}
-	s.set(c, condition)
+	s.setCondition(c, condition)
 }
 
-// available sets the condition by the health of the API server. A failure is
-// only told when it has lasted; until then what was said stays.
-func (s State) available(c *clusterv1.ManagedCluster) {
+// setAvailable sets the condition for the health of the API server. A failure is only reported
+// once it has lasted; until then the condition is left unchanged.
+func (s State) setAvailable(c *clusterv1.ManagedCluster) {
 	switch h := s.Health; {
 	case h.Checked.IsZero():
 	case h.Healthy():
-		s.set(c, metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue,
+		s.setCondition(c, metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue,
 			Reason: clusterv1.ReasonManagedClusterAvailable, Message: "Managed cluster is available"})
 	case h.Checked.Sub(h.FailingSince) >= patience:
-		s.set(c, metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionFalse,
+		s.setCondition(c, metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionFalse,
 			Reason:  clusterv1.ReasonManagedClusterKubeAPIServerUnavailable,
-			Message: s.problem(c)})
+			Message: s.problemMessage(c)})
 	}
 }
 
-// problem says why the API server is not well. While the code stays the words
-// stay: connections break with ever other ports, and each would be a write.
-func (s State) problem(c *clusterv1.ManagedCluster) string {
+// problemMessage returns why the API server is unhealthy. While the code is the same the message is
+// kept: connection errors name ever new ports, and each would cause a write.
+func (s State) problemMessage(c *clusterv1.ManagedCluster) string {
 	prefix := fmt.Sprintf(statusPrefix, s.Health.Code)
 	said := apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionAvailable)
 	if said != nil && said.Reason == clusterv1.ReasonManagedClusterKubeAPIServerUnavailable && strings.HasPrefix(said.Message, prefix) {
@@ -112,17 +111,17 @@ func (s State) problem(c *clusterv1.ManagedCluster) string {
 	return prefix + s.Health.Problem
 }
 
-// resources sums up the nodes. Capacity that no node has is left if somebody
-// else wrote it, and dropped if it was this loop. Allocatable is replaced.
-func (s State) resources(c *clusterv1.ManagedCluster) {
+// setResources sums up the nodes. Capacity that no node has is kept if another writer set it,
+// and dropped if this loop did. Allocatable is replaced.
+func (s State) setResources(c *clusterv1.ManagedCluster) {
 	if !s.NodesKnown {
 		return
 	}
 	capacity, allocatable := clusterv1.ResourceList{}, clusterv1.ResourceList{}
 	for _, n := range s.Nodes {
-		add(capacity, n.Capacity)
+		addQuantities(capacity, n.Capacity)
 		if !n.Cordoned {
-			add(allocatable, n.Allocatable)
+			addQuantities(allocatable, n.Allocatable)
 		}
 	}
 	ours := ownCapacity(c.ManagedFields)
@@ -131,10 +130,10 @@ func (s State) resources(c *clusterv1.ManagedCluster) {
 			capacity[name] = quantity
 		}
 	}
-	c.Status.Capacity, c.Status.Allocatable = normal(capacity, c.Status.Capacity), normal(allocatable, c.Status.Allocatable)
+	c.Status.Capacity, c.Status.Allocatable = keepForm(capacity, c.Status.Capacity), keepForm(allocatable, c.Status.Allocatable)
 }
 
-func add(sum, more clusterv1.ResourceList) {
+func addQuantities(sum, more clusterv1.ResourceList) {
 	for name, quantity := range more {
 		total := sum[name]
 		total.Add(quantity)
@@ -142,15 +141,15 @@ func add(sum, more clusterv1.ResourceList) {
 	}
 }
 
-// normal gives quantities that mean the same as before the form from before, so
-// that "1000m" and "1" are no change.
-func normal(next, before clusterv1.ResourceList) clusterv1.ResourceList {
+// keepForm keeps the previous form of quantities whose value is unchanged, so that "1000m" and
+// "1" are not a change.
+func keepForm(next, before clusterv1.ResourceList) clusterv1.ResourceList {
 	for name, quantity := range next {
 		if old, ok := before[name]; ok && old.Cmp(quantity) == 0 {
 			next[name] = old
 			continue
 		}
-		// Summing leaves the form open; parsing its text settles it.
+		// Summing leaves the form undetermined; parsing the text fixes it.
 		if q, err := resource.ParseQuantity(quantity.String()); err == nil {
 			next[name] = q
 		}
@@ -158,9 +157,8 @@ func normal(next, before clusterv1.ResourceList) clusterv1.ResourceList {
 	return next
 }
 
-// events tells of a change of availability, and of claims that are left out, in the
-// cluster's namespace.
-func events(before, after *clusterv1.ManagedCluster) []reconcile.Event {
+// changeEvents reports changes of availability, and omitted claims, in the cluster's namespace.
+func changeEvents(before, after *clusterv1.ManagedCluster) []reconcile.Event {
 	was := apimeta.FindStatusCondition(before.Status.Conditions, clusterv1.ConditionAvailable)
 	is := apimeta.FindStatusCondition(after.Status.Conditions, clusterv1.ConditionAvailable)
 	out := claimEvents(before, after)

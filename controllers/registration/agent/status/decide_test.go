@@ -25,14 +25,23 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 func accepted(more ...metav1.Condition) *clusterv1.ManagedCluster {
 	c := &clusterv1.ManagedCluster{}
 	c.Name, c.Generation = "c1", 3
-	c.Status.Conditions = append([]metav1.Condition{{Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionTrue}}, more...)
+	c.Status.Conditions = append([]metav1.Condition{
+		{Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionTrue},
+	}, more...)
 	return c
 }
 
 // healthy is the state of a healthy cluster without nodes and claims.
 func healthy(c *clusterv1.ManagedCluster) State {
-	return State{Now: now, Cluster: c, Health: Health{Checked: now, Code: 200, Version: "v1.36.3"}, NodesKnown: true, ClaimsKnown: true, MaxClaims: 20,
-		Credential: credential.Report{Phase: credential.PhaseServing, Message: "certificate valid until x"}}
+	return State{
+		Now:         now,
+		Cluster:     c,
+		Health:      Health{Checked: now, Code: 200, Version: "v1.36.3"},
+		NodesKnown:  true,
+		ClaimsKnown: true,
+		MaxClaims:   20,
+		Credential:  credential.Report{Phase: credential.PhaseServing, Message: "certificate valid until x"},
+	}
 }
 
 func after(t *testing.T, s State) *clusterv1.ManagedCluster {
@@ -66,7 +75,9 @@ func TestHealthyClusterSaysAllOfIt(t *testing.T) {
 		{Capacity: list("cpu", "500m"), Allocatable: list("cpu", "500m"), Cordoned: true},
 	}
 	c := after(t, s)
-	for _, kind := range []string{clusterv1.ConditionJoined, clusterv1.ConditionAvailable, clusterv1.ConditionClusterCertificateRotated} {
+	for _, kind := range []string{
+		clusterv1.ConditionJoined, clusterv1.ConditionAvailable, clusterv1.ConditionClusterCertificateRotated,
+	} {
 		condition := apimeta.FindStatusCondition(c.Status.Conditions, kind)
 		require.NotNil(t, condition, kind)
 		require.Equal(t, metav1.ConditionTrue, condition.Status, kind)
@@ -77,10 +88,15 @@ func TestHealthyClusterSaysAllOfIt(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]string{"cpu": "1900m"}, texts(c.Status.Allocatable)))
 	require.Empty(
 		t,
-		cmp.Diff([]reconcile.Event{{Type: "Normal", Reason: "Available", Message: "Managed cluster is available", Namespace: "c1"}}, Decide(s).Events),
+		cmp.Diff(
+			[]reconcile.Event{
+				{Type: "Normal", Reason: "Available", Message: "Managed cluster is available", Namespace: "c1"},
+			},
+			Decide(s).Events,
+		),
 	)
 
-	// What is said already is not said again.
+	// An unchanged status is not written again.
 	s.Cluster = c
 	again := Decide(s)
 	require.Empty(t, cmp.Diff(c, again.Object))
@@ -143,7 +159,9 @@ func TestResources(t *testing.T) {
 			s := healthy(accepted())
 			s.Cluster.Status.Capacity, s.Cluster.Status.Allocatable = tc.before, tc.before
 			s.Cluster.ManagedFields = []metav1.ManagedFieldsEntry{
-				fields("ocm.registration.status", `{"f:status":{"f:capacity":{"f:cpu":{},"f:ours.example.com/fpga":{}}}}`),
+				fields(
+					"ocm.registration.status", `{"f:status":{"f:capacity":{"f:cpu":{},"f:ours.example.com/fpga":{}}}}`,
+				),
 				fields("somebody", `{"f:status":{"f:capacity":{"f:gpu":{}}}}`),
 				fields("ocm.registration.status", `no JSON`),
 			}
@@ -156,13 +174,17 @@ func TestResources(t *testing.T) {
 }
 
 func TestAvailability(t *testing.T) {
-	was := metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable"}
+	was := metav1.Condition{
+		Type:   clusterv1.ConditionAvailable,
+		Status: metav1.ConditionTrue,
+		Reason: "ManagedClusterAvailable",
+	}
 	for name, tc := range map[string]struct {
 		health Health
 		want   metav1.ConditionStatus
 		event  string
 	}{
-		"not looked yet: what was said stays": {Health{}, metav1.ConditionTrue, ""},
+		"not probed yet: the condition stays": {Health{}, metav1.ConditionTrue, ""},
 		"fails for less than 20 s: what was stays": {
 			Health{Checked: now, FailingSince: now.Add(-19 * time.Second), Code: 500, Problem: "etcd failed"},
 			metav1.ConditionTrue,
@@ -192,7 +214,7 @@ func TestAvailability(t *testing.T) {
 				require.Contains(t, got.Message, fmt.Sprintf("status code: %d, %s", tc.health.Code, tc.health.Problem))
 			}
 			if !tc.health.Healthy() {
-				require.Empty(t, c.Status.ClusterClaims, "an unhealthy cluster reports nothing more")
+				require.Empty(t, c.Status.ClusterClaims, "an unhealthy cluster reports nothing else")
 			}
 			events := Decide(s).Events
 			if tc.event == "" {
@@ -233,7 +255,9 @@ func TestCertificateCondition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := healthy(accepted())
 			s.Credential = tc.report
-			got := apimeta.FindStatusCondition(after(t, s).Status.Conditions, clusterv1.ConditionClusterCertificateRotated)
+			got := apimeta.FindStatusCondition(
+				after(t, s).Status.Conditions, clusterv1.ConditionClusterCertificateRotated,
+			)
 			if tc.want == "" {
 				require.Nil(t, got)
 				return
@@ -276,17 +300,21 @@ func TestAnOutageIsToldOnceThoughItsWordsChange(t *testing.T) {
 	down(0, "read tcp 10.0.0.1:4712: connection reset")
 	require.Equal(t, "The kube-apiserver is not ok, status code: 0, read tcp 10.0.0.1:4711: connection reset", said())
 	down(500, "etcd failed")
-	require.Equal(t, "The kube-apiserver is not ok, status code: 500, etcd failed", said(), "another code is news")
+	require.Equal(t, "The kube-apiserver is not ok, status code: 500, etcd failed", said(), "another code is reported")
 	s.Health = Health{Checked: now, Code: 200}
 	s.Cluster = after(t, s)
 	require.Equal(t, "Managed cluster is available", said())
 }
 
 func TestManyEventsInsideTheWindowDoNotFlipAvailability(t *testing.T) {
-	s := healthy(accepted(metav1.Condition{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "ManagedClusterAvailable"}))
+	s := healthy(accepted(metav1.Condition{
+		Type:   clusterv1.ConditionAvailable,
+		Status: metav1.ConditionTrue,
+		Reason: "ManagedClusterAvailable",
+	}))
 	s.Health = Health{Checked: now.Add(10 * time.Second), FailingSince: now, Code: 500}
 	for i := range 1000 {
-		// Passes by other causes come at any time; what counts is what was seen.
+		// Passes for other reasons come at any time; only the probes count.
 		s.Now = now.Add(time.Duration(i) * time.Second)
 		s.Cluster = after(t, s)
 		require.True(t, apimeta.IsStatusConditionTrue(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable))

@@ -24,12 +24,12 @@ var nodesResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"
 // Node is what is kept of a node.
 type Node struct {
 	Capacity, Allocatable clusterv1.ResourceList
-	// Cordoned tells that nothing new is scheduled there.
+	// Cordoned is true when nothing new is scheduled there.
 	Cordoned bool
 }
 
-// NewNodes makes the collection of nodes, reduced to what is summed up. A
-// heartbeat changes nothing of that, and nobody is told of it.
+// NewNodes makes the collection of nodes, reduced to what is summed up. A node's heartbeat
+// changes none of that and triggers nothing.
 func NewNodes(client dynamic.Interface, log logr.Logger) *watch.Collection[Node] {
 	return watch.New(watch.Options[Node]{
 		Client: client, Resource: nodesResource, Log: log,
@@ -38,12 +38,12 @@ func NewNodes(client dynamic.Interface, log logr.Logger) *watch.Collection[Node]
 			return Node{Capacity: quantities(u, "capacity"), Allocatable: quantities(u, "allocatable"), Cordoned: cordoned}, true
 		},
 		Same: func(before, now Node) bool {
-			return before.Cordoned == now.Cordoned && equal(before.Capacity, now.Capacity) && equal(before.Allocatable, now.Allocatable)
+			return before.Cordoned == now.Cordoned && equalQuantities(before.Capacity, now.Capacity) && equalQuantities(before.Allocatable, now.Allocatable)
 		},
 	})
 }
 
-func equal(a, b clusterv1.ResourceList) bool {
+func equalQuantities(a, b clusterv1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
@@ -62,15 +62,15 @@ func quantities(u *unstructured.Unstructured, field string) clusterv1.ResourceLi
 // manager is the field manager of this loop's patches.
 const manager = "ocm." + Name
 
-// KeepOwnFields leaves of the managed fields of a ManagedCluster those of this
-// loop: they tell, also after a restart, which capacity is its own.
+// KeepOwnFields removes the managed fields of a ManagedCluster except those of this loop,
+// which show, even after a restart, which capacity it set.
 func KeepOwnFields(u *unstructured.Unstructured) {
 	u.SetManagedFields(slices.DeleteFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager != manager || f.Subresource != "status"
 	}))
 }
 
-// ownCapacity are the resources in status.capacity that this loop wrote last.
+// ownCapacity returns the resources in status.capacity that this loop set last.
 func ownCapacity(fields []metav1.ManagedFieldsEntry) map[clusterv1.ResourceName]bool {
 	out := map[clusterv1.ResourceName]bool{}
 	for _, f := range fields {

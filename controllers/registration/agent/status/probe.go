@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// recheck is how soon a failing API server is looked at again.
+	// recheck is how soon a failing API server is probed again.
 	recheck = 5 * time.Second
-	// versionAge is how old the version may get.
+	// versionAge is the maximum age of the version.
 	versionAge = time.Hour
-	// probeTimeout bounds one request, maxBody what is read of an answer.
+	// probeTimeout bounds one request, maxBody how much of an answer is read.
 	probeTimeout = 10 * time.Second
 	maxBody      = 4 << 10
 )
 
-// Health is what the last probe found.
+// Health is the result of the last probe.
 type Health struct {
-	// Checked is when, zero before the first probe.
+	// Checked is the time of the probe; zero before the first one.
 	Checked time.Time
-	// FailingSince is when the failures began, zero while all is well.
+	// FailingSince is when the failures began; zero while all is well.
 	FailingSince time.Time
-	// Code is the HTTP status, 0 without an answer; Problem describes it.
+	// Code is the HTTP status, 0 without an answer; Problem describes the failure.
 	Code    int
 	Problem string
-	// Version is the git version of the API server, empty when it is not known.
+	// Version is the git version of the API server; empty when unknown.
 	Version string
 }
 
-// Healthy tells whether the API server was well at the last probe.
+// Healthy reports whether the API server was healthy at the last probe.
 func (h Health) Healthy() bool { return !h.Checked.IsZero() && h.FailingSince.IsZero() }
 
-// Prober watches over the health and version of the own API server.
+// Prober watches the health and version of the managed cluster's API server.
 type Prober struct {
 	// Client reaches the API server at Host (https://address).
 	Client *http.Client
@@ -49,8 +49,8 @@ type Prober struct {
 	// Period is the time between probes while all is well.
 	Period time.Duration
 	Clock  clock.Clock
-	// OnChange is called after each probe that found something new, and after
-	// each that failed. It must not block.
+	// OnChange is called after each probe with a new result, and after each failed one. It
+	// must not block.
 	OnChange func()
 
 	mu        sync.Mutex
@@ -58,7 +58,7 @@ type Prober struct {
 	versionAt time.Time
 }
 
-// Health returns what the last probe found.
+// Health returns the result of the last probe.
 func (p *Prober) Health() Health {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,9 +82,9 @@ func (p *Prober) Run(ctx context.Context) error {
 	}
 }
 
-// probe looks once and tells whether all is well.
+// probe probes once and reports whether the API server is healthy.
 func (p *Prober) probe(ctx context.Context) bool {
-	code, problem := p.alive(ctx)
+	code, problem := p.readHealth(ctx)
 	now := p.Clock.Now()
 	if ctx.Err() != nil {
 		return true
@@ -96,7 +96,7 @@ func (p *Prober) probe(ctx context.Context) bool {
 			after.FailingSince = now
 		}
 	} else {
-		after.Version = p.version(ctx, now, before)
+		after.Version = p.readVersion(ctx, now, before)
 	}
 	p.mu.Lock()
 	p.health = after
@@ -107,8 +107,8 @@ func (p *Prober) probe(ctx context.Context) bool {
 	return after.Healthy()
 }
 
-// alive asks /livez, and /healthz where that is not served or not allowed.
-func (p *Prober) alive(ctx context.Context) (code int, problem string) {
+// readHealth requests /livez, or /healthz where that is not served or not allowed.
+func (p *Prober) readHealth(ctx context.Context) (code int, problem string) {
 	for _, path := range []string{"/livez", "/healthz"} {
 		body, status, err := p.get(ctx, path)
 		if err != nil {
@@ -125,9 +125,9 @@ func (p *Prober) alive(ctx context.Context) (code int, problem string) {
 	return code, strings.TrimSpace(problem)
 }
 
-// version reads /version at start, after a failure, and when it is old: a
-// request with every probe would double what an idle agent sends.
-func (p *Prober) version(ctx context.Context, now time.Time, before Health) string {
+// readVersion reads /version at start, after a failure, and when the version is old: reading it
+// with every probe would double the requests of an idle agent.
+func (p *Prober) readVersion(ctx context.Context, now time.Time, before Health) string {
 	if before.Healthy() && before.Version != "" && now.Sub(p.versionAt) < versionAge {
 		return before.Version
 	}

@@ -13,7 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// server answers paths with codes, and counts.
+// server answers paths with codes, and counts requests.
 type server struct {
 	mu    sync.Mutex
 	codes map[string]int
@@ -38,7 +38,13 @@ func newProber(t *testing.T, codes map[string]int) (*Prober, *server, *clocktest
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	clk, told := clocktesting.NewFakeClock(now), 0
-	return &Prober{Client: web.Client(), Host: web.URL, Period: time.Minute, Clock: clk, OnChange: func() { told++ }}, s, clk, &told
+	return &Prober{
+		Client:   web.Client(),
+		Host:     web.URL,
+		Period:   time.Minute,
+		Clock:    clk,
+		OnChange: func() { told++ },
+	}, s, clk, &told
 }
 
 func TestProbe(t *testing.T) {
@@ -47,9 +53,17 @@ func TestProbe(t *testing.T) {
 		healthy bool
 		code    int
 	}{
-		"livez is ok":                      {map[string]int{"/livez": 200, "/version": 200}, true, 200},
-		"livez is not served: healthz":     {map[string]int{"/livez": 404, "/healthz": 200, "/version": 200}, true, 200},
-		"livez is forbidden: healthz":      {map[string]int{"/livez": 403, "/healthz": 200, "/version": 200}, true, 200},
+		"livez is ok": {map[string]int{"/livez": 200, "/version": 200}, true, 200},
+		"livez is not served: healthz": {
+			map[string]int{"/livez": 404, "/healthz": 200, "/version": 200},
+			true,
+			200,
+		},
+		"livez is forbidden: healthz": {
+			map[string]int{"/livez": 403, "/healthz": 200, "/version": 200},
+			true,
+			200,
+		},
 		"livez fails: healthz is not used": {map[string]int{"/livez": 500, "/healthz": 200}, false, 500},
 		"both are missing":                 {map[string]int{"/livez": 404, "/healthz": 404}, false, 404},
 	} {
@@ -77,7 +91,7 @@ func TestFailureKeepsItsBeginAndRecoveryForgetsIt(t *testing.T) {
 	p.probe(t.Context())
 	require.Equal(t, now, p.Health().FailingSince)
 	require.Equal(t, now.Add(15*time.Second), p.Health().Checked)
-	require.Equal(t, 2, *told, "each failure is told: time passes by them")
+	require.Equal(t, 2, *told, "each failure is reported, because its duration matters")
 	s.codes["/livez"] = 200
 	p.probe(t.Context())
 	require.True(t, p.Health().Healthy())

@@ -21,38 +21,38 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Name is the loop's id; Manager is the field manager of its applies.
+// Name identifies the loop; Manager is the field manager of its applies.
 const (
 	Name    = "cluster.accept"
 	Manager = "ocm." + Name
 )
 
-// workers at once: accepting a fleet is bound by the API server's answers.
+// workers is the concurrency: accepting a fleet is bound by the API server's latency.
 const workers = 8
 
-// Leases tells which clusters have their lease, and when one came or went.
+// Leases reports which clusters have a lease, and when one appears or disappears.
 type Leases interface {
-	// Has tells whether the cluster's lease exists.
+	// Has reports whether the cluster's lease exists.
 	Has(cluster string) bool
-	// OnPresence registers a function to call when a lease came or went.
+	// OnPresence registers a function to call when a lease appears or disappears.
 	OnPresence(func(cluster string))
 }
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
 	// Reader reads from the caches; Register sets it.
 	Reader manager.Reader
-	// Clock tells the time of conditions.
+	// Clock stamps conditions.
 	Clock clock.PassiveClock
-	// Leases of all clusters.
+	// Leases are the leases of all clusters.
 	Leases Leases
-	// AutoAccept lists users whose clusters are accepted without a person; it
-	// is empty unless the gate ManagedClusterAutoApproval is on.
+	// AutoAccept lists the users whose clusters are accepted automatically; empty unless the
+	// gate ManagedClusterAutoApproval is on.
 	AutoAccept []string
-	// Labels are put on the namespace and the RBAC objects of every cluster, and
-	// on the roles that all share, beside those that say whose they are.
+	// Labels are put on the namespace and the RBAC objects of every cluster, and on the
+	// shared roles, in addition to the labels that identify the owner.
 	Labels map[string]string
 }
 
@@ -61,7 +61,7 @@ type Controller struct {
 	config Config
 	exec   *reconcile.Executor
 	sight  manager.Sight
-	// complete tells whether the caches show all that a namespace holds of a kind.
+	// complete reports whether the caches show all objects of a kind in a namespace.
 	complete func(ctx context.Context, example reconcile.Object, namespace string) (bool, error)
 }
 
@@ -84,7 +84,7 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	manager.Watch(m, manager.Metadata(NamespaceKind), func(old, current *metav1.PartialObjectMetadata) {
-		if o := either(old, current); old == nil || current == nil || old.DeletionTimestamp != current.DeletionTimestamp ||
+		if o := currentOrOld(old, current); old == nil || current == nil || old.DeletionTimestamp != current.DeletionTimestamp ||
 			!reflect.DeepEqual(old.Labels, current.Labels) {
 			add(o.Name)
 		}
@@ -100,7 +100,7 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	byLabel := func(old, current *metav1.PartialObjectMetadata) {
-		add(either(old, current).Labels[clusterv1.LabelClusterName])
+		add(currentOrOld(old, current).Labels[clusterv1.LabelClusterName])
 	}
 	manager.Watch(m, manager.Metadata(ClusterRoleKind), byLabel)
 	manager.Watch(m, manager.Metadata(ClusterRoleBindingKind), byLabel)
@@ -109,15 +109,15 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
 }
 
-func either(old, current *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+func currentOrOld(old, current *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	if current != nil {
 		return current
 	}
 	return old
 }
 
-// relevant tells whether a change of a cluster concerns this loop; heartbeats
-// and reports of the agent do not.
+// relevant reports whether a change of a cluster concerns this loop; the agent's heartbeats
+// and status reports do not.
 func relevant(old, current *clusterv1.ManagedCluster) bool {
 	return old.Generation != current.Generation ||
 		!reflect.DeepEqual(old.DeletionTimestamp, current.DeletionTimestamp) ||
@@ -136,7 +136,7 @@ func statusOf(mc *clusterv1.ManagedCluster, kind string) metav1.ConditionStatus 
 	return ""
 }
 
-// Reconcile brings one cluster nearer to what its spec says.
+// Reconcile moves one cluster closer to its spec.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	state, err := c.gather(ctx, key)
 	if err != nil {
@@ -156,8 +156,8 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 
 var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
-// createLease makes the cluster's lease, stamped with now; one that is there is
-// left alone.
+// createLease creates the cluster's lease, stamped with the current time; an existing lease
+// is left alone.
 func (c *Controller) createLease(ctx context.Context, cluster string) error {
 	holder, now := clusterv1.LeaseName, metav1.NewMicroTime(c.config.Clock.Now())
 	u, err := typed.ToUnstructured(&coordinationv1.Lease{

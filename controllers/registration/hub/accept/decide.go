@@ -20,78 +20,77 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Found is what the cache shows of an object that this loop writes.
+// Found is what the cache shows of an object this loop writes.
 type Found struct {
 	// Exists is false when the object is not there.
 	Exists bool
 	// UID and Version are those of the object.
 	UID     types.UID
 	Version string
-	// Intent is the hash that the last apply of this project left.
+	// Intent is the hash left by this project's last apply.
 	Intent string
-	// Shared is true when somebody else wrote parts of the object, or may have.
+	// Shared is true when another writer has changed parts of the object, or may have.
 	Shared bool
-	// Finalizers and Deleting tell how far a deletion is.
+	// Finalizers and Deleting show how far a deletion has progressed.
 	Finalizers []string
 	Deleting   bool
 }
 
 // Namespace is what the cache shows of the cluster's namespace.
 type Namespace struct {
-	// Found is the namespace itself.
+	// Found describes the namespace itself.
 	Found
-	// Owner is its label cluster-name; empty when it has none.
+	// Owner is the value of its label cluster-name; empty when it has none.
 	Owner string
 	// Labels are all of its labels.
 	Labels map[string]string
 }
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
-	// Cluster is nil when no ManagedCluster has the name any more.
+	// Cluster is nil when no ManagedCluster has the name.
 	Cluster *clusterv1.ManagedCluster
 	// Name of the cluster.
 	Name string
-	// Namespace of the cluster, of the same name.
+	// Namespace is the cluster's namespace, which has the cluster's name.
 	Namespace Namespace
-	// Rights are the RBAC objects that exist.
+	// Rights are the RBAC objects found.
 	Rights Rights[Found]
-	// Shared are the two roles that all clusters share, by name.
+	// Shared are the two roles shared by all clusters, by name.
 	Shared map[string]Found
 	// Works is how many ManifestWorks the namespace holds.
 	Works int
-	// AddOns is how many add-ons the namespace of a cluster that goes holds.
+	// AddOns is how many add-ons are in the namespace of a cluster being deleted.
 	AddOns int
-	// Behind is true when the namespace holds works, or add-ons of a cluster that
-	// goes, that the caches do not show yet.
+	// Behind is true when the namespace holds works, or add-ons of a cluster being deleted,
+	// that the caches do not show yet.
 	Behind bool
-	// Fault is why that cannot be known, nil where it is.
+	// Fault is why Behind could not be determined; nil otherwise.
 	Fault error
-	// Labels are put on every object beside those that say whose it is.
+	// Labels are put on every object in addition to the labels that identify its owner.
 	Labels map[string]string
 	// Lease is true when the cluster's lease exists.
 	Lease bool
-	// Last is true when there is no other ManagedCluster.
+	// Last is true when no other ManagedCluster exists.
 	Last bool
-	// AutoAccept lists the users whose clusters are accepted without a person.
+	// AutoAccept lists the users whose clusters are accepted automatically.
 	AutoAccept []string
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// Decision is a plan, and what a plan cannot say.
+// Decision is a plan, plus what a plan cannot express.
 type Decision struct {
 	reconcile.Plan
-	// CreateLease asks for the cluster's lease, after the plan; a lease that is
-	// there already stays as it is.
+	// CreateLease requests the cluster's lease, to be created after the plan; an existing
+	// lease is left alone.
 	CreateLease bool
 }
 
-// catchUp is how long caches are given that are behind, unless what they lacked
-// comes before.
+// catchUp is how long to wait for caches that are behind, unless an event arrives first.
 const catchUp = time.Second
 
-// Decide is pure: it brings one cluster nearer to what its spec says.
+// Decide is pure: it returns what moves one cluster closer to its spec.
 func Decide(s State) Decision {
 	d := decide(s)
 	if s.Behind {
@@ -105,7 +104,7 @@ func decide(s State) Decision {
 	case s.Cluster == nil:
 		return Decision{Plan: withdraw(s)}
 	case s.Cluster.DeletionTimestamp != nil:
-		return Decision{Plan: remove(s)}
+		return Decision{Plan: removeAll(s)}
 	case s.Cluster.Spec.HubAcceptsClient:
 		return admit(s)
 	case autoAccepted(s):
@@ -115,31 +114,30 @@ func decide(s State) Decision {
 	}
 }
 
-// stays tells whether the cluster is accepted and not being deleted, nor its
-// namespace: it keeps all its rights.
-func (s State) stays() bool {
+// keepsAllRights reports whether the cluster keeps all its rights: it is accepted, and neither it nor
+// its namespace is being deleted.
+func (s State) keepsAllRights() bool {
 	return s.Cluster != nil && s.Cluster.DeletionTimestamp == nil && s.Cluster.Spec.HubAcceptsClient && !s.Namespace.Deleting
 }
 
-// keepsRights tells whether a cluster that goes keeps its rights while it has
-// add-ons.
+// keepsRights reports whether a cluster being deleted keeps its rights while it has add-ons.
 func (s State) keepsRights() bool {
 	return s.Cluster != nil && s.Cluster.Spec.HubAcceptsClient && slices.Contains(s.Cluster.Finalizers, clusterv1.FinalizerResourceCleanup)
 }
 
-// noWorks tells whether no work is left for which the agent needs rights.
-func (s State) noWorks() bool { return s.Works == 0 && !s.Behind }
+// hasNoWorks reports whether no work is left for which the agent needs rights.
+func (s State) hasNoWorks() bool { return s.Works == 0 && !s.Behind }
 
-// mayAccept tells whether the cluster's creator may have it accepted without a
-// person, and that was not noted yet.
+// mayAccept reports whether the cluster's creator is allowed automatic acceptance that has
+// not been recorded yet.
 func mayAccept(s State) bool {
 	_, done := s.Cluster.Annotations[clusterv1.AnnotationAutomaticallyAcceptedOn]
 	creator := s.Cluster.Annotations[clusterv1.AnnotationCreator]
 	return !done && creator != "" && slices.Contains(s.AutoAccept, creator) && identity.CheckName(s.Name) == nil
 }
 
-// autoAccepted tells whether a cluster that nobody accepted is to be accepted
-// now. Once it was, by whomever, a later denial by a person stays.
+// autoAccepted reports whether to accept a cluster automatically now. Once a cluster has been
+// accepted, by anyone, a later denial by a user is kept.
 func autoAccepted(s State) bool {
 	denied := apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionHubAccepted)
 	return mayAccept(s) && (denied == nil || denied.Reason != clusterv1.ReasonHubClusterAdminDenied)
@@ -152,27 +150,27 @@ func autoAccept(s State) reconcile.Plan {
 	return reconcile.Plan{Object: mc}
 }
 
-// noteAcceptance notes when the cluster was accepted by its creator's right.
+// noteAcceptance records when the cluster was accepted automatically.
 func noteAcceptance(s State, mc *clusterv1.ManagedCluster) {
 	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationAutomaticallyAcceptedOn, s.Now.UTC().Format(time.RFC3339))
 }
 
-// admit gives an accepted cluster all that it needs.
+// admit gives an accepted cluster everything it needs.
 func admit(s State) Decision {
 	mc := s.Cluster.DeepCopy()
 	if mayAccept(s) {
-		// A person was faster: a later denial stays all the same.
+		// A user accepted it first; record it anyway, so that a later denial is kept.
 		noteAcceptance(s, mc)
 	}
 	if fault := obstacle(s); fault != "" {
-		set(mc, s.Now, metav1.Condition{
+		setCondition(mc, s.Now, metav1.Condition{
 			Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonError,
 			Message: fault,
 		})
 		plan := reconcile.Plan{Object: mc}
-		if s.Namespace.Deleting && s.Rights.Work.Deleting && s.noWorks() {
-			// The namespace waits for this binding, and the cluster for the namespace.
-			plan.Writes = append(plan.Writes, s.released())
+		if s.Namespace.Deleting && s.Rights.Work.Deleting && s.hasNoWorks() {
+			// The namespace waits for this binding, and the cluster waits for the namespace.
+			plan.Writes = append(plan.Writes, s.releasedBinding())
 		}
 		return Decision{Plan: plan}
 	}
@@ -193,23 +191,23 @@ func admit(s State) Decision {
 	plan.Writes = s.appendChanged(plan.Writes, clusterBinding(s.Name), s.Rights.Binding)
 	plan.Writes = s.appendChanged(plan.Writes, registrationBinding(s.Name), s.Rights.Registration)
 	if s.Rights.Work.Deleting {
-		// Left from a denial: it has to go before it can be made again.
-		plan.Writes = append(plan.Writes, s.released())
+		// Left over from a denial: it must be gone before it can be created again.
+		plan.Writes = append(plan.Writes, s.releasedBinding())
 	} else {
 		plan.Writes = s.appendChanged(plan.Writes, workBinding(s.Name), s.Rights.Work)
 	}
-	if !is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
+	if !hasCondition(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
 		plan.Events = append(plan.Events, reconcile.Event{
 			Type: corev1.EventTypeNormal, Reason: "ManagedClusterAccepted", Namespace: s.Name,
 			Message: fmt.Sprintf("Cluster %s is accepted; its agent works in namespace %s", s.Name, s.Name),
 		})
 	}
-	set(mc, s.Now, metav1.Condition{
+	setCondition(mc, s.Now, metav1.Condition{
 		Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonHubClusterAdminAccepted,
 		Message: "The cluster is accepted by an administrator of the hub",
 	})
 	if apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionClockSynced) == nil && !s.Lease {
-		set(mc, s.Now, metav1.Condition{
+		setCondition(mc, s.Now, metav1.Condition{
 			Type: clusterv1.ConditionClockSynced, Status: metav1.ConditionTrue, Reason: clusterv1.ReasonManagedClusterClockSynced,
 			Message: "The clocks of hub and cluster agree",
 		})
@@ -217,7 +215,7 @@ func admit(s State) Decision {
 	return Decision{Plan: plan, CreateLease: !s.Lease}
 }
 
-// obstacle tells why an accepted cluster cannot be given its namespace.
+// obstacle returns why an accepted cluster cannot get its namespace; empty when it can.
 func obstacle(s State) string {
 	if err := identity.CheckName(s.Name); err != nil {
 		return err.Error()
@@ -227,19 +225,19 @@ func obstacle(s State) string {
 	case !ns.Exists:
 		return ""
 	case ns.Deleting:
-		return fmt.Sprintf("namespace %s is being deleted; the cluster gets it when that has ended", s.Name)
+		return fmt.Sprintf("namespace %s is being deleted; the cluster gets it once it is gone", s.Name)
 	case ns.Owner == s.Name:
 		return ""
 	case s.Cluster.Annotations[clusterv1.AnnotationAdoptedNamespace] == string(ns.UID):
 		return ""
 	default:
-		return fmt.Sprintf("namespace %s was there before and belongs to somebody else; "+
-			"deny the cluster and let somebody accept it who may update that namespace, or join under another name", s.Name)
+		return fmt.Sprintf("namespace %s already exists and belongs to someone else; "+
+			"deny the cluster and have a user who may update that namespace accept it, or join under another name", s.Name)
 	}
 }
 
-// deny takes the rights of a cluster that was accepted once. One that never was
-// gets nothing, and loses what a former cluster of its name left.
+// deny removes the rights of a cluster that was once accepted. A cluster that never was gets
+// nothing, and loses what a former cluster of the same name left behind.
 func deny(s State) reconcile.Plan {
 	if apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionHubAccepted) == nil {
 		return withdraw(s)
@@ -252,18 +250,18 @@ func deny(s State) reconcile.Plan {
 		plan.Writes = s.appendChanged(plan.Writes, clusterBinding(s.Name), s.Rights.Binding)
 	}
 	removeBindings(s, &plan)
-	if is(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
+	if hasCondition(mc, clusterv1.ConditionHubAccepted, metav1.ConditionTrue) {
 		plan.Events = append(plan.Events, reconcile.Event{
 			Type: corev1.EventTypeWarning, Reason: "ManagedClusterDenied", Namespace: s.Name,
-			Message: fmt.Sprintf("Cluster %s is no longer accepted; its agent has lost %s", s.Name, s.lost()),
+			Message: fmt.Sprintf("Cluster %s is no longer accepted; its agent has lost %s", s.Name, s.lostRights()),
 		})
 	}
-	set(mc, s.Now, metav1.Condition{
+	setCondition(mc, s.Now, metav1.Condition{
 		Type: clusterv1.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonHubClusterAdminDenied,
-		Message: "The cluster is not accepted by an administrator of the hub" + s.remains(),
+		Message: "The cluster is not accepted by an administrator of the hub" + s.remainingRights(),
 	})
-	if is(mc, clusterv1.ConditionJoined, metav1.ConditionTrue) {
-		set(mc, s.Now, metav1.Condition{
+	if hasCondition(mc, clusterv1.ConditionJoined, metav1.ConditionTrue) {
+		setCondition(mc, s.Now, metav1.Condition{
 			Type: clusterv1.ConditionJoined, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonNotAccepted,
 			Message: "The hub does not accept the cluster",
 		})
@@ -271,28 +269,27 @@ func deny(s State) reconcile.Plan {
 	return plan
 }
 
-// lost says what a denied cluster loses at once.
-func (s State) lost() string {
-	if s.noWorks() {
-		return "its rights, but to read its own ManagedCluster"
+// lostRights describes what a denied cluster loses at once.
+func (s State) lostRights() string {
+	if s.hasNoWorks() {
+		return "all rights except to read its own ManagedCluster"
 	}
-	return "its rights, but to read its own ManagedCluster, and to read and finish the works that it has: delete those to end that. It gets no new ones"
+	return "all rights except to read its own ManagedCluster and to read and finish its existing works, until they are deleted; it gets no new ones"
 }
 
-// remains says what a denied cluster may still do.
-func (s State) remains() string {
-	if s.noWorks() {
+// remainingRights describes what a denied cluster may still do.
+func (s State) remainingRights() string {
+	if s.hasNoWorks() {
 		return ""
 	}
-	return "; its agent may read and finish the works that it has until they are deleted, and gets no new ones"
+	return "; its agent may read and finish its existing works until they are deleted, and gets no new ones"
 }
 
-// remove takes everything that this loop made for a cluster that is being
-// deleted, and lets the cluster go when nothing is left. While its add-ons are
-// being removed an accepted cluster keeps its rights: what they do at their end
-// needs an agent that sees them and reports. One that must lose its rights at
-// once is denied.
-func remove(s State) reconcile.Plan {
+// removeAll removes everything this loop created for a cluster being deleted, and drops its
+// finalizer when nothing is left. An accepted cluster keeps its rights while its add-ons are
+// being removed: their cleanup needs an agent that sees them and reports. To take a cluster's
+// rights away at once, deny it.
+func removeAll(s State) reconcile.Plan {
 	if (s.AddOns > 0 || s.Behind) && s.keepsRights() {
 		return reconcile.Plan{}
 	}
@@ -300,25 +297,24 @@ func remove(s State) reconcile.Plan {
 	mc := s.Cluster.DeepCopy()
 	plan.Object = mc
 	r := s.Rights
-	if !r.Role.Exists && !r.Binding.Exists && !r.Registration.Exists && !r.Work.Exists && s.noWorks() {
+	if !r.Role.Exists && !r.Binding.Exists && !r.Registration.Exists && !r.Work.Exists && s.hasNoWorks() {
 		dropFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
 	}
 	return plan
 }
 
-// withdraw removes the RBAC objects of the cluster, and those that all share
-// with the last cluster. The binding for works stays until no work is left.
+// withdraw removes the RBAC objects of the cluster and, with the last cluster, the shared
+// ones. The binding for works stays until no work is left.
 func withdraw(s State) reconcile.Plan {
 	var plan reconcile.Plan
 	name := clusterv1.RolePrefixManagedCluster + s.Name
-	// A cluster of a reserved name never had a role; the shared ones have such
-	// names.
+	// A cluster with a reserved name never had a role; the shared roles have such names.
 	if identity.CheckName(s.Name) == nil {
 		plan.Writes = appendFound(plan.Writes, clusterRoleBindings, "", name, s.Rights.Binding)
 		plan.Writes = appendFound(plan.Writes, clusterRoles, "", name, s.Rights.Role)
 	}
 	removeBindings(s, &plan)
-	if s.Last && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil) && s.noWorks() && !s.Rights.Work.Exists {
+	if s.Last && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil) && s.hasNoWorks() && !s.Rights.Work.Exists {
 		for _, role := range []string{clusterv1.RoleRegistration, clusterv1.RoleWork} {
 			plan.Writes = appendFound(plan.Writes, clusterRoles, "", role, s.Shared[role])
 		}
@@ -326,8 +322,8 @@ func withdraw(s State) reconcile.Plan {
 	return plan
 }
 
-// removeBindings removes the two RoleBindings: the one for works is deleted at
-// once too, but its finalizer keeps it until the last work is gone.
+// removeBindings removes the two RoleBindings. The one for works is deleted at once too, but
+// its finalizer keeps it until the last work is gone.
 func removeBindings(s State, plan *reconcile.Plan) {
 	name := clusterv1.RolePrefixManagedCluster + s.Name
 	plan.Writes = appendFound(plan.Writes, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixRegistration, s.Rights.Registration)
@@ -335,25 +331,25 @@ func removeBindings(s State, plan *reconcile.Plan) {
 	if !work.Exists {
 		return
 	}
-	if s.noWorks() && slices.Contains(work.Finalizers, clusterv1.FinalizerManifestWorkCleanup) {
-		plan.Writes = append(plan.Writes, s.released())
+	if s.hasNoWorks() && slices.Contains(work.Finalizers, clusterv1.FinalizerManifestWorkCleanup) {
+		plan.Writes = append(plan.Writes, s.releasedBinding())
 	}
 	plan.Writes = appendFound(plan.Writes, roleBindings, s.Name, name+clusterv1.RoleBindingSuffixWork, work)
 }
 
-// released is the binding for works without its finalizer. The UID keeps one
-// that went meanwhile from being made again.
-func (s State) released() reconcile.Apply {
+// releasedBinding is the binding for works without its finalizer. The UID keeps a binding that has
+// been deleted in the meantime from being created again.
+func (s State) releasedBinding() reconcile.Apply {
 	binding := workBinding(s.Name)
 	binding.Finalizers = nil
 	binding.UID = s.Rights.Work.UID
-	s.dress(binding)
+	s.addLabels(binding)
 	return reconcile.Apply{Object: binding, LiveVersion: s.Rights.Work.Version}
 }
 
-// dress adds the labels that all objects get; those that say whose an object is
-// stay as they are.
-func (s State) dress(o reconcile.Object) {
+// addLabels adds the labels that all objects get; labels that identify an object's owner are not
+// overwritten.
+func (s State) addLabels(o reconcile.Object) {
 	labels := maps.Clone(s.Labels)
 	if labels == nil {
 		labels = map[string]string{}
@@ -362,11 +358,11 @@ func (s State) dress(o reconcile.Object) {
 	o.SetLabels(labels)
 }
 
-// appendNamespace adds the apply of the namespace unless it is the cluster's and
-// has all of its labels. Others may write to it too.
+// appendNamespace adds the apply of the namespace unless it belongs to the cluster and has
+// all its labels. Others may write to it too.
 func (s State) appendNamespace(list []reconcile.Write) []reconcile.Write {
 	ns := namespace(s.Name)
-	s.dress(ns)
+	s.addLabels(ns)
 	intent := manager.Stamp(ns)
 	same := s.Namespace.Exists && s.Namespace.Intent == intent
 	for key, value := range ns.Labels {
@@ -375,14 +371,15 @@ func (s State) appendNamespace(list []reconcile.Write) []reconcile.Write {
 	if same {
 		return list
 	}
-	// The UID keeps one that went meanwhile from being made again.
+	// The UID keeps a namespace that has been deleted in the meantime from being created
+	// again.
 	ns.UID = s.Namespace.UID
 	return append(list, reconcile.Apply{Object: ns})
 }
 
-// appendChanged adds the apply of o unless what is found is exactly that.
+// appendChanged adds the apply of o unless the object found already matches it.
 func (s State) appendChanged(list []reconcile.Write, o reconcile.Object, found Found) []reconcile.Write {
-	s.dress(o)
+	s.addLabels(o)
 	intent := manager.Stamp(o)
 	if found.Exists && !found.Deleting && !found.Shared && found.Intent == intent {
 		return list
@@ -404,9 +401,9 @@ func namespace(cluster string) *corev1.Namespace {
 	}
 }
 
-// set changes a condition that does not say so already; a new generation alone
-// is not worth a write.
-func set(mc *clusterv1.ManagedCluster, now time.Time, c metav1.Condition) {
+// setCondition sets a condition unless it already has that status, reason and message; a new
+// generation alone is not worth a write.
+func setCondition(mc *clusterv1.ManagedCluster, now time.Time, c metav1.Condition) {
 	have := apimeta.FindStatusCondition(mc.Status.Conditions, c.Type)
 	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
 		return
@@ -415,7 +412,7 @@ func set(mc *clusterv1.ManagedCluster, now time.Time, c metav1.Condition) {
 	reconcile.SetCondition(&mc.Status.Conditions, c, now)
 }
 
-func is(mc *clusterv1.ManagedCluster, kind string, status metav1.ConditionStatus) bool {
+func hasCondition(mc *clusterv1.ManagedCluster, kind string, status metav1.ConditionStatus) bool {
 	return apimeta.IsStatusConditionPresentAndEqual(mc.Status.Conditions, kind, status)
 }
 

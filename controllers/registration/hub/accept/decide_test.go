@@ -47,7 +47,7 @@ func there(uid string) Found {
 	return Found{Exists: true, UID: "uid-" + "x", Version: "7", Intent: uid}
 }
 
-// all are the rights as they are found when they are complete.
+// all are the complete rights of a cluster, as found.
 func all(name string) Rights[Found] {
 	role := clusterRole(clusterv1.RolePrefixManagedCluster+name, labels(name), acceptedRules(name)...)
 	work := there(manager.Stamp(workBinding(name)))
@@ -68,11 +68,13 @@ func sharedFound() map[string]Found {
 	return out
 }
 
-// applied and deleted write a plan one object a line.
+// applied and deleted print the writes of a plan, one object per line.
 func applied(p reconcile.Plan) []string {
 	var out []string
 	for _, a := range reconcile.Of[reconcile.Apply](p.Writes) {
-		line := strings.TrimPrefix(a.Object.GetObjectKind().GroupVersionKind().Kind+" "+a.Object.GetNamespace()+"/"+a.Object.GetName(), "/")
+		line := strings.TrimPrefix(
+			a.Object.GetObjectKind().GroupVersionKind().Kind+" "+a.Object.GetNamespace()+"/"+a.Object.GetName(), "/",
+		)
 		if rb, ok := a.Object.(*rbacv1.RoleBinding); ok && len(rb.Finalizers) == 0 && strings.HasSuffix(rb.Name, ":work") {
 			line += " without finalizer"
 		}
@@ -95,7 +97,11 @@ const (
 )
 
 func TestDecide(t *testing.T) {
-	ours := Namespace{Found: Found{Exists: true, UID: "ns", Intent: manager.Stamp(namespace("c1"))}, Owner: "c1", Labels: labels("c1")}
+	ours := Namespace{
+		Found:  Found{Exists: true, UID: "ns", Intent: manager.Stamp(namespace("c1"))},
+		Owner:  "c1",
+		Labels: labels("c1"),
+	}
 	going := func(mc *clusterv1.ManagedCluster) {
 		mc.Finalizers = append(mc.Finalizers, clusterv1.FinalizerResourceCleanup)
 	}
@@ -116,7 +122,7 @@ func TestDecide(t *testing.T) {
 		wantEvents  []string
 		check       func(*testing.T, Decision)
 	}{
-		"a cluster that nobody accepted gets nothing": {
+		"a cluster that was never accepted gets nothing": {
 			state: State{Cluster: managed("c1"), Name: "c1"},
 		},
 		"and loses what a former cluster of its name left": {
@@ -132,24 +138,37 @@ func TestDecide(t *testing.T) {
 		"an accepted cluster gets all": {
 			state: State{Cluster: managed("c1", accepted), Name: "c1"},
 			wantApply: []string{
-				"Namespace /c1", "ClusterRole /open-cluster-management:managedcluster:registration", "ClusterRole /open-cluster-management:managedcluster:work",
-				"ClusterRole /" + role, "ClusterRoleBinding /" + role, "RoleBinding c1/" + role + ":registration", "RoleBinding c1/" + role + ":work",
+				"Namespace /c1", "ClusterRole /open-cluster-management:managedcluster:registration",
+				"ClusterRole /open-cluster-management:managedcluster:work",
+				"ClusterRole /" + role, "ClusterRoleBinding /" + role, "RoleBinding c1/" + role + ":registration",
+				"RoleBinding c1/" + role + ":work",
 			},
 			wantStatus: metav1.ConditionTrue, wantReason: clusterv1.ReasonHubClusterAdminAccepted, wantLease: true,
 			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup}, wantEvents: []string{"ManagedClusterAccepted"},
 			check: func(t *testing.T, d Decision) {
-				require.True(t, apimeta.IsStatusConditionTrue(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionClockSynced))
+				require.True(
+					t,
+					apimeta.IsStatusConditionTrue(
+						d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionClockSynced,
+					),
+				)
 				require.Equal(t, clusterv1.ReasonError, d.OnFailure.Reason)
 			},
 		},
 		"one that has all is left alone": {
 			state: State{
-				Cluster: managed("c1", accepted, with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)), Name: "c1", Namespace: ours,
-				Rights: all("c1"), Shared: sharedFound(), Lease: true,
+				Cluster:   managed("c1", accepted, with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)),
+				Name:      "c1",
+				Namespace: ours,
+				Rights:    all("c1"),
+				Shared:    sharedFound(),
+				Lease:     true,
 			},
-			wantStatus: metav1.ConditionTrue, wantReason: clusterv1.ReasonHubClusterAdminAccepted, wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup},
+			wantStatus: metav1.ConditionTrue,
+			wantReason: clusterv1.ReasonHubClusterAdminAccepted,
+			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup},
 		},
-		"what somebody else changed is written again": {
+		"what another writer changed is written again": {
 			state: func() State {
 				s := State{
 					Cluster:   managed("c1", accepted, with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)),
@@ -162,13 +181,19 @@ func TestDecide(t *testing.T) {
 				s.Rights.Role.Shared = true
 				return s
 			}(),
-			wantApply: []string{"ClusterRole /" + role}, wantStatus: metav1.ConditionTrue, wantReason: clusterv1.ReasonHubClusterAdminAccepted,
-			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup},
+			wantApply:  []string{"ClusterRole /" + role},
+			wantStatus: metav1.ConditionTrue,
+			wantReason: clusterv1.ReasonHubClusterAdminAccepted,
+			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup},
 		},
-		"a binding that still goes from a denial goes first": {
+		"a binding left over from a denial is removed first": {
 			state: State{
-				Cluster: managed("c1", accepted, with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)), Name: "c1", Namespace: ours,
-				Rights: lingering, Shared: sharedFound(), Lease: true,
+				Cluster:   managed("c1", accepted, with(clusterv1.ConditionHubAccepted, metav1.ConditionFalse)),
+				Name:      "c1",
+				Namespace: ours,
+				Rights:    lingering,
+				Shared:    sharedFound(),
+				Lease:     true,
 			},
 			wantApply:  []string{"RoleBinding c1/" + role + ":work without finalizer"},
 			wantStatus: metav1.ConditionTrue, wantReason: clusterv1.ReasonHubClusterAdminAccepted,
@@ -180,20 +205,23 @@ func TestDecide(t *testing.T) {
 		},
 		"a foreign namespace is not taken": {
 			state:      State{Cluster: managed("c1", accepted), Name: "c1", Namespace: foreign},
-			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "was there before",
+			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "already exists",
 		},
 		"a foreign namespace with another UID than the one that was adopted is not taken": {
 			state: State{Cluster: managed("c1", accepted, func(mc *clusterv1.ManagedCluster) {
 				mc.Annotations = map[string]string{clusterv1.AnnotationAdoptedNamespace: "another"}
 			}), Name: "c1", Namespace: foreign},
-			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "was there before",
+			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "already exists",
 		},
 		"an adopted namespace is labelled": {
 			state: State{Cluster: managed("c1", accepted, func(mc *clusterv1.ManagedCluster) {
 				mc.Annotations = map[string]string{clusterv1.AnnotationAdoptedNamespace: "ns"}
 			}), Name: "c1", Namespace: foreign, Rights: all("c1"), Shared: sharedFound(), Lease: true},
-			wantApply: []string{"Namespace /c1"}, wantStatus: metav1.ConditionTrue, wantReason: clusterv1.ReasonHubClusterAdminAccepted,
-			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup}, wantEvents: []string{"ManagedClusterAccepted"},
+			wantApply:  []string{"Namespace /c1"},
+			wantStatus: metav1.ConditionTrue,
+			wantReason: clusterv1.ReasonHubClusterAdminAccepted,
+			wantFinal:  []string{clusterv1.FinalizerAPIResourceCleanup},
+			wantEvents: []string{"ManagedClusterAccepted"},
 		},
 		"a terminating namespace is waited for": {
 			state:      State{Cluster: managed("c1", accepted), Name: "c1", Namespace: terminating},
@@ -205,31 +233,59 @@ func TestDecide(t *testing.T) {
 			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "is being deleted",
 		},
 		"and not before": {
-			state:      State{Cluster: managed("c1", accepted), Name: "c1", Namespace: terminating, Rights: lingering, Works: 1},
+			state: State{
+				Cluster:   managed("c1", accepted),
+				Name:      "c1",
+				Namespace: terminating,
+				Rights:    lingering,
+				Works:     1,
+			},
 			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonError, wantMessage: "is being deleted",
 		},
 		"a denied cluster keeps one rule, and works keep their binding": {
 			state: State{
-				Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue), with(clusterv1.ConditionJoined, metav1.ConditionTrue)),
-				Name:    "c1", Namespace: ours, Rights: all("c1"), Works: 1,
+				Cluster: managed(
+					"c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue),
+					with(clusterv1.ConditionJoined, metav1.ConditionTrue),
+				),
+				Name: "c1", Namespace: ours, Rights: all("c1"), Works: 1,
 			},
 			wantApply:  []string{"ClusterRole /" + role},
 			wantDelete: []string{"rolebindings c1/" + role + ":registration", "rolebindings c1/" + role + ":work"},
-			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonHubClusterAdminDenied, wantEvents: []string{"ManagedClusterDenied"},
+			wantStatus: metav1.ConditionFalse,
+			wantReason: clusterv1.ReasonHubClusterAdminDenied,
+			wantEvents: []string{"ManagedClusterDenied"},
 			check: func(t *testing.T, d Decision) {
 				require.Len(t, reconcile.Of[reconcile.Apply](d.Writes)[0].Object.(*rbacv1.ClusterRole).Rules, 1)
-				require.True(t, apimeta.IsStatusConditionFalse(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionJoined))
-				require.Contains(t, d.Events[0].Message, "and to read and finish the works that it has", "what is told is so")
-				c := apimeta.FindStatusCondition(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionHubAccepted)
-				require.Contains(t, c.Message, "may read and finish the works")
+				require.True(
+					t,
+					apimeta.IsStatusConditionFalse(
+						d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionJoined,
+					),
+				)
+				require.Contains(
+					t, d.Events[0].Message, "and to read and finish its existing works", "the message is true",
+				)
+				c := apimeta.FindStatusCondition(
+					d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionHubAccepted,
+				)
+				require.Contains(t, c.Message, "may read and finish its existing works")
 			},
 		},
 		"one that is denied without works has nothing left": {
-			state:      State{Cluster: managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)), Name: "c1", Namespace: ours},
-			wantStatus: metav1.ConditionFalse, wantReason: clusterv1.ReasonHubClusterAdminDenied, wantEvents: []string{"ManagedClusterDenied"},
+			state: State{
+				Cluster:   managed("c1", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)),
+				Name:      "c1",
+				Namespace: ours,
+			},
+			wantStatus: metav1.ConditionFalse,
+			wantReason: clusterv1.ReasonHubClusterAdminDenied,
+			wantEvents: []string{"ManagedClusterDenied"},
 			check: func(t *testing.T, d Decision) {
 				require.NotContains(t, d.Events[0].Message, "works")
-				c := apimeta.FindStatusCondition(d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionHubAccepted)
+				c := apimeta.FindStatusCondition(
+					d.Object.(*clusterv1.ManagedCluster).Status.Conditions, clusterv1.ConditionHubAccepted,
+				)
 				require.NotContains(t, c.Message, "works")
 			},
 		},
@@ -254,10 +310,22 @@ func TestDecide(t *testing.T) {
 			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup, "other"},
 		},
 		"a deleted cluster keeps its rights while its add-ons are removed": {
-			state: State{Cluster: managed("c1", accepted, deleting, going), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
+			state: State{
+				Cluster: managed("c1", accepted, deleting, going),
+				Name:    "c1",
+				Rights:  all("c1"),
+				AddOns:  1,
+				Works:   2,
+			},
 		},
 		"and while it is not known whether it has add-ons": {
-			state: State{Cluster: managed("c1", accepted, deleting, going), Name: "c1", Rights: all("c1"), Behind: true}, wantAgain: catchUp,
+			state: State{
+				Cluster: managed("c1", accepted, deleting, going),
+				Name:    "c1",
+				Rights:  all("c1"),
+				Behind:  true,
+			},
+			wantAgain: catchUp,
 		},
 		"the binding for works stays while works may be left": {
 			state: State{
@@ -278,8 +346,14 @@ func TestDecide(t *testing.T) {
 			},
 			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup, "other", clusterv1.FinalizerResourceCleanup},
 		},
-		"nor when nobody removes its add-ons": {
-			state: State{Cluster: managed("c1", accepted, deleting), Name: "c1", Rights: all("c1"), AddOns: 1, Works: 2},
+		"nor when it has no finalizer for its add-ons": {
+			state: State{
+				Cluster: managed("c1", accepted, deleting),
+				Name:    "c1",
+				Rights:  all("c1"),
+				AddOns:  1,
+				Works:   2,
+			},
 			wantDelete: []string{
 				"clusterrolebindings " + role,
 				"clusterroles " + role,
@@ -289,9 +363,17 @@ func TestDecide(t *testing.T) {
 			wantFinal: []string{clusterv1.FinalizerAPIResourceCleanup, "other"},
 		},
 		"a deleted cluster goes when nothing is left, the last with the shared roles": {
-			state:      State{Cluster: managed("c1", accepted, deleting), Name: "c1", Shared: sharedFound(), Last: true},
-			wantDelete: []string{"clusterroles open-cluster-management:managedcluster:registration", "clusterroles open-cluster-management:managedcluster:work"},
-			wantFinal:  []string{"other"},
+			state: State{
+				Cluster: managed("c1", accepted, deleting),
+				Name:    "c1",
+				Shared:  sharedFound(),
+				Last:    true,
+			},
+			wantDelete: []string{
+				"clusterroles open-cluster-management:managedcluster:registration",
+				"clusterroles open-cluster-management:managedcluster:work",
+			},
+			wantFinal: []string{"other"},
 		},
 		"a cluster that vanished is cleaned up after": {
 			state:      State{Name: "c1", Rights: Rights[Found]{Role: there("x"), Work: there("x")}, Works: 1},
@@ -310,28 +392,46 @@ func TestDecide(t *testing.T) {
 				require.Equal(t, "2026-08-01T12:00:00Z", mc.Annotations[clusterv1.AnnotationAutomaticallyAcceptedOn])
 			},
 		},
-		"once only: a denial by a person stays": {
+		"once only: a denial by a user stays": {
 			state: State{Cluster: managed("c1", func(mc *clusterv1.ManagedCluster) {
-				mc.Annotations = map[string]string{clusterv1.AnnotationCreator: "u", clusterv1.AnnotationAutomaticallyAcceptedOn: "then"}
+				mc.Annotations = map[string]string{
+					clusterv1.AnnotationCreator:                 "u",
+					clusterv1.AnnotationAutomaticallyAcceptedOn: "then",
+				}
 			}), Name: "c1", AutoAccept: []string{"u"}},
 		},
-		"nor is one undone that came before the gate": {
+		"nor is a denial undone that came before the gate": {
 			state: State{Cluster: managed("c1", func(mc *clusterv1.ManagedCluster) {
 				mc.Annotations = map[string]string{clusterv1.AnnotationCreator: "u"}
-				mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionHubAccepted, Status: "False", Reason: clusterv1.ReasonHubClusterAdminDenied}}
+				mc.Status.Conditions = []metav1.Condition{
+					{
+						Type:   clusterv1.ConditionHubAccepted,
+						Status: "False",
+						Reason: clusterv1.ReasonHubClusterAdminDenied,
+					},
+				}
 			}), Name: "c1", AutoAccept: []string{"u"}},
 			wantReason: clusterv1.ReasonHubClusterAdminDenied, wantStatus: "False",
 			check: func(t *testing.T, d Decision) {
 				require.False(t, d.Object.(*clusterv1.ManagedCluster).Spec.HubAcceptsClient)
 			},
 		},
-		"a listed creator's cluster that a person accepted first only gets the note": {
-			state: State{Cluster: managed("c1", func(mc *clusterv1.ManagedCluster) {
-				mc.Annotations, mc.Spec.HubAcceptsClient = map[string]string{clusterv1.AnnotationCreator: "u"}, true
-			}), Name: "c1", AutoAccept: []string{"u"}, Lease: true, Namespace: Namespace{Found: Found{Exists: true, Deleting: true}}},
+		"a listed creator's cluster that a user accepted first is only annotated": {
+			state: State{
+				Cluster: managed("c1", func(mc *clusterv1.ManagedCluster) {
+					mc.Annotations, mc.Spec.HubAcceptsClient = map[string]string{clusterv1.AnnotationCreator: "u"}, true
+				}),
+				Name:       "c1",
+				AutoAccept: []string{"u"},
+				Lease:      true,
+				Namespace:  Namespace{Found: Found{Exists: true, Deleting: true}},
+			},
 			wantReason: clusterv1.ReasonError, wantStatus: "False",
 			check: func(t *testing.T, d Decision) {
-				require.Equal(t, "2026-08-01T12:00:00Z", d.Object.(*clusterv1.ManagedCluster).Annotations[clusterv1.AnnotationAutomaticallyAcceptedOn])
+				require.Equal(
+					t, "2026-08-01T12:00:00Z",
+					d.Object.(*clusterv1.ManagedCluster).Annotations[clusterv1.AnnotationAutomaticallyAcceptedOn],
+				)
 			},
 		},
 		"a creator that is not listed is not accepted": {
@@ -382,7 +482,12 @@ func TestDecideLeavesItsInputAlone(t *testing.T) {
 
 func TestOneClusterNeverGetsTheLabelsOfAnother(t *testing.T) {
 	Decide(State{Cluster: managed("b", accepted), Name: "b", Now: now})
-	d := Decide(State{Cluster: managed("a", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)), Name: "a", Rights: all("a"), Now: now})
+	d := Decide(State{
+		Cluster: managed("a", with(clusterv1.ConditionHubAccepted, metav1.ConditionTrue)),
+		Name:    "a",
+		Rights:  all("a"),
+		Now:     now,
+	})
 	for _, a := range reconcile.Of[reconcile.Apply](d.Writes) {
 		require.Equal(t, "a", a.Object.GetLabels()[clusterv1.LabelClusterName])
 	}
@@ -398,12 +503,19 @@ func TestConfiguredLabelsAreOnEverythingAndTakeNothingOver(t *testing.T) {
 		if name := a.Object.GetName(); name == clusterv1.RoleRegistration || name == clusterv1.RoleWork {
 			want = ""
 		}
-		require.Equal(t, map[string]string{"team": "a", clusterv1.LabelClusterName: want}, a.Object.GetLabels(), a.Object.GetName())
+		require.Equal(
+			t, map[string]string{"team": "a", clusterv1.LabelClusterName: want}, a.Object.GetLabels(),
+			a.Object.GetName(),
+		)
 	}
 	require.Equal(t, map[string]string{"team": "a", clusterv1.LabelClusterName: "x"}, extra)
 
-	// All that is there without them is written again, and once only.
-	s.Namespace = Namespace{Found: Found{Exists: true, Intent: manager.Stamp(namespace("c1"))}, Owner: "c1", Labels: labels("c1")}
+	// Objects without them are written again, and only once.
+	s.Namespace = Namespace{
+		Found:  Found{Exists: true, Intent: manager.Stamp(namespace("c1"))},
+		Owner:  "c1",
+		Labels: labels("c1"),
+	}
 	s.Rights, s.Shared = all("c1"), sharedFound()
 	require.Len(t, reconcile.Of[reconcile.Apply](Decide(s).Writes), 7)
 	for _, a := range reconcile.Of[reconcile.Apply](d.Writes) {
@@ -413,7 +525,7 @@ func TestConfiguredLabelsAreOnEverythingAndTakeNothingOver(t *testing.T) {
 	}
 	require.Len(t, reconcile.Of[reconcile.Apply](Decide(s).Writes), 6)
 	delete(s.Namespace.Labels, "team")
-	require.Len(t, reconcile.Of[reconcile.Apply](Decide(s).Writes), 7, "somebody took a label off the namespace")
+	require.Len(t, reconcile.Of[reconcile.Apply](Decide(s).Writes), 7, "a label was removed from the namespace")
 
 	s.Cluster, s.Works = managed("c1", deleting), 0
 	for _, a := range reconcile.Of[reconcile.Apply](Decide(s).Writes) {
@@ -421,8 +533,8 @@ func TestConfiguredLabelsAreOnEverythingAndTakeNothingOver(t *testing.T) {
 	}
 }
 
-// covers tells whether the held rules include the wanted one, verb by verb, as
-// the API server asks before it lets somebody give rights.
+// covers reports whether the held rules include the wanted one, verb by verb, which the API
+// server requires before it lets anyone grant rights.
 func covers(held []rbacv1.PolicyRule, group, resource, name, verb string) bool {
 	for _, r := range held {
 		if contains(r.APIGroups, group) && contains(r.Resources, resource) && contains(r.Verbs, verb) &&
@@ -466,7 +578,9 @@ func TestTheHubHoldsEveryRightThatItGives(t *testing.T) {
 			for _, resource := range r.Resources {
 				for _, verb := range r.Verbs {
 					for _, name := range names {
-						require.True(t, covers(held, group, resource, name, verb), "%s %s/%s %s", verb, group, resource, name)
+						require.True(
+							t, covers(held, group, resource, name, verb), "%s %s/%s %s", verb, group, resource, name,
+						)
 					}
 				}
 			}

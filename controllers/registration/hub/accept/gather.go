@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Kinds of which this loop watches metadata.
+// The kinds whose metadata this loop watches.
 var (
 	NamespaceKind          = corev1.SchemeGroupVersion.WithKind("Namespace")
 	ClusterRoleKind        = rbacv1.SchemeGroupVersion.WithKind("ClusterRole")
@@ -51,27 +51,27 @@ func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, erro
 		{RoleBindingKind, key.Name, role + clusterv1.RoleBindingSuffixRegistration, &s.Rights.Registration},
 		{RoleBindingKind, key.Name, role + clusterv1.RoleBindingSuffixWork, &s.Rights.Work},
 	} {
-		found, _, err := c.find(ctx, read.kind, read.namespace, read.name)
+		found, _, err := c.readFound(ctx, read.kind, read.namespace, read.name)
 		if err != nil {
 			return s, err
 		}
 		*read.into = found
 	}
 	for _, shared := range []string{clusterv1.RoleRegistration, clusterv1.RoleWork} {
-		if s.Shared[shared], _, err = c.find(ctx, ClusterRoleKind, "", shared); err != nil {
+		if s.Shared[shared], _, err = c.readFound(ctx, ClusterRoleKind, "", shared); err != nil {
 			return s, err
 		}
 	}
-	found, labels, err := c.find(ctx, NamespaceKind, "", key.Name)
+	found, labels, err := c.readFound(ctx, NamespaceKind, "", key.Name)
 	if err != nil {
 		return s, err
 	}
 	s.Namespace = Namespace{Found: found, Owner: labels[clusterv1.LabelClusterName], Labels: labels}
-	return s, c.count(ctx, &s)
+	return s, c.readCounts(ctx, &s)
 }
 
-// find reads the metadata of one object.
-func (c *Controller) find(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (Found, map[string]string, error) {
+// readFound reads the metadata of one object.
+func (c *Controller) readFound(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (Found, map[string]string, error) {
 	o := manager.Metadata(kind)
 	err := c.config.Reader.Get(ctx, reconcile.Key{Namespace: namespace, Name: name}, o, manager.NotCopied)
 	object := kind.Kind + " " + namespace + "/" + name
@@ -89,8 +89,8 @@ func (c *Controller) find(ctx context.Context, kind schema.GroupVersionKind, nam
 	}, o.Labels, nil
 }
 
-// count fills in what is only counted.
-func (c *Controller) count(ctx context.Context, s *State) error {
+// readCounts fills in the counts.
+func (c *Controller) readCounts(ctx context.Context, s *State) error {
 	s.Lease = c.config.Leases.Has(s.Name)
 	if err := c.countWorks(ctx, s); err != nil {
 		return err
@@ -109,8 +109,8 @@ func (c *Controller) count(ctx context.Context, s *State) error {
 	return nil
 }
 
-// countWorks counts the works. That there is none lets their binding go, and must
-// not be a cache's that has not seen them yet.
+// countWorks counts the works. Finding none releases their binding, so a cache that has not
+// seen them yet must not be trusted.
 func (c *Controller) countWorks(ctx context.Context, s *State) error {
 	works := manager.MetadataList(manifestWorkKind)
 	count := func() error {
@@ -120,13 +120,13 @@ func (c *Controller) countWorks(ctx context.Context, s *State) error {
 		s.Works = len(works.Items)
 		return nil
 	}
-	if err := count(); err != nil || s.Works > 0 || !s.Rights.Work.Exists || s.stays() {
+	if err := count(); err != nil || s.Works > 0 || !s.Rights.Work.Exists || s.keepsAllRights() {
 		return err
 	}
-	return c.unseen(ctx, s, manager.Metadata(manifestWorkKind), count)
+	return c.recount(ctx, s, manager.Metadata(manifestWorkKind), count)
 }
 
-// countAddOns counts the add-ons of a cluster that goes, for its rights.
+// countAddOns counts the add-ons of a cluster being deleted, to decide on its rights.
 func (c *Controller) countAddOns(ctx context.Context, s *State) error {
 	addons := &addonhealth.AddOnList{}
 	count := func() error {
@@ -140,12 +140,12 @@ func (c *Controller) countAddOns(ctx context.Context, s *State) error {
 	if err := count(); err != nil || s.AddOns > 0 || !s.keepsRights() || !(r.Role.Exists || r.Binding.Exists || r.Registration.Exists) {
 		return err
 	}
-	return c.unseen(ctx, s, &addonhealth.AddOn{}, count)
+	return c.recount(ctx, s, &addonhealth.AddOn{}, count)
 }
 
-// unseen counts again where the cache has caught up, and notes where it has not,
-// or where that cannot be known: only what depends on it waits.
-func (c *Controller) unseen(ctx context.Context, s *State, example reconcile.Object, count func() error) error {
+// recount counts again if the cache has caught up; otherwise it records that it has not, or
+// why that is unknown, so that only what depends on the count waits.
+func (c *Controller) recount(ctx context.Context, s *State, example reconcile.Object, count func() error) error {
 	complete, err := c.complete(ctx, example, s.Name)
 	if err == nil && complete {
 		return count()
@@ -154,7 +154,7 @@ func (c *Controller) unseen(ctx context.Context, s *State, example reconcile.Obj
 	return nil
 }
 
-// placeholder stands for a ManagedCluster that is gone.
+// placeholder stands in for a ManagedCluster that is gone.
 func placeholder(name string) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.GroupVersion.String(), Kind: "ManagedCluster"},

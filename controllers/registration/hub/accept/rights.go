@@ -11,16 +11,15 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// API groups whose resources agents use.
+// API groups of the resources agents use.
 const (
 	addonGroup = "addon.open-cluster-management.io"
 	workGroup  = "work.open-cluster-management.io"
 )
 
-// Rights are the RBAC objects of one cluster, as wanted or as found.
+// Rights are the RBAC objects of one cluster, wanted or found.
 type Rights[T any] struct {
-	// Role and Binding are the ClusterRole of the cluster and the
-	// ClusterRoleBinding to it.
+	// Role and Binding are the cluster's ClusterRole and the ClusterRoleBinding to it.
 	Role, Binding T
 	// Registration and Work are the RoleBindings in the cluster's namespace.
 	Registration, Work T
@@ -30,8 +29,8 @@ func labels(cluster string) map[string]string {
 	return map[string]string{clusterv1.LabelClusterName: cluster}
 }
 
-// subjects of every binding: the agent's own group, and the one that EKS access
-// entries give.
+// subjects are the subjects of every binding: the agent's own group, and the one granted by
+// EKS access entries.
 func subjects(cluster string) []rbacv1.Subject {
 	return []rbacv1.Subject{
 		{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: identity.ClusterGroup(cluster)},
@@ -39,39 +38,38 @@ func subjects(cluster string) []rbacv1.Subject {
 	}
 }
 
-func rule(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
+func policyRule(group, resource string, names []string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
 }
 
-// acceptedRules are the rights of an agent outside of its namespace; exactly these
-// four.
+// acceptedRules are an agent's rights outside its namespace; exactly these four.
 func acceptedRules(cluster string) []rbacv1.PolicyRule {
 	own := []string{cluster}
 	return []rbacv1.PolicyRule{
-		rule("certificates.k8s.io", "certificatesigningrequests", nil, "create", "get", "list", "watch"),
-		rule(clusterv1.RegisterGroup, "managedclusters/clientcertificates", nil, "renew"),
-		rule(clusterv1.GroupName, "managedclusters", own, "get", "list", "update", "watch"),
-		rule(clusterv1.GroupName, "managedclusters/status", own, "patch", "update"),
+		policyRule("certificates.k8s.io", "certificatesigningrequests", nil, "create", "get", "list", "watch"),
+		policyRule(clusterv1.RegisterGroup, "managedclusters/clientcertificates", nil, "renew"),
+		policyRule(clusterv1.GroupName, "managedclusters", own, "get", "list", "update", "watch"),
+		policyRule(clusterv1.GroupName, "managedclusters/status", own, "patch", "update"),
 	}
 }
 
 // deniedRules let an agent see that it was denied; exactly this one.
 func deniedRules(cluster string) []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{rule(clusterv1.GroupName, "managedclusters", []string{cluster}, "get", "list", "watch")}
+	return []rbacv1.PolicyRule{policyRule(clusterv1.GroupName, "managedclusters", []string{cluster}, "get", "list", "watch")}
 }
 
-// sharedRoles are bound in the namespace of every accepted cluster.
+// sharedRoles are the roles bound in the namespace of every accepted cluster.
 func sharedRoles() []*rbacv1.ClusterRole {
 	registration := clusterRole(clusterv1.RoleRegistration, labels(""),
-		rule("coordination.k8s.io", "leases", []string{clusterv1.LeaseName}, "get", "list", "watch", "update"),
-		rule(addonGroup, "managedclusteraddons", nil, "get", "list", "watch"),
-		rule(addonGroup, "managedclusteraddons/status", nil, "patch", "update"),
-		rule("events.k8s.io", "events", nil, "create"),
+		policyRule("coordination.k8s.io", "leases", []string{clusterv1.LeaseName}, "get", "list", "watch", "update"),
+		policyRule(addonGroup, "managedclusteraddons", nil, "get", "list", "watch"),
+		policyRule(addonGroup, "managedclusteraddons/status", nil, "patch", "update"),
+		policyRule("events.k8s.io", "events", nil, "create"),
 	)
 	work := clusterRole(clusterv1.RoleWork, labels(""),
 		rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
-		rule(workGroup, "manifestworks", nil, "get", "list", "watch", "update", "patch"),
-		rule(workGroup, "manifestworks/status", nil, "patch", "update"),
+		policyRule(workGroup, "manifestworks", nil, "get", "list", "watch", "update", "patch"),
+		policyRule(workGroup, "manifestworks/status", nil, "patch", "update"),
 	)
 	return []*rbacv1.ClusterRole{registration, work}
 }
@@ -114,13 +112,13 @@ func registrationBinding(cluster string) *rbacv1.RoleBinding {
 	return roleBinding(cluster, clusterv1.RoleBindingSuffixRegistration, clusterv1.RoleRegistration)
 }
 
-// workBinding carries a finalizer, so that the agent can still remove works
-// while the binding is being deleted.
+// workBinding has a finalizer, so that the agent can still remove works while the binding is
+// being deleted.
 func workBinding(cluster string) *rbacv1.RoleBinding {
 	return roleBinding(cluster, clusterv1.RoleBindingSuffixWork, clusterv1.RoleWork, clusterv1.FinalizerManifestWorkCleanup)
 }
 
-// Resources that this loop deletes.
+// The resources this loop deletes.
 var (
 	clusterRoles        = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterroles"}
 	clusterRoleBindings = schema.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterrolebindings"}

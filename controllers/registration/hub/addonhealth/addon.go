@@ -10,17 +10,17 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Kind is the kind of add-ons, at their storage version, so that nothing
-// depends on conversion.
+// Kind is the kind of add-ons, at their storage version, so that nothing depends on
+// conversion.
 var Kind = addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn")
 
-// AddOn is a ManagedClusterAddOn as the hub's cache holds it: there may be tens
-// of thousands, and of each these fields alone are read. It is never written.
+// AddOn is a ManagedClusterAddOn as the hub caches it: there may be tens of thousands, and
+// only these fields are read. It is never written.
 type AddOn struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Status holds the conditions; Trim leaves Available alone.
+	// Status holds the conditions; Trim keeps only Available.
 	Status AddOnStatus `json:"status,omitzero"`
 }
 
@@ -30,7 +30,7 @@ type AddOnStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// AddOnList is a list of them.
+// AddOnList is a list of AddOns.
 type AddOnList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -39,7 +39,7 @@ type AddOnList struct {
 	Items []AddOn `json:"items"`
 }
 
-// AddToScheme registers AddOn as the form in which the kind is read.
+// AddToScheme registers AddOn as the type the kind is read as.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypeWithName(Kind, &AddOn{})
 	s.AddKnownTypeWithName(Kind.GroupVersion().WithKind(Kind.Kind+"List"), &AddOnList{})
@@ -68,12 +68,12 @@ func (l *AddOnList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// Trim leaves of an add-on what the loops read; what one that works says is not
-// kept at all.
+// Trim reduces an add-on to what the loops read; the reason and message of Available are kept
+// only while it is Unknown.
 func Trim(in any) (any, error) {
 	a, ok := in.(*AddOn)
 	if !ok {
-		return in, nil // a tombstone passes as it is
+		return in, nil // a tombstone passes unchanged
 	}
 	kept := &AddOn{TypeMeta: a.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Namespace: a.Namespace, Name: a.Name, UID: a.UID, ResourceVersion: a.ResourceVersion, DeletionTimestamp: a.DeletionTimestamp,
@@ -91,7 +91,7 @@ func Trim(in any) (any, error) {
 	return kept, nil
 }
 
-// available is the condition Available, nil when the add-on has none.
+// available returns the condition Available; nil when the add-on has none.
 func (a *AddOn) available() *metav1.Condition {
 	for i := range a.Status.Conditions {
 		if a.Status.Conditions[i].Type == addonv1alpha1.ConditionAvailable {

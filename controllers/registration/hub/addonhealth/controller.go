@@ -25,15 +25,15 @@ const (
 	nameAway = "addon.away"
 )
 
-// workers of each loop: a cluster that is lost concerns all of its add-ons, a
-// hub that lost its network those of all clusters.
+// workers is the concurrency of each loop: a lost cluster affects all its add-ons, and a hub
+// that lost its network those of all clusters.
 const workers = 4
 
-// Config of the loops.
+// Config configures the loops.
 type Config struct {
-	// Client writes, and reads an add-on whole before its status is written.
+	// Client sends all writes, and reads an add-on whole before its status is written.
 	Client dynamic.Interface
-	// Clock tells the time of conditions.
+	// Clock stamps conditions.
 	Clock clock.PassiveClock
 }
 
@@ -46,9 +46,9 @@ type Controller struct {
 	queue  *reconcile.Queue // of the second loop
 
 	mu sync.Mutex
-	// told are the add-ons of which it was said that they can have no label.
+	// told are the add-ons already reported as unable to have a label.
 	told map[reconcile.Key]bool
-	// said is when an add-on was last said to be Unknown.
+	// said is when each add-on was last set Unknown.
 	said map[reconcile.Key]time.Time
 }
 
@@ -68,8 +68,8 @@ func Register(m *manager.Manager, c Config) {
 			return
 		}
 		before, now := viewOf(old), viewOf(current)
-		// Add-ons bring their cluster up themselves; one without any is only looked at
-		// for labels that are left.
+		// Add-ons enqueue their cluster themselves; one without any is only reconciled for
+		// labels that are left.
 		if before.features != now.features || old != nil && before.known != now.known {
 			labels.Add(reconcile.Key{Name: current.Name})
 		}
@@ -92,7 +92,7 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: nameAway, Workers: workers, Reconcile: controller.ReconcileAway}, away)
 }
 
-func (c *Controller) addons(ctx context.Context, cluster string) ([]AddOn, error) {
+func (c *Controller) listAddOns(ctx context.Context, cluster string) ([]AddOn, error) {
 	list := &AddOnList{}
 	if err := c.reader.List(ctx, list, manager.InNamespace(cluster), manager.NotCopied); err != nil {
 		return nil, fmt.Errorf("listing add-ons of cluster %s: %w", cluster, err)
@@ -107,7 +107,7 @@ func (c *Controller) forget(k reconcile.Key) {
 	delete(c.said, k)
 }
 
-// Reconcile brings the labels of one cluster in step.
+// Reconcile brings the labels of one cluster up to date.
 func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
 	state, err := c.gather(ctx, mc)
 	if err != nil {
@@ -126,8 +126,8 @@ func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster
 	return result, err
 }
 
-// cluster reads a ManagedCluster; nil when there is none.
-func (c *Controller) cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+// readCluster reads a ManagedCluster; nil when it does not exist.
+func (c *Controller) readCluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
 	mc := &clusterv1.ManagedCluster{}
 	err := c.reader.Get(ctx, reconcile.Key{Name: name}, mc)
 	if apierrors.IsNotFound(err) {
@@ -139,11 +139,11 @@ func (c *Controller) cluster(ctx context.Context, name string) (*clusterv1.Manag
 	return mc, nil
 }
 
-// ReconcileAway tells of one add-on that its cluster is away; a key without a
-// name stands for all add-ons of a cluster.
+// ReconcileAway sets one add-on Unknown while its cluster is away; a key without a name
+// stands for all add-ons of a cluster.
 func (c *Controller) ReconcileAway(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	if key.Name == "" {
-		list, err := c.addons(ctx, key.Namespace)
+		list, err := c.listAddOns(ctx, key.Namespace)
 		for i := range list {
 			c.queue.Add(reconcile.Key{Namespace: key.Namespace, Name: list[i].Name})
 		}
@@ -157,7 +157,7 @@ func (c *Controller) ReconcileAway(ctx context.Context, key reconcile.Key) (reco
 	if word.Condition == nil {
 		return reconcile.Result{RequeueAfter: word.Later}, nil
 	}
-	// The whole status is sent, and the cache holds a part of it.
+	// The whole status is sent, but the cache holds only part of it.
 	live, err := c.config.Client.Resource(reconcile.ResourceOf(Kind)).Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return reconcile.Result{}, nil
@@ -165,7 +165,7 @@ func (c *Controller) ReconcileAway(ctx context.Context, key reconcile.Key) (reco
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading managedclusteraddon %s: %w", key, err)
 	}
-	plan, err := say(live, *word.Condition, state.Now)
+	plan, err := conditionPlan(live, *word.Condition, state.Now)
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -19,18 +19,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// State is everything that the decision on labels needs.
+// State holds everything the decision on labels needs.
 type State struct {
 	// Cluster is the ManagedCluster.
 	Cluster *clusterv1.ManagedCluster
-	// AddOns are those in its namespace.
+	// AddOns are the add-ons in its namespace.
 	AddOns []AddOn
-	// Told tells of which add-on it was said already that it can have no label.
+	// Told reports whether the add-on was already reported as unable to have a label.
 	Told func(addon string) bool
 }
 
-// Decide is pure: it brings the feature labels of one cluster in step with its
-// add-ons.
+// Decide is pure: it brings the feature labels of one cluster up to date with its add-ons.
 func Decide(s State) reconcile.Plan {
 	if s.Cluster.DeletionTimestamp != nil || apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable) == nil {
 		return reconcile.Plan{}
@@ -43,14 +42,14 @@ func Decide(s State) reconcile.Plan {
 		if a.DeletionTimestamp != nil {
 			continue
 		}
-		key, ok := label(a.Name)
+		key, ok := labelKey(a.Name)
 		if !ok {
 			if !s.Told(a.Name) {
-				plan.Events = append(plan.Events, tooLong(mc.Name, a.Name))
+				plan.Events = append(plan.Events, tooLongEvent(mc.Name, a.Name))
 			}
 			continue
 		}
-		wanted[key] = feature(a)
+		wanted[key] = labelValue(a)
 	}
 	maps.DeleteFunc(mc.Labels, func(key, _ string) bool {
 		return strings.HasPrefix(key, clusterv1.LabelPrefixFeatureAddOn) && wanted[key] == ""
@@ -62,15 +61,15 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-// label is the key of the feature label of an add-on; ok is false when the name
-// makes none that Kubernetes takes.
-func label(addon string) (key string, ok bool) {
+// labelKey returns the key of an add-on's feature label; ok is false when the name does not make
+// a valid key.
+func labelKey(addon string) (key string, ok bool) {
 	key = clusterv1.LabelPrefixFeatureAddOn + addon
 	return key, len(validation.IsQualifiedName(key)) == 0
 }
 
-// feature is the value of the label of an add-on.
-func feature(a *AddOn) string {
+// labelValue returns the value of an add-on's feature label.
+func labelValue(a *AddOn) string {
 	c := a.available()
 	switch {
 	case c == nil:
@@ -84,45 +83,42 @@ func feature(a *AddOn) string {
 	}
 }
 
-func tooLong(cluster, addon string) reconcile.Event {
+func tooLongEvent(cluster, addon string) reconcile.Event {
 	prefix := clusterv1.LabelPrefixFeatureAddOn[strings.Index(clusterv1.LabelPrefixFeatureAddOn, "/")+1:]
 	return reconcile.Event{
 		Type: corev1.EventTypeWarning, Reason: "AddOnNameTooLong", Namespace: cluster,
-		Message: fmt.Sprintf("Add-on %s is not shown as a label of the cluster: the name has %d characters, a label takes %d; placements cannot select by it",
+		Message: fmt.Sprintf("Add-on %s is not shown as a label of the cluster: the name has %d characters, a label allows %d; placements cannot select by it",
 			addon, len(addon), validation.LabelValueMaxLength-len(prefix)),
 	}
 }
 
-// repeat is the least time between two times that an add-on is said to be
-// Unknown. An agent that reports add-ons but does not renew its lease
-// contradicts at once, and without a pause the two would write as fast as they
-// can.
+// repeat is the minimum time between two writes that set an add-on Unknown. An agent that
+// reports add-ons but does not renew its lease sets it back at once, and without a pause the
+// two would write as fast as they can.
 const repeat = 10 * time.Second
 
-// awayState is everything that the decision on one add-on needs.
+// awayState holds everything the decision on one add-on needs.
 type awayState struct {
-	// Cluster is that of the add-on; nil when there is none.
+	// Cluster is the add-on's cluster; nil when it does not exist.
 	Cluster *clusterv1.ManagedCluster
 	// AddOn is the add-on.
 	AddOn *AddOn
-	// Said is when the hub said last that the add-on is Unknown; zero: not since
-	// this process started.
+	// Said is when the hub last set the add-on Unknown; zero if not since this process
+	// started.
 	Said time.Time
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// absence is the word about an add-on of a cluster that cannot be reached.
+// absence is the decision on an add-on of a cluster that cannot be reached.
 type absence struct {
-	// Condition is to be the add-on's Available; nil leaves it alone.
+	// Condition is the new Available of the add-on; nil leaves it unchanged.
 	Condition *metav1.Condition
-	// Later is how long to wait before it is judged again; zero waits for the
-	// next event.
+	// Later is the delay before the add-on is evaluated again; zero waits for the next event.
 	Later time.Duration
 }
 
-// decideAway is pure: it tells what becomes of an add-on while its cluster is
-// Unknown. Nothing else is copied.
+// decideAway is pure: it copies a cluster's Unknown to an add-on. Nothing else is copied.
 func decideAway(s awayState) absence {
 	if s.Cluster == nil {
 		return absence{}
@@ -141,11 +137,11 @@ func decideAway(s awayState) absence {
 	return absence{Condition: &want}
 }
 
-// unlabelled are the names of the add-ons that can have no label, sorted.
+// unlabelled returns the names of the add-ons that cannot have a label, sorted.
 func unlabelled(list []AddOn) []string {
 	var out []string
 	for i := range list {
-		if _, ok := label(list[i].Name); !ok {
+		if _, ok := labelKey(list[i].Name); !ok {
 			out = append(out, list[i].Name)
 		}
 	}

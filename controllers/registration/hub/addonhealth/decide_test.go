@@ -20,7 +20,9 @@ const prefix = clusterv1.LabelPrefixFeatureAddOn
 func cluster(available metav1.ConditionStatus, labels map[string]string) *clusterv1.ManagedCluster {
 	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Labels: labels}}
 	if available != "" {
-		mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: available, Reason: "R", Message: "m"}}
+		mc.Status.Conditions = []metav1.Condition{
+			{Type: clusterv1.ConditionAvailable, Status: available, Reason: "R", Message: "m"},
+		}
 	}
 	return mc
 }
@@ -57,26 +59,39 @@ func TestDecideLabels(t *testing.T) {
 		"each state has its value; none yet counts as unreachable": {
 			cluster: cluster("True", map[string]string{"mine": "x"}),
 			addons:  []AddOn{addon("a", "True"), addon("b", "False"), addon("c", "Unknown"), addon("d", "")},
-			want:    map[string]string{"mine": "x", prefix + "a": "available", prefix + "b": "unhealthy", prefix + "c": "unreachable", prefix + "d": "unreachable"},
+			want: map[string]string{
+				"mine":       "x",
+				prefix + "a": "available",
+				prefix + "b": "unhealthy",
+				prefix + "c": "unreachable",
+				prefix + "d": "unreachable",
+			},
 		},
 		"an add-on that goes or is gone has none": {
-			cluster: cluster("Unknown", map[string]string{prefix + "a": "available", prefix + "b": "unhealthy", "feature.example.com/addon-a": "x"}),
-			addons:  []AddOn{going(addon("a", "True"))},
-			want:    map[string]string{"feature.example.com/addon-a": "x"},
+			cluster: cluster("Unknown", map[string]string{
+				prefix + "a":                  "available",
+				prefix + "b":                  "unhealthy",
+				"feature.example.com/addon-a": "x",
+			}),
+			addons: []AddOn{going(addon("a", "True"))},
+			want:   map[string]string{"feature.example.com/addon-a": "x"},
 		},
 		"a cluster that was never heard of is left alone": {
-			cluster: cluster("", map[string]string{prefix + "a": "available"}), want: map[string]string{prefix + "a": "available"},
+			cluster: cluster("", map[string]string{prefix + "a": "available"}),
+			want:    map[string]string{prefix + "a": "available"},
 		},
 		"the longest name that a label takes": {
-			cluster: cluster("False", nil), addons: []AddOn{addon(long[:57], "True")}, want: map[string]string{prefix + long[:57]: "available"},
+			cluster: cluster("False", nil),
+			addons:  []AddOn{addon(long[:57], "True")},
+			want:    map[string]string{prefix + long[:57]: "available"},
 		},
-		"a longer name has no label, and that is said": {
+		"a longer name has no label, and that is reported": {
 			cluster: cluster("True", nil),
 			addons:  []AddOn{addon(long, "True"), addon("a", "True")},
 			want:    map[string]string{prefix + "a": "available"},
 			event:   true,
 		},
-		"it is said once": {cluster: cluster("True", nil), addons: []AddOn{addon(long, "True")}, told: true},
+		"it is reported once": {cluster: cluster("True", nil), addons: []AddOn{addon(long, "True")}, told: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plan := Decide(State{Cluster: tc.cluster, AddOns: tc.addons, Told: func(string) bool { return tc.told }})
@@ -87,7 +102,7 @@ func TestDecideLabels(t *testing.T) {
 			require.Equal(t, tc.want, got)
 			require.Equal(t, tc.event, len(plan.Events) == 1)
 			if tc.event {
-				require.Contains(t, plan.Events[0].Message, "has 58 characters, a label takes 57")
+				require.Contains(t, plan.Events[0].Message, "has 58 characters, a label allows 57")
 			}
 		})
 	}
@@ -126,13 +141,13 @@ func TestDecideAway(t *testing.T) {
 		"True is not copied":                        {cluster: cluster("True", nil), addon: addon("a", "Unknown")},
 		"nor silence":                               {cluster: cluster("", nil), addon: addon("a", "True")},
 		"an add-on without a cluster is left alone": {addon: addon("a", "True")},
-		"an agent that contradicts is answered later": {
+		"an agent that sets it back is overruled later": {
 			cluster: cluster("Unknown", nil),
 			addon:   addon("a", "True"),
 			said:    now.Add(-3 * time.Second),
 			later:   7 * time.Second,
 		},
-		"but it is answered": {
+		"but it is overruled": {
 			cluster: cluster("Unknown", nil),
 			addon:   addon("a", "True"),
 			said:    now.Add(-10 * time.Second),
@@ -144,7 +159,10 @@ func TestDecideAway(t *testing.T) {
 			require.Equal(t, tc.later, word.Later)
 			require.Equal(t, tc.copied, word.Condition != nil)
 			if tc.copied {
-				require.Equal(t, metav1.Condition{Type: "Available", Status: "Unknown", Reason: "R", Message: "m"}, *word.Condition)
+				require.Equal(
+					t, metav1.Condition{Type: "Available", Status: "Unknown", Reason: "R", Message: "m"},
+					*word.Condition,
+				)
 			}
 		})
 	}
@@ -157,13 +175,17 @@ func TestTrimLeavesWhatIsRead(t *testing.T) {
 	kept, err := Trim(&a)
 	require.NoError(t, err)
 	require.Equal(t, &AddOn{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "a", Annotations: map[string]string{clusterv1.AnnotationCleanupPriority: "20"}},
-		Status:     AddOnStatus{Conditions: []metav1.Condition{{Type: "Available", Status: "True"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   "c1",
+			Name:        "a",
+			Annotations: map[string]string{clusterv1.AnnotationCleanupPriority: "20"},
+		},
+		Status: AddOnStatus{Conditions: []metav1.Condition{{Type: "Available", Status: "True"}}},
 	}, kept)
 	away := addon("b", "Unknown")
 	kept, err = Trim(&away)
 	require.NoError(t, err)
-	require.Equal(t, "m", kept.(*AddOn).available().Message, "what is compared is kept")
+	require.Equal(t, "m", kept.(*AddOn).available().Message, "what is compared must be kept")
 	require.Equal(t, kept, kept.(*AddOn).DeepCopyObject())
 	tombstone, err := Trim("x")
 	require.NoError(t, err)

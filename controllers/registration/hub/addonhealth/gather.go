@@ -20,9 +20,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// view is what of a cluster concerns the loops.
+// view is the part of a cluster that concerns the loops.
 type view struct {
-	known    bool   // it has been heard of
+	known    bool   // it has been heard from
 	away     bool   // it is Unknown
 	message  string // why
 	features string // its feature labels
@@ -49,7 +49,7 @@ func viewOf(mc *clusterv1.ManagedCluster) view {
 
 // gather adds the add-ons of a cluster.
 func (c *Controller) gather(ctx context.Context, mc *clusterv1.ManagedCluster) (State, error) {
-	list, err := c.addons(ctx, mc.Name)
+	list, err := c.listAddOns(ctx, mc.Name)
 	return State{Cluster: mc, AddOns: list, Told: func(addon string) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *Controller) gatherAway(ctx context.Context, key reconcile.Key) (awaySta
 		}
 		return s, fmt.Errorf("reading managedclusteraddon %s: %w", key, err)
 	}
-	mc, err := c.cluster(ctx, key.Namespace)
+	mc, err := c.readCluster(ctx, key.Namespace)
 	if err != nil {
 		return s, err
 	}
@@ -78,8 +78,8 @@ func (c *Controller) gatherAway(ctx context.Context, key reconcile.Key) (awaySta
 	return s, nil
 }
 
-// say is the plan that sets one condition of an add-on.
-func say(live *unstructured.Unstructured, condition metav1.Condition, now time.Time) (reconcile.Plan, error) {
+// conditionPlan returns the plan that sets one condition of an add-on.
+func conditionPlan(live *unstructured.Unstructured, condition metav1.Condition, now time.Time) (reconcile.Plan, error) {
 	status := AddOnStatus{}
 	after := live.DeepCopy()
 	found, _, err := unstructured.NestedMap(after.Object, "status")

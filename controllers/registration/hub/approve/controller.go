@@ -24,36 +24,36 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Name is the loop's id.
+// Name identifies the loop.
 const Name = "cluster.approve"
 
 const workers = 4
 
-// retry while the leases are not all known yet, and when what was decided by is
-// no longer so.
+// retry is the delay while not all leases are known yet, and after losing a race for a
+// token's use.
 const retry = 500 * time.Millisecond
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes, and asks for reviews.
+	// Client sends all writes and access reviews.
 	Client dynamic.Interface
-	// Clock tells the time of answers.
+	// Clock stamps answers.
 	Clock clock.PassiveClock
-	// Arrivals tells which clusters are alive.
+	// Arrivals shows which clusters are alive.
 	Arrivals *lease.Arrivals
-	// AutoApprove lists users whose first requests need no person; it is empty
+	// AutoApprove lists the users whose first requests are approved automatically; empty
 	// unless the gate ManagedClusterAutoApproval is on.
 	AutoApprove []string
 }
 
-// A cluster with many requests is looked at once in a while, not for each of
-// them: one that is flooded costs no more than its turn.
+// A cluster with many requests is reconciled once in a while, not once per request, so that
+// flooding one cluster costs no more than its turn.
 const (
 	many  = 32
 	pause = time.Second
 )
 
-// Controller is the loop. Its keys are names of clusters.
+// Controller is the loop. Its keys are cluster names.
 type Controller struct {
 	config   Config
 	reader   manager.Reader
@@ -115,7 +115,7 @@ func Register(m *manager.Manager, c Config) {
 			add(current.Name)
 		}
 	})
-	// A lease that appears late may be that of an agent whose name another one asks for.
+	// A lease that appears late may belong to an agent whose name another agent requests.
 	c.Arrivals.OnPresence(func(cluster string) {
 		if controller.requests.Count(cluster) > 0 {
 			add(cluster)
@@ -124,19 +124,18 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
 }
 
-// concerns tells whether a cluster that appears or changes is to be looked at. Of
-// those that a hub finds when it starts most are not: nobody asks for anything, and
-// nothing is said of somebody who did.
+// concerns reports whether to reconcile a cluster that appears or changes. Most of those
+// found at startup need none: they have no requests and no true condition about one.
 func (c *Controller) concerns(old, current *clusterv1.ManagedCluster) bool {
 	if old == nil {
 		return c.requests.Count(current.Name) > 0 || apimeta.IsStatusConditionTrue(current.Status.Conditions, clusterv1.ConditionDuplicateClusterName)
 	}
-	return !maps.Equal(old.Annotations, current.Annotations) || standing(old) != standing(current)
+	return !maps.Equal(old.Annotations, current.Annotations) || agentConditions(old) != agentConditions(current)
 }
 
-// standing is what of a cluster's status tells that its agent came or went: a
-// request may wait for just that, and renewals of a lease wake nobody.
-func standing(mc *clusterv1.ManagedCluster) (out [2]metav1.ConditionStatus) {
+// agentConditions is the part of a cluster's status that shows its agent coming or going: a request
+// may be waiting for exactly that, and lease renewals do not wake the loop.
+func agentConditions(mc *clusterv1.ManagedCluster) (out [2]metav1.ConditionStatus) {
 	for i, kind := range []string{clusterv1.ConditionJoined, clusterv1.ConditionAvailable} {
 		if c := apimeta.FindStatusCondition(mc.Status.Conditions, kind); c != nil {
 			out[i] = c.Status
@@ -145,13 +144,13 @@ func standing(mc *clusterv1.ManagedCluster) (out [2]metav1.ConditionStatus) {
 	return out
 }
 
-// Reconcile answers the open requests of one cluster, or clears away those of
-// clusters that do not exist.
+// Reconcile answers the open requests of one cluster, or cleans up those of clusters that do
+// not exist.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	select {
 	case <-c.config.Arrivals.Synced():
 	default:
-		// Who is alive is not known yet, and nobody may be taken for dead.
+		// It is not known yet which clusters are alive, and none may be taken for dead.
 		return reconcile.Result{RequeueAfter: retry}, nil
 	}
 	if key == strays {
@@ -163,13 +162,13 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	}
 	decision := Decide(state)
 	for _, v := range decision.Verdicts {
-		if !c.spend(key.Name, v.Spends) {
+		if !c.reserveUses(key.Name, v.Spends) {
 			return reconcile.Result{RequeueAfter: retry}, nil // another worker was faster
 		}
 	}
 	var errs []error
 	for _, v := range decision.Verdicts {
-		errs = append(errs, c.answer(ctx, v))
+		errs = append(errs, c.writeAnswer(ctx, v))
 	}
 	result := reconcile.Result{RequeueAfter: decision.RequeueAfter}
 	if state.Cluster != nil {
@@ -177,16 +176,16 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 		errs = append(errs, err)
 	}
 	for _, csr := range decision.Leftovers {
-		errs = append(errs, c.remove(ctx, csr))
+		errs = append(errs, c.deleteRequest(ctx, csr))
 	}
 	return result, errors.Join(errs...)
 }
 
 var requests = certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests")
 
-// answer writes one verdict. The request's version fences it: one that changed
-// meanwhile comes again by its event.
-func (c *Controller) answer(ctx context.Context, v Verdict) error {
+// writeAnswer writes one verdict. The request's resourceVersion fences it: a request that has
+// changed comes back with its event.
+func (c *Controller) writeAnswer(ctx context.Context, v Verdict) error {
 	u, err := typed.ToUnstructured(v.CSR)
 	if err != nil {
 		return err
@@ -198,9 +197,8 @@ func (c *Controller) answer(ctx context.Context, v Verdict) error {
 	return nil
 }
 
-// remove deletes a request as it was judged: one that changed meanwhile, or is
-// another one by now, stays.
-func (c *Controller) remove(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
+// deleteRequest deletes a request as it was evaluated; one that has changed or been replaced stays.
+func (c *Controller) deleteRequest(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) error {
 	uid, version := csr.UID, csr.ResourceVersion
 	err := c.config.Client.Resource(requests).Delete(ctx, csr.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version},

@@ -21,24 +21,24 @@ import (
 const (
 	// maxVerdicts is how many requests one pass answers.
 	maxVerdicts = 32
-	// soon is when a pass that could not do everything is repeated.
+	// soon is the delay before repeating a pass that could not do everything.
 	soon = time.Second
 )
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
-	// Cluster is nil when there is no ManagedCluster of the name.
+	// Cluster is nil when no ManagedCluster has the name.
 	Cluster *clusterv1.ManagedCluster
-	// Requests are those with the label of the cluster, oldest first.
+	// Requests are those labelled with the cluster's name, oldest first.
 	Requests []Request
-	// Alive is true when the cluster's lease is fresh and its agent has joined:
-	// the lease that the hub makes says nothing of an agent.
+	// Alive is true when the cluster's lease is fresh and its agent has joined: the lease
+	// created by the hub says nothing about an agent.
 	Alive bool
-	// Heard is when the lease was renewed last, as far as this process saw it; zero
-	// when it saw no renewal. Period is how often it should be.
+	// Heard is when this process last saw the lease renewed; zero when it saw no renewal.
+	// Period is the expected time between renewals.
 	Heard  time.Time
 	Period time.Duration
-	// AutoApprove lists the users whose first requests need no person.
+	// AutoApprove lists the users whose first requests are approved automatically.
 	AutoApprove []string
 	// Now is the time of the decision.
 	Now time.Time
@@ -46,25 +46,25 @@ type State struct {
 
 // Verdict is an answer to one request.
 type Verdict struct {
-	// CSR is the request with the answer in its conditions.
+	// CSR is the request with the answer added to its conditions.
 	CSR *certificatesv1.CertificateSigningRequest
-	// Event tells of the answer on the ManagedCluster.
+	// Event reports the answer on the ManagedCluster.
 	Event reconcile.Event
-	// Spends are the tokens of which an approval takes a use.
+	// Spends are the tokens an approval uses up one use of.
 	Spends []Token
 }
 
-// Decision is a plan for the ManagedCluster and what becomes of its requests.
+// Decision is a plan for the ManagedCluster, and what happens to its requests.
 type Decision struct {
 	reconcile.Plan
-	// Verdicts are given before the plan is carried out.
+	// Verdicts are written before the plan is executed.
 	Verdicts []Verdict
-	// Leftovers are requests to delete as they are, after the plan.
+	// Leftovers are requests to delete unchanged, after the plan.
 	Leftovers []*certificatesv1.CertificateSigningRequest
 }
 
-// Decide is pure. A request that somebody answered is never answered again: the
-// word of a person who was first stands.
+// Decide is pure. A request that is already answered is never answered again: a user who
+// answered first decides.
 func Decide(s State) Decision {
 	d := Decision{}
 	var next time.Duration
@@ -72,14 +72,14 @@ func Decide(s State) Decision {
 	if s.Cluster != nil && s.Cluster.DeletionTimestamp == nil {
 		mc := s.Cluster.DeepCopy()
 		d.Object = mc
-		note(s, mc)
+		recordHolder(s, mc)
 		approvals, waits := verdicts(s, mc)
-		// A flood of what is refused holds up no approval.
+		// A flood of requests to be denied holds up no approval.
 		d.Verdicts = approvals
-		d.Events = strangers(d.Leftovers)
-		events, look := judgeName(s, mc)
+		d.Events = strangerEvents(d.Leftovers)
+		events, look := evaluateName(s, mc)
 		d.Events = append(d.Events, events...)
-		next = sooner(sooner(sooner(next, judgeRequests(s, mc)), released(s, mc)), look)
+		next = sooner(sooner(sooner(next, evaluateRequests(s, mc)), untilReleased(s, mc)), look)
 		if waits && len(d.Verdicts) > 0 {
 			next = soon
 		}
@@ -97,14 +97,14 @@ func Decide(s State) Decision {
 	return d
 }
 
-// sooner returns the shorter of two times; zero is never.
+// sooner returns the shorter of two delays; zero means never.
 func sooner(a, b time.Duration) time.Duration {
 	return reconcile.Result{RequeueAfter: a}.Sooner(reconcile.Result{RequeueAfter: b}).RequeueAfter
 }
 
-// strangers are Events that tell, once each, which agents of other clusters sent
-// what is cleared away.
-func strangers(gone []*certificatesv1.CertificateSigningRequest) []reconcile.Event {
+// strangerEvents returns Events that report, once each, which agents of other clusters sent the
+// requests being deleted.
+func strangerEvents(gone []*certificatesv1.CertificateSigningRequest) []reconcile.Event {
 	told := map[string]bool{}
 	var out []reconcile.Event
 	for _, csr := range gone {
@@ -116,54 +116,54 @@ func strangers(gone []*certificatesv1.CertificateSigningRequest) []reconcile.Eve
 		cluster := csr.Labels[clusterv1.LabelClusterName]
 		out = append(out, reconcile.Event{
 			Type: corev1.EventTypeWarning, Reason: "ForeignCertificateRequest", Namespace: cluster, Once: true, Of: user,
-			Message: fmt.Sprintf("%s, the agent of another cluster, sends certificate requests in the name of cluster %s; they are cleared away. "+
-				"If that goes on, deny the cluster of that agent", quote(user), cluster),
+			Message: fmt.Sprintf("%s, the agent of another cluster, sends certificate requests in the name of cluster %s; they are deleted. "+
+				"If this continues, deny that agent's cluster", quote(user), cluster),
 		})
 	}
 	return out
 }
 
-// verdicts answers the open requests of a cluster whose tokens are good. waits
-// tells that some were not looked at yet. The request of another agent than the
-// one whose cluster reports stays open: an agent that changed its namespace or its
-// mode has another name, and a denied agent of OCM waits for ever.
+// verdicts answers a cluster's open requests whose tokens are valid. waits is true when some
+// have not been checked yet. A request by an agent other than that of the reporting cluster
+// stays open: an agent that changed its namespace or its mode has another name, and an OCM
+// agent that is denied waits forever.
 func verdicts(s State, mc *clusterv1.ManagedCluster) (out []Verdict, waits bool) {
 	for _, r := range s.Requests {
 		switch {
-		case r.Fault != nil || r.Refusal.Reason != "" || answered(r.CSR) || contests(s, mc, r):
+		case r.Fault != nil || r.Refusal.Reason != "" || isAnswered(r.CSR) || contests(s, mc, r):
 		case r.Waits:
 			waits = true
 		case r.MayRenew:
 			out = append(out, approval(s, r, "The agent renews its own certificate"))
-		case slices.Contains(s.AutoApprove, r.CSR.Spec.Username) && !held(s, mc, r):
-			out = append(out, approval(s, r, fmt.Sprintf("%s may register clusters without a person", r.CSR.Spec.Username)))
+		case slices.Contains(s.AutoApprove, r.CSR.Spec.Username) && !isNameHeld(s, mc, r):
+			out = append(out, approval(s, r, fmt.Sprintf("%s may register clusters without manual approval", r.CSR.Spec.Username)))
 		}
 	}
 	return out, waits
 }
 
 func approval(s State, r Request, why string) Verdict {
-	v := answer(s, r, certificatesv1.CertificateApproved, Refusal{clusterv1.ReasonAutoApproved, why})
+	v := verdictOf(s, r, certificatesv1.CertificateApproved, Refusal{clusterv1.ReasonAutoApproved, why})
 	v.Spends = r.Limited
 	return v
 }
 
-// refusals denies the open requests whose token is not good for them.
+// refusals denies the open requests whose token is not valid for them.
 func refusals(s State) []Verdict {
 	var out []Verdict
 	for _, r := range s.Requests {
-		if r.Fault == nil && r.Refusal.Reason != "" && !answered(r.CSR) {
-			out = append(out, answer(s, r, certificatesv1.CertificateDenied, r.Refusal))
+		if r.Fault == nil && r.Refusal.Reason != "" && !isAnswered(r.CSR) {
+			out = append(out, verdictOf(s, r, certificatesv1.CertificateDenied, r.Refusal))
 		}
 	}
 	return out
 }
 
-// held tells whether a cluster has joined under the name, so that a request of
-// somebody who may register clusters is no longer enough: it could take over the
-// identity of a cluster that is only away. The agent that held the name last gets
-// a new certificate once the old one has ended; all else waits for a person.
-func held(s State, mc *clusterv1.ManagedCluster, r Request) bool {
+// isNameHeld reports whether a cluster has joined under the name, in which case the right to
+// register clusters is no longer enough: the request could take over the identity of a
+// cluster that is only away. The last holder of the name gets a new certificate once the old
+// one has expired; everything else waits for a user.
+func isNameHeld(s State, mc *clusterv1.ManagedCluster, r Request) bool {
 	if s.Alive {
 		return true
 	}
@@ -174,12 +174,12 @@ func held(s State, mc *clusterv1.ManagedCluster, r Request) bool {
 	return mc.Annotations[clusterv1.AnnotationAgentName] != r.Agent.Name || err != nil || s.Now.Before(end)
 }
 
-// released is when the last certificate of a cluster ends whose holder asks for a
-// new one: until then the request is held.
-func released(s State, mc *clusterv1.ManagedCluster) time.Duration {
+// untilReleased returns how long until the last certificate expires of a cluster whose holder asks
+// for a new one: until then the request is held. Zero means there is nothing to wait for.
+func untilReleased(s State, mc *clusterv1.ManagedCluster) time.Duration {
 	end, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires])
 	if err != nil || !end.After(s.Now) || !slices.ContainsFunc(s.Requests, func(r Request) bool {
-		return r.Fault == nil && r.Refusal.Reason == "" && !answered(r.CSR) && slices.Contains(s.AutoApprove, r.CSR.Spec.Username) &&
+		return r.Fault == nil && r.Refusal.Reason == "" && !isAnswered(r.CSR) && slices.Contains(s.AutoApprove, r.CSR.Spec.Username) &&
 			mc.Annotations[clusterv1.AnnotationAgentName] == r.Agent.Name
 	}) {
 		return 0
@@ -187,10 +187,10 @@ func released(s State, mc *clusterv1.ManagedCluster) time.Duration {
 	return end.Sub(s.Now)
 }
 
-// note keeps in annotations who got the last certificate, by which join token, and
-// until when it lives. The last that was approved counts, not the last that was sent:
-// a person may have let another agent in since the holder asked.
-func note(s State, mc *clusterv1.ManagedCluster) {
+// recordHolder records in annotations who got the last certificate, with which join token, and when
+// it expires. The request approved last counts, not the one sent last: a user may have
+// accepted another agent since the holder asked.
+func recordHolder(s State, mc *clusterv1.ManagedCluster) {
 	issued := slices.DeleteFunc(slices.Clone(s.Requests), func(r Request) bool { return r.Certificate == nil })
 	slices.SortStableFunc(issued, func(a, b Request) int {
 		return cmp.Or(answeredAt(a.CSR).Compare(answeredAt(b.CSR)), byPerson(a.CSR)-byPerson(b.CSR), writtenLater(a.CSR, b.CSR))
@@ -204,17 +204,17 @@ func note(s State, mc *clusterv1.ManagedCluster) {
 	}
 }
 
-// byPerson is 1 for a request that this loop did not approve. It has the last word among
-// those of one second, which is as precise as times of approval are.
+// byPerson is 1 for a request that this loop did not approve. Such a request wins among those
+// approved in the same second, which is the precision of approval times.
 func byPerson(csr *certificatesv1.CertificateSigningRequest) int {
-	if c := find(csr, certificatesv1.CertificateApproved); c != nil && c.Reason == clusterv1.ReasonAutoApproved {
+	if c := findCondition(csr, certificatesv1.CertificateApproved); c != nil && c.Reason == clusterv1.ReasonAutoApproved {
 		return 0
 	}
 	return 1
 }
 
-// writtenLater orders two requests by their last writes, which are those of their
-// certificates, where times are equal. It is 0 where the versions cannot be compared.
+// writtenLater orders two requests with equal times by their last writes, which add their
+// certificates. It is 0 when the versions cannot be compared.
 func writtenLater(a, b *certificatesv1.CertificateSigningRequest) int {
 	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 	if err != nil {
@@ -223,8 +223,8 @@ func writtenLater(a, b *certificatesv1.CertificateSigningRequest) int {
 	return order
 }
 
-// answer is the request with an approval or a denial added.
-func answer(s State, r Request, kind certificatesv1.RequestConditionType, why Refusal) Verdict {
+// verdictOf returns the request with an approval or a denial added.
+func verdictOf(s State, r Request, kind certificatesv1.RequestConditionType, why Refusal) Verdict {
 	csr := r.CSR.DeepCopy()
 	csr.SetGroupVersionKind(certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"))
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
@@ -238,8 +238,8 @@ func answer(s State, r Request, kind certificatesv1.RequestConditionType, why Re
 	return Verdict{CSR: csr, Event: event}
 }
 
-// set writes a condition unless it says so already.
-func set(mc *clusterv1.ManagedCluster, c metav1.Condition, now time.Time) {
+// setCondition sets a condition unless it already has that status, reason and message.
+func setCondition(mc *clusterv1.ManagedCluster, c metav1.Condition, now time.Time) {
 	have := apimeta.FindStatusCondition(mc.Status.Conditions, c.Type)
 	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
 		return

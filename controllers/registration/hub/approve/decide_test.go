@@ -27,7 +27,9 @@ func open(agent string, mayRenew bool) Request {
 
 func answeredWith(agent string, kind certificatesv1.RequestConditionType, reason string) Request {
 	r := open(agent, true)
-	r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: kind, Status: corev1.ConditionTrue, Reason: reason}}
+	r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+		{Type: kind, Status: corev1.ConditionTrue, Reason: reason},
+	}
 	return r
 }
 
@@ -64,8 +66,8 @@ func TestDecide(t *testing.T) {
 		duplicate metav1.ConditionStatus
 		wantAgent string
 	}{
-		"no request":                          {},
-		"a first request is left to a person": {requests: []Request{open("a", false)}},
+		"no request":                        {},
+		"a first request is left to a user": {requests: []Request{open("a", false)}},
 		"a first request of a listed user is approved": {
 			auto:     []string{"bootstrap"},
 			requests: []Request{open("a", false)},
@@ -90,36 +92,56 @@ func TestDecide(t *testing.T) {
 			requests:  []Request{issued("a"), issued("b")},
 			wantAgent: "b",
 		},
-		"the last that was let in counts, and not the last that asked": {
-			holder:    "a",
-			requests:  []Request{answered(issued("b"), "Test", 2*time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)},
+		"the last that was approved counts, not the last that asked": {
+			holder: "a",
+			requests: []Request{
+				answered(issued("b"), "Test", 2*time.Second),
+				answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second),
+			},
 			wantAgent: "b"},
-		"within a second a person has the last word": {
-			holder:    "a",
-			requests:  []Request{answered(issued("b"), "Test", time.Second), answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second)},
+		"within a second a user's approval wins": {
+			holder: "a",
+			requests: []Request{
+				answered(issued("b"), "Test", time.Second),
+				answered(issued("a"), clusterv1.ReasonAutoApproved, time.Second),
+			},
 			wantAgent: "b"},
-		"of two answers of one person within a second the later write counts": {
-			holder:    "a",
-			requests:  []Request{written(answered(issued("b"), "Test", time.Second), "10"), written(answered(issued("a"), "Test", time.Second), "9")},
+		"of two answers of one user within a second the later write counts": {
+			holder: "a",
+			requests: []Request{
+				written(answered(issued("b"), "Test", time.Second), "10"),
+				written(answered(issued("a"), "Test", time.Second), "9"),
+			},
 			wantAgent: "b"},
-		"what has not the form is never answered": {
+		"a request that does not have the form is never answered": {
 			holder:    "a",
 			alive:     true,
 			auto:      []string{"bootstrap"},
 			requests:  []Request{faulty},
 			wantAgent: "a",
 		},
-		"a token that is not good denies, listed or not": {
+		"a token that is not valid denies, listed or not": {
 			auto:     []string{"bootstrap"},
 			requests: []Request{refusedFor},
 			verdicts: map[string]string{"csr-a": "Denied"},
 		},
-		"what was not looked at waits": {auto: []string{"bootstrap"}, requests: []Request{unseen}},
+		"what was not checked waits": {auto: []string{"bootstrap"}, requests: []Request{unseen}},
 		"a name that was joined is not given away by a list": {
-			holder: "a", joined: true, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, wantAgent: "a"},
+			holder:    "a",
+			joined:    true,
+			auto:      []string{"bootstrap"},
+			requests:  []Request{open("b", false)},
+			wantAgent: "a",
+		},
 		"not even to the same agent while its certificate lives": {
-			holder: "a", joined: true, expires: "2026-08-02T12:00:00Z", auto: []string{"bootstrap"}, requests: []Request{open("a", false)}, wantAgent: "a"},
-		"but to it when that has ended": {
+			holder:    "a",
+			joined:    true,
+			expires:   "2026-08-02T12:00:00Z",
+			auto:      []string{"bootstrap"},
+			requests:  []Request{open("a", false)},
+			wantAgent: "a",
+		},
+		"but to it when that has expired": {
 			holder:    "a",
 			joined:    true,
 			expires:   ended,
@@ -128,27 +150,33 @@ func TestDecide(t *testing.T) {
 			verdicts:  map[string]string{"csr-a": "Approved"},
 			wantAgent: "a"},
 		"and not to another one then": {
-			holder: "a", joined: true, expires: ended, auto: []string{"bootstrap"}, requests: []Request{open("b", false)}, wantAgent: "a"},
-		"a holder that never joined does not hold": {
+			holder:    "a",
+			joined:    true,
+			expires:   ended,
+			auto:      []string{"bootstrap"},
+			requests:  []Request{open("b", false)},
+			wantAgent: "a",
+		},
+		"a holder that never joined does not hold the name": {
 			holder:    "a",
 			expires:   ended,
 			auto:      []string{"bootstrap"},
 			requests:  []Request{open("b", false)},
 			verdicts:  map[string]string{"csr-b": "Approved"},
 			wantAgent: "a"},
-		"a cluster of another hub that is alive is held by somebody": {
+		"a cluster of another hub that is alive is held by its agent": {
 			alive:    true,
 			auto:     []string{"bootstrap"},
 			requests: []Request{open("a", false)},
 		},
-		"another agent waits for a person while the holder lives": {
+		"another agent waits for a user while the holder is alive": {
 			holder:    "a",
 			alive:     true,
 			requests:  []Request{open("b", true)},
 			duplicate: "True",
 			wantAgent: "a",
 		},
-		"and is not let in by a list": {
+		"and is not approved by a list": {
 			holder:    "a",
 			alive:     true,
 			auto:      []string{"bootstrap"},
@@ -170,12 +198,12 @@ func TestDecide(t *testing.T) {
 			requests:  []Request{open("a", false)},
 			wantAgent: "a",
 		},
-		"another agent is left to a person when it is away": {
+		"another agent is left to a user when the holder is away": {
 			holder:    "a",
 			requests:  []Request{open("b", false)},
 			wantAgent: "a",
 		},
-		"one that a person answered is none": {
+		"one that a user answered is no rival": {
 			holder:    "a",
 			alive:     true,
 			requests:  []Request{answeredWith("b", certificatesv1.CertificateDenied, "x")},
@@ -198,7 +226,10 @@ func TestDecide(t *testing.T) {
 			}
 			mc.Status.Conditions = tc.have
 			if tc.joined {
-				mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{Type: clusterv1.ConditionJoined, Status: "False"})
+				mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{
+					Type:   clusterv1.ConditionJoined,
+					Status: "False",
+				})
 			}
 			d := Decide(State{Cluster: mc, Requests: tc.requests, Alive: tc.alive, AutoApprove: tc.auto, Now: now})
 			got := map[string]string{}
@@ -233,12 +264,21 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The lease of an agent that is gone is fresh for a while: what is said of it is
-// looked at again.
+// The lease of an agent that is gone stays fresh for a while, so the condition is evaluated
+// again.
 func TestAHolderIsOnlyCalledAliveAfterASecondLook(t *testing.T) {
-	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{clusterv1.AnnotationAgentName: "a"}}}
+	mc := &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{clusterv1.AnnotationAgentName: "a"}},
+	}
 	rival := at(open("b", false), "r1", -1, 0)
-	s := State{Cluster: mc, Requests: []Request{rival}, Alive: true, Period: time.Minute, Now: now, Heard: now.Add(-2 * time.Minute)}
+	s := State{
+		Cluster:  mc,
+		Requests: []Request{rival},
+		Alive:    true,
+		Period:   time.Minute,
+		Now:      now,
+		Heard:    now.Add(-2 * time.Minute),
+	}
 	look := func() (Decision, *metav1.Condition) {
 		d := Decide(s)
 		s.Cluster = d.Object.(*clusterv1.ManagedCluster)
@@ -253,10 +293,10 @@ func TestAHolderIsOnlyCalledAliveAfterASecondLook(t *testing.T) {
 	d, c = look()
 	require.Contains(t, c.Message, "both are running")
 	require.Zero(t, d.RequeueAfter)
-	require.Empty(t, d.Events, "it was told")
+	require.Empty(t, d.Events, "it was reported already")
 	s.Alive = false
 	_, c = look()
-	require.Equal(t, metav1.ConditionFalse, c.Status, "who is away holds no name against a person")
+	require.Equal(t, metav1.ConditionFalse, c.Status, "a holder that is away does not contest the name")
 }
 
 func TestClustersThatGoAreLeftAlone(t *testing.T) {
@@ -269,14 +309,14 @@ func TestClustersThatGoAreLeftAlone(t *testing.T) {
 func TestCheckWantsAClientCertificateOfOurSigner(t *testing.T) {
 	csr := &certificatesv1.CertificateSigningRequest{}
 	csr.Spec.SignerName = "kubernetes.io/kubelet-serving"
-	_, err := check(csr, "c1")
+	_, err := parseAgent(csr, "c1")
 	require.ErrorIs(t, err, identity.ErrNoAgentRequest)
 	csr.Spec.SignerName = clusterv1.SignerName
 	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageServerAuth}
-	_, err = check(csr, "c1")
+	_, err = parseAgent(csr, "c1")
 	require.ErrorIs(t, err, identity.ErrNoAgentRequest)
 	csr.Spec.Usages = []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
-	_, err = check(csr, "c1")
+	_, err = parseAgent(csr, "c1")
 	require.ErrorIs(t, err, identity.ErrNoAgentRequest, "an empty request")
 }
 

@@ -21,13 +21,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// maxLooks is how many open requests one pass asks the API server about, so
-// that the flood of one cluster does not hold up the others.
+// maxLooks is how many open requests one pass checks with the API server, so that flooding
+// one cluster does not hold up the others.
 const maxLooks = 16
 
-// gather reads the cluster and its requests from the caches. It asks the API
-// server two things, live: whether the requester of an open renewal may renew,
-// and what the token of a request is that would be approved without a person.
+// gather reads the cluster and its requests from the caches. It asks the API server two
+// things: whether the sender of an open renewal may renew, and the current state of the token
+// of a request about to be approved automatically.
 func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 	s := State{AutoApprove: c.config.AutoApprove, Now: c.config.Clock.Now(), Requests: c.requests.Of(name)}
 	mc := &clusterv1.ManagedCluster{}
@@ -39,16 +39,16 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 		c.gatherCluster(&s, mc)
 	}
 	looks, admits := 0, c.admitting(name)
-	// The newest come first: those that agents wait for.
+	// Newest first: those are the ones agents wait for.
 	for i := len(s.Requests) - 1; i >= 0; i-- {
 		r := &s.Requests[i]
 		if r.Certificate != nil {
 			r.Token = c.tokens.idOf(r.CSR)
 		}
-		if r.Fault != nil || answered(r.CSR) {
+		if r.Fault != nil || isAnswered(r.CSR) {
 			continue
 		}
-		r.Refusal = judge(r.CSR, name, c.tokens.Get, admits)
+		r.Refusal = refusalOf(r.CSR, name, c.tokens.Get, admits)
 		renewal, listed := r.CSR.Spec.Username == r.Agent.User(), slices.Contains(s.AutoApprove, r.CSR.Spec.Username)
 		if s.Cluster == nil || r.Refusal.Reason != "" || (!renewal && !listed) {
 			continue
@@ -57,14 +57,14 @@ func (c *Controller) gather(ctx context.Context, name string) (State, error) {
 			r.Waits = true
 			continue
 		}
-		if err := c.look(ctx, r, renewal, admits); err != nil {
+		if err := c.checkLive(ctx, r, renewal, admits); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
 }
 
-// gatherCluster reads of a cluster that is there when its agent was last heard.
+// gatherCluster reads when the agent of an existing cluster was last heard from.
 func (c *Controller) gatherCluster(s *State, mc *clusterv1.ManagedCluster) {
 	s.Cluster = mc
 	s.Alive = apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) &&
@@ -75,15 +75,15 @@ func (c *Controller) gatherCluster(s *State, mc *clusterv1.ManagedCluster) {
 	}
 }
 
-// look asks the API server about one request.
-func (c *Controller) look(ctx context.Context, r *Request, renewal bool, admits func(Token) bool) (err error) {
+// checkLive checks one request with the API server.
+func (c *Controller) checkLive(ctx context.Context, r *Request, renewal bool, admits func(Token) bool) (err error) {
 	if renewal {
 		r.MayRenew, err = c.mayRenew(ctx, r.CSR, r.Agent.Cluster)
 		return err
 	}
 	found := map[string]Token{}
 	for _, credential := range r.CSR.Spec.Extra[clusterv1.ExtraCredentialID] {
-		t, ok, err := c.live(ctx, credential)
+		t, ok, err := c.readLiveToken(ctx, credential)
 		if err != nil {
 			return err
 		}
@@ -94,26 +94,25 @@ func (c *Controller) look(ctx context.Context, r *Request, renewal bool, admits 
 			}
 		}
 	}
-	r.Refusal = judge(r.CSR, r.Agent.Cluster, func(credential string) (Token, bool) {
+	r.Refusal = refusalOf(r.CSR, r.Agent.Cluster, func(credential string) (Token, bool) {
 		t, ok := found[credential]
 		return t, ok
 	}, admits)
 	return nil
 }
 
-// inOrder puts the oldest first. Requests of one second go by name: the last
-// word of two that come in any order would change with each pass, and each
-// change brings the next pass.
+// inOrder sorts oldest first. Requests of the same second are sorted by name: in an unstable
+// order the last one would change with each pass, and each change triggers the next pass.
 func inOrder(a, b Request) int {
 	return cmp.Or(a.CSR.CreationTimestamp.Compare(b.CSR.CreationTimestamp.Time), strings.Compare(a.CSR.Name, b.CSR.Name))
 }
 
 var reviews = authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews")
 
-// mayRenew asks whether the requester, with all that it was known by, may renew
-// the certificates of this cluster.
+// mayRenew asks the API server whether the requester, with its full identity, may renew this
+// cluster's certificates.
 func (c *Controller) mayRenew(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, cluster string) (bool, error) {
-	u, err := typed.ToUnstructured(review(csr, cluster))
+	u, err := typed.ToUnstructured(renewalReview(csr, cluster))
 	if err != nil {
 		return false, err
 	}
@@ -128,8 +127,8 @@ func (c *Controller) mayRenew(ctx context.Context, csr *certificatesv1.Certifica
 	return got.Status.Allowed, nil
 }
 
-// review is the question of mayRenew.
-func review(csr *certificatesv1.CertificateSigningRequest, cluster string) *authorizationv1.SubjectAccessReview {
+// renewalReview is the access review mayRenew sends.
+func renewalReview(csr *certificatesv1.CertificateSigningRequest, cluster string) *authorizationv1.SubjectAccessReview {
 	out := &authorizationv1.SubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"},
 		Spec: authorizationv1.SubjectAccessReviewSpec{

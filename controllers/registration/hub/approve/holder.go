@@ -14,31 +14,31 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// contests tells whether an agent asks for a name that another agent holds whose
-// lease is fresh. The same agent is never a rival of itself.
+// contests reports whether an agent requests a name held by another agent whose lease is
+// fresh. An agent never contests itself.
 func contests(s State, mc *clusterv1.ManagedCluster, r Request) bool {
 	holder := mc.Annotations[clusterv1.AnnotationAgentName]
 	return s.Alive && holder != "" && holder != r.Agent.Name
 }
 
-// judgeName keeps the condition DuplicateClusterName: it stands while such a
-// request waits. It returns the Event of its begin, and when to look again whether
-// the holder is still there: a fresh lease may be that of an agent that is gone.
-func judgeName(s State, mc *clusterv1.ManagedCluster) ([]reconcile.Event, time.Duration) {
+// evaluateName maintains the condition DuplicateClusterName, which is true while such a request
+// waits. It returns the Event for its start, and when to check again whether the holder is
+// still there: a fresh lease may belong to an agent that is gone.
+func evaluateName(s State, mc *clusterv1.ManagedCluster) ([]reconcile.Event, time.Duration) {
 	have := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDuplicateClusterName)
 	var rival *Request
 	for i := range s.Requests {
 		r := &s.Requests[i]
-		if r.Fault == nil && r.Refusal.Reason == "" && !answered(r.CSR) && r.CSR.DeletionTimestamp == nil && contests(s, mc, *r) {
+		if r.Fault == nil && r.Refusal.Reason == "" && !isAnswered(r.CSR) && r.CSR.DeletionTimestamp == nil && contests(s, mc, *r) {
 			rival = r
-			break // the one that waits longest, so that a flood changes nothing
+			break // the one waiting longest, so that a flood changes nothing
 		}
 	}
 	c := metav1.Condition{Type: clusterv1.ConditionDuplicateClusterName, ObservedGeneration: mc.Generation}
 	if rival == nil {
 		if have != nil {
 			c.Status, c.Reason, c.Message = metav1.ConditionFalse, clusterv1.ReasonNoDuplicate, "One agent holds the name"
-			set(mc, c, s.Now)
+			setCondition(mc, c, s.Now)
 		}
 		return nil, 0
 	}
@@ -49,15 +49,15 @@ func judgeName(s State, mc *clusterv1.ManagedCluster) ([]reconcile.Event, time.D
 	if have == nil || have.Status != metav1.ConditionTrue {
 		events = append(events, reconcile.Event{Type: corev1.EventTypeWarning, Reason: c.Reason, Namespace: mc.Name, Message: c.Message, WithStatus: true})
 	}
-	set(mc, c, s.Now)
+	setCondition(mc, c, s.Now)
 	if seen {
 		return events, 0
 	}
 	return events, s.Period
 }
 
-// duplicateMessage names both agents. seen tells that the holder has renewed the
-// lease since the other one asked.
+// duplicateMessage names both agents. seen is true when the holder has renewed the lease
+// since the other agent asked.
 func duplicateMessage(r Request, holder string, seen bool) string {
 	state := "which has not renewed its lease since then and may be gone"
 	if seen {
@@ -65,6 +65,6 @@ func duplicateMessage(r Request, holder string, seen bool) string {
 	}
 	cluster := r.Agent.Cluster
 	return fmt.Sprintf("Agent %s asks for the name of cluster %s by certificate request %s; it is held by agent %s, %s. "+
-		"If it is the same cluster, let the new agent take the place: kubectl ocm accept %s --replace; if not, join it under another name",
+		"If it is the same cluster, let the new agent take over: kubectl ocm accept %s --replace; if not, join it under another name",
 		r.Agent.Name, cluster, r.CSR.Name, holder, state, cluster)
 }

@@ -47,7 +47,9 @@ func TestLeftovers(t *testing.T) {
 	}
 	stranger := func(name string, created int) Request {
 		r := foreign(name, created)
-		r.CSR.Spec.Username, r.CSR.Spec.Groups = clusterv1.UserPrefix+"c2:a", []string{clusterv1.UserPrefix + "c2", clusterv1.GroupManagedClusters}
+		r.CSR.Spec.Username, r.CSR.Spec.Groups = clusterv1.UserPrefix+"c2:a", []string{
+			clusterv1.UserPrefix + "c2", clusterv1.GroupManagedClusters,
+		}
 		return r
 	}
 	shaped := func(name string, created int) Request {
@@ -57,7 +59,9 @@ func TestLeftovers(t *testing.T) {
 	}
 	approvedAll := func(name string, created int) Request {
 		r := shaped(name, created)
-		r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved}}
+		r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+			{Type: certificatesv1.CertificateApproved},
+		}
 		return got(r)
 	}
 	repeat := func(n int, one func(i int) Request) (out []Request) {
@@ -74,7 +78,9 @@ func TestLeftovers(t *testing.T) {
 	}{
 		"nothing":                             {},
 		"an open request stays, however long": {requests: []Request{pending("a", "r1", -2000)}},
-		"two agents may both be alive":        {requests: []Request{pending("a", "r1", -200), pending("b", "r2", -100)}},
+		"two agents may both be alive": {
+			requests: []Request{pending("a", "r1", -200), pending("b", "r2", -100)},
+		},
 		"the same agent by two tokens may be two": {
 			requests: []Request{with(pending("a", "r1", -200), "JTI=1"), with(pending("a", "r2", -100), "JTI=2")},
 		},
@@ -90,7 +96,7 @@ func TestLeftovers(t *testing.T) {
 			requests: []Request{denied("a", "x", "r1", -60, -3)},
 			next:     7 * time.Minute,
 		},
-		"and goes then": {
+		"and is deleted then": {
 			requests: []Request{denied("a", "x", "r1", -60, -10)},
 			want:     []string{"r1"},
 		},
@@ -124,21 +130,29 @@ func TestLeftovers(t *testing.T) {
 			next:     readable,
 		},
 		"denied ones make room at once": {
-			requests: repeat(9, func(i int) Request { return denied(fmt.Sprint("a", i), "x", fmt.Sprint("r", i), 0, 0) }),
-			want:     []string{"r0", "r1"},
-			next:     retention,
+			requests: repeat(
+				9, func(i int) Request { return denied(fmt.Sprint("a", i), "x", fmt.Sprint("r", i), 0, 0) },
+			),
+			want: []string{"r0", "r1"},
+			next: retention,
 		},
-		"rubbish of those who may ask stays a while": {requests: []Request{rubbish("r1", -4)}, next: 6 * time.Minute},
-		"and goes then, crowd or not":                {requests: []Request{rubbish("r1", -10)}, want: []string{"r1"}},
+		"malformed requests of agents and joiners stay a while": {
+			requests: []Request{rubbish("r1", -4)},
+			next:     6 * time.Minute,
+		},
+		"and are deleted then, crowd or not": {requests: []Request{rubbish("r1", -10)}, want: []string{"r1"}},
 		"in a crowd at once": {
 			requests: repeat(9, func(i int) Request { return rubbish(fmt.Sprint("r", i), 0) }),
 			want:     []string{"r0", "r1"},
 			next:     retention,
 		},
-		"what another cluster's agent sends is a stranger's": {requests: []Request{stranger("r1", -1)}, next: time.Minute},
-		"and goes in minutes":                                {requests: []Request{stranger("r1", -2)}, want: []string{"r1"}},
-		"whatever form it has":                               {requests: []Request{shaped("r1", -2)}, want: []string{"r1"}},
-		"though not when somebody approved it":               {requests: []Request{approvedAll("r1", -30)}},
+		"what another cluster's agent sends is a stranger's": {
+			requests: []Request{stranger("r1", -1)},
+			next:     time.Minute,
+		},
+		"and goes in minutes":          {requests: []Request{stranger("r1", -2)}, want: []string{"r1"}},
+		"whatever form it has":         {requests: []Request{shaped("r1", -2)}, want: []string{"r1"}},
+		"but not when it was approved": {requests: []Request{approvedAll("r1", -30)}},
 		"strangers make room before all others": {
 			requests: append(
 				repeat(7, func(i int) Request { return pending(fmt.Sprint("a", i), fmt.Sprint("r0", i), -60) }),
@@ -150,7 +164,7 @@ func TestLeftovers(t *testing.T) {
 		"few of other people never go": {
 			requests: repeat(7, func(i int) Request { return foreign(fmt.Sprint("r", i), -600) }),
 		},
-		"nor new ones": {
+		"nor do new ones": {
 			requests: repeat(9, func(i int) Request { return foreign(fmt.Sprint("r", i), -4) }),
 			next:     6 * time.Minute,
 		},
@@ -161,7 +175,10 @@ func TestLeftovers(t *testing.T) {
 		"a flood by one token spares another token": {
 			requests: append(
 				[]Request{with(pending("good", "r00", -600), "JTI=1")},
-				repeat(9, func(i int) Request { return with(pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60), "JTI=2") })...,
+				repeat(
+					9,
+					func(i int) Request { return with(pending(fmt.Sprint("a", i), fmt.Sprint("r", i), -60), "JTI=2") },
+				)...,
 			),
 			want: []string{"r0", "r1", "r2"},
 		},
@@ -177,17 +194,23 @@ func TestLeftovers(t *testing.T) {
 		})
 	}
 	t.Run("a pass is bounded", func(t *testing.T) {
-		got, next := leftovers(State{Requests: repeat(500, func(i int) Request { return pending("a", fmt.Sprintf("r%03d", i), -60) }), Now: now})
+		got, next := leftovers(State{
+			Requests: repeat(500, func(i int) Request { return pending("a", fmt.Sprintf("r%03d", i), -60) }),
+			Now:      now,
+		})
 		require.Len(t, got, maxLeftovers)
 		require.Equal(t, soon, next)
 	})
 	t.Run("also where no ManagedCluster is", func(t *testing.T) {
-		require.Equal(t, []string{"r1"}, names(Decide(State{Requests: []Request{denied("a", "x", "r1", -60, -10)}, Now: now}).Leftovers))
+		require.Equal(
+			t, []string{"r1"},
+			names(Decide(State{Requests: []Request{denied("a", "x", "r1", -60, -10)}, Now: now}).Leftovers),
+		)
 	})
 }
 
-// A sender is known by what the API server put on the request: its labels and its
-// content are the sender's own words.
+// A sender is identified by what the API server recorded on the request; its labels and its
+// content are chosen by the sender.
 func TestWhoSentARequestIsNotWhatItSays(t *testing.T) {
 	const p = clusterv1.UserPrefix
 	for name, tc := range map[string]struct {
@@ -206,7 +229,7 @@ func TestWhoSentARequestIsNotWhatItSays(t *testing.T) {
 		"a join token":                    {identity.BootstrapUser, nil, joiner},
 		"a bootstrap token":               {"system:bootstrap:abcdef", []string{clusterv1.GroupBootstrap}, joiner},
 		"one that is for another cluster": {"x", []string{clusterv1.GroupPrefixBootstrapCluster + "c2"}, joiner},
-		"the agent of an add-on is a person's": {
+		"the agent of an add-on counts as a person": {
 			p + "cluster:c1:addon:x:agent:x",
 			[]string{p + "cluster:c1:addon:x"},
 			person,

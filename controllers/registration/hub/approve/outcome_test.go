@@ -15,7 +15,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// at gives a request a name, a time of creation and one of its answer, in minutes.
+// at gives a request a name, and the times of its creation and its answer, in minutes.
 func at(r Request, name string, created, answered int) Request {
 	r.CSR.Name, r.CSR.UID = name, ""
 	r.CSR.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(created) * time.Minute))
@@ -78,7 +78,7 @@ func TestTheConditionTellsOfTheLastRequest(t *testing.T) {
 		"an open request":   {requests: []Request{open("a", false)}},
 		"a certificate":     {requests: []Request{got(approved("r1", -5, -4))}},
 		"an approval":       {requests: []Request{approved("r1", -1, -1)}},
-		"denied by a person": {
+		"denied by a user": {
 			requests: []Request{denied("r1", -5, -4)},
 			status:   "True",
 			reason:   "RequestDenied",
@@ -108,14 +108,18 @@ func TestTheConditionTellsOfTheLastRequest(t *testing.T) {
 			reason:   "NotSigned",
 			says:     []string{"kube-controller-manager"},
 		},
-		"words of others are bounded": {
+		"quoted text is bounded": {
 			requests: []Request{hostile},
 			status:   "True",
 			reason:   "RequestDenied",
 			says:     []string{" [2Jxxx"},
 		},
 		"denied again after a certificate": {
-			requests: []Request{got(approved("r1", -9, -8)), denied("r2", -5, -4)}, status: "True", reason: "RequestDenied", says: []string{"r2"}},
+			requests: []Request{got(approved("r1", -9, -8)), denied("r2", -5, -4)},
+			status:   "True",
+			reason:   "RequestDenied",
+			says:     []string{"r2"},
+		},
 		"an older one is denied after a certificate": {
 			requests: []Request{denied("r1", -9, -1), got(approved("r2", -5, -4))},
 		},
@@ -131,7 +135,7 @@ func TestTheConditionTellsOfTheLastRequest(t *testing.T) {
 			status:   "False",
 			reason:   "CertificateIssued",
 			says:     []string{"r2"}},
-		"by the clock of somebody who is behind": {
+		"by a clock that is behind": {
 			requests: []Request{denied("r1", -5, -4), got(approved("r2", -4, -90))},
 			have:     had("Certificate request r1 of agent a, sent by x"),
 			status:   "False",
@@ -158,10 +162,15 @@ func TestTheConditionTellsOfTheLastRequest(t *testing.T) {
 			reason:   "RequestDenied",
 			says:     []string{"TokenForAnotherCluster"},
 		},
-		"a stranger, while nobody is there": {requests: []Request{other}, status: "True", reason: "RequestDenied"},
+		"a stranger, while the agent is away": {requests: []Request{other}, status: "True", reason: "RequestDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{clusterv1.AnnotationAgentName: "a"}}}
+			mc := &clusterv1.ManagedCluster{
+				ObjectMeta: metav1.ObjectMeta{
+					Name:        "c1",
+					Annotations: map[string]string{clusterv1.AnnotationAgentName: "a"},
+				},
+			}
 			mc.Status.Conditions = tc.have
 			s := State{Cluster: mc, Requests: tc.requests, Alive: tc.alive, Now: now}
 			after := Decide(s).Object.(*clusterv1.ManagedCluster)
@@ -179,7 +188,9 @@ func TestTheConditionTellsOfTheLastRequest(t *testing.T) {
 			require.Less(t, len(c.Message), 2<<10)
 			require.NotContains(t, c.Message, "\x1b")
 			s.Cluster, s.Now = after, now.Add(time.Second)
-			require.Equal(t, after.Status, Decide(s).Object.(*clusterv1.ManagedCluster).Status, "a second pass changes nothing")
+			require.Equal(
+				t, after.Status, Decide(s).Object.(*clusterv1.ManagedCluster).Status, "a second pass changes nothing",
+			)
 		})
 	}
 }

@@ -20,18 +20,17 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// maxMetadata bounds the labels and annotations of a request that is looked at,
-// in bytes.
+// maxMetadata bounds the labels and annotations of a request that is evaluated, in bytes.
 const maxMetadata = 8 << 10
 
-// TrimRequest drops from a CSR in the cache what no loop reads. Of one that is
-// too large to be an agent's it keeps neither request nor annotations: whoever
-// may ask could fill the memory of the hub with them. Such a one is never
-// answered, so nothing is written from what is kept.
+// TrimRequest drops from a cached CSR what no loop reads. If the CSR is too large to be an
+// agent's, it also drops the request and the annotations: anyone who may create CSRs could
+// fill the hub's memory with them. Such a CSR is never answered, so the trimmed copy is never
+// written back.
 func TrimRequest(in any) (any, error) {
 	csr, ok := in.(*certificatesv1.CertificateSigningRequest)
 	if !ok {
-		return in, nil // a tombstone passes as it is
+		return in, nil // a tombstone passes unchanged
 	}
 	size := 0
 	for _, m := range []map[string]string{csr.Labels, csr.Annotations} {
@@ -46,7 +45,7 @@ func TrimRequest(in any) (any, error) {
 	return manager.Trim(csr)
 }
 
-// Certificate is what counts of an issued certificate.
+// Certificate is the relevant content of an issued certificate.
 type Certificate struct {
 	// User is its common name.
 	User string
@@ -56,33 +55,32 @@ type Certificate struct {
 
 // Request is a certificate request with the label of a cluster.
 type Request struct {
-	// CSR is the request as it is; it belongs to the cache.
+	// CSR is the unmodified request; it belongs to the cache.
 	CSR *certificatesv1.CertificateSigningRequest
-	// Agent is whom the certificate is for; the zero Agent where Fault is set.
+	// Agent is the agent the certificate is for; zero when Fault is set.
 	Agent identity.Agent
-	// Fault tells why the request has not the form of an agent's; such a request
-	// is never answered. It may be somebody else's.
+	// Fault is why the request does not have the form of an agent's request; such a request
+	// is never answered. It may have another purpose.
 	Fault error
-	// Certificate is what was issued for the Agent; nil while there is none.
+	// Certificate is what was issued to the Agent; nil until then.
 	Certificate *Certificate
-	// MayRenew is true when the requester is that very agent and the API server
-	// allows it to renew this cluster's certificates.
+	// MayRenew is true when the requester is that same agent and the API server allows it to
+	// renew this cluster's certificates.
 	MayRenew bool
-	// Token is the id of the join token that an answered request was sent with;
-	// empty where it is not known.
+	// Token is the id of the join token an answered request was sent with; empty when
+	// unknown.
 	Token string
-	// Refusal tells why the token that it was sent with is not good for it.
+	// Refusal is why the token it was sent with is not valid for it.
 	Refusal Refusal
-	// Limited are the join tokens with a limit that an open request was sent with.
+	// Limited are the join tokens with a use limit that an open request was sent with.
 	Limited []Token
-	// Waits is true for a request that needs a look at the API server in a later
-	// pass: one pass makes a bounded number of them.
+	// Waits is true for a request that a later pass must check with the API server: one pass
+	// makes a bounded number of checks.
 	Waits bool
 }
 
-// Requests is an index of all certificate requests by cluster. Each is parsed
-// once, when it is seen first: who may ask may ask often. It is safe for
-// concurrent use.
+// Requests is an index of all certificate requests by cluster. Each is parsed once, when
+// first seen: anyone who may send requests may send many. It is safe for concurrent use.
 type Requests struct {
 	mu       sync.RWMutex
 	clusters map[string]map[types.UID]Request
@@ -92,8 +90,8 @@ type Requests struct {
 // newRequests makes an empty index.
 func newRequests() *Requests { return &Requests{clusters: map[string]map[types.UID]Request{}} }
 
-// Observe takes in a change: old is nil for a new request, current is nil for
-// one that is gone.
+// Observe records a change: old is nil for a new request, current is nil for one that is
+// gone.
 func (q *Requests) Observe(old, current *certificatesv1.CertificateSigningRequest) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -118,7 +116,7 @@ func (q *Requests) Observe(old, current *certificatesv1.CertificateSigningReques
 	if _, again := q.clusters[cluster][current.UID]; !again {
 		q.total++
 	}
-	q.clusters[cluster][current.UID] = follow(known, current, cluster)
+	q.clusters[cluster][current.UID] = updatedRequest(known, current, cluster)
 }
 
 // Total is how many requests there are.
@@ -128,19 +126,19 @@ func (q *Requests) Total() int {
 	return q.total
 }
 
-// Clusters are the names that there are requests for, in no order.
+// Clusters returns the cluster names that have requests, unordered.
 func (q *Requests) Clusters() []string {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
 	return slices.Collect(maps.Keys(q.clusters))
 }
 
-// follow is the request in its current form; what an earlier form told already
-// is kept.
-func follow(known Request, csr *certificatesv1.CertificateSigningRequest, cluster string) Request {
+// updatedRequest returns the request in its current form; results parsed from an earlier form are
+// kept.
+func updatedRequest(known Request, csr *certificatesv1.CertificateSigningRequest, cluster string) Request {
 	r := Request{CSR: csr, Agent: known.Agent, Fault: known.Fault, Certificate: known.Certificate}
 	if known.CSR == nil || known.CSR.UID != csr.UID || known.CSR.Labels[clusterv1.LabelClusterName] != cluster {
-		r.Agent, r.Fault = check(csr, cluster)
+		r.Agent, r.Fault = parseAgent(csr, cluster)
 		r.Certificate = nil
 	}
 	if r.Fault == nil && r.Certificate == nil && len(csr.Status.Certificate) > 0 {
@@ -170,14 +168,14 @@ func (q *Requests) Count(cluster string) int {
 	return len(q.clusters[cluster])
 }
 
-// Sent returns the clusters with open requests that were sent with a token.
+// Sent returns the clusters with open requests sent with a token.
 func (q *Requests) Sent(credential string) []string {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
 	var out []string
 	for cluster, requests := range q.clusters {
 		for _, r := range requests {
-			if r.Fault == nil && !answered(r.CSR) && slices.Contains(r.CSR.Spec.Extra[clusterv1.ExtraCredentialID], credential) {
+			if r.Fault == nil && !isAnswered(r.CSR) && slices.Contains(r.CSR.Spec.Extra[clusterv1.ExtraCredentialID], credential) {
 				out = append(out, cluster)
 				break
 			}
@@ -186,7 +184,7 @@ func (q *Requests) Sent(credential string) []string {
 	return out
 }
 
-// Approved returns what was approved of the requests that were sent with a token.
+// Approved returns the approvals of requests sent with a token.
 func (q *Requests) Approved(credential string) []identity.Approval {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
@@ -194,7 +192,7 @@ func (q *Requests) Approved(credential string) []identity.Approval {
 	for cluster, requests := range q.clusters {
 		for _, r := range requests {
 			credentials := r.CSR.Spec.Extra[clusterv1.ExtraCredentialID]
-			if r.Fault == nil && slices.Contains(credentials, credential) && approved(r.CSR) {
+			if r.Fault == nil && slices.Contains(credentials, credential) && isApproved(r.CSR) {
 				out = append(out, identity.Approval{Cluster: cluster, Credentials: credentials})
 				break
 			}
@@ -203,14 +201,14 @@ func (q *Requests) Approved(credential string) []identity.Approval {
 	return out
 }
 
-// approved tells whether a request has a certificate or is about to get it.
-func approved(csr *certificatesv1.CertificateSigningRequest) bool {
-	return find(csr, certificatesv1.CertificateApproved) != nil && refused(csr) == nil
+// isApproved reports whether a request has a certificate or is about to get one.
+func isApproved(csr *certificatesv1.CertificateSigningRequest) bool {
+	return findCondition(csr, certificatesv1.CertificateApproved) != nil && refused(csr) == nil
 }
 
-// check tells whether the CSR is one of the cluster's agents for a client
-// certificate; others are not ours to answer.
-func check(csr *certificatesv1.CertificateSigningRequest, cluster string) (identity.Agent, error) {
+// parseAgent returns the agent a CSR asks a client certificate for, or why the CSR is not a
+// request of one of the cluster's agents; others are not this project's to answer.
+func parseAgent(csr *certificatesv1.CertificateSigningRequest, cluster string) (identity.Agent, error) {
 	if csr.Spec.SignerName != clusterv1.SignerName {
 		return identity.Agent{}, fmt.Errorf("signer %s: %w", csr.Spec.SignerName, identity.ErrNoAgentRequest)
 	}
@@ -235,8 +233,8 @@ func parseCertificate(raw []byte) (Certificate, error) {
 	return Certificate{User: issued.Subject.CommonName, End: issued.NotAfter}, nil
 }
 
-// find returns the condition of a type, or nil.
-func find(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
+// findCondition returns the condition of a type, or nil.
+func findCondition(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) *certificatesv1.CertificateSigningRequestCondition {
 	for i := range csr.Status.Conditions {
 		if csr.Status.Conditions[i].Type == kind {
 			return &csr.Status.Conditions[i]
@@ -245,21 +243,21 @@ func find(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.Req
 	return nil
 }
 
-// answered tells whether somebody approved or denied the request.
-func answered(csr *certificatesv1.CertificateSigningRequest) bool {
-	return find(csr, certificatesv1.CertificateApproved) != nil || find(csr, certificatesv1.CertificateDenied) != nil
+// isAnswered reports whether the request was approved or denied.
+func isAnswered(csr *certificatesv1.CertificateSigningRequest) bool {
+	return findCondition(csr, certificatesv1.CertificateApproved) != nil || findCondition(csr, certificatesv1.CertificateDenied) != nil
 }
 
-// refused returns why a request got no certificate: the denial, or that the
-// signer failed; nil when neither happened.
+// refused returns why a request got no certificate: the denial, or the signer's failure; nil
+// when neither happened.
 func refused(csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequestCondition {
-	if c := find(csr, certificatesv1.CertificateDenied); c != nil {
+	if c := findCondition(csr, certificatesv1.CertificateDenied); c != nil {
 		return c
 	}
-	return find(csr, certificatesv1.CertificateFailed)
+	return findCondition(csr, certificatesv1.CertificateFailed)
 }
 
-// answeredAt is when the request was answered last.
+// answeredAt is when the request was last answered; when it was created if it was not.
 func answeredAt(csr *certificatesv1.CertificateSigningRequest) time.Time {
 	at := csr.CreationTimestamp
 	for _, c := range csr.Status.Conditions {

@@ -25,7 +25,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// certificate is one that was issued for the agent.
+// certificate returns one issued for the agent.
 func certificate(t *testing.T, cn string, end time.Time) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -36,20 +36,25 @@ func certificate(t *testing.T, cn string, end time.Time) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// asked is the CSR that an agent of the cluster makes.
+// asked returns the CSR that an agent of the cluster creates.
 func asked(t testing.TB, cluster, agent string) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{
-		CommonName: clusterv1.UserPrefix + cluster + ":" + agent, Organization: []string{clusterv1.UserPrefix + cluster, clusterv1.GroupManagedClusters},
+		CommonName:   clusterv1.UserPrefix + cluster + ":" + agent,
+		Organization: []string{clusterv1.UserPrefix + cluster, clusterv1.GroupManagedClusters},
 	}}, key)
 	require.NoError(t, err)
 	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{
-		Name: cluster + "-" + agent, UID: types.UID(cluster + agent), Labels: map[string]string{clusterv1.LabelClusterName: cluster},
+		Name:   cluster + "-" + agent,
+		UID:    types.UID(cluster + agent),
+		Labels: map[string]string{clusterv1.LabelClusterName: cluster},
 	}}
 	csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
-	csr.Spec.SignerName, csr.Spec.Usages = clusterv1.SignerName, []certificatesv1.KeyUsage{certificatesv1.UsageClientAuth}
+	csr.Spec.SignerName, csr.Spec.Usages = clusterv1.SignerName, []certificatesv1.KeyUsage{
+		certificatesv1.UsageClientAuth,
+	}
 	return csr
 }
 
@@ -59,13 +64,13 @@ func TestRequestsAreParsedOnceAndFollowed(t *testing.T) {
 	q.Observe(nil, first)
 	require.Equal(t, identity.Agent{Cluster: "c1", Name: "a"}, q.Of("c1")[0].Agent)
 
-	// What is immutable is not read again: this form could not be parsed.
+	// Immutable content is not parsed again: this form could not be parsed.
 	second := first.DeepCopy()
 	second.Spec.Request = nil
 	second.Status.Certificate = certificate(t, "somebody", now)
 	q.Observe(first, second)
 	require.NoError(t, q.Of("c1")[0].Fault)
-	require.Nil(t, q.Of("c1")[0].Certificate, "a certificate of somebody else does not count")
+	require.Nil(t, q.Of("c1")[0].Certificate, "a certificate of another user does not count")
 
 	third := second.DeepCopy()
 	third.Status.Certificate = []byte("rubbish")
@@ -76,7 +81,7 @@ func TestRequestsAreParsedOnceAndFollowed(t *testing.T) {
 	q.Observe(third, fourth)
 	require.Equal(t, &Certificate{User: clusterv1.UserPrefix + "c1:a", End: now}, q.Of("c1")[0].Certificate)
 
-	// Another label makes it the request of another cluster, and that it is not.
+	// Another label makes it another cluster's request, whose form it does not have.
 	moved := fourth.DeepCopy()
 	moved.Labels[clusterv1.LabelClusterName] = "c2"
 	q.Observe(fourth, moved)
@@ -160,16 +165,21 @@ func BenchmarkFlood(b *testing.B) {
 	}
 }
 
-// TestTheReviewHoldsTheWholeIdentity: a review without the extra of the requester
-// asks about somebody else (ocm#1427).
+// TestTheReviewHoldsTheWholeIdentity: a review without the requester's extra fields asks
+// about another identity (ocm#1427).
 func TestTheReviewHoldsTheWholeIdentity(t *testing.T) {
 	csr := &certificatesv1.CertificateSigningRequest{}
 	csr.Spec.Username, csr.Spec.UID, csr.Spec.Groups = "u", "id", []string{"g"}
 	csr.Spec.Extra = map[string]certificatesv1.ExtraValue{"k": {"a", "b"}}
-	got := review(csr, "prod1").Spec
+	got := renewalReview(csr, "prod1").Spec
 	require.Equal(t, authorizationv1.SubjectAccessReviewSpec{
 		User: "u", UID: "id", Groups: []string{"g"}, Extra: map[string]authorizationv1.ExtraValue{"k": {"a", "b"}},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: "register.open-cluster-management.io", Resource: "managedclusters",
-			Subresource: "clientcertificates", Verb: "renew", Name: "prod1"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Group:       "register.open-cluster-management.io",
+			Resource:    "managedclusters",
+			Subresource: "clientcertificates",
+			Verb:        "renew",
+			Name:        "prod1",
+		},
 	}, got)
 }

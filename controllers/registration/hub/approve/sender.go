@@ -10,31 +10,31 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// origin is what kind of sender a request has, by the user name and the groups
-// that the API server put on it. What the request says of itself tells nothing:
-// everybody may put the label of any cluster on a request.
+// origin is the kind of a request's sender, by the user name and the groups that the API
+// server recorded. What the request itself claims means nothing: anyone may put the label of
+// any cluster on a request.
 type origin int
 
 const (
-	// person is everybody whom an administrator gave the right to ask.
+	// person is any user who was granted the right to create requests.
 	person origin = iota
-	// ownAgent is an agent of the cluster that the request is labelled with.
+	// ownAgent is an agent of the cluster the request is labelled with.
 	ownAgent
 	// joiner holds a join token.
 	joiner
-	// stranger is the agent of another cluster, which never asks for this one.
+	// stranger is the agent of another cluster, which never has reason to ask for this one.
 	stranger
 )
 
-// originOf tells who sent a request.
+// originOf returns who sent a request.
 func originOf(r Request) origin {
 	spec, label := &r.CSR.Spec, r.CSR.Labels[clusterv1.LabelClusterName]
 	clusters, agent := identity.Clusters(spec.Groups)
 	named, ok := identity.ParseUser(spec.Username)
 	switch {
 	case ok && !agent:
-		// The groups of an agent are those of its certificate; where they are not on
-		// record its name counts.
+		// An agent's groups are those of its certificate; where they were not recorded, its
+		// name counts.
 		clusters, agent = []string{named.Cluster}, true
 		fallthrough
 	case agent:
@@ -48,10 +48,9 @@ func originOf(r Request) origin {
 	return person
 }
 
-// sender tells requests of one sender from those of others: by the user, and by
-// the token where one user stands for many. An agent that renews is one sender
-// whichever of its certificates it shows.
-func sender(r Request) string {
+// senderKey returns a key that distinguishes senders: by user, and by token where many share one
+// user. An agent that renews is one sender whichever of its certificates it uses.
+func senderKey(r Request) string {
 	spec := &r.CSR.Spec
 	switch originOf(r) {
 	case ownAgent, stranger:

@@ -18,20 +18,19 @@ import (
 )
 
 const (
-	// maxStrays is how many requests for clusters that do not exist are kept. An
-	// agent creates its ManagedCluster before it asks or soon after; whoever has a
-	// join token may ask for any number of names, and each name is a crowd of its
-	// own (leftover.go).
+	// maxStrays is how many requests for clusters that do not exist are kept. An agent
+	// creates its ManagedCluster before it asks or soon after; anyone with a join token may
+	// ask for any number of names, and each name is a crowd of its own (leftover.go).
 	maxStrays = 500
 	// maxSwept is how many of them one pass deletes.
 	maxSwept = 200
 )
 
-// strays is the key of the pass over them; no cluster has a namespace.
+// strays is the key of the pass over them; no cluster key has a namespace.
 var strays = reconcile.Key{Namespace: "*", Name: "strays"}
 
-// sweepStrays deletes the oldest requests for clusters that do not exist beyond
-// maxStrays. An agent that still waits for one of them asks anew.
+// sweepStrays deletes the oldest requests for clusters that do not exist beyond maxStrays. An
+// agent that still waits for one of them asks again.
 func (c *Controller) sweepStrays(ctx context.Context) (reconcile.Result, error) {
 	var found []Request
 	for _, cluster := range c.requests.Clusters() {
@@ -51,17 +50,16 @@ func (c *Controller) sweepStrays(ctx context.Context) (reconcile.Result, error) 
 	}
 	var errs []error
 	for _, csr := range surplus {
-		errs = append(errs, c.remove(ctx, csr))
+		errs = append(errs, c.deleteRequest(ctx, csr))
 	}
 	return result, errors.Join(errs...)
 }
 
-// surplusOf returns which of the requests of clusters that do not exist are to
-// go, oldest first. What got a certificate, or is somebody else's, is not
-// counted and stays.
+// surplusOf returns which of the requests of nonexistent clusters to delete, oldest first.
+// Requests that were approved, or may have another purpose, are not counted and stay.
 func surplusOf(found []Request) []*certificatesv1.CertificateSigningRequest {
 	found = slices.DeleteFunc(slices.Clone(found), func(r Request) bool {
-		return r.CSR.DeletionTimestamp != nil || find(r.CSR, certificatesv1.CertificateApproved) != nil || (r.Fault != nil && originOf(r) == person)
+		return r.CSR.DeletionTimestamp != nil || findCondition(r.CSR, certificatesv1.CertificateApproved) != nil || (r.Fault != nil && originOf(r) == person)
 	})
 	slices.SortFunc(found, inOrder)
 	var out []*certificatesv1.CertificateSigningRequest

@@ -19,7 +19,9 @@ import (
 func TestRequestsForClustersThatDoNotExistAreBounded(t *testing.T) {
 	var found []Request
 	add := func(name string, age time.Duration, change func(*Request)) {
-		csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))}}
+		csr := &certificatesv1.CertificateSigningRequest{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age))},
+		}
 		csr.Spec.Username = identity.BootstrapUser
 		r := Request{CSR: csr, Agent: identity.Agent{Cluster: name, Name: "a"}}
 		change(&r)
@@ -28,15 +30,22 @@ func TestRequestsForClustersThatDoNotExistAreBounded(t *testing.T) {
 	for i := range maxStrays {
 		add(fmt.Sprintf("n%03d", i), time.Duration(i)*time.Minute, func(*Request) {})
 	}
-	require.Empty(t, surplusOf(found), "as many as are kept")
-	add("foreign", 1000*time.Hour, func(r *Request) { r.Fault, r.CSR.Spec.Username = identity.ErrNoAgentRequest, "ann" })
+	require.Empty(t, surplusOf(found), "exactly as many as are kept")
+	add(
+		"foreign", 1000*time.Hour,
+		func(r *Request) { r.Fault, r.CSR.Spec.Username = identity.ErrNoAgentRequest, "ann" },
+	)
 	add("approved", 1000*time.Hour, func(r *Request) {
-		r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateApproved}}
+		r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+			{Type: certificatesv1.CertificateApproved},
+		}
 	})
 	add("going", 1000*time.Hour, func(r *Request) { r.CSR.DeletionTimestamp = &metav1.Time{Time: now} })
-	require.Empty(t, surplusOf(found), "what is not counted")
+	require.Empty(t, surplusOf(found), "requests that are not counted")
 	add("denied", 999*time.Hour, func(r *Request) {
-		r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: certificatesv1.CertificateDenied}}
+		r.CSR.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{
+			{Type: certificatesv1.CertificateDenied},
+		}
 	})
 	add("garbage", 998*time.Hour, func(r *Request) { r.Fault = identity.ErrNoAgentRequest })
 	add("new", 0, func(*Request) {})
@@ -51,7 +60,10 @@ func TestRequestsAreCountedOverAllClusters(t *testing.T) {
 	q := newRequests()
 	csr := func(cluster, uid string) *certificatesv1.CertificateSigningRequest {
 		return &certificatesv1.CertificateSigningRequest{
-			ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Labels: map[string]string{clusterv1.LabelClusterName: cluster}},
+			ObjectMeta: metav1.ObjectMeta{
+				UID:    types.UID(uid),
+				Labels: map[string]string{clusterv1.LabelClusterName: cluster},
+			},
 		}
 	}
 	one, two, moved := csr("c1", "1"), csr("c2", "2"), csr("c3", "2")
@@ -68,17 +80,19 @@ func TestRequestsAreCountedOverAllClusters(t *testing.T) {
 	require.Equal(t, []string{"c1"}, q.Clusters())
 }
 
-// A request of a listed user is held while the certificate of its cluster's agent
-// lives; nothing else happens when that ends.
+// A request of a listed user is held while the certificate of its cluster's agent is valid;
+// its expiry triggers no event.
 func TestAHeldRequestIsLookedAtWhenTheCertificateEnds(t *testing.T) {
 	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{
-		clusterv1.AnnotationAgentName: "a", clusterv1.AnnotationCertificateExpires: now.Add(time.Hour).Format(time.RFC3339)}}}
+		clusterv1.AnnotationAgentName:          "a",
+		clusterv1.AnnotationCertificateExpires: now.Add(time.Hour).Format(time.RFC3339),
+	}}}
 	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "False"}}
 	state := func(r Request) State {
 		return State{Cluster: mc, Requests: []Request{r}, AutoApprove: []string{"bootstrap"}, Now: now}
 	}
 	require.Equal(t, time.Hour, Decide(state(open("a", false))).RequeueAfter)
-	require.Zero(t, Decide(state(open("b", false))).RequeueAfter, "another agent's is left to a person")
+	require.Zero(t, Decide(state(open("b", false))).RequeueAfter, "another agent's request is left to a user")
 	unlisted := state(open("a", false))
 	unlisted.AutoApprove = nil
 	require.Zero(t, Decide(unlisted).RequeueAfter)
@@ -91,7 +105,10 @@ func TestAnAgentThatComesOrGoesWakesTheLoop(t *testing.T) {
 		return mc
 	}
 	for _, kind := range []string{clusterv1.ConditionAvailable, clusterv1.ConditionJoined} {
-		require.NotEqual(t, standing(with(kind, "True")), standing(with(kind, "Unknown")))
+		require.NotEqual(t, agentConditions(with(kind, "True")), agentConditions(with(kind, "Unknown")))
 	}
-	require.Equal(t, standing(with(clusterv1.ConditionClockSynced, "True")), standing(with(clusterv1.ConditionClockSynced, "False")))
+	require.Equal(
+		t, agentConditions(with(clusterv1.ConditionClockSynced, "True")),
+		agentConditions(with(clusterv1.ConditionClockSynced, "False")),
+	)
 }

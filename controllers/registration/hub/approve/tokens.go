@@ -20,43 +20,43 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// revokedFor is how long a token that was revoked is remembered: the API server
-// takes one for seconds after its Secret is gone.
+// revokedFor is how long a revoked token is remembered: the API server accepts it for some
+// seconds after its Secret is gone.
 const revokedFor = time.Hour
 
-// Refusal is why a token is not good for a request; the zero Refusal means that
-// it is good, or not one that this project made.
+// Refusal is why a token is not valid for a request; the zero Refusal means that it is valid,
+// or was not made by this project.
 type Refusal struct {
 	// Reason is one of clusterv1.ReasonToken*.
 	Reason string
-	// Message says it to the people on both sides, with what to do.
+	// Message explains it to users on both sides, with what to do.
 	Message string
 }
 
 // Token is a join token, without its secret.
 type Token struct {
-	// ID is the name that people know it by.
+	// ID is the name users know it by.
 	ID string
-	// Credential is what the API server calls it in requests.
+	// Credential is the credential id the API server records in requests.
 	Credential string
-	// Cluster is the only cluster that it is for; empty means any.
+	// Cluster is the only cluster it is for; empty means any.
 	Cluster string
 	// Limit is how many clusters may join with it; zero means any number, and
 	// identity.Unreadable none.
 	Limit int
-	// Expires is when it ends; zero when that is not known.
+	// Expires is when it expires; zero when unknown.
 	Expires time.Time
-	// Revoked is when its Secret went; zero while it is there, and where it went
-	// after the token's own end.
+	// Revoked is when its Secret was deleted; zero while it exists, and when it was deleted
+	// after the token had expired.
 	Revoked time.Time
 }
 
-// TrimToken keeps, of the Secret of a join token in the cache, what this loop
-// reads; there is no secret in it.
+// TrimToken keeps of a cached join token Secret only what this loop reads, which does not
+// include the secret.
 func TrimToken(in any) (any, error) {
 	s, ok := in.(*corev1.Secret)
 	if !ok {
-		return in, nil // a tombstone passes as it is
+		return in, nil // a tombstone passes unchanged
 	}
 	out := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
@@ -64,7 +64,7 @@ func TrimToken(in any) (any, error) {
 	}, Data: map[string][]byte{}}
 	for _, key := range []string{clusterv1.JoinTokenKeyCredentialID, clusterv1.JoinTokenKeyCluster, clusterv1.JoinTokenKeyExpiration, clusterv1.JoinTokenKeyUses} {
 		if value, ok := s.Data[key]; ok {
-			// What is cut still restricts: it names no cluster, and is no number.
+			// A truncated value still restricts: it matches no cluster and is not a number.
 			out.Data[key] = value[:min(len(value), maxMetadata)]
 		}
 	}
@@ -80,13 +80,12 @@ func readToken(s *corev1.Secret) Token {
 	return t
 }
 
-// counted is the token as its uses are counted.
+// counted returns the token in the form used to count its uses.
 func (t Token) counted() identity.JoinToken {
 	return identity.JoinToken{ID: t.ID, Credential: t.Credential, Limit: t.Limit}
 }
 
-// tokens is what is known of the join tokens, by credential id. It is safe for
-// concurrent use.
+// tokens holds the known join tokens, by credential id. It is safe for concurrent use.
 type tokens struct {
 	mu    sync.RWMutex
 	known map[string]Token
@@ -95,8 +94,8 @@ type tokens struct {
 // newTokens makes an empty store.
 func newTokens() *tokens { return &tokens{known: map[string]Token{}} }
 
-// Observe takes in a change of a token's Secret at a time, and returns the
-// credential id that it concerns; empty when it has none yet.
+// Observe records a change of a token's Secret at a given time, and returns the credential id
+// it concerns; empty when it has none yet.
 func (t *tokens) Observe(old, current *corev1.Secret, now time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +115,7 @@ func (t *tokens) Observe(old, current *corev1.Secret, now time.Time) string {
 	switch {
 	case token.Credential == "":
 	case !token.Expires.IsZero() && !token.Expires.After(now):
-		// It had ended by itself, and its Secret was cleared away.
+		// It had expired, and its Secret was cleaned up.
 		delete(t.known, token.Credential)
 	default:
 		token.Revoked = now
@@ -133,8 +132,8 @@ func (t *tokens) Get(credential string) (Token, bool) {
 	return token, ok
 }
 
-// idOf is the id of the join token that a request was sent with; empty where it
-// was sent otherwise, or the token is not known any more.
+// idOf returns the id of the join token a request was sent with; empty when it was sent
+// without one, or the token is no longer known.
 func (t *tokens) idOf(csr *certificatesv1.CertificateSigningRequest) string {
 	if id, ok := strings.CutPrefix(csr.Spec.Username, "system:bootstrap:"); ok && slices.Contains(csr.Spec.Groups, clusterv1.GroupBootstrap) {
 		return id
@@ -147,11 +146,11 @@ func (t *tokens) idOf(csr *certificatesv1.CertificateSigningRequest) string {
 	return ""
 }
 
-// judge tells why a request of an agent of cluster is refused for the token
-// that it was sent with. A request counts by what its token was when it was
-// sent; a token that is revoked takes the open requests with it, and so does one
-// that as many other clusters as may have used: admits tells.
-func judge(csr *certificatesv1.CertificateSigningRequest, cluster string, get func(credential string) (Token, bool), admits func(Token) bool) Refusal {
+// refusalOf returns why a request of an agent of cluster is refused because of the token it was
+// sent with. The token's expiry is compared with the time the request was sent; open requests
+// are refused once their token is revoked, or once as many other clusters as allowed have
+// used it, which admits reports.
+func refusalOf(csr *certificatesv1.CertificateSigningRequest, cluster string, get func(credential string) (Token, bool), admits func(Token) bool) Refusal {
 	advice := fmt.Sprintf("; make one for this cluster on the hub, and join with it: kubectl ocm hub token create --cluster %s", cluster)
 	if names := identity.BootstrapClusters(csr.Spec.Groups); len(names) > 0 && !slices.Contains(names, cluster) {
 		return Refusal{clusterv1.ReasonTokenForAnotherCluster,
@@ -168,7 +167,7 @@ func judge(csr *certificatesv1.CertificateSigningRequest, cluster string, get fu
 		case !t.Expires.IsZero() && csr.CreationTimestamp.After(t.Expires):
 			return Refusal{
 				clusterv1.ReasonTokenExpired,
-				fmt.Sprintf("it was sent with join token %s, which ended at %s", t.ID, t.Expires.UTC().Format(time.RFC3339)) + advice,
+				fmt.Sprintf("it was sent with join token %s, which expired at %s", t.ID, t.Expires.UTC().Format(time.RFC3339)) + advice,
 			}
 		case !admits(t):
 			return Refusal{clusterv1.ReasonTokenUsedUp, t.counted().UsedUp() + advice}
@@ -179,9 +178,9 @@ func judge(csr *certificatesv1.CertificateSigningRequest, cluster string, get fu
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// live reads a token from the API server: before the hub approves a request
-// without a person, what the cache shows may be too old, either way.
-func (c *Controller) live(ctx context.Context, credential string) (Token, bool, error) {
+// readLiveToken reads a token from the API server: before the hub approves a request automatically,
+// the cache may be too old, in either direction.
+func (c *Controller) readLiveToken(ctx context.Context, credential string) (Token, bool, error) {
 	known, ok := c.tokens.Get(credential)
 	if ok && !known.Revoked.IsZero() {
 		return known, true, nil
@@ -197,7 +196,7 @@ func (c *Controller) live(ctx context.Context, credential string) (Token, bool, 
 	for i := range list.Items {
 		s, err := typed.FromUnstructured[corev1.Secret](&list.Items[i])
 		if err != nil {
-			continue // what is no Secret is no token
+			continue // not a Secret, so not a token
 		}
 		if t := readToken(s); t.Credential == credential {
 			return t, true, nil

@@ -31,7 +31,9 @@ func tokenSecret(id, credential, cluster string, end time.Time) *corev1.Secret {
 }
 
 func sent(at time.Time, groups []string, credentials ...string) *certificatesv1.CertificateSigningRequest {
-	csr := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at)}}
+	csr := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at)},
+	}
 	csr.Spec.Username, csr.Spec.Groups = identity.BootstrapUser, groups
 	csr.Spec.Extra = map[string]certificatesv1.ExtraValue{clusterv1.ExtraCredentialID: credentials}
 	return csr
@@ -58,9 +60,9 @@ func TestJudge(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"a token for any cluster":       {sent(now, nil, "JTI=any"), "", ""},
-		"the token of this cluster":     {sent(now, nil, "JTI=own"), "", ""},
-		"a token that nobody made here": {sent(now, nil, "JTI=foreign"), "", ""},
+		"a token for any cluster":        {sent(now, nil, "JTI=any"), "", ""},
+		"the token of this cluster":      {sent(now, nil, "JTI=own"), "", ""},
+		"a token that was not made here": {sent(now, nil, "JTI=foreign"), "", ""},
 		"a token that others used up": {
 			sent(now, nil, "JTI=full"),
 			clusterv1.ReasonTokenUsedUp,
@@ -90,14 +92,14 @@ func TestJudge(t *testing.T) {
 		"sent after the token's end": {
 			sent(now, nil, "JTI=old"),
 			clusterv1.ReasonTokenExpired,
-			"ended at 2026-08-01T11:00:00Z",
+			"expired at 2026-08-01T11:00:00Z",
 		},
 		"sent before the token's end":       {sent(now.Add(-2*time.Hour), nil, "JTI=old"), "", ""},
-		"before the end, and cleared away":  {sent(now.Add(-2*time.Hour), nil, "JTI=cleared"), "", ""},
+		"before the end, and cleaned up":    {sent(now.Add(-2*time.Hour), nil, "JTI=cleared"), "", ""},
 		"a bootstrap token of this cluster": {sent(now, []string{clusterv1.GroupBootstrap, group + "prod1"}), "", ""},
 		"a bootstrap token of two":          {sent(now, []string{group + "prod2", group + "prod1"}), "", ""},
 		"a bootstrap token of any":          {sent(now, []string{clusterv1.GroupBootstrap}), "", ""},
-		"a bootstrap token of a name so begun": {
+		"a bootstrap token of a name with this prefix": {
 			sent(now, []string{group + "prod10"}),
 			clusterv1.ReasonTokenForAnotherCluster,
 			"for cluster prod10 only",
@@ -115,7 +117,7 @@ func TestJudge(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judge(tc.csr, "prod1", tokens.Get, func(t Token) bool { return t.ID != "full" })
+			got := refusalOf(tc.csr, "prod1", tokens.Get, func(t Token) bool { return t.ID != "full" })
 			require.Equal(t, tc.reason, got.Reason, got.Message)
 			require.Contains(t, got.Message, tc.says)
 			if tc.reason != "" {
@@ -137,12 +139,18 @@ func TestWhoJoinedByATokenIsNoted(t *testing.T) {
 	} {
 		require.Equal(t, want, tokens.idOf(csr))
 	}
-	require.Empty(t, tokens.idOf(named), "a name alone is no token")
-	first, renewal := got(answeredWith("a", certificatesv1.CertificateApproved, "x")), got(answeredWith("a", certificatesv1.CertificateApproved, "x"))
+	require.Empty(t, tokens.idOf(named), "a user name alone is not a token")
+	first, renewal := got(answeredWith(
+		"a", certificatesv1.CertificateApproved, "x",
+	)), got(answeredWith("a", certificatesv1.CertificateApproved, "x"))
 	first.Token = "own"
 	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
-	after := Decide(State{Cluster: mc, Requests: []Request{first, renewal}, Now: now}).Object.(*clusterv1.ManagedCluster)
-	require.Equal(t, "own", after.Annotations[clusterv1.AnnotationJoinedBy], "a renewal changes nothing about it")
+	after := Decide(State{
+		Cluster:  mc,
+		Requests: []Request{first, renewal},
+		Now:      now,
+	}).Object.(*clusterv1.ManagedCluster)
+	require.Equal(t, "own", after.Annotations[clusterv1.AnnotationJoinedBy], "a renewal does not change it")
 }
 
 func TestRevokedTokensAreForgottenInTheEnd(t *testing.T) {
@@ -173,6 +181,6 @@ func TestTheCacheKeepsNoSecrets(t *testing.T) {
 	out, err = TrimToken(in)
 	require.NoError(t, err)
 	large := readToken(out.(*corev1.Secret))
-	require.NotEmpty(t, large.Cluster, "what is too large to be kept frees nobody")
+	require.NotEmpty(t, large.Cluster, "a truncated cluster name still restricts")
 	require.Equal(t, identity.Unreadable, large.Limit)
 }

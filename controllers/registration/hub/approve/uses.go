@@ -12,26 +12,26 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// spentFor is how long a use counts that this process is about to approve: by
-// then the cache shows the approval, or there was none.
+// spentFor is how long a use counts that this process is about to approve: by then the cache
+// shows the approval, or there was none.
 const spentFor = time.Minute
 
-// use is that a cluster joins with the token of a credential.
+// use is one cluster joining with the token of a credential.
 type use struct{ credential, cluster string }
 
-// uses is what the requests do not tell of the uses of join tokens. It is safe for
-// concurrent use.
+// uses holds the uses of join tokens that the requests do not show. It is safe for concurrent
+// use.
 type uses struct {
 	mu sync.Mutex
-	// noted holds the id of the token that each cluster joined by.
+	// noted holds the id of the token each cluster joined with.
 	noted map[string]string
-	// spent holds since when a use is spoken for.
+	// spent holds when each use was reserved.
 	spent map[use]time.Time
 }
 
 func newUses() *uses { return &uses{noted: map[string]string{}, spent: map[use]time.Time{}} }
 
-// observe takes in a change of a cluster.
+// observe records a change of a cluster.
 func (u *uses) observe(old, current *clusterv1.ManagedCluster) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -45,8 +45,8 @@ func (u *uses) observe(old, current *clusterv1.ManagedCluster) {
 	}
 }
 
-// admits tells whether a cluster may join with a token, by what was approved as
-// the cache has it and by what is about to be.
+// admits reports whether a cluster may join with a token, given the approvals in the cache
+// and those about to be made.
 func (u *uses) admits(t Token, cluster string, approved []identity.Approval, now time.Time) bool {
 	for s, at := range u.spent {
 		if now.Sub(at) > spentFor {
@@ -59,7 +59,7 @@ func (u *uses) admits(t Token, cluster string, approved []identity.Approval, now
 	return counted.Admits(cluster, counted.Users(u.noted, approved))
 }
 
-// admitting returns what tells whether a cluster may join with a token; it
+// admitting returns a function that reports whether a cluster may join with a token; it
 // counts each token once.
 func (c *Controller) admitting(cluster string) func(Token) bool {
 	known := map[Token]bool{}
@@ -77,9 +77,9 @@ func (c *Controller) admitting(cluster string) func(Token) bool {
 	}
 }
 
-// spend takes a use of each token for a cluster, or of none and returns false when
-// other workers were faster. What is taken and never approved comes free again.
-func (c *Controller) spend(cluster string, tokens []Token) bool {
+// reserveUses reserves a use of each token for a cluster, or none and returns false when other
+// workers were faster. A reserved use that is never approved becomes free again.
+func (c *Controller) reserveUses(cluster string, tokens []Token) bool {
 	if len(tokens) == 0 {
 		return true
 	}
@@ -97,10 +97,10 @@ func (c *Controller) spend(cluster string, tokens []Token) bool {
 	return true
 }
 
-// rivals are the clusters that wait with a token with a limit of which another one
-// just took a use.
+// rivals returns the clusters waiting with a limited token of which another cluster has just
+// used one use.
 func (c *Controller) rivals(old, current *certificatesv1.CertificateSigningRequest) []string {
-	if current == nil || !approved(current) || (old != nil && approved(old)) {
+	if current == nil || !isApproved(current) || (old != nil && isApproved(old)) {
 		return nil
 	}
 	var out []string

@@ -23,7 +23,12 @@ func limited(limit int) Token { return Token{ID: "abc123", Credential: "JTI=1", 
 // counting is a loop without a cluster.
 func counting() (*Controller, *clocktesting.FakePassiveClock) {
 	clock := clocktesting.NewFakePassiveClock(now)
-	return &Controller{config: Config{Clock: clock}, requests: newRequests(), tokens: newTokens(), uses: newUses()}, clock
+	return &Controller{
+		config:   Config{Clock: clock},
+		requests: newRequests(),
+		tokens:   newTokens(),
+		uses:     newUses(),
+	}, clock
 }
 
 // byToken is the request of a cluster that was sent with the token.
@@ -37,23 +42,28 @@ func byToken(cluster string, kinds ...certificatesv1.RequestConditionType) *cert
 	return csr
 }
 
-// keep puts a request into the index as one of the right form.
+// keep adds a request to the index as one of the correct form.
 func (c *Controller) keep(csr *certificatesv1.CertificateSigningRequest) {
 	c.requests.clusters[csr.Name] = map[types.UID]Request{csr.UID: {CSR: csr}}
 }
 
 func TestWhatCountsAsAUse(t *testing.T) {
 	joined := func(name, id string) *clusterv1.ManagedCluster {
-		return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{clusterv1.AnnotationJoinedBy: id}}}
+		return &clusterv1.ManagedCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{clusterv1.AnnotationJoinedBy: id}},
+		}
 	}
 	for name, tc := range map[string]struct {
 		do     func(c *Controller)
 		admits bool
 	}{
-		"nothing":                   {func(*Controller) {}, true},
-		"a request that waits":      {func(c *Controller) { c.keep(byToken("c2")) }, true},
-		"a request that was denied": {func(c *Controller) { c.keep(byToken("c2", certificatesv1.CertificateDenied)) }, true},
-		"one that the signer gave up": {func(c *Controller) {
+		"nothing":              {func(*Controller) {}, true},
+		"a request that waits": {func(c *Controller) { c.keep(byToken("c2")) }, true},
+		"a request that was denied": {
+			func(c *Controller) { c.keep(byToken("c2", certificatesv1.CertificateDenied)) },
+			true,
+		},
+		"one that the signer failed": {func(c *Controller) {
 			c.keep(byToken("c2", certificatesv1.CertificateApproved, certificatesv1.CertificateFailed))
 		}, true},
 		"a request that was approved": {
@@ -70,19 +80,19 @@ func TestWhatCountsAsAUse(t *testing.T) {
 			c.uses.observe(nil, joined("c2", "abc123"))
 			c.uses.observe(joined("c2", "abc123"), nil)
 		}, true},
-		"one that joined anew": {func(c *Controller) {
+		"one that joined again": {func(c *Controller) {
 			c.uses.observe(nil, joined("c2", "abc123"))
 			c.uses.observe(joined("c2", "abc123"), joined("c2", ""))
 		}, true},
-		"one that is about to be let in": {func(c *Controller) { c.spend("c2", []Token{limited(1)}) }, false},
-		"the cluster itself about to be": {func(c *Controller) { c.spend("c1", []Token{limited(1)}) }, true},
+		"one that is about to be approved": {func(c *Controller) { c.reserveUses("c2", []Token{limited(1)}) }, false},
+		"the cluster itself about to be":   {func(c *Controller) { c.reserveUses("c1", []Token{limited(1)}) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := counting()
 			tc.do(c)
 			require.Equal(t, tc.admits, c.admitting("c1")(limited(1)))
-			require.Equal(t, tc.admits, c.spend("c1", []Token{limited(1)}))
-			require.True(t, c.admitting("c1")(limited(0)), "without a limit it is good for all")
+			require.Equal(t, tc.admits, c.reserveUses("c1", []Token{limited(1)}))
+			require.True(t, c.admitting("c1")(limited(0)), "without a limit it is valid for all")
 		})
 	}
 }
@@ -93,7 +103,7 @@ func TestJoinsAtOnceDoNotOverrunALimit(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 32 {
 		all.Go(func() {
-			if c.spend(fmt.Sprintf("c%d", i), []Token{limited(3)}) {
+			if c.reserveUses(fmt.Sprintf("c%d", i), []Token{limited(3)}) {
 				taken.Add(1)
 			}
 		})
@@ -101,7 +111,7 @@ func TestJoinsAtOnceDoNotOverrunALimit(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, 3, taken.Load())
 	clock.SetTime(now.Add(2 * spentFor))
-	require.True(t, c.spend("later", []Token{limited(3)}), "what was never approved comes free")
+	require.True(t, c.reserveUses("later", []Token{limited(3)}), "a use that was never approved becomes free")
 }
 
 func TestWhoWaitsIsLookedAtWhenAUseIsTaken(t *testing.T) {
@@ -110,7 +120,7 @@ func TestWhoWaitsIsLookedAtWhenAUseIsTaken(t *testing.T) {
 	c.tokens.Observe(nil, secret, now)
 	c.keep(byToken("c2"))
 	open, done := byToken("c1"), byToken("c1", certificatesv1.CertificateApproved)
-	require.Empty(t, c.rivals(open, done), "without a limit nobody is concerned")
+	require.Empty(t, c.rivals(open, done), "without a limit no cluster is affected")
 	secret.Data[clusterv1.JoinTokenKeyUses] = []byte("1")
 	c.tokens.Observe(nil, secret, now)
 	require.Equal(t, []string{"c2"}, c.rivals(open, done))

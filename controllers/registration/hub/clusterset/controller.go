@@ -18,21 +18,21 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name identifies the loop.
 const Name = "clusterset.members"
 
-// settle is how long changes of clusters are gathered before a set is counted.
+// settle is how long changes of clusters are batched before a set is counted.
 const settle = 100 * time.Millisecond
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
-	// Clock tells the time of conditions.
+	// Clock stamps conditions.
 	Clock clock.PassiveClock
-	// Index knows the members of sets.
+	// Index has the members of sets.
 	Index *membership.Index
-	// Own is the gate DefaultClusterSet: keep the sets default and global.
+	// Own is the gate DefaultClusterSet: maintain the sets default and global.
 	Own bool
 }
 
@@ -54,29 +54,29 @@ func Register(m *manager.Manager, c Config) {
 		queue: reconcile.NewQueue(Name), written: map[string]time.Time{},
 	}
 	c.Index.Listen(membership.Listener{
-		Object: controller.add,
+		Object: controller.enqueue,
 		Member: func(set, _ string) { controller.queue.AddAfter(reconcile.Key{Name: set}, settle) },
 	})
 	m.AddTask(func(ctx context.Context) error {
-		controller.add(clusterv1beta2.DefaultClusterSet)
-		controller.add(clusterv1beta2.GlobalClusterSet)
+		controller.enqueue(clusterv1beta2.DefaultClusterSet)
+		controller.enqueue(clusterv1beta2.GlobalClusterSet)
 		<-ctx.Done()
 		return nil
 	})
 	m.Add(reconcile.Loop{Name: Name, Reconcile: controller.Reconcile}, controller.queue)
 }
 
-func (c *Controller) add(set string) { c.queue.Add(reconcile.Key{Name: set}) }
+func (c *Controller) enqueue(set string) { c.queue.Add(reconcile.Key{Name: set}) }
 
-// lastWrite is when the count of a set was written last; note sets it, and
-// forgets a set that is gone when there is no time.
+// lastWrite is when the count of a set was last written; recordWrite sets it, or forgets the set
+// when the time is zero.
 func (c *Controller) lastWrite(set string) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.written[set]
 }
 
-func (c *Controller) note(set string, at time.Time) {
+func (c *Controller) recordWrite(set string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at.IsZero() {
@@ -86,7 +86,7 @@ func (c *Controller) note(set string, at time.Time) {
 	}
 }
 
-// Reconcile brings one set in step.
+// Reconcile brings one set up to date.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	state, err := c.gather(ctx, key.Name)
 	if err != nil {
@@ -95,13 +95,13 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	plan := Decide(state)
 	before := state.Set
 	if before == nil {
-		c.note(key.Name, time.Time{})
+		c.recordWrite(key.Name, time.Time{})
 		before = &clusterv1beta2.ManagedClusterSet{
 			TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta2.GroupVersion.String(), Kind: "ManagedClusterSet"},
 			ObjectMeta: metav1.ObjectMeta{Name: key.Name},
 		}
 	} else if set, ok := plan.Object.(*clusterv1beta2.ManagedClusterSet); ok && !reflect.DeepEqual(set.Status, before.Status) {
-		c.note(key.Name, state.Now)
+		c.recordWrite(key.Name, state.Now)
 	}
 	return c.exec.Execute(ctx, before, plan)
 }

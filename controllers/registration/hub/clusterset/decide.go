@@ -14,23 +14,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// recount is how soon a changed number of members is written again; from empty
-// to not empty and back is written at once.
+// recount is the minimum time between two writes of a changed member count; a change between
+// empty and not empty is written at once.
 const recount = 10 * time.Second
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
-	// Set is nil when there is none of the name.
+	// Set is nil when no set has the name.
 	Set *clusterv1beta2.ManagedClusterSet
 	// Name of the set.
 	Name string
-	// Own is true for the sets that the hub itself keeps.
+	// Own is true for the sets the hub itself maintains.
 	Own bool
-	// Members is how many clusters are in the set, and Invalid why that cannot
-	// be told.
+	// Members is how many clusters are in the set; Invalid is why they cannot be counted.
 	Members int
 	Invalid error
-	// Written is when the count was written last.
+	// Written is when the count was last written.
 	Written time.Time
 	// Now is the time of the decision.
 	Now time.Time
@@ -42,25 +41,25 @@ func Decide(s State) reconcile.Plan {
 		if !s.Own {
 			return reconcile.Plan{}
 		}
-		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Create{Object: own(s.Name), Lenient: true}}}
+		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Create{Object: ownSet(s.Name), Lenient: true}}}
 	}
 	if s.Set.DeletionTimestamp != nil {
 		return reconcile.Plan{}
 	}
 	set := s.Set.DeepCopy()
 	if s.Own && set.Annotations[clusterv1beta2.AnnotationAutoUpdate] != "false" {
-		wanted := own(s.Name).Spec.ClusterSelector
+		wanted := ownSet(s.Name).Spec.ClusterSelector
 		if !sameSelector(set.Spec.ClusterSelector, wanted) {
 			set.Spec.ClusterSelector = wanted
-			// What the set selects is counted when the right selector is there.
+			// The members are counted once the selector is correct.
 			return reconcile.Plan{Object: set}
 		}
 	}
 	plan := reconcile.Plan{Object: set}
-	c := empty(s)
+	c := emptyCondition(s)
 	have := apimeta.FindStatusCondition(set.Status.Conditions, c.Type)
 	switch {
-	case have != nil && same(*have, c):
+	case have != nil && sameCondition(*have, c):
 	case have != nil && have.ObservedGeneration == c.ObservedGeneration && have.Status == c.Status && have.Reason == c.Reason &&
 		s.Now.Before(s.Written.Add(recount)):
 		plan.RequeueAfter = s.Written.Add(recount).Sub(s.Now)
@@ -70,11 +69,11 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-func same(a, b metav1.Condition) bool {
+func sameCondition(a, b metav1.Condition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message && a.ObservedGeneration == b.ObservedGeneration
 }
 
-func empty(s State) metav1.Condition {
+func emptyCondition(s State) metav1.Condition {
 	c := metav1.Condition{
 		Type: clusterv1beta2.ConditionClusterSetEmpty, Status: metav1.ConditionTrue, Reason: clusterv1beta2.ReasonNoClusterMatched,
 		ObservedGeneration: s.Set.Generation,
@@ -98,9 +97,9 @@ func empty(s State) metav1.Condition {
 	return c
 }
 
-// own is a set as the hub keeps it: default takes clusters by their label,
-// global takes all.
-func own(name string) *clusterv1beta2.ManagedClusterSet {
+// ownSet returns a set as the hub maintains it: default selects clusters by its label, global
+// selects all.
+func ownSet(name string) *clusterv1beta2.ManagedClusterSet {
 	set := &clusterv1beta2.ManagedClusterSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta2.GroupVersion.String(), Kind: "ManagedClusterSet"},
 		ObjectMeta: metav1.ObjectMeta{Name: name},

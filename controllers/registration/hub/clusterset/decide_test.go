@@ -30,19 +30,24 @@ func TestOwnSetsAreMadeAndPutRight(t *testing.T) {
 		changed.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
 		got := Decide(State{Set: changed, Name: name, Own: true, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
 		require.Equal(t, made.Spec.ClusterSelector, got.Spec.ClusterSelector)
-		require.Empty(t, got.Status.Conditions, "what the wrong selector selects is not told")
-		require.True(t, reconcile.Of[reconcile.Create](plan.Writes)[0].Lenient, "a set that a user makes meanwhile is not taken over")
+		require.Empty(t, got.Status.Conditions, "members of the wrong selector are not reported")
+		require.True(
+			t, reconcile.Of[reconcile.Create](plan.Writes)[0].Lenient,
+			"a set that a user creates in the meantime is not taken over",
+		)
 		require.Equal(t, "stays", got.Labels["mine"])
 
 		changed.Annotations = map[string]string{clusterv1beta2.AnnotationAutoUpdate: "false"}
 		got = Decide(State{Set: changed, Name: name, Own: true, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
 		require.Equal(t, changed.Spec, got.Spec)
 	}
-	require.Empty(t, reconcile.Of[reconcile.Create](Decide(State{Name: "default", Now: now}).Writes), "not without the gate")
+	require.Empty(
+		t, reconcile.Of[reconcile.Create](Decide(State{Name: "default", Now: now}).Writes), "not without the gate",
+	)
 }
 
 func TestASetTellsWhetherItIsEmpty(t *testing.T) {
-	set := own("default")
+	set := ownSet("default")
 	for name, tc := range map[string]struct {
 		state   State
 		status  metav1.ConditionStatus
@@ -55,7 +60,9 @@ func TestASetTellsWhetherItIsEmpty(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.state.Set, tc.state.Name, tc.state.Now = set, "default", now
-			c := apimeta.FindStatusCondition(Decide(tc.state).Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions, "ClusterSetEmpty")
+			c := apimeta.FindStatusCondition(
+				Decide(tc.state).Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions, "ClusterSetEmpty",
+			)
 			require.Equal(t, tc.status, c.Status)
 			require.Equal(t, tc.reason, c.Reason)
 			require.Contains(t, c.Message, tc.message)
@@ -64,29 +71,41 @@ func TestASetTellsWhetherItIsEmpty(t *testing.T) {
 }
 
 func TestANewGenerationIsObserved(t *testing.T) {
-	set := own("default")
+	set := ownSet("default")
 	set.Generation = 4
 	first := Decide(State{Set: set, Name: "default", Members: 1, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
 	require.EqualValues(t, 4, first.Status.Conditions[0].ObservedGeneration)
 	first.Generation = 5
-	again := Decide(State{Set: first, Name: "default", Members: 1, Written: now, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
+	again := Decide(State{
+		Set:     first,
+		Name:    "default",
+		Members: 1,
+		Written: now,
+		Now:     now,
+	}).Object.(*clusterv1beta2.ManagedClusterSet)
 	require.EqualValues(t, 5, again.Status.Conditions[0].ObservedGeneration)
 	require.Equal(t, first.Status.Conditions[0].LastTransitionTime, again.Status.Conditions[0].LastTransitionTime)
 }
 
 func TestASelectorThatIsNotUsedIsTold(t *testing.T) {
-	set := own("mine")
+	set := ownSet("mine")
 	set.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{}
 	message := func(set *clusterv1beta2.ManagedClusterSet) string {
-		return Decide(State{Set: set, Name: "mine", Now: now}).Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions[0].Message
+		return Decide(State{
+			Set:  set,
+			Name: "mine",
+			Now:  now,
+		}).Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions[0].Message
 	}
 	require.Contains(t, message(set), "labelSelector is not used")
-	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.SelectorTypeLabelSelector}
+	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+		SelectorType: clusterv1beta2.SelectorTypeLabelSelector,
+	}
 	require.Contains(t, message(set), "{} selects every cluster")
 }
 
 func TestCountsAreNotWrittenAtEveryChange(t *testing.T) {
-	set := own("default")
+	set := ownSet("default")
 	first := Decide(State{Set: set, Name: "default", Members: 1, Now: now}).Object.(*clusterv1beta2.ManagedClusterSet)
 	plan := Decide(State{Set: first, Name: "default", Members: 2, Written: now, Now: now.Add(4 * time.Second)})
 	require.Equal(t, 6*time.Second, plan.RequeueAfter)
@@ -94,13 +113,16 @@ func TestCountsAreNotWrittenAtEveryChange(t *testing.T) {
 	plan = Decide(State{Set: first, Name: "default", Members: 2, Written: now, Now: now.Add(10 * time.Second)})
 	require.Contains(t, plan.Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions[0].Message, "2 ")
 	plan = Decide(State{Set: first, Name: "default", Written: now, Now: now.Add(time.Second)})
-	require.Equal(t, metav1.ConditionTrue, plan.Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions[0].Status, "an empty set is told at once")
+	require.Equal(
+		t, metav1.ConditionTrue, plan.Object.(*clusterv1beta2.ManagedClusterSet).Status.Conditions[0].Status,
+		"an empty set is reported at once",
+	)
 	plan = Decide(State{Set: first, Name: "default", Members: 1, Now: now})
 	require.Equal(t, first, plan.Object)
 }
 
 func TestASetThatGoesOrIsAnothersIsLeftAlone(t *testing.T) {
-	set := own("mine")
+	set := ownSet("mine")
 	set.DeletionTimestamp = &metav1.Time{Time: now}
 	require.Nil(t, Decide(State{Set: set, Name: "mine", Now: now}).Object)
 	require.Empty(t, reconcile.Of[reconcile.Create](Decide(State{Name: "mine", Now: now}).Writes))

@@ -20,23 +20,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name identifies the loop.
 const Name = "cluster.gc"
 
 const workers = 4
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
-	// Clock tells the time of conditions.
+	// Clock stamps conditions.
 	Clock clock.PassiveClock
-	// Clean is the gate ResourceCleanup. Without it clusters get no finalizer,
-	// and those that have it lose it.
+	// Clean is the gate ResourceCleanup. When it is off, clusters get no finalizer, and those
+	// that have it lose it.
 	Clean bool
-	// Order is what is removed with a cluster, one resource after the other;
-	// empty means defaultOrder. Rights on other resources than those are up to
-	// who configures them.
+	// Order is what is removed with a cluster, one resource after the other; empty means
+	// defaultOrder. Whoever configures other resources must grant the rights on them.
 	Order []schema.GroupVersionResource
 }
 
@@ -46,7 +45,7 @@ type Controller struct {
 	reader manager.Reader
 	exec   *reconcile.Executor
 
-	// complete tells whether the caches show all that a namespace holds of a kind.
+	// complete reports whether the caches show all objects of a kind in a namespace.
 	complete func(ctx context.Context, example reconcile.Object, namespace string) (bool, error)
 
 	farewells farewells
@@ -66,10 +65,10 @@ func Register(m *manager.Manager, c Config) {
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		switch {
 		case current == nil:
-			controller.farewells.went(old.Name, old.UID)
+			controller.farewells.recordGone(old.Name, old.UID)
 			add(old.Name)
 		case old == nil:
-			controller.farewells.came(current.Name, current.UID)
+			controller.farewells.recordNew(current.Name, current.UID)
 			if current.DeletionTimestamp != nil || c.Clean != slices.Contains(current.Finalizers, clusterv1.FinalizerResourceCleanup) {
 				add(current.Name)
 			}
@@ -78,17 +77,17 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	manager.Watch(m, &addonhealth.AddOn{}, func(old, current *addonhealth.AddOn) {
-		left(add, old, current, old == nil, current == nil)
+		wakeFor(add, old, current, old == nil, current == nil)
 	})
 	manager.Watch(m, manager.Metadata(ManifestWorkKind), func(old, current *metav1.PartialObjectMetadata) {
-		left(add, old, current, old == nil, current == nil)
+		wakeFor(add, old, current, old == nil, current == nil)
 	})
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, queue)
 }
 
-// left wakes the loop for an object that was added, that goes or that is gone:
-// what is added to a cluster that goes, goes too.
-func left(add func(string), old, current metav1.Object, added, gone bool) {
+// wakeFor wakes the loop for an object that was added, is being deleted or is gone: what is
+// added to a cluster being deleted is deleted too.
+func wakeFor(add func(string), old, current metav1.Object, added, gone bool) {
 	switch {
 	case added:
 		add(current.GetNamespace())
@@ -97,14 +96,14 @@ func left(add func(string), old, current metav1.Object, added, gone bool) {
 	}
 }
 
-// Reconcile removes what is next, or lets the cluster go.
+// Reconcile removes what is next, or drops the cluster's finalizer.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	known := c.farewells.of(key.Name)
+	known := c.farewells.get(key.Name)
 	state, err := c.gather(ctx, key.Name, known)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	nothing := state.clear()
+	nothing := state.isClear()
 	before := state.Cluster
 	switch {
 	case before == nil:
@@ -116,8 +115,8 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 			ObjectMeta: metav1.ObjectMeta{Name: key.Name},
 		}
 	case before.DeletionTimestamp != nil:
-		// Before the cluster is let go: it may be gone the next moment.
-		c.farewells.note(key.Name, before.UID, func(f *farewell) { f.clear = nothing })
+		// Record it before the cluster is released: it may be gone the next moment.
+		c.farewells.update(key.Name, before.UID, func(f *farewell) { f.clear = nothing })
 	}
 	result, err := c.exec.Execute(ctx, before, Decide(state))
 	return result, errors.Join(state.Fault, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// maxPriority is the highest cleanup priority; others than 0 to 100 count as 0.
+// maxPriority is the highest cleanup priority; values outside 0 to 100 count as 0.
 const maxPriority = 100
 
 // Item is an object in the namespace of the cluster.
@@ -25,7 +25,7 @@ type Item struct {
 	// Name and UID of the object.
 	Name string
 	UID  types.UID
-	// Priority is its annotation cleanup-priority as it stands there.
+	// Priority is the unparsed value of its annotation cleanup-priority.
 	Priority string
 	// Deleting is true when it waits for its finalizers.
 	Deleting bool
@@ -37,12 +37,11 @@ type Group struct {
 	Resource schema.GroupVersionResource
 	// Items are the objects.
 	Items []Item
-	// Watched is true when the loop is woken by each change of them; others are
-	// looked at again after a time.
+	// Watched is true when each change of them wakes the loop; other resources are polled.
 	Watched bool
 }
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
 	// Cluster is nil when it is gone.
 	Cluster *clusterv1.ManagedCluster
@@ -50,30 +49,28 @@ type State struct {
 	Name string
 	// Clean is the gate ResourceCleanup.
 	Clean bool
-	// Groups are the resources to remove, in their order, up to the first of
-	// which something is left.
+	// Groups are the resources to remove, in order, up to the first one with objects left.
 	Groups []Group
-	// Fault is what kept a resource from being listed; nothing behind it is
-	// removed, and the cluster stays.
+	// Fault is why a resource could not be listed; nothing after it is removed, and the
+	// cluster stays.
 	Fault error
-	// Behind is true when the namespace holds what the caches do not show yet;
-	// nothing is removed until they do, and the cluster stays.
+	// Behind is true when the namespace holds objects the caches do not show yet; nothing is
+	// removed until they do, and the cluster stays.
 	Behind bool
-	// Owned is true when a cluster of the name went that may have left something,
+	// Owned is true when a cluster of that name is gone that may have left objects behind,
 	// and the namespace was its own.
 	Owned bool
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// lookAgain is how long a resource that is not watched is left alone.
+// lookAgain is the polling interval for resources that are not watched.
 const lookAgain = 5 * time.Second
 
-// catchUp is how long caches are given that are behind, unless what they lacked
-// comes before.
+// catchUp is how long to wait for caches that are behind, unless an event arrives first.
 const catchUp = time.Second
 
-// Decide is pure.
+// Decide is pure: it deletes the next objects, or drops the finalizer when none are left.
 func Decide(s State) reconcile.Plan {
 	if !s.Clean {
 		return release(s)
@@ -82,7 +79,7 @@ func Decide(s State) reconcile.Plan {
 		if !s.Owned {
 			return reconcile.Plan{}
 		}
-		return next(s).plan()
+		return nextStep(s).plan()
 	}
 	mc := s.Cluster.DeepCopy()
 	if mc.DeletionTimestamp == nil {
@@ -91,10 +88,10 @@ func Decide(s State) reconcile.Plan {
 		}
 		return reconcile.Plan{Object: mc}
 	}
-	n := next(s)
+	n := nextStep(s)
 	plan := n.plan()
 	if !slices.Contains(mc.Finalizers, clusterv1.FinalizerResourceCleanup) {
-		// Others hold it: what was made for it meanwhile must not hold those.
+		// Others hold it: what was created for it in the meantime must not block them.
 		return plan
 	}
 	plan.Object = mc
@@ -112,7 +109,7 @@ func Decide(s State) reconcile.Plan {
 	case s.Fault != nil:
 		condition.Reason, condition.Message = clusterv1.ReasonDeletingError, "What belongs to the cluster cannot be deleted: "+s.Fault.Error()
 	case n.remaining == "":
-		// The last word is not written: the object goes with it.
+		// The final state is not written: the object goes with its finalizer.
 		mc.Finalizers = slices.DeleteFunc(mc.Finalizers, func(f string) bool { return f == clusterv1.FinalizerResourceCleanup })
 		return plan
 	}
@@ -123,7 +120,7 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-// release takes the finalizer off when clusters are not to be kept by it.
+// release drops the finalizer when the gate is off.
 func release(s State) reconcile.Plan {
 	if s.Cluster == nil || !slices.Contains(s.Cluster.Finalizers, clusterv1.FinalizerResourceCleanup) {
 		return reconcile.Plan{}
@@ -133,12 +130,12 @@ func release(s State) reconcile.Plan {
 	return reconcile.Plan{Object: mc}
 }
 
-// step is what to delete now, and what is left in words; both are empty when
-// nothing is.
+// step is what to delete now, and a description of what is left; both are empty when nothing
+// is.
 type step struct {
 	deletes   []reconcile.Write
 	remaining string
-	// again is when to look again; zero waits for an event.
+	// again is when to check again; zero waits for an event.
 	again time.Duration
 }
 
@@ -146,15 +143,15 @@ func (n step) plan() reconcile.Plan {
 	return reconcile.Plan{Writes: n.deletes, RequeueAfter: n.again}
 }
 
-// next is the first group of which something is left: of that, what has the
-// lowest priority goes, and the rest waits until it is gone.
-func next(s State) step {
+// nextStep returns the step for the first group with objects left: those with the lowest priority
+// are deleted, and the rest waits until they are gone.
+func nextStep(s State) step {
 	if s.Fault != nil {
-		// What the caches show may not be all, and then not the first to go.
+		// The caches may not show everything, so the first to delete is unknown.
 		return step{}
 	}
 	if s.Behind {
-		return step{remaining: "it is being looked up what belongs to the cluster", again: catchUp}
+		return step{remaining: "looking up what belongs to the cluster", again: catchUp}
 	}
 	for _, g := range s.Groups {
 		if len(g.Items) == 0 {
@@ -181,15 +178,15 @@ func next(s State) step {
 	return step{}
 }
 
-// clear tells whether it is known that nothing is left.
-func (s State) clear() bool { return s.Fault == nil && !s.Behind && empty(s.Groups) }
+// isClear reports whether it is certain that nothing is left.
+func (s State) isClear() bool { return s.Fault == nil && !s.Behind && isEmpty(s.Groups) }
 
-// empty tells whether nothing is left.
-func empty(groups []Group) bool {
+// isEmpty reports whether no group has objects left.
+func isEmpty(groups []Group) bool {
 	return !slices.ContainsFunc(groups, func(g Group) bool { return len(g.Items) > 0 })
 }
 
-// priority reads the annotation; what is no number from 0 to 100 is 0.
+// priority parses the annotation; anything but a number from 0 to 100 is 0.
 func priority(annotation string) int {
 	n, err := strconv.Atoi(annotation)
 	if err != nil || n < 0 || n > maxPriority {

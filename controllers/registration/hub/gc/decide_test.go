@@ -28,7 +28,10 @@ func cluster(deleting bool, finalizers ...string) *clusterv1.ManagedCluster {
 
 func groups(addons, works []Item) []Group {
 	order := defaultOrder()
-	return []Group{{Resource: order[0], Items: addons, Watched: true}, {Resource: order[1], Items: works, Watched: true}}
+	return []Group{
+		{Resource: order[0], Items: addons, Watched: true},
+		{Resource: order[1], Items: works, Watched: true},
+	}
 }
 
 func TestDecide(t *testing.T) {
@@ -44,12 +47,18 @@ func TestDecide(t *testing.T) {
 			state:     State{Cluster: cluster(false, "x")},
 			wantFinal: []string{"x", f},
 		},
-		"a living cluster with the finalizer is left": {state: State{Cluster: cluster(false, f)}, wantFinal: []string{f}},
-		"a cluster that goes without it is not ours":  {state: State{Cluster: cluster(true, "x"), Groups: groups(nil, nil)}},
-		"but what belongs to it goes": {
-			state: State{Cluster: cluster(true, "x"), Groups: groups(nil, []Item{{Name: "w"}})}, wantDelete: []string{"manifestworks c1/w"},
+		"a living cluster with the finalizer is left": {
+			state:     State{Cluster: cluster(false, f)},
+			wantFinal: []string{f},
 		},
-		"nothing is left: the cluster goes": {
+		"a cluster deleted without it is not held": {
+			state: State{Cluster: cluster(true, "x"), Groups: groups(nil, nil)},
+		},
+		"but its contents are deleted": {
+			state:      State{Cluster: cluster(true, "x"), Groups: groups(nil, []Item{{Name: "w"}})},
+			wantDelete: []string{"manifestworks c1/w"},
+		},
+		"nothing is left: the finalizer is dropped": {
 			state:     State{Cluster: cluster(true, f, "x"), Groups: groups(nil, nil)},
 			wantFinal: []string{"x"},
 		},
@@ -68,7 +77,9 @@ func TestDecide(t *testing.T) {
 				{Name: "under", Priority: "-1"},
 				{Name: "later", Priority: "20"},
 			})},
-			wantDelete:  []string{"manifestworks c1/none", "manifestworks c1/odd", "manifestworks c1/over", "manifestworks c1/under"},
+			wantDelete: []string{
+				"manifestworks c1/none", "manifestworks c1/odd", "manifestworks c1/over", "manifestworks c1/under",
+			},
 			wantMessage: "6 manifestworks are left", wantFinal: []string{f},
 		},
 		"the next priority waits for the finalizers of the one before": {
@@ -83,15 +94,15 @@ func TestDecide(t *testing.T) {
 		},
 		"nothing is removed before all is seen": {
 			state:       State{Cluster: cluster(true, f), Behind: true, Groups: groups(nil, []Item{{Name: "w"}})},
-			wantMessage: "it is being looked up", wantFinal: []string{f}, wantAgain: catchUp,
+			wantMessage: "looking up what belongs", wantFinal: []string{f}, wantAgain: catchUp,
 		},
-		"nor is a cluster let go before": {
+		"nor is the finalizer dropped before": {
 			state:       State{Cluster: cluster(true, f), Behind: true, Groups: groups(nil, nil)},
-			wantMessage: "it is being looked up",
+			wantMessage: "looking up what belongs",
 			wantFinal:   []string{f},
 			wantAgain:   catchUp,
 		},
-		"a vanished cluster is looked up too": {
+		"the caches are checked for a vanished cluster too": {
 			state:     State{Owned: true, Behind: true, Groups: groups(nil, nil)},
 			wantAgain: catchUp,
 		},
@@ -129,14 +140,23 @@ func TestDecide(t *testing.T) {
 
 func TestWithoutTheGateClustersAreNotHeld(t *testing.T) {
 	require.Nil(t, Decide(State{Cluster: cluster(false)}).Object)
-	require.Nil(t, reconcile.Of[reconcile.Remove](Decide(State{Owned: true, Groups: groups(nil, []Item{{Name: "w"}})}).Writes))
+	require.Nil(
+		t, reconcile.Of[reconcile.Remove](Decide(State{Owned: true, Groups: groups(nil, []Item{{Name: "w"}})}).Writes),
+	)
 	plan := Decide(State{Cluster: cluster(true, clusterv1.FinalizerResourceCleanup, "x")})
 	require.Equal(t, []string{"x"}, plan.Object.(*clusterv1.ManagedCluster).Finalizers)
 }
 
 func TestWhatCannotBeListedKeepsTheClusterAndSaysSo(t *testing.T) {
 	const f = clusterv1.FinalizerResourceCleanup
-	plan := Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, f), Groups: groups(nil, nil), Fault: errors.New("forbidden")})
+	plan := Decide(State{
+		Name:    "c1",
+		Clean:   true,
+		Now:     now,
+		Cluster: cluster(true, f),
+		Groups:  groups(nil, nil),
+		Fault:   errors.New("forbidden"),
+	})
 	mc := plan.Object.(*clusterv1.ManagedCluster)
 	require.Equal(t, []string{f}, mc.Finalizers)
 	c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDeleting)
@@ -147,29 +167,73 @@ func TestWhatCannotBeListedKeepsTheClusterAndSaysSo(t *testing.T) {
 func TestNothingIsDeletedWhereWhatThereIsCannotBeKnown(t *testing.T) {
 	shown := groups(nil, []Item{{Name: "w"}})
 	fault := errors.New("too many requests")
-	going := Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, clusterv1.FinalizerResourceCleanup), Groups: shown, Fault: fault})
+	going := Decide(State{
+		Name:    "c1",
+		Clean:   true,
+		Now:     now,
+		Cluster: cluster(true, clusterv1.FinalizerResourceCleanup),
+		Groups:  shown,
+		Fault:   fault,
+	})
 	require.Empty(t, reconcile.Of[reconcile.Remove](going.Writes))
 	require.Equal(t, []string{clusterv1.FinalizerResourceCleanup}, going.Object.(*clusterv1.ManagedCluster).Finalizers)
-	require.Empty(t, reconcile.Of[reconcile.Remove](Decide(State{Name: "c1", Clean: true, Now: now, Owned: true, Groups: shown, Fault: fault}).Writes))
-	require.NotEmpty(t, reconcile.Of[reconcile.Remove](Decide(State{Name: "c1", Clean: true, Now: now, Owned: true, Groups: shown}).Writes))
+	require.Empty(
+		t,
+		reconcile.Of[reconcile.Remove](Decide(State{
+			Name:   "c1",
+			Clean:  true,
+			Now:    now,
+			Owned:  true,
+			Groups: shown,
+			Fault:  fault,
+		}).Writes),
+	)
+	require.NotEmpty(
+		t,
+		reconcile.Of[reconcile.Remove](Decide(State{
+			Name:   "c1",
+			Clean:  true,
+			Now:    now,
+			Owned:  true,
+			Groups: shown,
+		}).Writes),
+	)
 }
 
 func TestAResourceThatIsNotWatchedIsLookedAtAgain(t *testing.T) {
-	other := Group{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Items: []Item{{Name: "x", Deleting: true}}}
-	plan := Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, clusterv1.FinalizerResourceCleanup), Groups: []Group{other}})
+	other := Group{
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+		Items:    []Item{{Name: "x", Deleting: true}},
+	}
+	plan := Decide(State{
+		Name:    "c1",
+		Clean:   true,
+		Now:     now,
+		Cluster: cluster(true, clusterv1.FinalizerResourceCleanup),
+		Groups:  []Group{other},
+	})
 	require.Equal(t, lookAgain, plan.RequeueAfter)
 	other.Watched = true
-	plan = Decide(State{Name: "c1", Clean: true, Now: now, Cluster: cluster(true, clusterv1.FinalizerResourceCleanup), Groups: []Group{other}})
+	plan = Decide(State{
+		Name:    "c1",
+		Clean:   true,
+		Now:     now,
+		Cluster: cluster(true, clusterv1.FinalizerResourceCleanup),
+		Groups:  []Group{other},
+	})
 	require.Zero(t, plan.RequeueAfter)
 }
 
 func TestParseOrder(t *testing.T) {
 	order, bad := ParseOrder([]string{
-		"/v1/configmaps", "addon.open-cluster-management.io/v1beta1/managedclusteraddons", "manifestworks", "a/b", "a//c", "a/b/", "a/b/c/d", "",
+		"/v1/configmaps", "addon.open-cluster-management.io/v1beta1/managedclusteraddons", "manifestworks", "a/b",
+		"a//c", "a/b/", "a/b/c/d", "",
 		"addon.open-cluster-management.io/v1alpha1/managedclusteraddons", "example.com/v1/things",
 	})
 	require.Equal(t, []schema.GroupVersionResource{
-		{Version: "v1", Resource: "configmaps"}, defaultOrder()[0], {Group: "example.com", Version: "v1", Resource: "things"},
+		{Version: "v1", Resource: "configmaps"},
+		defaultOrder()[0],
+		{Group: "example.com", Version: "v1", Resource: "things"},
 	}, order)
 	require.Len(t, bad, 7)
 	require.ErrorContains(t, bad[0], `"manifestworks" is not of the form group/version/resource`)

@@ -8,40 +8,40 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// farewell is what this process knows of a cluster that goes, or that went.
+// farewell is what this process knows of a cluster that is being deleted or is gone.
 type farewell struct {
 	// cluster is its UID.
 	cluster types.UID
-	// shown is true when the caches have shown all that was there when it began to
-	// go.
+	// shown is true once the caches have shown everything that existed when the deletion
+	// began.
 	shown bool
-	// clear is true when nothing was left of it while it was still there.
+	// clear is true when nothing was left of it while it still existed.
 	clear bool
-	// gone is true when it went and may have left something: somebody stripped its
-	// finalizers, or it never had them.
+	// gone is true when it is gone and may have left objects: its finalizers were stripped,
+	// or it never had them.
 	gone bool
-	// left are the objects that it left; nil until that was looked up. What else
-	// comes waits for the next cluster of the name.
+	// left are the objects it left; nil until they were looked up. Objects created later
+	// belong to the next cluster of that name.
 	left map[types.UID]bool
 }
 
-// farewells holds one farewell a name. The zero value is ready; its methods are
-// safe for concurrent use.
+// farewells holds one farewell per name. The zero value is ready to use; its methods are safe
+// for concurrent use.
 type farewells struct {
 	mu     sync.Mutex
 	byName map[string]farewell
 }
 
-// of returns what is known of the cluster of the name that goes or went last.
-func (f *farewells) of(name string) farewell {
+// get returns what is known of the cluster of that name that is being deleted or went last.
+func (f *farewells) get(name string) farewell {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.byName[name]
 }
 
-// note changes what is known of a cluster that is there. Of one that went
-// meanwhile nothing is noted.
-func (f *farewells) note(name string, cluster types.UID, change func(*farewell)) {
+// update updates what is known of a cluster that exists. It does nothing for one that has gone
+// in the meantime.
+func (f *farewells) update(name string, cluster types.UID, change func(*farewell)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := f.byName[name]
@@ -52,32 +52,32 @@ func (f *farewells) note(name string, cluster types.UID, change func(*farewell))
 		known = farewell{cluster: cluster}
 	}
 	change(&known)
-	f.set(name, known)
+	f.store(name, known)
 }
 
-// went notes that a cluster is gone. One of which nothing was left needs no more
-// attention: what is in its namespace from then on is not its own.
-func (f *farewells) went(name string, cluster types.UID) {
+// recordGone records that a cluster is gone. If nothing was left of it, it is forgotten: what
+// appears in its namespace from then on is not its own.
+func (f *farewells) recordGone(name string, cluster types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known := f.byName[name]; known.cluster == cluster && known.clear {
 		delete(f.byName, name)
 		return
 	}
-	f.set(name, farewell{cluster: cluster, gone: true})
+	f.store(name, farewell{cluster: cluster, gone: true})
 }
 
-// leave notes what a cluster that is gone left.
-func (f *farewells) leave(name string, cluster types.UID, left map[types.UID]bool) {
+// recordLeft records what a cluster that is gone left behind.
+func (f *farewells) recordLeft(name string, cluster types.UID, left map[types.UID]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if known := f.byName[name]; known.gone && known.cluster == cluster {
 		known.left = left
-		f.set(name, known)
+		f.store(name, known)
 	}
 }
 
-// forget drops a cluster that is gone, unless another one of the name went since.
+// forget drops a cluster that is gone, unless another one of that name has gone since.
 func (f *farewells) forget(name string, cluster types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,9 +86,9 @@ func (f *farewells) forget(name string, cluster types.UID) {
 	}
 }
 
-// came notes that there is a cluster of the name: what an earlier one left is its
-// own now.
-func (f *farewells) came(name string, cluster types.UID) {
+// recordNew records that a cluster of that name exists: what an earlier one left now belongs to
+// it.
+func (f *farewells) recordNew(name string, cluster types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.byName[name].cluster != cluster {
@@ -96,8 +96,8 @@ func (f *farewells) came(name string, cluster types.UID) {
 	}
 }
 
-// set holds the lock already.
-func (f *farewells) set(name string, known farewell) {
+// store stores known; the caller holds the lock.
+func (f *farewells) store(name string, known farewell) {
 	if f.byName == nil {
 		f.byName = map[string]farewell{}
 	}

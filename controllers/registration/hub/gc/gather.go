@@ -23,13 +23,12 @@ var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
 var clusters = clusterv1.GroupVersion.WithResource("managedclusters")
 
-// pageSize of live lists.
+// pageSize is the page size of live lists.
 const pageSize = 500
 
-// gather reads the state of one cluster: from the caches, and of resources that
-// are removed with clusters by configuration alone, from the API server, while a
-// cluster goes. known is what was noted of the cluster of the name that goes or
-// went.
+// gather reads the state of one cluster: from the caches and, for resources removed only by
+// configuration, from the API server while the cluster is being deleted. known is what was
+// recorded of the cluster of that name that is being deleted or gone.
 func (c *Controller) gather(ctx context.Context, name string, known farewell) (State, error) {
 	s := State{Name: name, Clean: c.config.Clean, Now: c.config.Clock.Now()}
 	mc := &clusterv1.ManagedCluster{}
@@ -52,48 +51,46 @@ func (c *Controller) gather(ctx context.Context, name string, known farewell) (S
 		return s, nil
 	}
 	if s.Cluster != nil {
-		s.Fault = c.remaining(ctx, &s, known)
+		s.Fault = c.readRemaining(ctx, &s, known)
 	} else {
-		s.Fault = c.leftBehind(ctx, &s, known)
+		s.Fault = c.readLeftBehind(ctx, &s, known)
 	}
-	if len(next(s).deletes) == 0 && (s.clear() || !known.clear) {
+	if len(nextStep(s).deletes) == 0 && (s.isClear() || !known.clear) {
 		return s, nil
 	}
 	return s, c.confirm(ctx, &s)
 }
 
-// remaining reads what is left of a cluster that goes. Before it is believed for
-// the first time that something, or nothing, is left, the caches have to be as new
-// as the API server.
-func (c *Controller) remaining(ctx context.Context, s *State, known farewell) (err error) {
-	if s.Groups, err = c.groups(ctx, s.Name, anything); err != nil {
+// readRemaining reads what is left of a cluster being deleted. Before its first result is
+// trusted, whether or not anything is left, the caches must be as new as the API server.
+func (c *Controller) readRemaining(ctx context.Context, s *State, known farewell) (err error) {
+	if s.Groups, err = c.readGroups(ctx, s.Name, anyItem); err != nil {
 		return err
 	}
-	if !empty(s.Groups) && known.shown && known.cluster == s.Cluster.UID {
+	if !isEmpty(s.Groups) && known.shown && known.cluster == s.Cluster.UID {
 		return nil
 	}
-	if s.Behind, err = c.behind(ctx, s.Name); s.Behind || err != nil {
+	if s.Behind, err = c.isBehind(ctx, s.Name); s.Behind || err != nil {
 		return err
 	}
-	c.farewells.note(s.Name, s.Cluster.UID, func(f *farewell) { f.shown = true })
-	// What the first read has missed is there now.
-	s.Groups, err = c.groups(ctx, s.Name, anything)
+	c.farewells.update(s.Name, s.Cluster.UID, func(f *farewell) { f.shown = true })
+	// Objects the first read missed are in the cache now.
+	s.Groups, err = c.readGroups(ctx, s.Name, anyItem)
 	return err
 }
 
-// leftBehind reads what is left of a cluster that is gone: of that which was there
-// when it was looked at first. Whoever makes something in the namespace after that
-// makes it for the next cluster of the name, and how soon this loop looks again
-// must not matter.
-func (c *Controller) leftBehind(ctx context.Context, s *State, known farewell) (err error) {
+// readLeftBehind reads what is left of a cluster that is gone, out of the objects that existed
+// when it was first checked. Objects created in the namespace after that belong to the next
+// cluster of that name, so the result does not depend on how soon this loop checks again.
+func (c *Controller) readLeftBehind(ctx context.Context, s *State, known farewell) (err error) {
 	left := known.left
 	if left == nil {
-		if s.Behind, err = c.behind(ctx, s.Name); s.Behind || err != nil {
+		if s.Behind, err = c.isBehind(ctx, s.Name); s.Behind || err != nil {
 			return err
 		}
 		left = map[types.UID]bool{}
 		for _, resource := range c.config.Order {
-			items, err := c.items(ctx, resource, s.Name)
+			items, err := c.listItems(ctx, resource, s.Name)
 			if err != nil {
 				return fmt.Errorf("listing %s of cluster %s: %w", resource.Resource, s.Name, err)
 			}
@@ -101,21 +98,21 @@ func (c *Controller) leftBehind(ctx context.Context, s *State, known farewell) (
 				left[item.UID] = true
 			}
 		}
-		c.farewells.leave(s.Name, known.cluster, left)
+		c.farewells.recordLeft(s.Name, known.cluster, left)
 	}
-	s.Groups, err = c.groups(ctx, s.Name, func(i Item) bool { return left[i.UID] })
+	s.Groups, err = c.readGroups(ctx, s.Name, func(i Item) bool { return left[i.UID] })
 	return err
 }
 
-// anything takes every object of a namespace.
-func anything(Item) bool { return true }
+// anyItem accepts every object of a namespace.
+func anyItem(Item) bool { return true }
 
-// groups reads what there is to remove, of the objects that count, up to the first
-// resource of which something is left: the rest waits for that.
-func (c *Controller) groups(ctx context.Context, cluster string, counts func(Item) bool) ([]Group, error) {
+// readGroups reads the objects to remove that count, up to the first resource with any left: the
+// rest waits for those.
+func (c *Controller) readGroups(ctx context.Context, cluster string, counts func(Item) bool) ([]Group, error) {
 	var out []Group
 	for _, resource := range c.config.Order {
-		items, err := c.items(ctx, resource, cluster)
+		items, err := c.listItems(ctx, resource, cluster)
 		if err != nil {
 			return out, fmt.Errorf("listing %s of cluster %s: %w", resource.Resource, cluster, err)
 		}
@@ -128,11 +125,10 @@ func (c *Controller) groups(ctx context.Context, cluster string, counts func(Ite
 	return out, nil
 }
 
-// behind tells whether something is in the namespace of a cluster that the caches
-// do not show yet. That is asked when the cluster begins to go, or the order of
-// deletion would be that in which the watches tell; and when nothing is left, or
-// what was made last would stay behind.
-func (c *Controller) behind(ctx context.Context, cluster string) (bool, error) {
+// isBehind reports whether the namespace of a cluster holds objects the caches do not show yet.
+// It is checked when the deletion begins, or the order of deletion would be that in which the
+// watches deliver; and when nothing is left, or what was created last would stay behind.
+func (c *Controller) isBehind(ctx context.Context, cluster string) (bool, error) {
 	for _, example := range []reconcile.Object{&addonhealth.AddOn{}, manager.Metadata(ManifestWorkKind)} {
 		if complete, err := c.complete(ctx, example, cluster); err != nil || !complete {
 			return err == nil, err
@@ -141,11 +137,11 @@ func (c *Controller) behind(ctx context.Context, cluster string) (bool, error) {
 	return false, nil
 }
 
-// confirm asks the API server whether the cluster is the one that goes, or is gone,
-// as the caches say; before anything is deleted, and before it is taken back that
-// nothing is left of it. What belongs to the next one of the name may be seen before
-// that cluster is, or before it is seen that this one went. What is confirmed was read
-// before, and so was there while the cluster was.
+// confirm asks the API server whether the cluster is the one being deleted, or is gone, as
+// the caches say. This is done before anything is deleted, and before the record that nothing
+// is left is withdrawn: objects of the next cluster of that name may be seen before that
+// cluster is, or before this one is seen to be gone. What is confirmed was read before, so it
+// existed while the cluster did.
 func (c *Controller) confirm(ctx context.Context, s *State) error {
 	live, err := c.config.Client.Resource(clusters).Get(ctx, s.Name, metav1.GetOptions{})
 	switch {
@@ -154,14 +150,13 @@ func (c *Controller) confirm(ctx context.Context, s *State) error {
 	case err == nil && s.Cluster != nil && live.GetUID() == s.Cluster.UID, err != nil && s.Cluster == nil:
 		return nil
 	}
-	// Its own event comes, and is the next to decide.
+	// The cluster's own event is on its way, and its reconcile decides.
 	s.Cluster, s.Owned, s.Groups = nil, false, nil
 	return nil
 }
 
-// items lists what there is of one resource; one that the API server does not
-// know has none.
-func (c *Controller) items(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]Item, error) {
+// listItems lists the objects of one resource; a resource unknown to the API server has none.
+func (c *Controller) listItems(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]Item, error) {
 	var out []Item
 	switch resource {
 	case addons:

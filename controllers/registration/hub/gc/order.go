@@ -17,21 +17,21 @@ import (
 // ManifestWorkKind is the kind of works.
 var ManifestWorkKind = workv1.GroupVersion.WithKind("ManifestWork")
 
-// The resources that are watched; add-ons at their storage version, so that
-// nothing depends on conversion.
+// The watched resources; add-ons at their storage version, so that nothing depends on
+// conversion.
 var (
 	addons = reconcile.ResourceOf(addonhealth.Kind)
 	works  = reconcile.ResourceOf(ManifestWorkKind)
 )
 
-// defaultOrder is what is removed with a cluster unless another order is given.
+// defaultOrder is what is removed with a cluster unless another order is configured.
 func defaultOrder() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{addons, works}
 }
 
-// ParseOrder reads entries of the form group/version/resource; that of the core
-// group begins with a slash. Entries that are none are left out and returned as
-// errors, each with what is wrong.
+// ParseOrder parses entries of the form group/version/resource; an entry of the core group
+// begins with a slash. Invalid entries are left out and returned as errors that say what is
+// wrong.
 func ParseOrder(entries []string) (order []schema.GroupVersionResource, bad []error) {
 	for _, entry := range entries {
 		parts := strings.Split(entry, "/")
@@ -44,7 +44,7 @@ func ParseOrder(entries []string) (order []schema.GroupVersionResource, bad []er
 			r = addons
 		}
 		if slices.Contains(order, r) {
-			bad = append(bad, fmt.Errorf("%q is there twice", entry))
+			bad = append(bad, fmt.Errorf("%q is listed twice", entry))
 			continue
 		}
 		order = append(order, r)

@@ -21,27 +21,26 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// pageSize of the first list.
+// pageSize is the page size of the first list.
 const pageSize = 500
 
 // Beat is what is known of a cluster's lease.
 type Beat struct {
 	// Renewed is the renewTime that the lease shows; zero when it shows none.
 	Renewed time.Time
-	// Arrived is when the hub saw that renewTime first.
+	// Arrived is when the hub first saw that renewTime.
 	Arrived time.Time
-	// First is true while no renewal was seen since this process started.
+	// First is true until a renewal has been seen since this process started.
 	First bool
-	// Away is how long before this sight there was no hub, and perhaps no API
-	// server to renew at; zero unless First.
+	// Away is how long there was no hub before this sight, and perhaps no API server to renew
+	// at; zero unless First.
 	Away time.Duration
 }
 
-// Last is when the cluster counts as last heard of. The first sight after a
-// start counts as an arrival, unless the renewal it shows is older than the
-// grace time; the time without a hub does not count, or an outage of the API
-// server would make a whole fleet Unknown when it ends. A lease that shows no
-// renewal counts from its sight.
+// Last is when the cluster counts as last heard from. The first sight after a start counts as
+// an arrival, unless the renewal it shows is older than the grace period. The time without a
+// hub does not count, or an outage of the API server would make the whole fleet Unknown when
+// it ends. A lease that shows no renewal counts from when it was first seen.
 func (b Beat) Last(grace time.Duration) time.Time {
 	heard := b.Renewed.Add(b.Away)
 	if b.First && !b.Renewed.IsZero() && b.Arrived.Sub(heard) > grace {
@@ -50,8 +49,8 @@ func (b Beat) Last(grace time.Duration) time.Time {
 	return b.Arrived
 }
 
-// Arrivals keeps the Beat of every cluster. It is the store of a reflector on
-// the leases of all clusters. Its methods are safe for concurrent use.
+// Arrivals keeps the Beat of every cluster. It is the store of a reflector on the leases of
+// all clusters. Its methods are safe for concurrent use.
 type Arrivals struct {
 	clock      clock.PassiveClock
 	away       time.Duration
@@ -69,18 +68,19 @@ func NewArrivals(clk clock.PassiveClock) *Arrivals {
 	return &Arrivals{clock: clk, beats: map[string]Beat{}, synced: make(chan struct{})}
 }
 
-// SetAway tells how long there was no hub until just now; before Run.
+// SetAway sets how long there was no hub until just now; call it before Run.
 func (a *Arrivals) SetAway(away time.Duration) { a.away = away }
 
-// OnPresence registers a function to call when a lease came or went; before Run.
+// OnPresence registers a function to call when a lease appears or disappears; call it before
+// Run.
 func (a *Arrivals) OnPresence(f func(cluster string)) { a.onPresence = append(a.onPresence, f) }
 
-// OnBeat registers a function to call at each renewal; before Run. It must not
-// block.
+// OnBeat registers a function to call at each renewal, which must not block; call it before
+// Run.
 func (a *Arrivals) OnBeat(f func(cluster string, b Beat)) { a.onBeat = append(a.onBeat, f) }
 
-// Has tells whether the cluster's lease exists. Before the first list it says
-// yes, so that nobody makes one that is there.
+// Has reports whether the cluster's lease exists. Before the first list it returns true, so
+// that no existing lease is created again.
 func (a *Arrivals) Has(cluster string) bool {
 	select {
 	case <-a.synced:
@@ -99,17 +99,16 @@ func (a *Arrivals) Get(cluster string) (Beat, bool) {
 	return b, ok
 }
 
-// Fresh tells whether the cluster has renewed and was heard of within the grace
-// time.
+// Fresh reports whether the cluster has renewed and was heard from within the grace period.
 func (a *Arrivals) Fresh(cluster string, grace time.Duration) bool {
 	b, ok := a.Get(cluster)
 	return ok && !b.Renewed.IsZero() && a.clock.Now().Sub(b.Last(grace)) < grace
 }
 
-// Synced is closed when all leases are known.
+// Synced returns a channel that is closed once all leases are known.
 func (a *Arrivals) Synced() <-chan struct{} { return a.synced }
 
-// Each calls f with every cluster.
+// Each calls f for every cluster.
 func (a *Arrivals) Each(f func(cluster string, b Beat)) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -118,8 +117,8 @@ func (a *Arrivals) Each(f func(cluster string, b Beat)) {
 	}
 }
 
-// Run follows the leases until ctx ends. They come in protobuf and are
-// forgotten at once but for their times.
+// Run follows the leases until ctx ends. They are received as protobuf, and only their times
+// are kept.
 func (a *Arrivals) Run(ctx context.Context, config *rest.Config) error {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
@@ -150,7 +149,7 @@ func (a *Arrivals) Run(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// leaseClient knows leases and no other kind of Kubernetes, as a typed client would.
+// leaseClient returns a client that knows leases and no other kind, like a typed client.
 func leaseClient(config *rest.Config, scheme *runtime.Scheme) (*rest.RESTClient, error) {
 	binary := rest.CopyConfig(config)
 	binary.ContentType = runtime.ContentTypeProtobuf
@@ -165,28 +164,28 @@ type store struct{ *Arrivals }
 
 var _ cache.ReflectorStore = store{}
 
-// Add notes a lease.
-func (s store) Add(obj any) error { return s.put(obj) }
+// Add records a lease.
+func (s store) Add(obj any) error { return s.storeLease(obj) }
 
-// Update notes a lease that changed.
-func (s store) Update(obj any) error { return s.put(obj) }
+// Update records a changed lease.
+func (s store) Update(obj any) error { return s.storeLease(obj) }
 
 // Delete forgets a lease.
 func (s store) Delete(obj any) error {
 	if l, ok := obj.(*coordinationv1.Lease); ok {
-		s.drop(l.Namespace)
+		s.dropLease(l.Namespace)
 	}
 	return nil
 }
 
-// Replace notes the result of a list.
+// Replace records the result of a list.
 func (s store) Replace(list []any, _ string) error {
 	present := make(map[string]bool, len(list))
 	for _, obj := range list {
 		if l, ok := obj.(*coordinationv1.Lease); ok {
 			present[l.Namespace] = true
 		}
-		if err := s.put(obj); err != nil {
+		if err := s.storeLease(obj); err != nil {
 			return err
 		}
 	}
@@ -197,19 +196,19 @@ func (s store) Replace(list []any, _ string) error {
 		}
 	})
 	for _, cluster := range gone {
-		s.drop(cluster)
+		s.dropLease(cluster)
 	}
 	s.once.Do(func() { close(s.synced) })
 	return nil
 }
 
-// Resync is part of the reflector's interface; there is none.
+// Resync is part of the reflector's interface; it does nothing.
 func (s store) Resync() error { return nil }
 
-func (s store) put(obj any) error {
+func (s store) storeLease(obj any) error {
 	l, ok := obj.(*coordinationv1.Lease)
 	if !ok {
-		return fmt.Errorf("noting %T: not a lease", obj)
+		return fmt.Errorf("storing %T: not a lease", obj)
 	}
 	var renewed time.Time
 	if l.Spec.RenewTime != nil {
@@ -225,11 +224,11 @@ func (s store) put(obj any) error {
 	if b.First {
 		b.Away = s.away
 	}
-	// A string of the decoded object would keep its whole buffer in memory.
+	// A string of the decoded object would keep its whole buffer alive.
 	s.beats[strings.Clone(l.Namespace)] = b
 	s.mu.Unlock()
 	if !known {
-		s.tell(l.Namespace)
+		s.notifyPresence(l.Namespace)
 	}
 	for _, f := range s.onBeat {
 		f(l.Namespace, b)
@@ -237,17 +236,17 @@ func (s store) put(obj any) error {
 	return nil
 }
 
-func (s store) drop(cluster string) {
+func (s store) dropLease(cluster string) {
 	s.mu.Lock()
 	_, had := s.beats[cluster]
 	delete(s.beats, cluster)
 	s.mu.Unlock()
 	if had {
-		s.tell(cluster)
+		s.notifyPresence(cluster)
 	}
 }
 
-func (s store) tell(cluster string) {
+func (s store) notifyPresence(cluster string) {
 	for _, f := range s.onPresence {
 		f(cluster)
 	}

@@ -18,21 +18,21 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name identifies the loop.
 const Name = "cluster.lease"
 
-// workers at once; a hub that lost its network judges many clusters together.
+// workers is the concurrency; a hub that lost its network judges many clusters at once.
 const workers = 4
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
-	// REST reaches the API server for the watch on leases.
+	// REST is the configuration for the watch on leases.
 	REST *rest.Config
-	// Clock judges, and turns the wheel.
+	// Clock provides the time for decisions, and drives the wheel.
 	Clock clock.WithTicker
-	// Arrivals of the clusters' leases; Register runs it.
+	// Arrivals are the clusters' leases; Register runs it.
 	Arrivals *Arrivals
 }
 
@@ -46,14 +46,14 @@ type Controller struct {
 
 	mu    sync.Mutex
 	views map[string]view
-	// told is when a cluster was last seen to be said to be away.
+	// told is when each cluster last became Unknown.
 	told map[string]time.Time
-	// missed is when the lease of a cluster was first missed.
+	// missed is when each cluster's lease was first missed.
 	missed map[string]time.Time
 }
 
-// view is what a renewal needs to know of its cluster to tell whether it
-// changes anything, without reading the cluster.
+// view is what a renewal is compared with to decide whether it changes anything, without
+// reading the cluster.
 type view struct {
 	grace  time.Duration
 	synced metav1.ConditionStatus
@@ -66,19 +66,19 @@ func Register(m *manager.Manager, c Config) {
 		config: c, reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock),
 		queue: reconcile.NewQueue(Name), wheel: newWheel(c.Clock), views: map[string]view{}, told: map[string]time.Time{}, missed: map[string]time.Time{},
 	}
-	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.changed)
-	c.Arrivals.OnBeat(controller.beat)
-	c.Arrivals.OnPresence(controller.add)
+	manager.Watch(m, &clusterv1.ManagedCluster{}, controller.observeCluster)
+	c.Arrivals.OnBeat(controller.observeBeat)
+	c.Arrivals.OnPresence(controller.enqueue)
 	m.AddTask(func(ctx context.Context) error { return c.Arrivals.Run(ctx, c.REST) })
-	m.AddTask(func(ctx context.Context) error { return controller.wheel.Run(ctx, controller.add) })
+	m.AddTask(func(ctx context.Context) error { return controller.wheel.Run(ctx, controller.enqueue) })
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, controller.queue)
 }
 
-func (c *Controller) add(cluster string) { c.queue.Add(reconcile.Key{Name: cluster}) }
+func (c *Controller) enqueue(cluster string) { c.queue.Add(reconcile.Key{Name: cluster}) }
 
-// changed notes what renewals are compared with, and wakes the loop when that,
-// or the end of a cluster, changed.
-func (c *Controller) changed(old, current *clusterv1.ManagedCluster) {
+// observeCluster stores what renewals are compared with, and wakes the loop when that changed, or
+// when the cluster is added, changes availability or starts being deleted.
+func (c *Controller) observeCluster(old, current *clusterv1.ManagedCluster) {
 	if current == nil {
 		c.mu.Lock()
 		delete(c.views, old.Name)
@@ -98,7 +98,7 @@ func (c *Controller) changed(old, current *clusterv1.ManagedCluster) {
 	c.mu.Unlock()
 	if !known || before != now || old == nil || (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil) ||
 		available(old) != available(current) {
-		c.add(current.Name)
+		c.enqueue(current.Name)
 	}
 }
 
@@ -117,9 +117,9 @@ func available(mc *clusterv1.ManagedCluster) metav1.ConditionStatus {
 	return ""
 }
 
-// beat re-arms the wheel for a renewal, and wakes the loop only if the renewal
-// changes what is said of the cluster's clock.
-func (c *Controller) beat(cluster string, b Beat) {
+// observeBeat re-arms the wheel after a renewal, and wakes the loop only for the first one or if the
+// renewal changes the state of the cluster's clock.
+func (c *Controller) observeBeat(cluster string, b Beat) {
 	c.mu.Lock()
 	v, known := c.views[cluster]
 	c.mu.Unlock()
@@ -132,11 +132,11 @@ func (c *Controller) beat(cluster string, b Beat) {
 		synced = metav1.ConditionFalse
 	}
 	if b.First || synced != v.synced {
-		c.add(cluster)
+		c.enqueue(cluster)
 	}
 }
 
-// Reconcile judges one cluster and arms its timer.
+// Reconcile evaluates one cluster and arms its timer.
 func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
 	select {
 	case <-c.config.Arrivals.Synced():
@@ -147,12 +147,12 @@ func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster
 	return reconcile.Run(ctx, c.exec, mc, c.gather, Decide)
 }
 
-// arm sets the next time at which the cluster has to be judged: the end of its
-// grace time, or the end of its certificate while it is away.
+// arm sets when the cluster must be evaluated next: at the end of its grace period or, while
+// it is away, at the expiry of its certificate.
 func (c *Controller) arm(mc *clusterv1.ManagedCluster) {
 	b, ok := c.config.Arrivals.Get(mc.Name)
 	if !ok {
-		c.miss(mc)
+		c.recordMissing(mc)
 		return
 	}
 	c.mu.Lock()
@@ -170,9 +170,9 @@ func (c *Controller) arm(mc *clusterv1.ManagedCluster) {
 	c.wheel.Set(mc.Name, next)
 }
 
-// miss notes that a cluster which is said to be reachable has no lease, and sets
-// the time at which that is no longer so.
-func (c *Controller) miss(mc *clusterv1.ManagedCluster) {
+// recordMissing records that a cluster which is not Unknown has no lease, and sets the time at which
+// it becomes Unknown.
+func (c *Controller) recordMissing(mc *clusterv1.ManagedCluster) {
 	now := c.config.Clock.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,28 +14,27 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
 	// Cluster is the ManagedCluster.
 	Cluster *clusterv1.ManagedCluster
-	// Beat is what is known of its lease; nil when there is none.
+	// Beat is what is known of its lease; nil when it has none.
 	Beat *Beat
-	// Told is when the hub said last that the cluster is away; zero: not since
-	// this process started.
+	// Told is when the hub last set the cluster Unknown; zero if not since this process
+	// started.
 	Told time.Time
-	// Missed is when the hub first missed the lease of a cluster that is not
-	// Unknown; zero: it does not.
+	// Missed is when the hub first missed the lease of a cluster that is not Unknown; zero if
+	// it is not missed.
 	Missed time.Time
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// maxGrace bounds the grace time: five times the longest duration that the API
-// takes is more than a time.Duration holds, and less than nothing would be left.
+// maxGrace bounds the grace period: five times the longest duration the API accepts overflows
+// time.Duration, which would leave a negative grace period.
 const maxGrace = 10 * 365 * 24 * time.Hour
 
-// Grace is how long a cluster may go without renewing its lease, at most ten
-// years.
+// Grace is how long a cluster may go without renewing its lease, at most ten years.
 func Grace(mc *clusterv1.ManagedCluster) time.Duration {
 	seconds := mc.Spec.LeaseDurationSeconds
 	if seconds <= 0 {
@@ -45,48 +44,48 @@ func Grace(mc *clusterv1.ManagedCluster) time.Duration {
 	return min(duration, maxGrace/clusterv1.LeaseGraceFactor) * clusterv1.LeaseGraceFactor
 }
 
-// reporter of the Events, by the name that the contract gives.
+// reporter is the reporting controller of the Events; the name is fixed by the API contract.
 const reporter = "registration-controller"
 
-// repeat is the least time between two times that a cluster is said to be away.
-// An agent that reports but does not renew contradicts at once, and without a
-// pause the two would write as fast as they can.
+// repeat is the minimum time between two writes that set a cluster Unknown. An agent that
+// reports but does not renew sets it back at once, and without a pause the two would write as
+// fast as they can.
 const repeat = 10 * time.Second
 
-// Expiry is when the cluster becomes Unknown if it does not renew.
+// Expiry is when the cluster becomes Unknown unless it renews.
 func (s State) Expiry() time.Time {
 	grace := Grace(s.Cluster)
 	return s.Beat.Last(grace).Add(grace)
 }
 
-// Decide is pure: it judges one cluster.
+// Decide is pure: it evaluates one cluster.
 func Decide(s State) reconcile.Plan {
 	mc := s.Cluster.DeepCopy()
 	plan := reconcile.Plan{Object: mc}
 	switch {
 	case s.Beat == nil && mc.DeletionTimestamp != nil:
-		away(s, mc, &plan, "The lease of the cluster is gone")
+		setUnknown(s, mc, &plan, "The lease of the cluster is gone")
 		return plan
 	case s.Beat == nil:
-		// The lease is about to be made, unless something keeps it from that.
+		// The lease is about to be created, unless something prevents that.
 		if s.Missed.IsZero() || s.Now.Before(s.Missed.Add(Grace(mc))) {
 			return reconcile.Plan{}
 		}
-		away(s, mc, &plan, fmt.Sprintf("The cluster has had no lease for %s", Grace(mc)))
-		expire(s, mc)
+		setUnknown(s, mc, &plan, fmt.Sprintf("The cluster has had no lease for %s", Grace(mc)))
+		expireJoined(s, mc)
 		return plan
 	}
-	judgeClock(s, mc)
+	evaluateClock(s, mc)
 	if s.Now.Before(s.Expiry()) {
 		return plan
 	}
-	away(s, mc, &plan, fmt.Sprintf("The cluster has not renewed its lease for %s", Grace(mc)))
-	expire(s, mc)
+	setUnknown(s, mc, &plan, fmt.Sprintf("The cluster has not renewed its lease for %s", Grace(mc)))
+	expireJoined(s, mc)
 	return plan
 }
 
-// away sets Available to Unknown; an Event tells of the change.
-func away(s State, mc *clusterv1.ManagedCluster, plan *reconcile.Plan, message string) {
+// setUnknown sets Available to Unknown, with an Event for the change.
+func setUnknown(s State, mc *clusterv1.ManagedCluster, plan *reconcile.Plan, message string) {
 	c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
 	if c != nil && c.Status == metav1.ConditionUnknown && c.Reason == clusterv1.ReasonManagedClusterLeaseUpdateStopped {
 		return
@@ -95,7 +94,7 @@ func away(s State, mc *clusterv1.ManagedCluster, plan *reconcile.Plan, message s
 		plan.RequeueAfter = rest
 		return
 	}
-	set(mc, s.Now, metav1.Condition{
+	setCondition(mc, s.Now, metav1.Condition{
 		Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown,
 		Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped, Message: message,
 	})
@@ -105,25 +104,25 @@ func away(s State, mc *clusterv1.ManagedCluster, plan *reconcile.Plan, message s
 	})
 }
 
-// expire takes Joined back when the agent cannot come back by itself.
-func expire(s State, mc *clusterv1.ManagedCluster) {
+// expireJoined sets Joined to False when the agent cannot come back by itself.
+func expireJoined(s State, mc *clusterv1.ManagedCluster) {
 	end, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires])
 	if err != nil || s.Now.Before(end) || !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) {
 		return
 	}
-	set(mc, s.Now, metav1.Condition{
+	setCondition(mc, s.Now, metav1.Condition{
 		Type: clusterv1.ConditionJoined, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonCertificateExpired,
-		Message: fmt.Sprintf("The agent has been away for longer than its certificate lived, which ended at %s", end.UTC().Format(time.RFC3339)),
+		Message: fmt.Sprintf("The agent has been away for longer than its certificate lived, which expired at %s", end.UTC().Format(time.RFC3339)),
 	})
 }
 
-// judgeClock compares the last renewal with the hub's clock at its arrival. The
-// sight of an old renewal after a start of the hub says nothing of the clock,
-// nor does a lease that was never renewed.
-func judgeClock(s State, mc *clusterv1.ManagedCluster) {
+// evaluateClock compares the last renewal with the hub's clock at its arrival. An old renewal
+// seen after a start of the hub says nothing about the clock, nor does a lease that was never
+// renewed.
+func evaluateClock(s State, mc *clusterv1.ManagedCluster) {
 	b := s.Beat
 	if mc.Annotations[clusterv1.AnnotationSkipClockSyncCheck] == "true" {
-		set(mc, s.Now, clockSynced())
+		setCondition(mc, s.Now, clockSynced())
 		return
 	}
 	skew := b.Arrived.Sub(b.Renewed)
@@ -131,12 +130,12 @@ func judgeClock(s State, mc *clusterv1.ManagedCluster) {
 		return
 	}
 	if skew.Abs() < Grace(mc) {
-		set(mc, s.Now, clockSynced())
+		setCondition(mc, s.Now, clockSynced())
 		return
 	}
-	set(mc, s.Now, metav1.Condition{
+	setCondition(mc, s.Now, metav1.Condition{
 		Type: clusterv1.ConditionClockSynced, Status: metav1.ConditionFalse, Reason: clusterv1.ReasonManagedClusterClockOutOfSync,
-		Message: fmt.Sprintf("The clock of the cluster is more than %s away from the hub's", Grace(mc)),
+		Message: fmt.Sprintf("The clock of the cluster differs from the hub's by more than %s", Grace(mc)),
 	})
 }
 
@@ -147,8 +146,8 @@ func clockSynced() metav1.Condition {
 	}
 }
 
-// set changes a condition that does not say so already.
-func set(mc *clusterv1.ManagedCluster, now time.Time, c metav1.Condition) {
+// setCondition sets a condition unless it already has that status and reason.
+func setCondition(mc *clusterv1.ManagedCluster, now time.Time, c metav1.Condition) {
 	have := apimeta.FindStatusCondition(mc.Status.Conditions, c.Type)
 	if have != nil && have.Status == c.Status && have.Reason == c.Reason {
 		return

@@ -37,7 +37,7 @@ func TestDecide(t *testing.T) {
 		joined      metav1.ConditionStatus
 		event       bool
 	}{
-		"without a lease nothing is said":              {},
+		"without a lease nothing is reported":          {},
 		"a deleted cluster without a lease is unknown": {deleting: true, available: "Unknown", event: true},
 		"a cluster that just lost its lease is given time": {
 			missed:    ago(299 * time.Second),
@@ -50,8 +50,10 @@ func TestDecide(t *testing.T) {
 			available: "Unknown",
 			event:     true,
 		},
-		"a lease without a renewal counts from its sight": {beat: &Beat{Arrived: ago(299 * time.Second), First: true}},
-		"and ends like every other": {
+		"a lease without a renewal counts from when it was seen": {
+			beat: &Beat{Arrived: ago(299 * time.Second), First: true},
+		},
+		"and expires like every other": {
 			beat:      &Beat{Arrived: ago(300 * time.Second), First: true},
 			available: "Unknown",
 			event:     true,
@@ -90,7 +92,7 @@ func TestDecide(t *testing.T) {
 			available: "Unknown",
 			event:     true,
 		},
-		"the clock is not to be looked at": {
+		"the clock is not to be checked": {
 			beat:        &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Second)},
 			annotations: skip,
 			clock:       "True",
@@ -101,17 +103,26 @@ func TestDecide(t *testing.T) {
 			available: "Unknown",
 			event:     true,
 		},
-		"the first sight after an outage that nobody could renew in": {
+		"the first sight after an outage in which no cluster could renew": {
 			beat: &Beat{Renewed: ago(500 * time.Second), Arrived: now, First: true, Away: 450 * time.Second}},
 		"the first sight of one that was silent before an outage": {
-			beat: &Beat{Renewed: ago(500 * time.Second), Arrived: now, First: true, Away: 100 * time.Second}, available: "Unknown", event: true},
+			beat:      &Beat{Renewed: ago(500 * time.Second), Arrived: now, First: true, Away: 100 * time.Second},
+			available: "Unknown",
+			event:     true,
+		},
 		"the first sight of a lease from the future": {
 			beat:  &Beat{Renewed: ago(-time.Hour), Arrived: now, First: true},
 			clock: "False",
 		},
 		"an unknown cluster stays unknown without event": {
-			beat:      &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)},
-			have:      []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "Unknown", Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped}},
+			beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)},
+			have: []metav1.Condition{
+				{
+					Type:   clusterv1.ConditionAvailable,
+					Status: "Unknown",
+					Reason: clusterv1.ReasonManagedClusterLeaseUpdateStopped,
+				},
+			},
 			clock:     "True",
 			available: "Unknown",
 		},
@@ -122,12 +133,22 @@ func TestDecide(t *testing.T) {
 			available: "True",
 		},
 		"away for longer than its certificate": {
-			beat: &Beat{Renewed: ago(2 * time.Hour), Arrived: ago(2 * time.Hour)}, annotations: expired,
-			have: []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "True"}}, clock: "True", available: "Unknown", joined: "False", event: true,
+			beat:        &Beat{Renewed: ago(2 * time.Hour), Arrived: ago(2 * time.Hour)},
+			annotations: expired,
+			have:        []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "True"}},
+			clock:       "True",
+			available:   "Unknown",
+			joined:      "False",
+			event:       true,
 		},
 		"away while its certificate lives": {
-			beat: &Beat{Renewed: ago(2 * time.Hour), Arrived: ago(2 * time.Hour)}, annotations: living,
-			have: []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "True"}}, clock: "True", available: "Unknown", joined: "True", event: true,
+			beat:        &Beat{Renewed: ago(2 * time.Hour), Arrived: ago(2 * time.Hour)},
+			annotations: living,
+			have:        []metav1.Condition{{Type: clusterv1.ConditionJoined, Status: "True"}},
+			clock:       "True",
+			available:   "Unknown",
+			joined:      "True",
+			event:       true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,13 +187,18 @@ func TestGraceFollowsTheCluster(t *testing.T) {
 	mc.Spec.LeaseDurationSeconds = 2
 	require.Equal(t, 10*time.Second, Grace(mc))
 	mc.Spec.LeaseDurationSeconds = math.MaxInt32
-	require.Equal(t, 10*365*24*time.Hour, Grace(mc), "five times that does not fit")
+	require.Equal(t, 10*365*24*time.Hour, Grace(mc), "five times the maximum would overflow")
 }
 
 func TestWhoContradictsIsNotContradictedAtOnce(t *testing.T) {
 	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
 	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}
-	s := State{Cluster: mc, Beat: &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)}, Told: ago(4 * time.Second), Now: now}
+	s := State{
+		Cluster: mc,
+		Beat:    &Beat{Renewed: ago(time.Hour), Arrived: ago(time.Hour)},
+		Told:    ago(4 * time.Second),
+		Now:     now,
+	}
 	plan := Decide(s)
 	require.Equal(t, metav1.ConditionTrue, available(plan.Object.(*clusterv1.ManagedCluster)))
 	require.Empty(t, plan.Events)
@@ -194,12 +220,12 @@ func TestTheWheelCallsEachNameOnceWhenItIsDue(t *testing.T) {
 	w.Drop("never set")
 	w.Set("past", now.Add(-time.Hour))
 	clk.Step(time.Second)
-	require.Equal(t, []string{"past"}, w.turn())
+	require.Equal(t, []string{"past"}, w.takeDue())
 	clk.Step(2 * time.Second)
-	require.Equal(t, []string{"soon"}, w.turn())
+	require.Equal(t, []string{"soon"}, w.takeDue())
 	clk.Step(10 * time.Second)
-	require.Equal(t, []string{"moved"}, w.turn())
-	require.Empty(t, w.turn())
+	require.Equal(t, []string{"moved"}, w.takeDue())
+	require.Empty(t, w.takeDue())
 	require.Empty(t, w.due)
 	require.Empty(t, w.slots)
 }
@@ -209,12 +235,12 @@ func TestTheWheelTurnsOnWhenTheClockIsSetBack(t *testing.T) {
 	w := newWheel(clk)
 	w.Set("a", now.Add(time.Minute))
 	clk.SetTime(now.Add(-time.Hour))
-	require.Equal(t, []string{"a"}, w.turn(), "it is judged anew")
+	require.Equal(t, []string{"a"}, w.takeDue(), "it is due again")
 	w.Set("a", clk.Now().Add(2*time.Second))
 	clk.Step(time.Second)
-	require.Empty(t, w.turn())
+	require.Empty(t, w.takeDue())
 	clk.Step(2 * time.Second)
-	require.Equal(t, []string{"a"}, w.turn())
+	require.Equal(t, []string{"a"}, w.takeDue())
 	require.Empty(t, w.slots)
 }
 
@@ -235,7 +261,10 @@ func TestTheWheelRunsByItsClock(t *testing.T) {
 
 func leaseOf(cluster string, renewed time.Time) *coordinationv1.Lease {
 	at := metav1.NewMicroTime(renewed)
-	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: clusterv1.LeaseName}, Spec: coordinationv1.LeaseSpec{RenewTime: &at}}
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: clusterv1.LeaseName},
+		Spec:       coordinationv1.LeaseSpec{RenewTime: &at},
+	}
 }
 
 func TestArrivalsKeepWhenARenewalWasSeen(t *testing.T) {
@@ -245,7 +274,7 @@ func TestArrivalsKeepWhenARenewalWasSeen(t *testing.T) {
 	var beats []Beat
 	a.OnPresence(func(cluster string) { present = append(present, cluster) })
 	a.OnBeat(func(_ string, b Beat) { beats = append(beats, b) })
-	require.True(t, a.Has("c1"), "before the first list nobody may make a lease")
+	require.True(t, a.Has("c1"), "before the first list no lease may be created")
 	s := store{a}
 	require.NoError(t, s.Replace([]any{leaseOf("c1", ago(time.Minute)), leaseOf("c2", ago(time.Hour))}, "1"))
 	<-a.Synced()
@@ -253,12 +282,12 @@ func TestArrivalsKeepWhenARenewalWasSeen(t *testing.T) {
 	require.False(t, a.Has("c3"))
 	require.Equal(t, []string{"c1", "c2"}, present)
 	require.True(t, a.Fresh("c1", 5*time.Minute))
-	require.False(t, a.Fresh("c2", 5*time.Minute), "what was stale before the start stays so")
+	require.False(t, a.Fresh("c2", 5*time.Minute), "a lease that was stale before the start stays stale")
 	require.False(t, a.Fresh("c3", 5*time.Minute))
 
 	clk.SetTime(now.Add(4 * time.Minute))
 	require.NoError(t, s.Update(leaseOf("c1", ago(time.Minute))))
-	require.Len(t, beats, 2, "the same renewal is none")
+	require.Len(t, beats, 2, "the same renewTime is not a renewal")
 	require.NoError(t, s.Add(leaseOf("c1", now)))
 	require.Equal(t, Beat{Renewed: now, Arrived: clk.Now()}, beats[2])
 	require.NoError(t, s.Delete(leaseOf("c1", now)))
@@ -268,7 +297,10 @@ func TestArrivalsKeepWhenARenewalWasSeen(t *testing.T) {
 	a.Each(func(string, Beat) { t.Fatal("nothing is left") })
 	require.Error(t, s.Add("no lease"))
 	require.NoError(t, s.Resync())
-	require.NoError(t, s.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "c4"}}), "a lease that was never renewed")
+	require.NoError(
+		t, s.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "c4"}}),
+		"a lease that was never renewed",
+	)
 	require.False(t, a.Fresh("c4", time.Minute))
 }
 
@@ -283,31 +315,35 @@ func TestWhenTheHubSaidThatAClusterIsAwayIsRemembered(t *testing.T) {
 		mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: status}}
 		return mc
 	}
-	c.changed(nil, is("Unknown"))
-	require.Empty(t, c.told, "that was said before this process started")
-	c.changed(is("Unknown"), is("True"))
+	c.observeCluster(nil, is("Unknown"))
+	require.Empty(t, c.told, "it became Unknown before this process started")
+	c.observeCluster(is("Unknown"), is("True"))
 	require.Empty(t, c.told)
-	c.changed(is("True"), is("Unknown"))
+	c.observeCluster(is("True"), is("Unknown"))
 	s, err := c.gather(t.Context(), is("True"))
 	require.NoError(t, err)
 	require.Equal(t, now, s.Told)
-	c.changed(is("Unknown"), nil)
+	c.observeCluster(is("Unknown"), nil)
 	require.Empty(t, c.told)
 }
 
 func TestTheTimeWithoutALeaseIsMeasured(t *testing.T) {
 	clk := clocktesting.NewFakeClock(now)
-	c := &Controller{config: Config{Clock: clk, Arrivals: NewArrivals(clk)}, wheel: newWheel(clk), missed: map[string]time.Time{}}
+	c := &Controller{
+		config: Config{Clock: clk, Arrivals: NewArrivals(clk)},
+		wheel:  newWheel(clk),
+		missed: map[string]time.Time{},
+	}
 	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
 	c.arm(mc)
-	require.Empty(t, c.missed, "a cluster that was never heard of is not missed")
+	require.Empty(t, c.missed, "a cluster that was never heard from is not missed")
 	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: "True"}}
 	c.arm(mc)
 	clk.Step(time.Minute)
 	c.arm(mc)
 	require.Equal(t, now, c.missed["c1"])
 	clk.Step(5 * time.Minute)
-	require.Equal(t, []string{"c1"}, c.wheel.turn())
+	require.Equal(t, []string{"c1"}, c.wheel.takeDue())
 	require.NoError(t, store{c.config.Arrivals}.Add(leaseOf("c1", clk.Now())))
 	c.arm(mc)
 	require.Empty(t, c.missed)

@@ -8,7 +8,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// gather adds what is known of the lease.
+// gather adds what is known of the cluster's lease.
 func (c *Controller) gather(_ context.Context, mc *clusterv1.ManagedCluster) (State, error) {
 	s := State{Cluster: mc, Now: c.config.Clock.Now()}
 	if b, ok := c.config.Arrivals.Get(mc.Name); ok {

@@ -10,12 +10,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// tick of the wheel: a cluster is found late by at most this.
+// tick is the wheel's resolution: a cluster is found late by at most this.
 const tick = time.Second
 
-// wheel calls back for names whose time has come: one timer for all of them. A
-// name has one time; a new one replaces it. Moving a name costs nothing but a
-// map write, since old entries are skipped when their second comes.
+// wheel calls back for names that are due, with one timer for all of them. A name has one due
+// time; a new one replaces it. Moving a name costs no more than map writes.
 type wheel struct {
 	clock clock.WithTicker
 
@@ -30,9 +29,9 @@ func newWheel(clk clock.WithTicker) *wheel {
 	return &wheel{clock: clk, due: map[string]int64{}, slots: map[int64]map[string]struct{}{}, last: clk.Now().Unix()}
 }
 
-// Set makes name due at t, instead of whenever it was due before.
+// Set makes name due at t, replacing its previous due time.
 func (w *wheel) Set(name string, t time.Time) {
-	// By how long it is from now on, which stays right when the clock is set.
+	// Computed from the time left, which stays correct when the clock is set.
 	now := w.clock.Now()
 	second := now.Add(t.Sub(now)).Unix() + 1
 	w.mu.Lock()
@@ -41,7 +40,7 @@ func (w *wheel) Set(name string, t time.Time) {
 		if have == second {
 			return
 		}
-		w.leave(name, have)
+		w.removeFromSlot(name, have)
 	}
 	second = max(second, w.last+1)
 	w.due[name] = second
@@ -58,12 +57,12 @@ func (w *wheel) Drop(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if have, ok := w.due[name]; ok {
-		w.leave(name, have)
+		w.removeFromSlot(name, have)
 		delete(w.due, name)
 	}
 }
 
-func (w *wheel) leave(name string, second int64) {
+func (w *wheel) removeFromSlot(name string, second int64) {
 	slot := w.slots[second]
 	delete(slot, name)
 	if len(slot) == 0 {
@@ -71,7 +70,7 @@ func (w *wheel) leave(name string, second int64) {
 	}
 }
 
-// Run calls ring with each name that is due, until ctx ends.
+// Run calls ring for each name that is due, until ctx ends.
 func (w *wheel) Run(ctx context.Context, ring func(name string)) error {
 	ticker := w.clock.NewTicker(tick)
 	defer ticker.Stop()
@@ -80,21 +79,21 @@ func (w *wheel) Run(ctx context.Context, ring func(name string)) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
-			for _, name := range w.turn() {
+			for _, name := range w.takeDue() {
 				ring(name)
 			}
 		}
 	}
 }
 
-// turn takes out the names that are due by now.
-func (w *wheel) turn() []string {
+// takeDue removes and returns the names that are due.
+func (w *wheel) takeDue() []string {
 	now := w.clock.Now().Unix()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string
 	if now < w.last {
-		// The clock was set back: everybody is judged and set anew.
+		// The clock was set back: every name is due and gets set again.
 		for name := range w.due {
 			out = append(out, name)
 		}

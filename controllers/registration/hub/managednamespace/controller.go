@@ -16,18 +16,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name identifies the loop.
 const Name = "cluster.managednamespace"
 
 const workers = 4
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
-	// Clock tells the executor the time.
+	// Clock is the executor's clock.
 	Clock clock.PassiveClock
-	// Index knows the sets of clusters and what they want.
+	// Index has the sets of clusters and the namespaces they want.
 	Index *membership.Index
 }
 
@@ -38,13 +38,13 @@ type Controller struct {
 	exec   *reconcile.Executor
 }
 
-// told are the clusters that have entries, as they were seen last.
-type told struct {
+// entryTracker tracks the clusters that have entries, as last seen.
+type entryTracker struct {
 	mu       sync.Mutex
 	clusters map[string]bool
 }
 
-func (t *told) note(cluster string, has bool) {
+func (t *entryTracker) record(cluster string, has bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if has {
@@ -54,7 +54,7 @@ func (t *told) note(cluster string, has bool) {
 	}
 }
 
-func (t *told) has(cluster string) bool {
+func (t *entryTracker) has(cluster string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.clusters[cluster]
@@ -65,14 +65,14 @@ func Register(m *manager.Manager, c Config) {
 	controller := &Controller{reader: m.Reader(), index: c.Index, exec: reconcile.NewExecutor(c.Client, Name, c.Clock)}
 	queue := reconcile.NewQueue(Name)
 	add := func(cluster string) { queue.Add(reconcile.Key{Name: cluster}) }
-	told := &told{clusters: map[string]bool{}}
+	told := &entryTracker{clusters: map[string]bool{}}
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		if current == nil {
-			told.note(old.Name, false)
+			told.record(old.Name, false)
 			return
 		}
-		told.note(current.Name, len(current.Status.ManagedNamespaces) > 0)
-		// What somebody else made of the entries is put right.
+		told.record(current.Name, len(current.Status.ManagedNamespaces) > 0)
+		// Changes others made to the entries are reverted.
 		var before []clusterv1.ClusterSetManagedNamespace
 		if old != nil {
 			before = old.Status.ManagedNamespaces
@@ -82,8 +82,8 @@ func Register(m *manager.Manager, c Config) {
 		}
 	})
 	c.Index.Listen(membership.Listener{
-		// Most sets manage no namespaces, and nearly all that happens when a hub
-		// starts is that clusters join sets.
+		// Most sets manage no namespaces, and nearly all events at the start of a hub are
+		// clusters joining sets.
 		Member: func(_, cluster string) {
 			if told.has(cluster) || len(c.Index.Managed(cluster)) > 0 {
 				add(cluster)
@@ -98,7 +98,7 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
 }
 
-// Reconcile brings the entries of one cluster in step.
+// Reconcile brings the entries of one cluster up to date.
 func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
 	plan := Decide(State{Cluster: mc, Wanted: c.index.Managed(mc.Name)})
 	if plan.Object == nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
-	// Cluster as it is; Decide does not change it.
+	// Cluster is the current cluster; Decide does not change it.
 	Cluster *clusterv1.ManagedCluster
-	// Wanted are the entries without conditions, in their order.
+	// Wanted are the entries without conditions, in order.
 	Wanted []clusterv1.ClusterSetManagedNamespace
 }
 
-// Decide is pure. The plan is empty when the entries are right.
+// Decide is pure. The plan is empty when the entries are correct.
 func Decide(s State) reconcile.Plan {
 	have := s.Cluster.Status.ManagedNamespaces
 	if s.Cluster.DeletionTimestamp != nil || slices.EqualFunc(have, s.Wanted, sameEntry) {

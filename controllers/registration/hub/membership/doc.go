@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package membership knows which clusters are in which sets, and which
-// namespaces are bound to those sets.
+// Package membership tracks which clusters are in which sets, and which namespaces are bound
+// to those sets.
 //
-// It keeps an index in memory that the events of ManagedClusters,
-// ManagedClusterSets and ManagedClusterSetBindings maintain, for all loops of
-// the hub that work by sets. A changed label costs a look at the selectors that
-// ask for that label and no more: no event scans the clusters for all sets, nor
-// the sets for all clusters. A cluster costs about 200 bytes and 100 for each
-// set that selects it by labels.
+// It keeps an in-memory index, maintained from the events of ManagedClusters,
+// ManagedClusterSets and ManagedClusterSetBindings, for all loops of the hub that work with
+// sets. A changed label costs one evaluation of each selector that asks for that label, and
+// no more: no event scans the clusters for all sets, nor the sets for all clusters. A cluster
+// takes about 200 bytes, plus 100 for each set that selects it by labels.
 //
-// Loops tell it by a Listener what they want to be called for. They are called
-// after the index has changed, and must not block. The index is complete before
-// the manager starts its loops.
+// Loops register a Listener with the changes they want to be called for. It is called after
+// the index has changed, and must not block. The index is complete before the manager starts
+// its loops.
 //
-// It reads the caches' events and writes nothing. It judges selectors, but tells
-// nobody: the conditions are those of clusterset and setbinding.
+// The package reads cache events and writes nothing. It evaluates selectors but does not
+// report on them: the conditions belong to clusterset and setbinding.
 package membership

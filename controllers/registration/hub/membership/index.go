@@ -14,48 +14,46 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
-// Listener is what a loop wants to be called for; nil functions are not called.
+// Listener holds the functions a loop wants to be called; nil functions are not called.
 type Listener struct {
-	// Object is called when the object of a set appeared, changed or went.
+	// Object is called when a set's object is added, changed or removed.
 	Object func(set string)
-	// Presence is called when a set appeared, began to be deleted, or went.
+	// Presence is called when a set is added, starts being deleted, or is removed.
 	Presence func(set string)
-	// Namespaces is called when a set wants other managed namespaces than
-	// before; a set that is being deleted wants none.
+	// Namespaces is called when the managed namespaces a set wants have changed; a set being
+	// deleted wants none.
 	Namespaces func(set string)
-	// Member is called when a cluster came into a set or left it. A set that
-	// appears or goes is joined or left by each of its members.
+	// Member is called when a cluster joins a set or leaves it. When a set is added or
+	// removed, each of its members joins or leaves.
 	Member func(set, cluster string)
-	// Binding is called when a namespace was bound to the set of that name,
-	// whether there is one or not, or is no longer.
+	// Binding is called when a namespace is bound to, or unbound from, the set of that name,
+	// whether or not the set exists.
 	Binding func(namespace, set string)
 }
 
-// Index is the memory of sets. Its methods are safe for concurrent use.
+// Index holds the membership of sets. Its methods are safe for concurrent use.
 type Index struct {
 	mu       sync.RWMutex
 	clusters map[string]*cluster
 	sets     map[string]*set
-	// selecting are the sets with a selector, and asking those of them that ask
-	// for a label key.
+	// selecting are the sets with a selector; asking are the same sets by the label keys
+	// their selectors use.
 	selecting map[string]*set
 	asking    map[string]map[string]*set
-	// labelled are the clusters by their label of a set, also of sets that do
-	// not exist.
+	// labelled are the clusters by the value of their set label, including sets that do not
+	// exist.
 	labelled groups
-	// bound are the sets that a namespace is bound to, and binding the
-	// namespaces by set.
+	// bound are the sets a namespace is bound to; binding are the namespaces by set.
 	bound, binding groups
 
 	listeners []Listener
-	// evaluated counts how often a selector was held against a cluster.
+	// evaluated counts how often a selector was evaluated against a cluster.
 	evaluated int
 }
 
 type names map[string]struct{}
 
-// groups are names below a key; a group without names is not kept, and the
-// empty key has none.
+// groups are names by key; a group without names is dropped, and the empty key is ignored.
 type groups map[string]names
 
 func (g groups) add(key, name string) {
@@ -76,7 +74,7 @@ func (g groups) remove(key, name string) {
 
 type cluster struct {
 	labels tags
-	// sets are those that the cluster is in, sorted.
+	// sets are the sets the cluster is in, sorted.
 	sets []string
 }
 
@@ -85,14 +83,14 @@ type set struct {
 	spec    clusterv1beta2.ManagedClusterSelector
 	how     selection
 	invalid error
-	// members of a set with a selector; those of an exclusive one are in
+	// members are the members of a set with a selector; those of an exclusive set are in
 	// Index.labelled.
 	members    names
 	namespaces []string
 	deleting   bool
 }
 
-// newIndex makes an index that watches nothing; New is for loops.
+// newIndex makes an index that watches nothing; loops use New.
 func newIndex() *Index {
 	return &Index{
 		clusters: map[string]*cluster{}, sets: map[string]*set{}, selecting: map[string]*set{}, asking: map[string]map[string]*set{},
@@ -100,7 +98,7 @@ func newIndex() *Index {
 	}
 }
 
-// New makes the index of the loops of m.
+// New makes the index for the loops of m.
 func New(m *manager.Manager) *Index {
 	x := newIndex()
 	manager.Watch(m, &clusterv1.ManagedCluster{}, x.Cluster)
@@ -109,12 +107,12 @@ func New(m *manager.Manager) *Index {
 	return x
 }
 
-// Listen adds a listener, before the first event.
+// Listen adds a listener; it must be called before the first event.
 func (x *Index) Listen(l Listener) { x.listeners = append(x.listeners, l) }
 
-// Cluster takes up a ManagedCluster: current is nil when it is gone.
+// Cluster records a ManagedCluster; current is nil when it is gone.
 func (x *Index) Cluster(old, current *clusterv1.ManagedCluster) {
-	x.change(func(n *news) {
+	x.update(func(n *news) {
 		if current == nil {
 			x.dropCluster(n, old.Name)
 		} else {
@@ -123,9 +121,9 @@ func (x *Index) Cluster(old, current *clusterv1.ManagedCluster) {
 	})
 }
 
-// Set takes up a ManagedClusterSet: current is nil when it is gone.
+// Set records a ManagedClusterSet; current is nil when it is gone.
 func (x *Index) Set(old, current *clusterv1beta2.ManagedClusterSet) {
-	x.change(func(n *news) {
+	x.update(func(n *news) {
 		if current == nil {
 			x.dropSet(n, old.Name)
 		} else {
@@ -134,16 +132,15 @@ func (x *Index) Set(old, current *clusterv1beta2.ManagedClusterSet) {
 	})
 }
 
-// Binding takes up a ManagedClusterSetBinding: current is nil when it is gone.
-// One that is being deleted, or whose name is not that of its set, binds
-// nothing.
+// Binding records a ManagedClusterSetBinding; current is nil when it is gone. A binding that
+// is being deleted, or whose name is not that of its set, binds nothing.
 func (x *Index) Binding(old, current *clusterv1beta2.ManagedClusterSetBinding) {
-	x.change(func(n *news) {
+	x.update(func(n *news) {
 		b, binds := current, true
 		if b == nil {
 			b, binds = old, false
 		}
-		x.bind(n, b.Namespace, b.Name, binds && b.DeletionTimestamp == nil && b.Spec.ClusterSet == b.Name)
+		x.setBinding(n, b.Namespace, b.Name, binds && b.DeletionTimestamp == nil && b.Spec.ClusterSet == b.Name)
 	})
 }
 
@@ -159,7 +156,7 @@ func (x *Index) dropCluster(n *news, name string) {
 	delete(x.clusters, name)
 }
 
-// putCluster notes a cluster's labels and looks at the sets that they touch.
+// putCluster stores a cluster's labels and updates the sets they affect.
 func (x *Index) putCluster(n *news, name string, now tags) {
 	c := x.clusters[name]
 	fresh := c == nil
@@ -181,19 +178,19 @@ func (x *Index) putCluster(n *news, name string, now tags) {
 	}
 	if fresh {
 		for _, s := range x.selecting {
-			x.weigh(n, s, name)
+			x.evaluate(n, s, name)
 		}
 		return
 	}
-	for key := range changed(before, now) {
+	for key := range changedKeys(before, now) {
 		for _, s := range x.asking[key] {
-			x.weigh(n, s, name)
+			x.evaluate(n, s, name)
 		}
 	}
 }
 
-// changed are the keys whose values differ.
-func changed(a, b tags) names {
+// changedKeys returns the keys whose values differ.
+func changedKeys(a, b tags) names {
 	var out names
 	note := func(key string) {
 		if out == nil {
@@ -214,8 +211,8 @@ func changed(a, b tags) names {
 	return out
 }
 
-// weigh holds the selector of a set against a cluster.
-func (x *Index) weigh(n *news, s *set, name string) {
+// evaluate evaluates the selector of a set against a cluster.
+func (x *Index) evaluate(n *news, s *set, name string) {
 	x.evaluated++
 	if s.how.Selector.Matches(x.clusters[name].labels) {
 		x.join(n, s, name)
@@ -248,7 +245,7 @@ func (x *Index) leave(n *news, s *set, name string) {
 	n.members = append(n.members, [2]string{s.name, name})
 }
 
-// putSet notes a set; its members are found anew only if its selector changed.
+// putSet stores a set; its members are only recomputed if its selector changed.
 func (x *Index) putSet(n *news, current *clusterv1beta2.ManagedClusterSet) {
 	s := x.sets[current.Name]
 	if s == nil {
@@ -263,15 +260,15 @@ func (x *Index) putSet(n *news, current *clusterv1beta2.ManagedClusterSet) {
 		s.deleting = deleting
 		n.presence = append(n.presence, s.name)
 	}
-	if wanted := managed(current); !slices.Equal(s.namespaces, wanted) {
+	if wanted := managedNamespaces(current); !slices.Equal(s.namespaces, wanted) {
 		s.namespaces = wanted
 		n.namespaces = append(n.namespaces, s.name)
 	}
 	n.objects = append(n.objects, s.name)
 }
 
-// managed are the names of the namespaces that a set wants, sorted.
-func managed(s *clusterv1beta2.ManagedClusterSet) []string {
+// managedNamespaces returns the names of the namespaces a set wants, sorted.
+func managedNamespaces(s *clusterv1beta2.ManagedClusterSet) []string {
 	if s.DeletionTimestamp != nil {
 		return nil
 	}
@@ -297,15 +294,15 @@ func (x *Index) dropSet(n *news, name string) {
 	n.objects = append(n.objects, name)
 }
 
-// reselect reads the selector of a set anew: those leave that no longer fit,
-// and those join that do.
+// reselect re-reads the selector of a set: members that no longer match leave, and clusters
+// that match join.
 func (x *Index) reselect(n *news, s *set, current *clusterv1beta2.ManagedClusterSet) {
 	before := x.members(s)
 	x.deselect(s)
 	s.spec = *current.Spec.ClusterSelector.DeepCopy()
-	s.how, s.invalid = choose(current)
+	s.how, s.invalid = parseSelector(current)
 	s.members = names{}
-	after := x.find(s)
+	after := x.findMembers(s)
 	if !s.how.Exclusive {
 		s.members = after
 	}
@@ -329,8 +326,8 @@ func (x *Index) reselect(n *news, s *set, current *clusterv1beta2.ManagedCluster
 	}
 }
 
-// find holds a selector against all clusters.
-func (x *Index) find(s *set) names {
+// findMembers evaluates a selector against all clusters.
+func (x *Index) findMembers(s *set) names {
 	out := names{}
 	switch {
 	case s.how.Exclusive:
@@ -347,7 +344,7 @@ func (x *Index) find(s *set) names {
 	return out
 }
 
-// deselect forgets which labels a set asks for.
+// deselect forgets which labels a set's selector uses.
 func (x *Index) deselect(s *set) {
 	delete(x.selecting, s.name)
 	for _, key := range s.how.Keys {
@@ -357,7 +354,7 @@ func (x *Index) deselect(s *set) {
 	}
 }
 
-// members of a set; the map is the index's own.
+// members returns the members of a set; the map belongs to the index.
 func (x *Index) members(s *set) names {
 	if s.how.Exclusive {
 		return x.labelled[s.name]
@@ -365,7 +362,7 @@ func (x *Index) members(s *set) names {
 	return s.members
 }
 
-func (x *Index) bind(n *news, namespace, name string, binds bool) {
+func (x *Index) setBinding(n *news, namespace, name string, binds bool) {
 	if _, bound := x.bound[namespace][name]; bound == binds {
 		return
 	}

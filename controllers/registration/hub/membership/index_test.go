@@ -29,7 +29,10 @@ func exclusive(name string, namespaces ...string) *clusterv1beta2.ManagedCluster
 
 func selecting(name string, s *metav1.LabelSelector, namespaces ...string) *clusterv1beta2.ManagedClusterSet {
 	set := exclusive(name, namespaces...)
-	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.SelectorTypeLabelSelector, LabelSelector: s}
+	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{
+		SelectorType:  clusterv1beta2.SelectorTypeLabelSelector,
+		LabelSelector: s,
+	}
 	return set
 }
 
@@ -59,9 +62,20 @@ func TestMembersFollowLabelsSelectorsAndSets(t *testing.T) {
 	x.Cluster(nil, clusterWith("c2", inSet("blue", "env", "prod")))
 	x.Cluster(nil, clusterWith("c3", nil))
 	for _, set := range []*clusterv1beta2.ManagedClusterSet{
-		exclusive("blue"), exclusive("red"), selecting("dev", matching("env", "dev")), selecting("all", &metav1.LabelSelector{}), selecting("none", nil),
-		selecting("not-prod", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "NotIn", Values: []string{"prod"}}}}),
-		selecting("broken", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "Likes"}}}),
+		exclusive("blue"), exclusive("red"), selecting("dev", matching("env", "dev")),
+		selecting("all", &metav1.LabelSelector{}), selecting("none", nil),
+		selecting(
+			"not-prod",
+			&metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{
+					{Key: "env", Operator: "NotIn", Values: []string{"prod"}},
+				},
+			},
+		),
+		selecting(
+			"broken",
+			&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "Likes"}}},
+		),
 	} {
 		x.Set(nil, set)
 	}
@@ -108,8 +122,8 @@ func TestMembersFollowLabelsSelectorsAndSets(t *testing.T) {
 	require.NoError(t, invalid)
 }
 
-// TestTheIndexAgreesWithACountFromScratch lets random events pass and compares
-// with what a scan would find.
+// TestTheIndexAgreesWithACountFromScratch applies random events and compares the index with
+// the result of a scan.
 func TestTheIndexAgreesWithACountFromScratch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable, and no secret
 	x := newIndex()
@@ -185,8 +199,8 @@ func scan(t *testing.T, set *clusterv1beta2.ManagedClusterSet, clusters map[stri
 	return out
 }
 
-// TestAnEventCostsWhatItTouches counts how often a selector is held against a
-// cluster, with 4,000 clusters and 100 sets.
+// TestAnEventCostsWhatItTouches counts how often a selector is evaluated against a cluster,
+// with 4,000 clusters and 100 sets.
 func TestAnEventCostsWhatItTouches(t *testing.T) {
 	const clusters, sets = 4000, 100
 	x := newIndex()
@@ -198,7 +212,9 @@ func TestAnEventCostsWhatItTouches(t *testing.T) {
 	}
 	name := func(i int) string { return fmt.Sprintf("c%04d", i) }
 	for i := range clusters {
-		x.Cluster(nil, clusterWith(name(i), inSet(fmt.Sprintf("exclusive-%d", i%50), fmt.Sprintf("team-%d", i%50), "yes")))
+		x.Cluster(
+			nil, clusterWith(name(i), inSet(fmt.Sprintf("exclusive-%d", i%50), fmt.Sprintf("team-%d", i%50), "yes")),
+		)
 	}
 	for what, tc := range map[string]struct {
 		event     func()
@@ -208,7 +224,7 @@ func TestAnEventCostsWhatItTouches(t *testing.T) {
 		"a label that one selector asks for": {
 			func() { x.Cluster(nil, clusterWith(name(7), inSet("exclusive-7", "team-7", "no"))) }, 1, 1,
 		},
-		"a label that nobody asks for": {
+		"a label that no selector asks for": {
 			func() { x.Cluster(nil, clusterWith(name(8), inSet("exclusive-8", "team-8", "yes", "other", "x"))) }, 0, 0,
 		},
 		"a move to another exclusive set": {
@@ -221,14 +237,14 @@ func TestAnEventCostsWhatItTouches(t *testing.T) {
 			func() { x.Set(nil, selecting("selecting-12", matching("team-12", "yes"), "ns")) }, 0, 0,
 		},
 		"a new exclusive set": {func() { x.Set(nil, exclusive("new")) }, 0, 0},
-		"a new cluster is held against every selector once": {
+		"a new cluster is evaluated against every selector once": {
 			func() { x.Cluster(nil, clusterWith("new", inSet("exclusive-1"))) }, sets / 2, 1,
 		},
-		"a new selector is held against every cluster once": {
+		"a new selector is evaluated against every cluster once": {
 			func() { x.Set(nil, selecting("new-selecting", matching("team-20", "yes"))) }, clusters, clusters / 50,
 		},
 	} {
-		// Only the last two change how many clusters and selectors there are.
+		// Only the last two change the number of clusters and selectors.
 		x.evaluated, told = 0, nil
 		tc.event()
 		require.InDelta(t, tc.evaluated, x.evaluated, 1, what)
@@ -250,9 +266,9 @@ func TestBindingsReachClusters(t *testing.T) {
 	x.Binding(nil, bindingOf("n3", "red", "red"))
 	x.Binding(nil, bindingOf("n4", "blue", "all"))
 	require.Equal(t, []string{"n1", "n2"}, x.Reaching("c1"))
-	require.Equal(t, []string{"n1"}, x.Reaching("c2"), "there is no set red")
+	require.Equal(t, []string{"n1"}, x.Reaching("c2"), "the set red does not exist")
 	require.Equal(t, []string{"c1", "c2"}, x.Reached("n1"))
-	require.Empty(t, x.Reached("n4"), "its name is not that of its set")
+	require.Empty(t, x.Reached("n4"), "the binding's name is not that of its set")
 	require.True(t, x.Reaches("n2", "c1"))
 	require.False(t, x.Reaches("n2", "c2"))
 	require.False(t, x.Reaches("n1", "unknown"))
@@ -269,7 +285,7 @@ func TestBindingsReachClusters(t *testing.T) {
 	require.False(t, x.Reaches("n2", "c1"))
 	before := len(told)
 	x.Binding(bindingOf("n2", "blue", "blue"), nil)
-	require.Len(t, told, before, "an event that changes nothing is not told")
+	require.Len(t, told, before, "an event that changes nothing calls no listener")
 	require.Equal(t, 6, before)
 }
 
@@ -281,14 +297,23 @@ func TestNamespacesAreThoseOfAllSetsInOrder(t *testing.T) {
 	x.Set(nil, exclusive("b", "two", "one", "two"))
 	x.Set(nil, selecting("a", &metav1.LabelSelector{}, "one"))
 	entry := func(set, name string) clusterv1.ClusterSetManagedNamespace {
-		return clusterv1.ClusterSetManagedNamespace{ClusterSet: set, ManagedNamespaceConfig: clusterv1.ManagedNamespaceConfig{Name: name}}
+		return clusterv1.ClusterSetManagedNamespace{
+			ClusterSet:             set,
+			ManagedNamespaceConfig: clusterv1.ManagedNamespaceConfig{Name: name},
+		}
 	}
-	require.Equal(t, []clusterv1.ClusterSetManagedNamespace{entry("a", "one"), entry("b", "one"), entry("b", "two")}, x.Managed("c1"))
+	require.Equal(
+		t, []clusterv1.ClusterSetManagedNamespace{entry("a", "one"), entry("b", "one"), entry("b", "two")},
+		x.Managed("c1"),
+	)
 	require.Equal(t, []string{"b", "a"}, told)
 	going := exclusive("b", "two", "one")
 	going.DeletionTimestamp = &metav1.Time{}
 	x.Set(nil, going)
-	require.Equal(t, []clusterv1.ClusterSetManagedNamespace{entry("a", "one")}, x.Managed("c1"), "a set that goes wants nothing")
+	require.Equal(
+		t, []clusterv1.ClusterSetManagedNamespace{entry("a", "one")}, x.Managed("c1"),
+		"a set being deleted wants nothing",
+	)
 	require.Equal(t, []string{"b", "a", "b"}, told)
 	require.Equal(t, []string{"c1"}, x.Members("b"), "its members stay until it is gone")
 	require.Nil(t, x.Managed("unknown"))
@@ -320,9 +345,16 @@ func BenchmarkOneLabelOfOneCluster(b *testing.B) {
 		x.Set(nil, selecting(fmt.Sprintf("selecting-%d", i), matching(fmt.Sprintf("team-%d", i), "yes")))
 	}
 	for i := range 4000 {
-		x.Cluster(nil, clusterWith(fmt.Sprintf("c%04d", i), inSet(fmt.Sprintf("exclusive-%d", i%50), fmt.Sprintf("team-%d", i%50), "yes")))
+		x.Cluster(
+			nil,
+			clusterWith(
+				fmt.Sprintf("c%04d", i), inSet(fmt.Sprintf("exclusive-%d", i%50), fmt.Sprintf("team-%d", i%50), "yes"),
+			),
+		)
 	}
-	a, c := clusterWith("c0007", inSet("exclusive-7", "team-7", "yes")), clusterWith("c0007", inSet("exclusive-7", "team-7", "no"))
+	a, c := clusterWith(
+		"c0007", inSet("exclusive-7", "team-7", "yes"),
+	), clusterWith("c0007", inSet("exclusive-7", "team-7", "no"))
 	b.ReportAllocs()
 	for b.Loop() {
 		x.Cluster(a, c)

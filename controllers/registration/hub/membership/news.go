@@ -2,28 +2,28 @@
 
 package membership
 
-// news is what one event changed.
+// news is the set of changes made by one event.
 type news struct {
 	objects, presence, namespaces []string
 	members, bindings             [][2]string
 }
 
-// change changes the index, then tells the listeners, who may read it.
-func (x *Index) change(f func(*news)) {
+// update updates the index, then calls the listeners, which may read it.
+func (x *Index) update(f func(*news)) {
 	n := &news{}
 	x.mu.Lock()
 	f(n)
 	x.mu.Unlock()
 	for _, l := range x.listeners {
-		each(n.objects, l.Object)
-		each(n.presence, l.Presence)
-		each(n.namespaces, l.Namespaces)
-		pairs(n.members, l.Member)
-		pairs(n.bindings, l.Binding)
+		callEach(n.objects, l.Object)
+		callEach(n.presence, l.Presence)
+		callEach(n.namespaces, l.Namespaces)
+		callPairs(n.members, l.Member)
+		callPairs(n.bindings, l.Binding)
 	}
 }
 
-func each(list []string, f func(string)) {
+func callEach(list []string, f func(string)) {
 	if f == nil {
 		return
 	}
@@ -32,7 +32,7 @@ func each(list []string, f func(string)) {
 	}
 }
 
-func pairs(list [][2]string, f func(a, b string)) {
+func callPairs(list [][2]string, f func(a, b string)) {
 	if f == nil {
 		return
 	}

@@ -9,8 +9,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Size is the number of members of a set, or why its selector cannot be used. A
-// set that does not exist has none.
+// Size returns the number of members of a set, or why its selector is invalid. A set that
+// does not exist has none.
 func (x *Index) Size(name string) (int, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -21,7 +21,7 @@ func (x *Index) Size(name string) (int, error) {
 	return len(x.members(s)), s.invalid
 }
 
-// Members are the clusters of a set, sorted.
+// Members returns the clusters of a set, sorted.
 func (x *Index) Members(name string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -29,19 +29,17 @@ func (x *Index) Members(name string) []string {
 	if s == nil {
 		return nil
 	}
-	return sorted(x.members(s))
+	return sortedNames(x.members(s))
 }
 
-// Bound are the namespaces that are bound to a set of that name, whether there
-// is one or not, sorted.
+// Bound returns the namespaces bound to a set of that name, whether or not it exists, sorted.
 func (x *Index) Bound(set string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return sorted(x.binding[set])
+	return sortedNames(x.binding[set])
 }
 
-// Reaches tells whether a namespace is bound to a set that exists and has the
-// cluster.
+// Reaches reports whether a namespace is bound to an existing set that contains the cluster.
 func (x *Index) Reaches(namespace, name string) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -56,8 +54,8 @@ func (x *Index) Reaches(namespace, name string) bool {
 	})
 }
 
-// Reaching are the namespaces that are bound to a set that has the cluster,
-// each once, sorted.
+// Reaching returns the namespaces bound to a set that contains the cluster, without
+// duplicates, sorted.
 func (x *Index) Reaching(name string) []string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -71,10 +69,10 @@ func (x *Index) Reaching(name string) []string {
 			all[namespace] = struct{}{}
 		}
 	}
-	return sorted(all)
+	return sortedNames(all)
 }
 
-// Reached are the clusters of the sets that a namespace is bound to, each once,
+// Reached returns the clusters of the sets a namespace is bound to, without duplicates,
 // sorted.
 func (x *Index) Reached(namespace string) []string {
 	x.mu.RLock()
@@ -85,10 +83,10 @@ func (x *Index) Reached(namespace string) []string {
 			maps.Copy(all, x.members(s))
 		}
 	}
-	return sorted(all)
+	return sortedNames(all)
 }
 
-// Managed are the namespaces that the sets of a cluster want on it, by set, then by
+// Managed returns the namespaces that a cluster's sets want on it, sorted by set, then by
 // name.
 func (x *Index) Managed(name string) []clusterv1.ClusterSetManagedNamespace {
 	x.mu.RLock()
@@ -108,7 +106,7 @@ func (x *Index) Managed(name string) []clusterv1.ClusterSetManagedNamespace {
 	return out
 }
 
-func sorted(n names) []string {
+func sortedNames(n names) []string {
 	out := make([]string, 0, len(n))
 	for name := range n {
 		out = append(out, name)

@@ -17,8 +17,7 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
-// Bounds of what a message about a selector holds: that many faults, and that
-// many bytes of each.
+// Bounds of a message about a selector: the number of faults, and the bytes of each.
 const (
 	maxFaults = 3
 	maxFault  = 300
@@ -26,20 +25,19 @@ const (
 
 // selection is how a set finds its members.
 type selection struct {
-	// Exclusive is true of sets that take the clusters that carry the label of
-	// the set; Selector is nil then.
+	// Exclusive is true for sets whose members are the clusters with the label of the set;
+	// Selector is nil then.
 	Exclusive bool
-	// Selector finds the members by their labels.
+	// Selector matches the members' labels.
 	Selector labels.Selector
-	// Keys are the labels that the selector asks for, sorted.
+	// Keys are the label keys the selector uses, sorted.
 	Keys []string
 }
 
-// choose reads the selector of a set: no type means the label of the set, no
-// labelSelector selects no cluster and an empty one all of them. The error names
-// the field and how to put it right; it is at most some kilobytes long, however
-// large the selector is.
-func choose(set *clusterv1beta2.ManagedClusterSet) (selection, error) {
+// parseSelector parses the selector of a set: no type means the label of the set; without a
+// labelSelector no cluster is selected, with an empty one all are. The error names the field
+// and how to fix it; it is at most some kilobytes long, however large the selector is.
+func parseSelector(set *clusterv1beta2.ManagedClusterSet) (selection, error) {
 	s := set.Spec.ClusterSelector
 	switch s.SelectorType {
 	case "", clusterv1beta2.SelectorTypeExclusiveClusterSetLabel:
@@ -77,7 +75,7 @@ func byLabels(s *metav1.LabelSelector) (selection, error) {
 	return selection, nil
 }
 
-// explain tells the first faults of a selector and how to mend them.
+// explain returns the first faults of a selector and how to fix them.
 func explain(faults field.ErrorList) error {
 	var out []string
 	for _, f := range faults[:min(len(faults), maxFaults)] {

@@ -25,7 +25,10 @@ func expression(key, operator string, values ...string) *metav1.LabelSelector {
 func TestASelectorThatCannotBeUsedSaysWhereAndHow(t *testing.T) {
 	huge := &metav1.LabelSelector{}
 	for range 10_000 {
-		huge.MatchExpressions = append(huge.MatchExpressions, metav1.LabelSelectorRequirement{Key: strings.Repeat("ü", 500), Operator: "Likes"})
+		huge.MatchExpressions = append(huge.MatchExpressions, metav1.LabelSelectorRequirement{
+			Key:      strings.Repeat("ü", 500),
+			Operator: "Likes",
+		})
 	}
 	typo := exclusive("s")
 	typo.Spec.ClusterSelector.SelectorType = "Labelselector"
@@ -65,13 +68,18 @@ func TestASelectorThatCannotBeUsedSaysWhereAndHow(t *testing.T) {
 		"a huge selector":       {selecting("s", huge), []string{"and ", " more"}},
 		"an unknown type": {
 			typo,
-			[]string{"spec.clusterSelector.selectorType", `"Labelselector"`, "ExclusiveClusterSetLabel or LabelSelector"},
+			[]string{
+				"spec.clusterSelector.selectorType", `"Labelselector"`, "ExclusiveClusterSetLabel or LabelSelector",
+			},
 		},
-		"a name that labels no one":  {exclusive(strings.Repeat("n", 64)), []string{"metadata.name", "63", "LabelSelector"}},
+		"a name that cannot be a label value": {
+			exclusive(strings.Repeat("n", 64)),
+			[]string{"metadata.name", "63", "LabelSelector"},
+		},
 		"a name with an empty label": {exclusive("a..b." + strings.Repeat("c", 60)), []string{"metadata.name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := choose(tc.set)
+			_, err := parseSelector(tc.set)
 			require.Error(t, err)
 			for _, part := range tc.want {
 				require.ErrorContains(t, err, part)
@@ -83,7 +91,7 @@ func TestASelectorThatCannotBeUsedSaysWhereAndHow(t *testing.T) {
 			x.Cluster(nil, clusterWith("c1", inSet("good", "a", "b")))
 			x.Set(nil, exclusive("good"))
 			x.Set(nil, tc.set)
-			require.Equal(t, []string{"c1"}, x.Members("good"), "others are not harmed")
+			require.Equal(t, []string{"c1"}, x.Members("good"), "other sets are not affected")
 			require.Empty(t, x.Members(tc.set.Name))
 		})
 	}
@@ -103,7 +111,13 @@ func TestSelectorsThatCanBeUsed(t *testing.T) {
 		"no selector selects nothing":     {selecting("s", nil), false, nil, false},
 		"an empty selector selects all":   {selecting("s", &metav1.LabelSelector{}), false, nil, true},
 		"several requirements of one key": {
-			selecting("s", &metav1.LabelSelector{MatchLabels: map[string]string{"b": "1"}, MatchExpressions: expression("b", "Exists").MatchExpressions}),
+			selecting(
+				"s",
+				&metav1.LabelSelector{
+					MatchLabels:      map[string]string{"b": "1"},
+					MatchExpressions: expression("b", "Exists").MatchExpressions,
+				},
+			),
 			false,
 			[]string{"b"},
 			false,
@@ -112,7 +126,7 @@ func TestSelectorsThatCanBeUsed(t *testing.T) {
 		"an empty value is a value":           {selecting("s", matching("a", "")), false, []string{"a"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := choose(tc.set)
+			s, err := parseSelector(tc.set)
 			require.NoError(t, err)
 			require.Equal(t, tc.exclusive, s.Exclusive)
 			require.Equal(t, tc.keys, s.Keys)

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// tags are the labels of a cluster, sorted by key: 16 bytes each, where a map
-// takes ten times that. Keys and values are one copy for all clusters that have
-// them, and keep nothing alive that they were cut from.
+// tags are the labels of a cluster, sorted by key: 16 bytes each, where a map takes ten times
+// as much. Keys and values are interned: clusters share one copy, which keeps nothing alive
+// that they were cut from.
 type tags []tag
 
 type tag struct{ key, value unique.Handle[string] }

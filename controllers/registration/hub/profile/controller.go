@@ -21,22 +21,21 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name identifies the loop.
 const Name = "cluster.profile"
 
 const workers = 4
 
-// resource of the profiles.
+// resource is the resource of the profiles.
 var resource = multiclusterv1alpha1.GroupVersion.WithResource("clusterprofiles")
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
-	// Clock tells the executor the time.
+	// Clock is the executor's clock.
 	Clock clock.PassiveClock
-	// Index knows the sets of clusters and the namespaces that are bound to
-	// them.
+	// Index has the sets of clusters and the namespaces bound to them.
 	Index *membership.Index
 }
 
@@ -48,7 +47,7 @@ type Controller struct {
 	queue  *reconcile.Queue
 
 	mu sync.Mutex
-	// told are the profiles of others that were told of.
+	// told are the profiles of other managers that were reported.
 	told map[reconcile.Key]types.UID
 }
 
@@ -64,9 +63,9 @@ func Register(m *manager.Manager, c Config) {
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		switch {
 		case current == nil:
-			controller.everywhere(old.Name)
-		case old == nil || old.UID != current.UID || shown(old, current):
-			controller.everywhere(current.Name)
+			controller.enqueueCluster(old.Name)
+		case old == nil || old.UID != current.UID || shownChanged(old, current):
+			controller.enqueueCluster(current.Name)
 		}
 	})
 	manager.Watch(m, &multiclusterv1alpha1.ClusterProfile{}, func(old, current *multiclusterv1alpha1.ClusterProfile) {
@@ -78,7 +77,7 @@ func Register(m *manager.Manager, c Config) {
 	manager.Watch(m, manager.Metadata(accept.NamespaceKind), func(old, current *metav1.PartialObjectMetadata) {
 		// A binding may be seen before its namespace.
 		if old == nil {
-			controller.namespace(current.Name)
+			controller.enqueueNamespace(current.Name)
 		}
 	})
 	c.Index.Listen(membership.Listener{
@@ -96,33 +95,33 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: controller.Reconcile}, controller.queue)
 }
 
-// everywhere brings up the profiles of a cluster.
-func (c *Controller) everywhere(cluster string) {
+// enqueueCluster enqueues the profiles of a cluster.
+func (c *Controller) enqueueCluster(cluster string) {
 	for _, namespace := range c.index.Reaching(cluster) {
 		c.queue.Add(reconcile.Key{Namespace: namespace, Name: cluster})
 	}
 }
 
-// namespace brings up the profiles in a namespace.
-func (c *Controller) namespace(name string) {
+// enqueueNamespace enqueues the profiles in a namespace.
+func (c *Controller) enqueueNamespace(name string) {
 	for _, cluster := range c.index.Reached(name) {
 		c.queue.Add(reconcile.Key{Namespace: name, Name: cluster})
 	}
 }
 
-// shown tells whether anything changed that a profile shows.
-func shown(old, current *clusterv1.ManagedCluster) bool {
+// shownChanged reports whether anything changed that a profile shows.
+func shownChanged(old, current *clusterv1.ManagedCluster) bool {
 	if (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil) ||
 		old.Labels[clusterv1.LabelClusterSet] != current.Labels[clusterv1.LabelClusterSet] {
 		return true
 	}
 	a, b := &multiclusterv1alpha1.ClusterProfile{}, &multiclusterv1alpha1.ClusterProfile{}
-	status(a, old)
-	status(b, current)
+	setStatus(a, old)
+	setStatus(b, current)
 	return !reflect.DeepEqual(a.Status, b.Status)
 }
 
-// Reconcile brings one profile in step.
+// Reconcile brings one profile up to date.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	state, err := c.gather(ctx, key)
 	if err != nil {
@@ -137,24 +136,23 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	}
 	result, err := c.exec.Execute(ctx, before, Decide(state))
 	if err == nil {
-		c.remember(state)
+		c.recordTaken(state)
 	}
 	return result, err
 }
 
-// remember notes that a profile of somebody else was told of, while it stands in
-// the way.
-func (c *Controller) remember(s State) {
+// recordTaken records that another manager's profile was reported, while it is in the way.
+func (c *Controller) recordTaken(s State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.taken() {
+	if s.isNameTaken() {
 		c.told[s.Key] = s.Profile.UID
 		return
 	}
 	delete(c.told, s.Key)
 }
 
-// gather reads one profile and what it stands for from the caches.
+// gather reads one profile and its cluster from the caches.
 func (c *Controller) gather(ctx context.Context, key reconcile.Key) (State, error) {
 	s := State{Key: key, Reached: c.index.Reaches(key.Namespace, key.Name)}
 	mc := &clusterv1.ManagedCluster{}

@@ -14,32 +14,31 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
-	// Key names the profile: its name is that of the cluster.
+	// Key identifies the profile; its name is that of the cluster.
 	Key reconcile.Key
-	// Cluster is nil when there is none of the name. Decide does not change it.
+	// Cluster is nil when no ManagedCluster has the name. Decide does not change it.
 	Cluster *clusterv1.ManagedCluster
 	// Profile is nil when there is none.
 	Profile *multiclusterv1alpha1.ClusterProfile
 	// Reached is true when the namespace is bound to a set with the cluster.
 	Reached bool
-	// Open is true when objects can be created in the namespace: it exists and
-	// is not being deleted.
+	// Open is true when objects can be created in the namespace: it exists and is not being
+	// deleted.
 	Open bool
-	// Told is true when this process has told of the profile that stands in the
-	// way.
+	// Told is true when this process has already reported the profile that is in the way.
 	Told bool
 }
 
-// reasonTaken is the reason of the Event on a profile that another manager made
-// under the name of a cluster that should be shown.
+// reasonTaken is the reason of the Event on another manager's profile that has the name of a
+// cluster to be shown.
 const reasonTaken = "ClusterProfileNameTaken"
 
-// taken tells whether another manager's profile keeps a cluster from being shown.
-func (s State) taken() bool {
+// isNameTaken reports whether another manager's profile keeps a cluster from being shown.
+func (s State) isNameTaken() bool {
 	return s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil &&
-		s.Profile != nil && s.Profile.DeletionTimestamp == nil && !ours(s.Profile)
+		s.Profile != nil && s.Profile.DeletionTimestamp == nil && !isOurs(s.Profile)
 }
 
 // Decide is pure.
@@ -47,15 +46,15 @@ func Decide(s State) reconcile.Plan {
 	wanted := s.Reached && s.Cluster != nil && s.Cluster.DeletionTimestamp == nil
 	switch {
 	case s.Profile == nil && wanted && s.Open:
-		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Create{Object: fresh(s), Lenient: true}}}
-	case s.taken():
+		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Create{Object: newProfile(s), Lenient: true}}}
+	case s.isNameTaken():
 		if s.Told {
 			return reconcile.Plan{}
 		}
 		return reconcile.Plan{Events: []reconcile.Event{{Type: corev1.EventTypeWarning, Reason: reasonTaken, Message: fmt.Sprintf(
-			"ClusterProfile %s is that of manager %q; cluster %s is not shown in namespace %s until it is removed or has another name",
+			"ClusterProfile %s belongs to manager %q; cluster %s is not shown in namespace %s until that profile is removed or renamed",
 			s.Key, s.Profile.Spec.ClusterManager.Name, s.Key.Name, s.Key.Namespace)}}}
-	case s.Profile == nil || s.Profile.DeletionTimestamp != nil || !ours(s.Profile):
+	case s.Profile == nil || s.Profile.DeletionTimestamp != nil || !isOurs(s.Profile):
 		return reconcile.Plan{}
 	case !wanted:
 		return reconcile.Plan{Writes: []reconcile.Write{reconcile.Remove{Target: reconcile.Target{
@@ -66,32 +65,32 @@ func Decide(s State) reconcile.Plan {
 	if profile.Labels == nil {
 		profile.Labels = map[string]string{}
 	}
-	label(profile.Labels, s.Cluster)
+	setLabels(profile.Labels, s.Cluster)
 	profile.Spec.DisplayName = s.Cluster.Name
-	status(profile, s.Cluster)
+	setStatus(profile, s.Cluster)
 	return reconcile.Plan{Object: profile}
 }
 
-// ours tells whether a profile is this project's: spec.clusterManager.name
-// cannot be changed, and a label that is lost is put back.
-func ours(p *multiclusterv1alpha1.ClusterProfile) bool {
+// isOurs reports whether a profile is this project's: spec.clusterManager.name is immutable,
+// and a label that was removed is restored.
+func isOurs(p *multiclusterv1alpha1.ClusterProfile) bool {
 	manager, labelled := p.Labels[multiclusterv1alpha1.LabelClusterManager]
 	return p.Spec.ClusterManager.Name == multiclusterv1alpha1.ManagerName && (!labelled || manager == multiclusterv1alpha1.ManagerName)
 }
 
-// fresh is a profile as it is created; its status comes when it is there.
-func fresh(s State) *multiclusterv1alpha1.ClusterProfile {
+// newProfile returns a profile to create; its status is written once it exists.
+func newProfile(s State) *multiclusterv1alpha1.ClusterProfile {
 	p := &multiclusterv1alpha1.ClusterProfile{
 		TypeMeta:   metav1.TypeMeta{APIVersion: multiclusterv1alpha1.GroupVersion.String(), Kind: "ClusterProfile"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Key.Namespace, Name: s.Key.Name, Labels: map[string]string{}},
 	}
 	p.Spec.DisplayName = s.Cluster.Name
 	p.Spec.ClusterManager.Name = multiclusterv1alpha1.ManagerName
-	label(p.Labels, s.Cluster)
+	setLabels(p.Labels, s.Cluster)
 	return p
 }
 
-func label(labels map[string]string, mc *clusterv1.ManagedCluster) {
+func setLabels(labels map[string]string, mc *clusterv1.ManagedCluster) {
 	labels[multiclusterv1alpha1.LabelClusterManager] = multiclusterv1alpha1.ManagerName
 	labels[clusterv1.LabelClusterName] = mc.Name
 	if set := mc.Labels[clusterv1.LabelClusterSet]; set != "" {
@@ -101,13 +100,13 @@ func label(labels map[string]string, mc *clusterv1.ManagedCluster) {
 	}
 }
 
-// conditions of a profile and what they are made of.
+// conditions maps the conditions of a profile to those they are copied from.
 var conditions = []struct{ kind, of string }{
 	{multiclusterv1alpha1.ConditionControlPlaneHealthy, clusterv1.ConditionAvailable},
 	{multiclusterv1alpha1.ConditionJoined, clusterv1.ConditionJoined},
 }
 
-func status(p *multiclusterv1alpha1.ClusterProfile, mc *clusterv1.ManagedCluster) {
+func setStatus(p *multiclusterv1alpha1.ClusterProfile, mc *clusterv1.ManagedCluster) {
 	p.Status.Version.Kubernetes = mc.Status.Version.Kubernetes
 	p.Status.Properties = nil
 	for _, claim := range mc.Status.ClusterClaims {

@@ -18,7 +18,9 @@ import (
 var then = metav1.NewTime(time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC))
 
 func theCluster() *clusterv1.ManagedCluster {
-	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Labels: map[string]string{clusterv1.LabelClusterSet: "blue"}}}
+	mc := &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", Labels: map[string]string{clusterv1.LabelClusterSet: "blue"}},
+	}
 	mc.Status.Version.Kubernetes = "v1.36.3"
 	mc.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "region", Value: "north"}}
 	mc.Status.Conditions = []metav1.Condition{
@@ -36,7 +38,7 @@ func theCluster() *clusterv1.ManagedCluster {
 }
 
 func theProfile(change ...func(*multiclusterv1alpha1.ClusterProfile)) *multiclusterv1alpha1.ClusterProfile {
-	p := fresh(state())
+	p := newProfile(state())
 	p.UID, p.Generation = "u", 2
 	for _, c := range change {
 		c(p)
@@ -58,11 +60,16 @@ func TestProfilesComeAndGo(t *testing.T) {
 		creates, deletes, writes bool
 	}{
 		"a cluster that the namespace reaches": {func(*State) {}, true, false, false},
-		"a namespace that goes":                {func(s *State) { s.Open = false }, false, false, false},
-		"a cluster that goes":                  {func(s *State) { s.Cluster.DeletionTimestamp = &then }, false, false, false},
-		"no cluster":                           {func(s *State) { s.Cluster = nil }, false, false, false},
-		"no binding":                           {func(s *State) { s.Reached = false }, false, false, false},
-		"a profile that is there":              {func(s *State) { s.Profile = theProfile() }, false, false, true},
+		"a namespace being deleted":            {func(s *State) { s.Open = false }, false, false, false},
+		"a cluster being deleted": {
+			func(s *State) { s.Cluster.DeletionTimestamp = &then },
+			false,
+			false,
+			false,
+		},
+		"no cluster":              {func(s *State) { s.Cluster = nil }, false, false, false},
+		"no binding":              {func(s *State) { s.Reached = false }, false, false, false},
+		"a profile that is there": {func(s *State) { s.Profile = theProfile() }, false, false, true},
 		"a profile in a namespace that goes": {
 			func(s *State) { s.Profile, s.Open = theProfile(), false },
 			false,
@@ -118,7 +125,10 @@ func TestProfilesComeAndGo(t *testing.T) {
 			require.Equal(t, tc.deletes, len(reconcile.Of[reconcile.Remove](plan.Writes)) == 1)
 			require.Equal(t, tc.writes, plan.Object != nil)
 			if tc.creates {
-				require.True(t, reconcile.Of[reconcile.Create](plan.Writes)[0].Lenient, "what is there is never taken over")
+				require.True(
+					t, reconcile.Of[reconcile.Create](plan.Writes)[0].Lenient,
+					"an existing profile is never taken over",
+				)
 			}
 			if tc.deletes {
 				require.EqualValues(t, "u", reconcile.Of[reconcile.Remove](plan.Writes)[0].UID)
@@ -136,12 +146,14 @@ func TestAProfileShowsItsCluster(t *testing.T) {
 	})
 	got := Decide(state(func(s *State) { s.Profile = have })).Object.(*multiclusterv1alpha1.ClusterProfile)
 	require.Empty(t, cmp.Diff(map[string]string{
-		"mine": "stays", "x-k8s.io/cluster-manager": "open-cluster-management", "open-cluster-management.io/cluster-name": "c1",
-		"multicluster.x-k8s.io/clusterset": "blue",
+		"mine": "stays", "x-k8s.io/cluster-manager": "open-cluster-management",
+		"open-cluster-management.io/cluster-name": "c1",
+		"multicluster.x-k8s.io/clusterset":        "blue",
 	}, got.Labels))
 	require.Equal(t, "c1", got.Spec.DisplayName)
 	require.Empty(t, cmp.Diff(multiclusterv1alpha1.ClusterProfileStatus{
-		Version: multiclusterv1alpha1.ClusterVersion{Kubernetes: "v1.36.3"}, Properties: []multiclusterv1alpha1.Property{{Name: "region", Value: "north"}},
+		Version:    multiclusterv1alpha1.ClusterVersion{Kubernetes: "v1.36.3"},
+		Properties: []multiclusterv1alpha1.Property{{Name: "region", Value: "north"}},
 		Conditions: []metav1.Condition{
 			foreign,
 			{
@@ -155,7 +167,7 @@ func TestAProfileShowsItsCluster(t *testing.T) {
 			{Type: "Joined", Status: "True", Reason: "Joined", LastTransitionTime: then, ObservedGeneration: 2},
 		},
 	}, got.Status))
-	require.Equal(t, got, Decide(state(func(s *State) { s.Profile = got })).Object, "what is right stays as it is")
+	require.Equal(t, got, Decide(state(func(s *State) { s.Profile = got })).Object, "a correct profile is not changed")
 
 	bare := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}
 	got = Decide(state(func(s *State) { s.Profile, s.Cluster = got, bare })).Object.(*multiclusterv1alpha1.ClusterProfile)
@@ -179,18 +191,30 @@ func TestOnlyWhatAProfileShowsWakesIt(t *testing.T) {
 			func(mc *clusterv1.ManagedCluster) { mc.Status.Capacity = clusterv1.ResourceList{} },
 			false,
 		},
-		"another label":         {func(mc *clusterv1.ManagedCluster) { mc.Labels["a"] = "b" }, false},
-		"the set":               {func(mc *clusterv1.ManagedCluster) { mc.Labels[clusterv1.LabelClusterSet] = "red" }, true},
-		"the version":           {func(mc *clusterv1.ManagedCluster) { mc.Status.Version.Kubernetes = "v1.37.0" }, true},
-		"a claim":               {func(mc *clusterv1.ManagedCluster) { mc.Status.ClusterClaims[0].Value = "south" }, true},
-		"availability":          {func(mc *clusterv1.ManagedCluster) { mc.Status.Conditions[1].Status = "True" }, true},
-		"the end":               {func(mc *clusterv1.ManagedCluster) { mc.DeletionTimestamp = &then }, true},
-		"the reason of a state": {func(mc *clusterv1.ManagedCluster) { mc.Status.Conditions[2].Reason = "Again" }, true},
+		"another label": {func(mc *clusterv1.ManagedCluster) { mc.Labels["a"] = "b" }, false},
+		"the set": {
+			func(mc *clusterv1.ManagedCluster) { mc.Labels[clusterv1.LabelClusterSet] = "red" },
+			true,
+		},
+		"the version": {
+			func(mc *clusterv1.ManagedCluster) { mc.Status.Version.Kubernetes = "v1.37.0" },
+			true,
+		},
+		"a claim": {
+			func(mc *clusterv1.ManagedCluster) { mc.Status.ClusterClaims[0].Value = "south" },
+			true,
+		},
+		"availability": {func(mc *clusterv1.ManagedCluster) { mc.Status.Conditions[1].Status = "True" }, true},
+		"the end":      {func(mc *clusterv1.ManagedCluster) { mc.DeletionTimestamp = &then }, true},
+		"the reason of a state": {
+			func(mc *clusterv1.ManagedCluster) { mc.Status.Conditions[2].Reason = "Again" },
+			true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := theCluster()
 			tc.change(changed)
-			require.Equal(t, tc.want, shown(theCluster(), changed))
+			require.Equal(t, tc.want, shownChanged(theCluster(), changed))
 		})
 	}
 }
@@ -200,15 +224,15 @@ func TestAProfileInTheWayIsToldOnce(t *testing.T) {
 	plan := Decide(state(func(s *State) { s.Profile = foreign }))
 	require.Len(t, plan.Events, 1)
 	require.Equal(t, reasonTaken, plan.Events[0].Reason)
-	require.Contains(t, plan.Events[0].Message, `ClusterProfile n/c1 is that of manager "other"`)
+	require.Contains(t, plan.Events[0].Message, `ClusterProfile n/c1 belongs to manager "other"`)
 	for name, change := range map[string]func(*State){
-		"told already":      func(s *State) { s.Told = true },
-		"it goes":           func(s *State) { s.Profile.DeletionTimestamp = &then },
-		"no binding":        func(s *State) { s.Reached = false },
-		"no cluster":        func(s *State) { s.Cluster = nil },
-		"our own":           func(s *State) { s.Profile = theProfile() },
-		"the cluster goes":  func(s *State) { s.Cluster.DeletionTimestamp = &then },
-		"there is no other": func(s *State) { s.Profile = nil },
+		"reported already":             func(s *State) { s.Told = true },
+		"it is being deleted":          func(s *State) { s.Profile.DeletionTimestamp = &then },
+		"no binding":                   func(s *State) { s.Reached = false },
+		"no cluster":                   func(s *State) { s.Cluster = nil },
+		"our own":                      func(s *State) { s.Profile = theProfile() },
+		"the cluster is being deleted": func(s *State) { s.Cluster.DeletionTimestamp = &then },
+		"there is no other":            func(s *State) { s.Profile = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Empty(t, Decide(state(func(s *State) { s.Profile = foreign.DeepCopy(); change(s) })).Events)

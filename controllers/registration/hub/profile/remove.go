@@ -12,15 +12,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// removal is the id of the loop that removes profiles, and everything its one
-// key.
+// removal is the id of the loop that removes profiles; everything is its only key.
 const (
 	removal    = "cluster.profile-removal"
 	everything = "all"
 )
 
-// Remove adds to m what takes away, once, the profiles of this project: the gate
-// is off. What fails is tried again.
+// Remove adds to m a loop that deletes this project's profiles once, for when the gate is
+// off. Failures are retried.
 func Remove(m *manager.Manager, c dynamic.Interface) {
 	queue := reconcile.NewQueue(removal)
 	queue.Add(reconcile.Key{Name: everything})

@@ -16,18 +16,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name identifies the loop.
 const Name = "setbinding.bound"
 
 const workers = 2
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
-	// Clock tells the time of conditions.
+	// Clock stamps conditions.
 	Clock clock.PassiveClock
-	// Index knows the bindings of sets.
+	// Index has the bindings of sets.
 	Index *membership.Index
 }
 
@@ -55,7 +55,7 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
 }
 
-// Reconcile brings the condition of one binding in step.
+// Reconcile brings the condition of one binding up to date.
 func (c *Controller) Reconcile(ctx context.Context, binding *clusterv1beta2.ManagedClusterSetBinding) (reconcile.Result, error) {
 	return reconcile.Run(ctx, c.exec, binding, c.gather, Decide)
 }

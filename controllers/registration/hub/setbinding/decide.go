@@ -13,12 +13,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
-	// Binding as it is.
+	// Binding is the current binding.
 	Binding *clusterv1beta2.ManagedClusterSetBinding
-	// Exists is true when there is a set of the name, and Deleting when it is
-	// being deleted.
+	// Exists is true when a set of the name exists, and Deleting when it is being deleted.
 	Exists, Deleting bool
 	// Now is the time of the decision.
 	Now time.Time
@@ -29,7 +28,7 @@ func Decide(s State) reconcile.Plan {
 	if s.Binding.DeletionTimestamp != nil {
 		return reconcile.Plan{}
 	}
-	c := bound(s)
+	c := boundCondition(s)
 	have := apimeta.FindStatusCondition(s.Binding.Status.Conditions, c.Type)
 	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message && have.ObservedGeneration == c.ObservedGeneration {
 		return reconcile.Plan{}
@@ -39,7 +38,7 @@ func Decide(s State) reconcile.Plan {
 	return reconcile.Plan{Object: binding}
 }
 
-func bound(s State) metav1.Condition {
+func boundCondition(s State) metav1.Condition {
 	name, set := s.Binding.Name, s.Binding.Spec.ClusterSet
 	c := metav1.Condition{
 		Type: clusterv1beta2.ConditionBound, Status: metav1.ConditionFalse, Reason: clusterv1beta2.ReasonClusterSetNotFound,
@@ -48,11 +47,11 @@ func bound(s State) metav1.Condition {
 	switch {
 	case set != name:
 		c.Message = fmt.Sprintf(
-			"spec.clusterSet is %.100q and metadata.name %.100q: nothing is bound; create a binding in which both are the name of the set",
+			"spec.clusterSet is %.100q but metadata.name is %.100q: nothing is bound; create a binding in which both are the name of the set",
 			set, name,
 		)
 	case !s.Exists:
-		c.Message = fmt.Sprintf("There is no ManagedClusterSet %s; it is bound as soon as it is created", set)
+		c.Message = fmt.Sprintf("There is no ManagedClusterSet %s; it is bound once it is created", set)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, clusterv1beta2.ReasonClusterSetBound
 		c.Message = "ManagedClusterSet " + set + " is bound"

@@ -15,7 +15,9 @@ import (
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
 func binding(name, set string) *clusterv1beta2.ManagedClusterSetBinding {
-	b := &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, Generation: 3}}
+	b := &clusterv1beta2.ManagedClusterSetBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, Generation: 3},
+	}
 	b.Spec.ClusterSet = set
 	return b
 }
@@ -49,7 +51,7 @@ func TestABindingTellsWhetherItsSetExists(t *testing.T) {
 			State{Binding: binding("x", "s"), Exists: true},
 			"False",
 			"ClusterSetNotFound",
-			`spec.clusterSet is "s" and metadata.name "x"`,
+			`spec.clusterSet is "s" but metadata.name is "x"`,
 		},
 		"no name of a set": {
 			State{Binding: binding("x", "")},
@@ -75,7 +77,7 @@ func TestABindingTellsWhetherItsSetExists(t *testing.T) {
 			require.Contains(t, c.Message, tc.message)
 			require.EqualValues(t, 3, c.ObservedGeneration)
 			tc.state.Binding = got
-			require.Nil(t, Decide(tc.state).Object, "what is right is not written again")
+			require.Nil(t, Decide(tc.state).Object, "a correct condition is not written again")
 			got.Generation++
 			require.NotNil(t, Decide(tc.state).Object, "a new generation is observed")
 		})

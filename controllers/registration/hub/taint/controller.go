@@ -14,16 +14,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name identifies the loop.
 const Name = "cluster.taint"
 
 const workers = 4
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client sends all writes.
 	Client dynamic.Interface
-	// Clock tells the executor the time.
+	// Clock is the executor's clock.
 	Clock clock.PassiveClock
 }
 
@@ -41,16 +41,16 @@ func Register(m *manager.Manager, c Config) {
 		if current == nil {
 			return
 		}
-		changed := old == nil || wanted(old.Status.Conditions) != wanted(current.Status.Conditions) ||
+		changed := old == nil || wantedTaint(old.Status.Conditions) != wantedTaint(current.Status.Conditions) ||
 			!reflect.DeepEqual(old.Spec.Taints, current.Spec.Taints)
-		if changed && !right(current) {
+		if changed && !hasRightTaints(current) {
 			queue.Add(reconcile.Key{Name: current.Name})
 		}
 	})
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
 }
 
-// Reconcile brings the taints of one cluster in step.
+// Reconcile brings the taints of one cluster up to date.
 func (c *Controller) Reconcile(ctx context.Context, mc *clusterv1.ManagedCluster) (reconcile.Result, error) {
 	return reconcile.Run(ctx, c.exec, mc, gather, Decide)
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// State is everything that a decision needs.
+// State holds everything a decision needs.
 type State struct {
 	// Cluster is the ManagedCluster.
 	Cluster *clusterv1.ManagedCluster
 }
 
-// wanted is the key of the taint that a cluster with these conditions has, or
-// empty.
-func wanted(conditions []metav1.Condition) string {
+// wantedTaint returns the key of the taint for these conditions; empty for none.
+func wantedTaint(conditions []metav1.Condition) string {
 	c := apimeta.FindStatusCondition(conditions, clusterv1.ConditionAvailable)
 	switch {
 	case c == nil || c.Status == metav1.ConditionUnknown:
@@ -33,20 +32,19 @@ func wanted(conditions []metav1.Condition) string {
 	}
 }
 
-// right tells whether a cluster has the taints that it should have, as nearly all
-// have that a hub finds when it starts.
-func right(mc *clusterv1.ManagedCluster) bool {
+// hasRightTaints reports whether a cluster already has the taints it should have, as nearly all
+// clusters found at startup do.
+func hasRightTaints(mc *clusterv1.ManagedCluster) bool {
 	after, decided := Decide(State{Cluster: mc}).Object.(*clusterv1.ManagedCluster)
 	return !decided || reflect.DeepEqual(after.Spec.Taints, mc.Spec.Taints)
 }
 
-// Decide is pure: it puts on the one taint that is right and takes off the
-// other.
+// Decide is pure: it adds the correct taint and removes the other one.
 func Decide(s State) reconcile.Plan {
 	if s.Cluster.DeletionTimestamp != nil {
 		return reconcile.Plan{}
 	}
-	wanted := wanted(s.Cluster.Status.Conditions)
+	wanted := wantedTaint(s.Cluster.Status.Conditions)
 	mc := s.Cluster.DeepCopy()
 	has := false
 	mc.Spec.Taints = slices.DeleteFunc(mc.Spec.Taints, func(t clusterv1.Taint) bool {

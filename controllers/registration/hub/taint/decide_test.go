@@ -40,8 +40,12 @@ func TestDecide(t *testing.T) {
 			[]clusterv1.Taint{unreachable, own, unavailable},
 			[]clusterv1.Taint{own},
 		},
-		"a healthy cluster without taints":                {"True", nil, nil},
-		"a taint of ours with another value is put right": {"", []clusterv1.Taint{wrong}, []clusterv1.Taint{unreachable}},
+		"a healthy cluster without taints": {"True", nil, nil},
+		"a taint of ours with another value is put right": {
+			"",
+			[]clusterv1.Taint{wrong},
+			[]clusterv1.Taint{unreachable},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mc := &clusterv1.ManagedCluster{Spec: clusterv1.ManagedClusterSpec{Taints: tc.have}}
@@ -64,18 +68,18 @@ func TestAClusterThatGoesIsLeftAlone(t *testing.T) {
 
 func TestRight(t *testing.T) {
 	mc := &clusterv1.ManagedCluster{}
-	require.False(t, right(mc), "nothing was heard of it, and no taint says so")
+	require.False(t, hasRightTaints(mc), "it never reported, and the taint is missing")
 	mc.Spec.Taints = []clusterv1.Taint{
 		{Key: "gpu", Effect: clusterv1.TaintEffectNoSelect},
 		{Key: clusterv1.TaintUnreachable, Effect: clusterv1.TaintEffectNoSelect},
 	}
-	require.True(t, right(mc))
+	require.True(t, hasRightTaints(mc))
 	mc.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionTrue}}
-	require.False(t, right(mc), "it is back")
+	require.False(t, hasRightTaints(mc), "it is back")
 	mc.Spec.Taints = mc.Spec.Taints[:1]
-	require.True(t, right(mc))
+	require.True(t, hasRightTaints(mc))
 	mc.Spec.Taints = nil
 	mc.Status.Conditions = nil
 	mc.DeletionTimestamp = &metav1.Time{}
-	require.True(t, right(mc), "one that goes is left alone")
+	require.True(t, hasRightTaints(mc), "a cluster being deleted is left alone")
 }
