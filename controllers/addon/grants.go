@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// grants are the roles and bindings of the hub by which somebody may have got a right.
-// What the hub makes for each cluster names it by a label, and is left out: of
-// thousands nothing is held.
+// grants watches the roles and bindings of the hub, to notice when a right may have been
+// granted. Those that the hub creates for each cluster carry a label with its name and are
+// left out, since there are thousands.
 type grants struct {
 	kinds   []*watch.Collection[string]
 	changed []func()
@@ -41,11 +41,11 @@ func newGrants(client dynamic.Interface) *grants {
 	return g
 }
 
-// OnChange registers a function that is told when one comes, goes or changes. It must be
-// called before Run and the function must not block.
+// OnChange registers a function that is called when a role or binding is created, deleted or
+// changed. OnChange must be called before Run, and the function must not block.
 func (g *grants) OnChange(f func()) { g.changed = append(g.changed, f) }
 
-// Run watches until ctx ends.
+// Run watches until ctx is done.
 func (g *grants) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, all := range g.kinds {

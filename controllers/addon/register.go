@@ -16,14 +16,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/manager"
 )
 
-// Config of the loops.
+// Config configures the loops.
 type Config struct {
-	// Client writes, and reads instances, their works and configurations.
+	// Client writes objects, and reads instances, their works and configurations.
 	Client dynamic.Interface
-	// Manager, unless nil, gives rights, accounts and certificates to the agents of
-	// add-ons, under the account that charts of add-ons grant them to.
+	// Manager, unless nil, grants rights, accounts and certificates to the agents of add-ons.
+	// It acts as the account to which charts of add-ons grant these rights.
 	Manager dynamic.Interface
-	// Clock tells the time of conditions and rollouts.
+	// Clock is the time source for conditions and rollouts.
 	Clock clock.PassiveClock
 }
 

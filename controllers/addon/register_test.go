@@ -21,10 +21,13 @@ func TestEachLoopIsListed(t *testing.T) {
 	for _, add := range []func(*runtime.Scheme) error{clusterv1.AddToScheme, clusterv1beta1.AddToScheme, selection.AddToScheme} {
 		require.NoError(t, add(scheme))
 	}
-	m, err := manager.New(manager.Options{Config: &rest.Config{Host: "http://127.0.0.1"}, Scheme: scheme, Clock: clock.RealClock{}})
+	m, err := manager.New(
+		manager.Options{Config: &rest.Config{Host: "http://127.0.0.1"}, Scheme: scheme, Clock: clock.RealClock{}},
+	)
 	require.NoError(t, err)
 	Register(m, Config{Clock: clock.RealClock{}})
 	require.ElementsMatch(t, []string{
-		"addon.install", "addon.progress", "addon.token", "addon.template.registration", "addon.template.deploy", "addon.template.request",
+		"addon.install", "addon.progress", "addon.token", "addon.template.registration", "addon.template.deploy",
+		"addon.template.request",
 	}, m.Loops())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/addonhealth"
 )
 
-// addOns are the loops of a session that serve add-ons (gate AddonManagement).
+// addOns holds the loops of a session that serve add-ons (gate AddonManagement).
 type addOns struct {
 	collection   *addon.AddOns
 	place        *addoncredential.Place
@@ -19,8 +19,8 @@ type addOns struct {
 	health       *addonhealth.Controller
 }
 
-// newAddOns prepares them. In this layout the managed cluster is also the one
-// that the agent runs on.
+// newAddOns creates the loops. In this layout the managed cluster is also the one that the
+// agent runs on.
 func (s *session) newAddOns(in agent.Session, log logr.Logger) (*addOns, error) {
 	p, hub, cluster := s.process, in.Link.Client, in.Identity.Cluster
 	a := &addOns{

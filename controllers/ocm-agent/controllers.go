@@ -13,14 +13,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/registration/agent/status"
 )
 
-// loop is one thing that runs until its context ends.
+// loop runs until its context is done.
 type loop struct {
 	name string
 	run  func(context.Context) error
 }
 
-// processLoops is THE list of loops that run as long as the process holds its
-// lock. Operator is nil for "ocm-agent agent".
+// processLoops returns all loops that run while the process holds its lock. The operator is
+// nil for "ocm-agent agent".
 func (p *process) processLoops() []loop {
 	loops := []loop{
 		{"secrets", p.secrets.Run},
@@ -36,7 +36,7 @@ func (p *process) processLoops() []loop {
 	return append(loops, loop{klusterlet.Name, p.operator.Run})
 }
 
-// sessionLoops is THE list of loops that run while there is access to a hub.
+// sessionLoops returns all loops that run while the agent has access to a hub.
 func (s *session) sessionLoops() []loop {
 	loops := []loop{
 		{"managedcluster", s.clusters.Run},
@@ -46,7 +46,7 @@ func (s *session) sessionLoops() []loop {
 		{status.Name, s.status.Run},
 		{"managednamespaces", s.namespaces.Present.Run},
 		{namespaces.Name, s.namespaces.Run},
-		{"work", s.works},
+		{"work", s.runWorks},
 	}
 	if s.claims != nil {
 		loops = append(loops, loop{"clusterclaims", s.claims.Run})

@@ -30,8 +30,8 @@ const (
 	exitUsage = 2
 )
 
-// collectAt is how much the heap grows, in percent, before it is collected. An
-// agent has little memory and much time. GOGC overrides it.
+// collectAt is the GC percentage. An agent has little memory and plenty of CPU time. GOGC
+// overrides it.
 const collectAt = 30
 
 func main() {
@@ -44,7 +44,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program: arguments in, exit code out.
+// run runs the program with these arguments and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args)
 	switch {
@@ -79,14 +79,14 @@ func start(ctx context.Context, o options, spoke *rest.Config, log logr.Logger) 
 	return p.run(ctx)
 }
 
-// logger writes JSON lines; client-go's own messages go the same way.
+// logger returns a logger that writes JSON lines, also for messages of client-go.
 func logger(w io.Writer, verbosity int) logr.Logger {
 	log := logr.FromSlogHandler(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.Level(-verbosity)}))
 	klog.SetLogger(log.WithName("client"))
 	return log
 }
 
-// connection is the way to the cluster that this process manages.
+// connection returns the configuration for the cluster that this process manages.
 func (o options) connection() (*rest.Config, error) {
 	if o.kubeconfig == "" {
 		return inpod.Config()

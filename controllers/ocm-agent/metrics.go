@@ -10,8 +10,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/version"
 )
 
-// metrics are those of every process and what an agent adds. They are read when
-// somebody asks; nothing is counted in between.
+// metrics returns the metrics of every process and those of the agent, which are computed at
+// each scrape.
 func (p *process) metrics() *prometheus.Registry {
 	r := observe.NewRegistry(version.Get())
 	gauge := func(name, help string, read func() float64) {

@@ -13,20 +13,20 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
 
-// options are what the command line says.
+// options are the parsed command line.
 type options struct {
 	command    string
 	kubeconfig string
 	namespace  string
 	verbosity  int
-	// klusterlet is the one to serve; empty for "agent", which has settings.
+	// klusterlet is the Klusterlet to serve; empty for "agent", which has settings.
 	klusterlet string
 	settings   agent.Settings
 
 	flags *pflag.FlagSet
 }
 
-const synopsis = `ocm-agent makes a cluster a managed one.
+const synopsis = `ocm-agent turns a cluster into a managed cluster.
 
 Usage:
   ocm-agent run [flags]      serve the Klusterlet: registration, works
@@ -41,7 +41,7 @@ func (o options) usage() string {
 	return synopsis + "\nFlags of ocm-agent " + o.command + ":\n" + o.flags.FlagUsages()
 }
 
-// parse reads the command line. Its error is for the person who typed it.
+// parse parses the command line. Its errors are for the user.
 func parse(args []string) (options, error) {
 	if len(args) == 0 {
 		return options{}, errors.New("a command is required")
@@ -61,7 +61,7 @@ func parse(args []string) (options, error) {
 	case "-h", "--help", "help":
 		return options{}, pflag.ErrHelp
 	default:
-		return options{}, fmt.Errorf("there is no command %q", o.command)
+		return options{}, fmt.Errorf("unknown command %q", o.command)
 	}
 	if err := o.flags.Parse(args[1:]); err != nil {
 		return o, err

@@ -17,19 +17,25 @@ import (
 func TestParse(t *testing.T) {
 	o, err := parse([]string{"run", "--klusterlet=second", "--namespace=open-cluster-management-x", "-v=3"})
 	require.NoError(t, err)
-	require.Equal(t, []any{"run", "second", "open-cluster-management-x", 3}, []any{o.command, o.klusterlet, o.namespace, o.verbosity})
+	require.Equal(
+		t, []any{"run", "second", "open-cluster-management-x", 3}, []any{o.command, o.klusterlet, o.namespace, o.verbosity},
+	)
 
 	o, err = parse([]string{"agent", "--spoke-cluster-name=c1", "--agent-id=a1", "--spoke-external-server-urls=https://a,https://b",
-		"--cluster-annotations=agent.open-cluster-management.io/x=1,y=2", "--client-cert-expiration-seconds=3600", "--cluster-healthcheck-period=10s",
-		"--max-custom-cluster-claims=5", "--reserved-cluster-claim-suffixes=.x,.y", "--feature-gates=ClusterClaim=false,AddonManagement=true",
+		"--cluster-annotations=agent.open-cluster-management.io/x=1,y=2", "--client-cert-expiration-seconds=3600",
+		"--cluster-healthcheck-period=10s",
+		"--max-custom-cluster-claims=5", "--reserved-cluster-claim-suffixes=.x,.y",
+		"--feature-gates=ClusterClaim=false,AddonManagement=true",
 		"--addon-kubeclient-registration-auth=token", "--addon-token-expiration-seconds=600"})
 	require.NoError(t, err)
 	require.Empty(t, o.klusterlet)
 	require.Empty(t, cmp.Diff(agent.Settings{
 		ClusterName: "c1", AgentName: "a1", ExternalServerURLs: []agent.ServerURL{{URL: "https://a"}, {URL: "https://b"}},
-		Annotations: map[string]string{"agent.open-cluster-management.io/x": "1"}, CertificateSeconds: 3600, HealthPeriod: 10 * time.Second,
-		MaxClaims: 5, ReservedSuffixes: []string{".x", ".y"},
-		AddOns: true, AddOnDriver: "token", AddOnTokenSeconds: 600, Workers: 4, MaxRawFeedback: 1024, EvictionGrace: time.Hour,
+		Annotations: map[string]string{"agent.open-cluster-management.io/x": "1"}, CertificateSeconds: 3600,
+		HealthPeriod: 10 * time.Second,
+		MaxClaims:    5, ReservedSuffixes: []string{".x", ".y"},
+		AddOns: true, AddOnDriver: "token", AddOnTokenSeconds: 600, Workers: 4, MaxRawFeedback: 1024,
+		EvictionGrace: time.Hour,
 	}, o.settings))
 }
 
@@ -37,14 +43,20 @@ func TestFlagsOfTheWorkAgent(t *testing.T) {
 	o, err := parse([]string{"agent", "--workload-agent-workers=7", "--max-json-raw-length=100", "--feature-gates=RawFeedbackJsonString=true",
 		"--status-sync-interval=60s", "--max-feedback-watch=50", "--appliedmanifestwork-eviction-grace-period=30m"})
 	require.NoError(t, err)
-	require.Equal(t, []any{7, 100, true, 30 * time.Minute}, []any{o.settings.Workers, o.settings.MaxRawFeedback, o.settings.RawFeedback, o.settings.EvictionGrace})
-	require.NotContains(t, o.usage(), "status-sync-interval", "what has no effect is not offered")
+	s := o.settings
+	require.Equal(
+		t, []any{7, 100, true, 30 * time.Minute}, []any{s.Workers, s.MaxRawFeedback, s.RawFeedback, s.EvictionGrace},
+	)
+	require.NotContains(t, o.usage(), "status-sync-interval", "flags without effect are hidden")
 }
 
 func TestAddOnsAreServedByCertificatesUnlessToldOtherwise(t *testing.T) {
 	o, err := parse([]string{"agent"})
 	require.NoError(t, err)
-	require.Equal(t, []any{true, addonv1alpha1.DriverTypeCSR, int64(31536000)}, []any{o.settings.AddOns, o.settings.AddOnDriver, o.settings.AddOnTokenSeconds})
+	require.Equal(
+		t, []any{true, addonv1alpha1.DriverTypeCSR, int64(31536000)},
+		[]any{o.settings.AddOns, o.settings.AddOnDriver, o.settings.AddOnTokenSeconds},
+	)
 	o, err = parse([]string{"agent", "--feature-gates=AddonManagement=false"})
 	require.NoError(t, err)
 	require.False(t, o.settings.AddOns)
@@ -69,7 +81,7 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		want string
 	}{
 		"nothing":                 {nil, "a command is required"},
-		"an unknown command":      {[]string{"walk"}, `there is no command "walk"`},
+		"an unknown command":      {[]string{"walk"}, `unknown command "walk"`},
 		"an unknown flag":         {[]string{"run", "--walk"}, "unknown flag: --walk"},
 		"an argument":             {[]string{"run", "fast"}, `unexpected argument "fast"`},
 		"a flag of the other one": {[]string{"run", "--agent-id=x"}, "unknown flag"},
@@ -81,7 +93,7 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		"half a gate":             {[]string{"agent", "--feature-gates=ClusterClaim"}, "Name=true"},
 		"an unknown gate": {
 			[]string{"agent", "--feature-gates=Walk=true"},
-			"there are AddonManagement, ClusterClaim, ClusterProperty, ExecutorValidatingCaches, MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility",
+			"are AddonManagement, ClusterClaim, ClusterProperty, ExecutorValidatingCaches, MultipleHubs, RawFeedbackJsonString, V1beta1CSRAPICompatibility",
 		},
 		"no worker": {
 			[]string{"agent", "--workload-agent-workers=0"},
@@ -89,11 +101,11 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		},
 		"no grace": {
 			[]string{"agent", "--appliedmanifestwork-eviction-grace-period=0s"},
-			"must be longer than nothing",
+			"must be greater than 0",
 		},
 		"a raw value too long": {
 			[]string{"agent", "--max-json-raw-length=1025"},
-			"--max-json-raw-length=1025: must be 1 to 1024, which is what the API allows",
+			"--max-json-raw-length=1025: must be 1 to 1024, as the API requires",
 		},
 		"a gate nobody serves": {[]string{"agent", "--feature-gates=V1beta1CSRAPICompatibility=true"}, "is not served"},
 		"several hubs, no gate": {
@@ -106,7 +118,9 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		},
 		"the gate and no hub": {[]string{"agent", "--feature-gates=MultipleHubs=true"}, "0 given"},
 		"a file of no secret": {
-			[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=/etc/x"},
+			[]string{
+				"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=/etc/x",
+			},
 			"must be the name of a secret",
 		},
 		"one hub twice": {
@@ -114,7 +128,10 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 			"listed twice",
 		},
 		"no time for a hub": {
-			[]string{"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=b", "--hub-connection-timeout-seconds=0"},
+			[]string{
+				"agent", "--feature-gates=MultipleHubs=true", "--bootstrap-kubeconfigs=a", "--bootstrap-kubeconfigs=b",
+				"--hub-connection-timeout-seconds=0",
+			},
 			"greater than 0",
 		},
 		"AWS without an ARN": {
@@ -123,13 +140,13 @@ func TestBadCommandLinesSayWhy(t *testing.T) {
 		},
 		"AWS with ARNs": {
 			[]string{"agent", "--registration-auth=awsirsa", "--hub-cluster-arn=x", "--managed-cluster-arn=y"},
-			"not served by this agent: register by csr",
+			"not supported by this agent: use csr",
 		},
 		"ARNs without AWS":   {[]string{"agent", "--hub-cluster-arn=x"}, "belong to --registration-auth=awsirsa"},
-		"gRPC":               {[]string{"agent", "--registration-auth=grpc"}, "not served by this agent: register by csr"},
+		"gRPC":               {[]string{"agent", "--registration-auth=grpc"}, "not supported by this agent: use csr"},
 		"a file for gRPC":    {[]string{"agent", "--grpc-config=x"}, "belong to --registration-auth=grpc"},
 		"no way to register": {[]string{"agent", "--registration-auth=walk"}, "does not exist"},
-		"another hub secret": {[]string{"agent", "--hub-kubeconfig-secret=x"}, "is not served"},
+		"another hub secret": {[]string{"agent", "--hub-kubeconfig-secret=x"}, "is not supported"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -154,5 +171,5 @@ func TestOutsideAPodItSaysSo(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, exitError, run(t.Context(), []string{"run"}, &stdout, &stderr))
-	require.Contains(t, stderr.String(), "this is no pod")
+	require.Contains(t, stderr.String(), "this process does not run in a pod")
 }

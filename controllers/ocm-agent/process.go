@@ -33,13 +33,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// lockName is the lease by which one agent of a cluster works.
+// lockName is the lease of the active agent of a cluster.
 const lockName = "klusterlet-agent-lock"
 
 // lockTimes replace a dead agent within a minute, at three writes a minute.
 var lockTimes = lock.Times{Duration: time.Minute, Period: 20 * time.Second, Retry: 2 * time.Second, Patience: 40 * time.Second}
 
-// process is everything that one start of ocm-agent holds.
+// process is the state of one ocm-agent process.
 type process struct {
 	o      options
 	log    logr.Logger
@@ -49,7 +49,7 @@ type process struct {
 	client dynamic.Interface
 	ca     []byte
 
-	// The loops are made anew each time the lock is taken.
+	// The loops are recreated each time the lock is acquired.
 	secrets    *watch.Collection[credential.Secret]
 	credential *credential.Controller
 	selection  *selection.Controller
@@ -58,7 +58,8 @@ type process struct {
 	current  atomic.Pointer[session]
 	accepted atomic.Bool
 	held     atomic.Bool
-	// seen is what the session of now saw of its hub beside its lease.
+	// seen holds the signs of life of the hub that the current session saw, besides lease
+	// renewals.
 	seen atomic.Pointer[selection.Signs]
 
 	workMetrics work.Metrics
@@ -70,7 +71,7 @@ type process struct {
 func newProcess(o options, spoke *rest.Config, log logr.Logger) (*process, error) {
 	p := &process{o: o, log: log, clock: clock.RealClock{}, spoke: rest.CopyConfig(spoke)}
 	p.spoke.UserAgent = userAgent()
-	// The API server's own fairness limits requests.
+	// API priority and fairness limits requests.
 	p.spoke.QPS = -1
 	if p.ca = p.spoke.CAData; len(p.ca) == 0 && p.spoke.CAFile != "" {
 		var err error
@@ -90,7 +91,7 @@ func newProcess(o options, spoke *rest.Config, log logr.Logger) (*process, error
 
 func userAgent() string { return "ocm-agent/" + version.Get() }
 
-// run serves health and metrics, and works while the lock is held.
+// run serves health and metrics, and runs the loops while it holds the lock.
 func (p *process) run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, p.log)
 	server := observe.NewServer(observe.Options{
@@ -98,7 +99,7 @@ func (p *process) run(ctx context.Context) error {
 	})
 	server.AddReady("lock", func() error {
 		if !p.held.Load() {
-			return errors.New("another process of this agent is at work")
+			return errors.New("another process of this agent is active")
 		}
 		return nil
 	})
@@ -116,7 +117,8 @@ func (p *process) run(ctx context.Context) error {
 	})
 }
 
-// labels mark what this agent makes on its cluster as part of its Klusterlet.
+// labels returns the labels that mark the agent's objects on its cluster as part of its
+// Klusterlet.
 func (p *process) labels() map[string]string {
 	if p.o.klusterlet == "" {
 		return nil
@@ -124,21 +126,21 @@ func (p *process) labels() map[string]string {
 	return map[string]string{operatorv1.LabelCreatedByKlusterlet: p.o.klusterlet}
 }
 
-// work makes the loops and runs them while the lock is held.
+// work creates the loops and runs them while the lock is held.
 func (p *process) work(ctx context.Context) error {
 	defer p.held.Store(false)
 	p.secrets = credential.NewSecrets(p.client, p.o.namespace, p.log)
 	p.credential = credential.New(credential.Config{
 		Spoke: p.client, Namespace: p.o.namespace, Secrets: p.secrets, SpokeCA: p.ca, Labels: p.labels(),
-		UserAgent: userAgent(), Clock: p.clock, Serve: p.serve, OnReport: p.reported,
+		UserAgent: userAgent(), Clock: p.clock, Serve: p.serve, OnReport: p.onReport,
 		Choose: func() (string, string) { return p.selection.Chosen() },
 	})
 	p.selection = selection.New(selection.Config{
 		Namespace: p.o.namespace, Secrets: p.secrets, Registration: p.credential, Signs: p.signs,
-		OnChange: p.chosen, UserAgent: userAgent(), Clock: p.clock, Random: rand.Float64,
+		OnChange: p.onChosen, UserAgent: userAgent(), Clock: p.clock, Random: rand.Float64,
 	})
 	p.operator = nil
-	// Metrics ask the loops only while the lock is held: they are there from here.
+	// Metrics read the loops only while held is true; from here on the loops exist.
 	p.held.Store(true)
 	if p.o.klusterlet == "" {
 		p.credential.Configure(&p.o.settings)
@@ -156,8 +158,8 @@ func (p *process) work(ctx context.Context) error {
 	return runAll(ctx, p.processLoops())
 }
 
-// reported tells those who show where the registration stands.
-func (p *process) reported() {
+// onReport wakes the loops that report the state of the registration.
+func (p *process) onReport() {
 	p.selection.Wake()
 	if p.operator != nil {
 		p.operator.Wake()
@@ -167,16 +169,15 @@ func (p *process) reported() {
 	}
 }
 
-// chosen tells those who act on it, or show it, that another hub was chosen or
-// that none could be.
-func (p *process) chosen() {
+// onChosen wakes the loops that depend on which hub is chosen.
+func (p *process) onChosen() {
 	p.credential.Wake()
 	if p.operator != nil {
 		p.operator.Wake()
 	}
 }
 
-// signs are the signs of life of the hub of the session of now.
+// signs returns the signs of life of the current session's hub.
 func (p *process) signs() selection.Signs {
 	var out selection.Signs
 	if seen := p.seen.Load(); seen != nil {
@@ -188,15 +189,15 @@ func (p *process) signs() selection.Signs {
 	return out
 }
 
-// see notes what a session saw of its hub.
-func (p *process) see(server string, unaccepted bool) {
+// recordSigns records that a session got an answer of its hub.
+func (p *process) recordSigns(server string, unaccepted bool) {
 	before := p.seen.Swap(&selection.Signs{Server: server, At: p.clock.Now(), Unaccepted: unaccepted})
 	if before == nil || before.Unaccepted != unaccepted {
 		p.selection.Wake()
 	}
 }
 
-// trouble is what of the talk with the hub fails.
+// trouble returns what fails in the communication with the hub.
 func (p *process) trouble() agent.Trouble {
 	if s := p.current.Load(); s != nil {
 		return s.contact.Trouble()
@@ -230,7 +231,7 @@ func (p *process) problemOfWorks() string {
 	return p.workProblem
 }
 
-// runAll runs the loops until ctx ends or one of them does, and waits for all.
+// runAll runs the loops until ctx is done or one of them ends, and waits for all.
 func runAll(ctx context.Context, loops []loop) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -244,7 +245,7 @@ func runAll(ctx context.Context, loops []loop) error {
 			case err != nil && ctx.Err() == nil:
 				errs[i] = fmt.Errorf("running %s: %w", l.name, err)
 			case ctx.Err() == nil:
-				errs[i] = fmt.Errorf("running %s: it ended by itself", l.name)
+				errs[i] = fmt.Errorf("running %s: ended unexpectedly", l.name)
 			}
 		})
 	}

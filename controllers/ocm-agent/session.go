@@ -29,15 +29,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Times between looks whether the hub has accepted the cluster. Before it has,
-// the agent may not watch, so this is the one thing that is asked for again and
-// again.
+// Intervals of checks whether the hub has accepted the cluster. Before that the agent may not
+// watch, so it has to poll.
 const (
-	firstLook, lastLook = 50 * time.Millisecond, 10 * time.Second
-	// lookGrowth keeps the wait at a seventh of the time that has passed.
-	lookGrowth = 8.0 / 7
-	// firstRestart and lastRestart bound the pause after works stopped with an
-	// error.
+	firstPoll, lastPoll = 50 * time.Millisecond, 10 * time.Second
+	// pollGrowth keeps the interval at about a seventh of the time waited so far.
+	pollGrowth = 8.0 / 7
+	// firstRestart and lastRestart are the shortest and longest pause before the work agent
+	// is restarted after an error.
 	firstRestart, lastRestart = time.Second, time.Minute
 )
 
@@ -48,7 +47,7 @@ var (
 	claimsResource   = schema.GroupVersionResource{Group: clusterv1.GroupVersion.Group, Version: "v1alpha1", Resource: "clusterclaims"}
 )
 
-// session is what runs while there is access to a hub.
+// session holds what runs while the agent has access to a hub.
 type session struct {
 	agent.Session
 	process *process
@@ -66,20 +65,19 @@ type session struct {
 	contact    *agent.Contact
 	// addOns is nil when the gate AddonManagement is off.
 	addOns *addOns
-	// pulse beats when the hub took a renewal of the lease.
+	// pulse beats when the hub accepted a renewal of the lease.
 	pulse *watch.Pulse
 }
 
-// What a session does on the hub anyway, by which it knows whether the hub is
-// there.
+// Requests that a session makes anyway, by which it knows whether the hub is reachable.
 const (
 	renewing = "renewing the lease"
 	watching = "watching the ManagedCluster"
-	finding  = "looking at the ManagedCluster"
+	finding  = "reading the ManagedCluster"
 )
 
-// serve runs a session until ctx ends; the loops start when the hub has
-// accepted the cluster.
+// serve runs a session until ctx is done; the loops start when the hub has accepted the
+// cluster.
 func (p *process) serve(ctx context.Context, s agent.Session) {
 	log := p.log.WithValues("cluster", s.Identity.Cluster)
 	ctx = logr.NewContext(ctx, log)
@@ -89,7 +87,7 @@ func (p *process) serve(ctx context.Context, s agent.Session) {
 	if !p.awaitAccepted(ctx, s) {
 		return
 	}
-	p.see(s.Link.Config.Host, false)
+	p.recordSigns(s.Link.Config.Host, false)
 	one := p.newSession(s, log)
 	p.current.Store(one)
 	defer func() {
@@ -97,14 +95,13 @@ func (p *process) serve(ctx context.Context, s agent.Session) {
 		p.setAccepted(false)
 	}()
 	if err := runAll(ctx, one.sessionLoops()); err != nil {
-		log.Error(err, "Session ended by a loop that must not end")
+		log.Error(err, "Session ended because a loop ended")
 	}
 }
 
-// prime asks the own API server once for what the session will watch there. An
-// API server sets up the storage of a definition when it is first asked for,
-// and turns watches away for a second meanwhile; that second would be the first
-// work's.
+// prime lists once what the session will watch on this cluster's API server. An API server
+// sets up the storage of a definition at the first request, and rejects watches for a second
+// meanwhile; that second would delay the first work.
 func (p *process) prime(ctx context.Context) {
 	for _, gvr := range []schema.GroupVersionResource{appliedResource, claimsResource} {
 		if _, err := p.client.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1}); err != nil && ctx.Err() == nil {
@@ -114,7 +111,7 @@ func (p *process) prime(ctx context.Context) {
 }
 
 func (p *process) newSession(s agent.Session, log logr.Logger) *session {
-	one := &session{Session: s, process: p, log: log, contact: agent.NewContact(p.clock, p.reported), pulse: &watch.Pulse{}}
+	one := &session{Session: s, process: p, log: log, contact: agent.NewContact(p.clock, p.onReport), pulse: &watch.Pulse{}}
 	one.clusters = watch.New(watch.Options[*clusterv1.ManagedCluster]{
 		Client: s.Link.Client, Resource: clustersResource, FieldSelector: "metadata.name=" + s.Identity.Cluster, Pulse: one.pulse, Log: log,
 		Keep: func(u *unstructured.Unstructured) (*clusterv1.ManagedCluster, bool) {
@@ -133,7 +130,7 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 	one.prober = &status.Prober{Client: p.http, Host: p.spoke.Host, Period: s.Settings.HealthPeriod, Clock: p.clock}
 	one.heartbeat = heartbeat.New(heartbeat.Config{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Clock: p.clock, Random: rand.Float64,
-		Version: version.Get(), Outcome: one.renewed,
+		Version: version.Get(), Outcome: one.onRenewal,
 	})
 	one.status = status.New(status.Config{
 		Hub: s.Link.Client, Cluster: s.Identity.Cluster, Clusters: one.clusters, Nodes: one.nodes, Claims: one.claims,
@@ -144,77 +141,77 @@ func (p *process) newSession(s agent.Session, log logr.Logger) *session {
 		Hub: s.Link.Client, Spoke: p.client, Cluster: s.Identity.Cluster, HubHash: s.HubHash, Clusters: one.clusters, Clock: p.clock, Log: log,
 	})
 	one.clusters.OnOutcome(func(err error) { one.contact.Note(watching, err) })
-	one.clusters.OnChange(one.found)
+	one.clusters.OnChange(one.onCluster)
 	if s.Settings.AddOns {
 		var err error
 		if one.addOns, err = one.newAddOns(s, log); err != nil {
-			// Nothing else of the session depends on them.
+			// Nothing else in the session depends on them.
 			log.Error(err, "Add-ons are not served")
 		}
 	}
 	return one
 }
 
-// renewed notes how a renewal of the lease ended.
-func (s *session) renewed(err error) {
+// onRenewal records the outcome of a lease renewal.
+func (s *session) onRenewal(err error) {
 	s.contact.Note(renewing, err)
 	if err == nil {
 		s.pulse.Beat()
 	}
 }
 
-// found notes what the hub's ManagedCluster says about the agent's place there.
-func (s *session) found(k reconcile.Key) {
+// onCluster records whether the ManagedCluster exists on the hub and is accepted.
+func (s *session) onCluster(k reconcile.Key) {
 	cluster, ok := s.clusters.Get(k)
-	s.process.setAccepted(ok && accepted(cluster))
+	s.process.setAccepted(ok && isAccepted(cluster))
 	if ok {
-		s.process.see(s.Link.Config.Host, !cluster.Spec.HubAcceptsClient)
+		s.process.recordSigns(s.Link.Config.Host, !cluster.Spec.HubAcceptsClient)
 	}
 	switch {
 	case !ok:
 		s.contact.Note(finding, agent.ErrNoCluster)
-	case !accepted(cluster):
+	case !isAccepted(cluster):
 		s.contact.Note(finding, agent.ErrNotAccepted)
 	default:
 		s.contact.Note(finding, nil)
 	}
 }
 
-// unaccepted tells whether the hub took back an acceptance that it once gave; a
-// cluster that nobody has decided on waits.
-func unaccepted(c *clusterv1.ManagedCluster) bool {
+// isRevoked reports whether the hub has revoked an acceptance; a cluster without a decision
+// is still waiting.
+func isRevoked(c *clusterv1.ManagedCluster) bool {
 	return !c.Spec.HubAcceptsClient && apimeta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionHubAccepted) != nil
 }
 
-func accepted(c *clusterv1.ManagedCluster) bool {
+func isAccepted(c *clusterv1.ManagedCluster) bool {
 	return apimeta.IsStatusConditionTrue(c.Status.Conditions, clusterv1.ConditionHubAccepted)
 }
 
-// awaitAccepted waits until the hub has given the agent its rights. Where the hub
-// withdrew the right to read the ManagedCluster, but works are left that the agent
-// may read, the cluster is being removed: they are carried out meanwhile, or they
-// would never end, and the cluster would wait for them.
+// awaitAccepted waits until the hub has granted the agent its rights; it returns false if ctx
+// is done first. If the agent can no longer read the ManagedCluster, but can read remaining
+// works, the cluster is being removed: the works are processed meanwhile, since the removal
+// of the cluster waits until they are cleaned up.
 func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 	log := logr.FromContextOrDiscard(ctx)
 	leave := func() {}
 	defer func() { leave() }()
 	leaving := false
-	for wait := firstLook; ; wait = min(time.Duration(lookGrowth*float64(wait)), lastLook) {
+	for wait := firstPoll; ; wait = min(time.Duration(pollGrowth*float64(wait)), lastPoll) {
 		c, err := typed.Get[clusterv1.ManagedCluster](ctx, s.Link.Client, clustersResource, "", s.Identity.Cluster)
 		switch {
 		case ctx.Err() != nil:
 			return false
-		case err == nil && accepted(c):
+		case err == nil && isAccepted(c):
 			p.setAccepted(true)
 			log.Info("The hub accepted the cluster")
 			return true
 		case err == nil:
-			p.see(s.Link.Config.Host, unaccepted(c))
-		case !leaving && withdrawn(err) && mayWork(ctx, s):
-			log.Info("The hub withdrew what the agent may read, and works are left; they are carried out")
-			leaving, leave = true, p.finish(ctx, s)
+			p.recordSigns(s.Link.Config.Host, isRevoked(c))
+		case !leaving && isWithdrawn(err) && canReadWorks(ctx, s):
+			log.Info("The agent may no longer read its ManagedCluster; processing the remaining works")
+			leaving, leave = true, p.runWorksOnly(ctx, s)
 		}
-		if wait == firstLook {
+		if wait == firstPoll {
 			log.Info("Waiting for the hub to accept the cluster")
 		}
 		timer := p.clock.NewTimer(wait)
@@ -227,24 +224,24 @@ func (p *process) awaitAccepted(ctx context.Context, s agent.Session) bool {
 	}
 }
 
-// withdrawn tells whether the hub does not show the agent its ManagedCluster.
-func withdrawn(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+// isWithdrawn reports whether the error means that the agent cannot read its ManagedCluster.
+func isWithdrawn(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
-// mayWork tells whether there are works that the agent may read.
-func mayWork(ctx context.Context, s agent.Session) bool {
+// canReadWorks reports whether there are works that the agent may read.
+func canReadWorks(ctx context.Context, s agent.Session) bool {
 	list, err := s.Link.Client.Resource(worksResource).Namespace(s.Identity.Cluster).List(ctx, metav1.ListOptions{Limit: 1})
 	return err == nil && len(list.Items) > 0
 }
 
-// finish carries out works and nothing else, until the returned function is called
-// or ctx ends.
-func (p *process) finish(ctx context.Context, s agent.Session) func() {
+// runWorksOnly processes works and nothing else, until the returned function is called or ctx
+// is done.
+func (p *process) runWorksOnly(ctx context.Context, s agent.Session) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	one := p.newSession(s, logr.FromContextOrDiscard(ctx))
 	running.Go(func() {
-		if err := one.works(ctx); err != nil {
-			one.log.Error(err, "Works ended")
+		if err := one.runWorks(ctx); err != nil {
+			one.log.Error(err, "Processing of works failed")
 		}
 	})
 	return func() {
@@ -253,9 +250,9 @@ func (p *process) finish(ctx context.Context, s agent.Session) func() {
 	}
 }
 
-// works carries out the ManifestWorks; what ends it is reported, and it starts
-// again.
-func (s *session) works(ctx context.Context) error {
+// runWorks processes the ManifestWorks until ctx is done. It reports errors and restarts
+// after them.
+func (s *session) runWorks(ctx context.Context) error {
 	cfg := work.Config{
 		Hub: s.Link.Config, Spoke: s.process.spoke, ClusterName: s.Identity.Cluster, AgentID: s.Settings.AgentName,
 		HubHash: s.HubHash, Pulse: s.pulse, Grace: s.Settings.EvictionGrace, Metrics: &s.process.workMetrics, Clock: s.process.clock, Log: s.log,
@@ -268,9 +265,9 @@ func (s *session) works(ctx context.Context) error {
 		s.process.setWorkProblem(nil)
 		err := work.Run(ctx, cfg)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the end of ctx is the orderly end
+			return nil //nolint:nilerr // a done ctx is a regular stop
 		}
-		s.log.Error(err, "Works are not carried out and will be started again", "after", wait.String())
+		s.log.Error(err, "The work agent failed and will be restarted", "after", wait.String())
 		s.process.setWorkProblem(err)
 		timer := s.process.clock.NewTimer(wait)
 		select {

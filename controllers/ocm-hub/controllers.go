@@ -40,22 +40,23 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
-// registration is what the loops are made of.
+// registration is what the loops are created from.
 type registration struct {
 	REST   *rest.Config
 	Client dynamic.Interface
-	// AddOnManager is the client of the add-on manager.
+	// AddOnManager is a client that impersonates the add-on manager.
 	AddOnManager dynamic.Interface
 	Clock        clock.WithTicker
 	Arrivals     *lease.Arrivals
 	Features     clustermanager.Features
-	// Placements are told how long decisions take.
+	// Placements records how long placement decisions take.
 	Placements *placement.Metrics
-	// Cleanup is what is removed with a cluster; empty means the default.
+	// Cleanup lists the resources to remove with a cluster; empty means the default.
 	Cleanup []schema.GroupVersionResource
 }
 
-// register is THE list of all loops of the hub, with their gates.
+// register adds all loops of the hub, depending on their feature gates. This is the only list
+// of them.
 func register(m *manager.Manager, r registration) {
 	lease.Register(m, lease.Config{Client: r.Client, REST: r.REST, Clock: r.Clock, Arrivals: r.Arrivals})
 	accept.Register(m, accept.Config{Client: r.Client, Clock: r.Clock, Leases: r.Arrivals, AutoAccept: r.Features.AutoApprove, Labels: r.Features.Labels})
@@ -85,7 +86,7 @@ func register(m *manager.Manager, r registration) {
 	}
 }
 
-// scheme knows every kind that is watched whole.
+// scheme returns a scheme with every kind that is cached in full.
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -97,10 +98,10 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// kinds limits what is kept of each kind: of RBAC objects and certificate
-// requests those of clusters, and not those of add-ons; of Secrets the join
-// tokens, which hold no secret; of objects that are only counted or compared,
-// metadata. Of those that are packed a hub holds thousands.
+// kinds limits what is cached of each kind: RBAC objects and certificate requests of
+// clusters, not those of add-ons; Secrets of join tokens, without their secret data; only
+// metadata of objects that are just counted or compared. Kinds of which a hub holds thousands
+// are packed.
 func kinds() []manager.Kind {
 	selector, err := labels.Parse(clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName)
 	utilruntime.Must(err)
@@ -115,7 +116,9 @@ func kinds() []manager.Kind {
 		{Example: manager.Metadata(gc.ManifestWorkKind), Transform: manager.TrimMetadata("", clusterv1.AnnotationCleanupPriority)},
 	}
 	for _, kind := range []schema.GroupVersionKind{accept.ClusterRoleKind, accept.ClusterRoleBindingKind, accept.RoleBindingKind} {
-		out = append(out, manager.Kind{Example: manager.Metadata(kind), Label: selector, Transform: manager.TrimMetadata(accept.Manager, clusterv1.AnnotationIntent)})
+		out = append(out, manager.Kind{
+			Example: manager.Metadata(kind), Label: selector, Transform: manager.TrimMetadata(accept.Manager, clusterv1.AnnotationIntent),
+		})
 	}
 	return out
 }

@@ -25,18 +25,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// restartDelay keeps loops that end by an error from spinning.
+// restartDelay is the pause before loops that failed are restarted.
 const restartDelay = 2 * time.Second
 
 type loopsConfig struct {
 	REST   *rest.Config
 	Client dynamic.Interface
 	Clock  clock.WithTicker
-	// Cleanup is what is removed with a cluster; empty means the default.
+	// Cleanup lists the resources to remove with a cluster; empty means the default.
 	Cleanup []schema.GroupVersionResource
-	// Placements are told how long decisions take.
+	// Placements records how long placement decisions take.
 	Placements *placement.Metrics
-	// Steady is that of manager.Options.
+	// Steady is described at manager.Options.
 	Steady func()
 	Log    logr.Logger
 }
@@ -58,15 +58,15 @@ type loops struct {
 
 var _ clustermanager.Loops = (*loops)(nil)
 
-var errStopped = errors.New("they are not started")
+var errStopped = errors.New("they are not started yet")
 
 var bindings = clusterv1beta2.GroupVersion.WithResource("managedclustersetbindings")
 
-var errFilling = errors.New("they are reading what exists")
+var errFilling = errors.New("their caches are being filled")
 
 func newLoops(c loopsConfig) *loops { return &loops{loopsConfig: c, err: errStopped} }
 
-// setAway tells the loops that start next how long no hub was there.
+// setAway sets how long no hub was running, for the loops that are started next.
 func (l *loops) setAway(away time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +114,7 @@ func (l *loops) Run(f clustermanager.Features) {
 	l.setErr(errFilling)
 	go func() {
 		defer close(done)
-		l.keep(ctx, f)
+		l.runUntilDone(ctx, f)
 	}()
 }
 
@@ -135,11 +135,11 @@ func (l *loops) Stop() {
 	l.setErr(errStopped)
 }
 
-// keep runs the loops, and runs them again when they end by an error.
-func (l *loops) keep(ctx context.Context, f clustermanager.Features) {
+// runUntilDone runs the loops until ctx is done, and restarts them when they fail.
+func (l *loops) runUntilDone(ctx context.Context, f clustermanager.Features) {
 	for ctx.Err() == nil {
-		if err := l.once(ctx, f); err != nil && ctx.Err() == nil {
-			l.Log.Error(err, "Controllers ended and are started again")
+		if err := l.runOnce(ctx, f); err != nil && ctx.Err() == nil {
+			l.Log.Error(err, "Controllers failed and will be restarted")
 			l.setErr(err)
 		}
 		select {
@@ -149,7 +149,7 @@ func (l *loops) keep(ctx context.Context, f clustermanager.Features) {
 	}
 }
 
-func (l *loops) once(ctx context.Context, f clustermanager.Features) error {
+func (l *loops) runOnce(ctx context.Context, f clustermanager.Features) error {
 	arrivals := lease.NewArrivals(l.Clock)
 	l.mu.Lock()
 	arrivals.SetAway(l.away)
@@ -158,7 +158,7 @@ func (l *loops) once(ctx context.Context, f clustermanager.Features) error {
 	as.Impersonate = rest.ImpersonationConfig{UserName: hub.AddOnManagerUser}
 	addOnManager, err := dynamic.NewForConfig(as)
 	if err != nil {
-		return fmt.Errorf("making the client of the add-on manager: %w", err)
+		return fmt.Errorf("creating the client of the add-on manager: %w", err)
 	}
 	m, err := manager.New(manager.Options{Config: l.REST, Scheme: scheme(), Kinds: kinds(), Clock: l.Clock, Steady: l.Steady, Log: l.Log})
 	if err != nil {
@@ -179,28 +179,28 @@ func (l *loops) once(ctx context.Context, f clustermanager.Features) error {
 	return m.Run(ctx)
 }
 
-// asked returns the features that the loops run with.
-func (l *loops) asked() clustermanager.Features {
+// runningFeatures returns the features that the loops run with.
+func (l *loops) runningFeatures() clustermanager.Features {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.features
 }
 
-// observed returns what metrics are made of; nil while the loops do not work.
+// observed returns what the metrics are computed from; nil while the loops do not work.
 func (l *loops) observed() (manager.Reader, *lease.Arrivals) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.reader, l.arrivals
 }
 
-// caches returns what the loops read; nil while they do not work.
+// caches returns the caches of the loops; nil while the loops do not work.
 func (l *loops) caches() manager.Reader {
 	reader, _ := l.observed()
 	return reader
 }
 
-// bound names the sets that a namespace is bound to: by the caches, or by one list
-// where the loops do not work here, or where live wants to know it exactly.
+// bound returns the sets that a namespace is bound to: from the caches, or from the API
+// server if the loops do not work in this replica or if live is true.
 func (l *loops) bound(ctx context.Context, namespace string, live bool) ([]string, error) {
 	var list clusterv1beta2.ManagedClusterSetBindingList
 	if reader := l.caches(); reader != nil && !live {

@@ -27,15 +27,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
 
-// How much the heap grows, in percent, before it is collected. The hub holds much
-// and makes little garbage: at rest collectAt is one collection of some 15 ms in
-// ten seconds, while it lets clusters in about six a second. A hub that starts makes
-// much garbage, for seconds: with fillingAt collections take a tenth of its time
-// instead of a third. GOGC overrides both.
+// GC percentages. The hub keeps much memory and produces little garbage: with collectAt there
+// is one collection of about 15 ms every ten seconds at rest, and about six per second while
+// the hub accepts clusters. A starting hub produces much garbage for some seconds: with
+// fillingAt, collections take a tenth of its time instead of a third. GOGC overrides both.
 const collectAt, fillingAt = 15, 80
 
-// collect sets the garbage collector, unless GOGC does, and hands back what the
-// heap no longer needs.
+// collect sets the GC percentage, unless GOGC does, and returns unused memory to the
+// operating system.
 func collect(percent int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(percent)
@@ -54,7 +53,7 @@ func main() {
 	}
 }
 
-// command is the program.
+// command returns the root command.
 func command(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use: "ocm-hub", Short: "The hub of Open Cluster Management", Version: version.Get(),
@@ -69,7 +68,7 @@ func command(stdout, stderr io.Writer) *cobra.Command {
 	return root
 }
 
-// runCommand is the compact layout.
+// runCommand returns the command that runs the compact layout.
 func runCommand(stderr io.Writer) *cobra.Command {
 	var kubeconfig string
 	var verbosity int
@@ -82,7 +81,7 @@ func runCommand(stderr io.Writer) *cobra.Command {
 		Use: "run", Short: "Run operator, controllers and admission in one process", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if manifestLimit < 1 || manifestLimit > webhook.LimitOfManifests {
-				return fmt.Errorf("--manifestLimit=%d: must be 1 to %d bytes, since a work with its status is one object", manifestLimit, webhook.LimitOfManifests)
+				return fmt.Errorf("--manifestLimit=%d: must be 1 to %d bytes, since a work and its status are one object", manifestLimit, webhook.LimitOfManifests)
 			}
 			log := logger(stderr, verbosity)
 			config, err := connection(kubeconfig)
@@ -94,7 +93,7 @@ func runCommand(stderr io.Writer) *cobra.Command {
 			}
 			order, bad := gc.ParseOrder(cleanup)
 			for _, err := range bad {
-				log.Error(err, "An entry of --gc-resource-list is left out")
+				log.Error(err, "Ignoring an entry of --gc-resource-list")
 			}
 			log.Info("Hub starts", "version", version.Get(), "pod", inpod.Name())
 			return newProcess(processConfig{
@@ -107,17 +106,17 @@ func runCommand(stderr io.Writer) *cobra.Command {
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the hub; empty means the pod's ServiceAccount")
 	flags.IntVarP(&verbosity, "v", "v", 0, "log level: 0 states, 1 decisions, 3 details")
 	flags.StringToStringVar(&labels, "labels", nil, "labels of the namespace and the RBAC objects of every cluster, as key=value,...")
-	flags.BoolVar(&syncLabels, "enable-sync-labels", false, "give the labels of the ClusterManager to the namespace and the RBAC objects of every cluster")
+	flags.BoolVar(&syncLabels, "enable-sync-labels", false, "copy the labels of the ClusterManager to the namespace and the RBAC objects of every cluster")
 	flags.StringSliceVar(&cleanup, "gc-resource-list", nil,
-		"what is removed with a cluster, in this order, as group/version/resource,...; empty means add-ons, then works")
-	flags.IntVar(&manifestLimit, "manifestLimit", webhook.MaxManifests, "how many bytes the manifests of one work may have together")
-	flags.DurationVar(&policy.SignerLife, "signer-duration", policy.SignerLife, "life of the authority of the webhooks")
-	flags.DurationVar(&policy.LeafLife, "serving-cert-duration", policy.LeafLife, "life of the serving certificates of the webhooks")
+		"resources to remove with a cluster, in this order, as group/version/resource,...; empty means add-ons, then works")
+	flags.IntVar(&manifestLimit, "manifestLimit", webhook.MaxManifests, "maximum total size of the manifests of one work, in bytes")
+	flags.DurationVar(&policy.SignerLife, "signer-duration", policy.SignerLife, "lifetime of the certificate authority of the webhooks")
+	flags.DurationVar(&policy.LeafLife, "serving-cert-duration", policy.LeafLife, "lifetime of the serving certificates of the webhooks")
 	return cmd
 }
 
-// connection is the way to the hub's API server. Requests are not limited here:
-// the API server's own fairness does that better.
+// connection returns the configuration for the hub's API server. Requests are not
+// rate-limited on the client: API priority and fairness does that better.
 func connection(kubeconfig string) (*rest.Config, error) {
 	config, err := inpod.Config()
 	if kubeconfig != "" {
@@ -131,7 +130,7 @@ func connection(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// logger writes JSON lines; the libraries' own messages go the same way.
+// logger returns a logger that writes JSON lines, also for messages of libraries.
 func logger(w io.Writer, verbosity int) logr.Logger {
 	log := logr.FromSlogHandler(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.Level(-verbosity)}))
 	klog.SetLogger(log.WithName("client"))

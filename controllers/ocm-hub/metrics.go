@@ -14,7 +14,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// leaseAges are the bounds of the ages of leases, in seconds.
+// leaseAges are the histogram buckets for ages of leases, in seconds.
 var leaseAges = []float64{30, 60, 120, 300, 900, 3600, 86400}
 
 var (
@@ -28,8 +28,8 @@ var (
 	clientDesc  = prometheus.NewDesc("ocm_cluster_certificate_expiry_timestamp_seconds", "When the first of the agents' certificates ends.", nil, nil)
 )
 
-// collector reads the state of the fleet from the caches at each scrape. Only
-// the leader has one to show.
+// collector reads the state of the fleet from the caches at each scrape. Only the leader
+// reports any.
 type collector struct {
 	loops *loops
 	book  *certs.Book
@@ -83,8 +83,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstHistogram(leaseDesc, ages.count, ages.sum, ages.buckets)
 }
 
-// histogram is one of the ages of the clusters' leases. Those of former clusters
-// do not count.
+// histogram collects the ages of the clusters' leases. Leases of deleted clusters do not
+// count.
 type histogram struct {
 	count   uint64
 	sum     float64
@@ -101,7 +101,7 @@ func (h *histogram) add(age float64) {
 	}
 }
 
-// statesOf are the states that a cluster counts in.
+// statesOf returns the states that a cluster counts in.
 func statesOf(mc *clusterv1.ManagedCluster) []string {
 	if mc.DeletionTimestamp != nil {
 		return []string{"deleting"}

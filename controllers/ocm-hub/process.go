@@ -30,25 +30,24 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
 
-// lockName is the lease by which one replica leads.
+// lockName is the lease of the leading replica.
 const lockName = "clustermanager-lock"
 
-// lockTimes replace a dead leader within a quarter of a minute.
+// lockTimes replace a dead leader within about 15 seconds.
 var lockTimes = lock.Times{Duration: 15 * time.Second, Period: 4 * time.Second, Retry: 2 * time.Second, Patience: 10 * time.Second}
 
-// processConfig is what a process is made of.
+// processConfig configures a process.
 type processConfig struct {
 	REST   *rest.Config
 	Clock  clock.WithTicker
 	Policy certs.Policy
-	// Labels and SyncLabels are those of clustermanager.Config, Cleanup those of
-	// gc.Config.
+	// Labels and SyncLabels are described at clustermanager.Config, Cleanup at gc.Config.
 	Labels     map[string]string
 	SyncLabels bool
 	Cleanup    []schema.GroupVersionResource
-	// ManifestLimit is that of webhook.Options.
+	// ManifestLimit is described at webhook.Options.
 	ManifestLimit int
-	// Steady is that of manager.Options.
+	// Steady is described at manager.Options.
 	Steady func()
 	Log    logr.Logger
 }
@@ -62,13 +61,13 @@ type process struct {
 
 func newProcess(c processConfig) *process { return &process{processConfig: c} }
 
-// run serves, and leads when it is this replica's turn, until ctx ends.
+// run serves until ctx is done, and leads while this replica holds the lease.
 func (p *process) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(logr.NewContext(ctx, p.Log))
 	defer cancel()
 	client, err := dynamic.NewForConfig(p.REST)
 	if err != nil {
-		return fmt.Errorf("making the client: %w", err)
+		return fmt.Errorf("creating the client: %w", err)
 	}
 	collections := clustermanager.NewCollections(client, p.Log)
 	book := certs.NewBook(clustermanager.ServingNames()...)
@@ -134,7 +133,7 @@ func (p *process) serveHealth(ctx context.Context, s *observe.Server) error {
 	return s.Run(ctx, l)
 }
 
-// serveAdmission opens the port once there are certificates to serve with.
+// serveAdmission opens the port once the serving certificates exist.
 func (p *process) serveAdmission(ctx context.Context, s *webhook.Server, book *certs.Book) error {
 	select {
 	case <-ctx.Done():
@@ -157,13 +156,13 @@ func (p *process) serveDebug(ctx context.Context, s *debug.Server, collections *
 		default:
 		}
 	})()
-	// Whatever name a client asks for, such as that of a forwarded port.
+	// The same certificate for any server name, such as that of a forwarded port.
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return book.Certificate(&tls.ClientHelloInfo{ServerName: clustermanager.PlacementName()})
 	}
 	serving := observe.Serving{Handler: s, Certificate: certificate, Patience: debug.Patience}
 	for {
-		var done chan error // none while nothing is served
+		var done chan error // nil while nothing is served
 		serve, cancel := context.WithCancel(ctx)
 		if collections.Features().PlacementDebugServer {
 			l, err := inpod.Listen(ctx, debug.Port)
@@ -171,11 +170,11 @@ func (p *process) serveDebug(ctx context.Context, s *debug.Server, collections *
 				cancel()
 				return err
 			}
-			p.Log.Info("Placements are explained over HTTPS", "port", debug.Port)
+			p.Log.Info("Serving explanations of placements", "port", debug.Port)
 			done = make(chan error, 1)
 			go func() { done <- observe.Serve(serve, l, serving) }()
 		}
-		err := turned(ctx, changed, done, func() bool { return collections.Features().PlacementDebugServer != (done != nil) })
+		err := awaitSwitch(ctx, changed, done, func() bool { return collections.Features().PlacementDebugServer != (done != nil) })
 		cancel()
 		if done != nil && err == nil {
 			err = <-done
@@ -186,9 +185,9 @@ func (p *process) serveDebug(ctx context.Context, s *debug.Server, collections *
 	}
 }
 
-// turned waits until a change has turned something round, or the end of ctx, or
-// that of what is being done, which is returned.
-func turned(ctx context.Context, changed <-chan struct{}, done chan error, round func() bool) error {
+// awaitSwitch waits until switched returns true after a change, or ctx is done, or done
+// delivers an error, which is returned.
+func awaitSwitch(ctx context.Context, changed <-chan struct{}, done chan error, switched func() bool) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -197,7 +196,7 @@ func turned(ctx context.Context, changed <-chan struct{}, done chan error, round
 			done <- nil
 			return err
 		case <-changed:
-			if round() {
+			if switched() {
 				return nil
 			}
 		}
@@ -218,8 +217,8 @@ func (p *process) serving() {
 	}
 }
 
-// lead contends for the lease again and again until ctx ends; while it is held
-// the operator runs. away is told how long nobody led before.
+// lead competes for the lease until ctx is done, and runs the operator while it holds the
+// lease. away is called with how long no replica led before.
 func (p *process) lead(ctx context.Context, away func(time.Duration), config clustermanager.Config, collections *clustermanager.Collections) error {
 	l := &lock.Lock{
 		Client: config.Client, Namespace: inpod.Namespace(hub.Namespace), Name: lockName, Times: lockTimes,
@@ -233,9 +232,9 @@ func (p *process) lead(ctx context.Context, away func(time.Duration), config clu
 			return clustermanager.Lead(ctx, config, collections)
 		})
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // whatever ended it, it was told to stop
+			return nil //nolint:nilerr // ctx is done, so any error is part of stopping
 		}
-		p.Log.Error(err, "Operator ended and is started again")
+		p.Log.Error(err, "Operator failed and will be restarted")
 		select {
 		case <-ctx.Done():
 			return nil
@@ -244,9 +243,9 @@ func (p *process) lead(ctx context.Context, away func(time.Duration), config clu
 	}
 }
 
-// replica tells this one apart from others. In a pod it is the pod's name alone: a
-// container that starts again is its former's successor, which has ended by then,
-// and need not wait until that one's lease ends.
+// replica returns a name that is unique among the replicas. In a pod it is just the pod's
+// name: a restarted container replaces the previous one, which has already ended, and need
+// not wait until its lease expires.
 func replica() string {
 	if inpod.Known() {
 		return inpod.Name()

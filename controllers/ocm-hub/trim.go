@@ -9,10 +9,10 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// trimCluster keeps of a ManagedCluster what loops of the hub read. Placements
-// select by nearly everything, also by expressions; only the authorities behind a
-// cluster's addresses, which are long, are left out. A patch of a loop names only
-// what the loop changed, so that what is not kept is not lost.
+// trimCluster drops what no loop of the hub reads from a ManagedCluster. Placements can
+// select by nearly everything, also with expressions, so only the long CA bundles of the
+// cluster's client configs are dropped. A patch contains only what a loop changed, so nothing
+// is lost.
 func trimCluster(in any) (any, error) {
 	out, err := manager.Trim(in)
 	if err != nil {

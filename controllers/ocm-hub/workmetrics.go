@@ -28,8 +28,8 @@ var (
 	)
 )
 
-// workCollector reads at each scrape what the caches hold of works: metadata, and
-// the sums that replica sets keep.
+// workCollector reads at each scrape what the caches hold about works: their metadata, and
+// the summaries of replica sets.
 type workCollector struct {
 	loops *loops
 	clock clock.PassiveClock
@@ -70,8 +70,8 @@ func (c *workCollector) Collect(ch chan<- prometheus.Metric) {
 		age = max(c.clock.Since(oldest).Seconds(), 0)
 	}
 	ch <- prometheus.MustNewConstMetric(deletionDesc, prometheus.GaugeValue, age)
-	if !c.loops.asked().ManifestWorkReplicaSet {
-		return // nobody watches them, and reading them would
+	if !c.loops.runningFeatures().ManifestWorkReplicaSet {
+		return // they are not watched, and reading them would start a watch
 	}
 	list := &workv1alpha1.ManifestWorkReplicaSetList{}
 	if err := reader.List(context.Background(), list, manager.NotCopied); err != nil {
@@ -82,7 +82,7 @@ func (c *workCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// setSums adds up the summaries of replica sets.
+// setSums returns the sums of the summaries of replica sets, by state.
 func setSums(sets []workv1alpha1.ManifestWorkReplicaSet) map[string]int {
 	out := map[string]int{"selected": 0, "applied": 0, "available": 0, "progressing": 0, "degraded": 0, "updated": 0}
 	for i := range sets {

@@ -21,32 +21,32 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Hub answers what rules ask of the hub.
+// Hub answers the questions that rules ask about the hub.
 type Hub interface {
-	// Allowed tells whether the user may do what the attributes say.
+	// Allowed reports whether the user may do what the attributes describe.
 	Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error)
-	// Namespace returns the metadata of a namespace, nil when there is none.
+	// Namespace returns the metadata of a namespace, nil if it does not exist.
 	Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, error)
-	// Denied tells whether a cluster was let in once and is not accepted now.
+	// Denied reports whether a cluster was accepted once and is not accepted now.
 	Denied(ctx context.Context, cluster string) (bool, error)
-	// Standing counts the works that would go with the namespace of a cluster that
-	// stays: none where the cluster is not there or leaves. More than a page of them
-	// count as one page.
-	Standing(ctx context.Context, cluster string) (int, error)
-	// JoinToken returns the join token with that credential id; ok is false when
-	// the hub has none.
+	// CountWorks counts the works that would be deleted with the namespace of a cluster: none
+	// if the cluster does not exist or is being deleted. At most countedWorks are counted.
+	CountWorks(ctx context.Context, cluster string) (int, error)
+	// JoinToken returns the join token with that credential id; ok is false if the hub has
+	// none.
 	JoinToken(ctx context.Context, credential string) (t JoinToken, ok bool, err error)
 }
 
-// live is the Hub that asks the API server each time, but for tokens.
+// live is a Hub that asks the API server each time, except for tokens, which it reads from a
+// cache first.
 type live struct {
 	client dynamic.Interface
 	tokens *watch.Collection[JoinToken]
 }
 
-// NewHub makes a Hub of the API server behind the client, which needs the
-// rights to create subjectaccessreviews, to get namespaces and managedclusters, and
-// to list the Secrets of join tokens; tokens is a collection of NewJoinTokens.
+// NewHub returns a Hub that asks the API server of client. The client needs permission to
+// create subjectaccessreviews, to get namespaces and managedclusters, and to list
+// manifestworks and the Secrets of join tokens. tokens is a collection of NewJoinTokens.
 func NewHub(client dynamic.Interface, tokens *watch.Collection[JoinToken]) Hub {
 	return live{client, tokens}
 }
@@ -57,34 +57,34 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 func (l live) Allowed(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	allowed, _, err := review.Access(ctx, l.client, &user, review.Right{Resource: &attributes})
 	if err != nil {
-		return false, internal(err)
+		return false, hideStatus(err)
 	}
 	return allowed, nil
 }
 
-// Namespace reads live: what a cache shows may be older than the request.
+// Namespace reads live: a cache may be older than the request.
 func (l live) Namespace(ctx context.Context, name string) (*metav1.ObjectMeta, error) {
 	u, err := l.client.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading namespace %s: %w", name, internal(err))
+		return nil, fmt.Errorf("reading namespace %s: %w", name, hideStatus(err))
 	}
 	return &metav1.ObjectMeta{Name: name, UID: u.GetUID(), Labels: u.GetLabels(), DeletionTimestamp: u.GetDeletionTimestamp()}, nil
 }
 
 var clusters = clusterv1.GroupVersion.WithResource("managedclusters")
 
-// Denied reads live: a denial counts from its moment on. A cluster that leaves is
-// not denied, because its add-ons may need works to end.
+// Denied reads live: a denial takes effect at once. A cluster that is being deleted is not
+// denied, because its add-ons may need works to clean up.
 func (l live) Denied(ctx context.Context, cluster string) (bool, error) {
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, l.client, clusters, "", cluster)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading managedcluster %s: %w", cluster, internal(err))
+		return false, fmt.Errorf("reading managedcluster %s: %w", cluster, hideStatus(err))
 	}
 	known := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted) != nil
 	return known && !mc.Spec.HubAcceptsClient && mc.DeletionTimestamp == nil, nil
@@ -92,22 +92,22 @@ func (l live) Denied(ctx context.Context, cluster string) (bool, error) {
 
 var works = workv1.GroupVersion.WithResource("manifestworks")
 
-// countedWorks is the page that Standing reads.
+// countedWorks is the page size with which CountWorks reads.
 const countedWorks = 50
 
-// Standing reads live. A work that is being deleted already is not counted: somebody
-// asked for that.
-func (l live) Standing(ctx context.Context, cluster string) (int, error) {
+// CountWorks reads live. A work that is already being deleted is not counted: its removal was
+// requested.
+func (l live) CountWorks(ctx context.Context, cluster string) (int, error) {
 	mc, err := l.client.Resource(clusters).Get(ctx, cluster, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || (err == nil && mc.GetDeletionTimestamp() != nil) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("reading managedcluster %s: %w", cluster, internal(err))
+		return 0, fmt.Errorf("reading managedcluster %s: %w", cluster, hideStatus(err))
 	}
 	list, err := l.client.Resource(works).Namespace(cluster).List(ctx, metav1.ListOptions{Limit: countedWorks})
 	if err != nil {
-		return 0, fmt.Errorf("listing the works of %s: %w", cluster, internal(err))
+		return 0, fmt.Errorf("listing the works of %s: %w", cluster, hideStatus(err))
 	}
 	n := 0
 	for i := range list.Items {
@@ -118,26 +118,26 @@ func (l live) Standing(ctx context.Context, cluster string) (int, error) {
 	return n, nil
 }
 
-// internal hides the API status of an error of our own request, which must not
-// look like the answer to the user's.
-func internal(err error) error { return fmt.Errorf("%s", err.Error()) }
+// hideStatus removes the API status from an error of the hub's own request, so that it is not
+// taken for the answer to the user's request.
+func hideStatus(err error) error { return fmt.Errorf("%s", err.Error()) }
 
-// acceptRight is the right to accept a cluster, and to take that back.
+// acceptRight is the right to accept a cluster and to revoke the acceptance.
 func acceptRight(cluster string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{
 		Group: clusterv1.RegisterGroup, Resource: "managedclusters", Subresource: clusterv1.SubresourceAccept, Verb: "update", Name: cluster,
 	}
 }
 
-// setRight is the right to put clusters into a set, or to bind it.
+// setRight is the right to add clusters to a set, or to bind it.
 func setRight(set, subresource string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{
 		Group: clusterv1.GroupName, Resource: "managedclustersets", Subresource: subresource, Verb: "create", Name: set,
 	}
 }
 
-// require turns a missing right into the answer 403.
-func (s *Server) require(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes, message string) error {
+// requireRight returns a 403 error with the message if the user lacks the right.
+func (s *Server) requireRight(ctx context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes, message string) error {
 	ok, err := s.o.Hub.Allowed(ctx, user, right)
 	if err != nil || ok {
 		return err

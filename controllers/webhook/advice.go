@@ -20,19 +20,19 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// adviser names what in an object that is admitted will not work. It is shown as
-// a warning: agents of other versions may know more.
+// adviser names the parts of an admitted object that will not work. They are shown as
+// warnings: agents of other versions may support more.
 type adviser func(ctx context.Context, r *admissionv1.AdmissionRequest) []string
 
 const (
-	// maxAdvice is how many warnings one answer has at most, maxAdviceBytes how
-	// long each may be; an API server cuts off what is longer.
+	// maxAdvice is the most warnings in one response, maxAdviceBytes the longest warning; an
+	// API server truncates longer ones.
 	maxAdvice      = 8
 	maxAdviceBytes = 256
 )
 
-// advise bounds what advisers say, and says nothing where one of them panics: an
-// object that was found good is not refused for it.
+// advise collects the warnings of the advisers within the bounds. It returns none if one of
+// them panics: a valid object is not refused for that.
 func advise(ctx context.Context, request *admissionv1.AdmissionRequest, advisers []adviser) (out []string) {
 	defer func() {
 		if recover() != nil {
@@ -51,11 +51,11 @@ func advise(ctx context.Context, request *admissionv1.AdmissionRequest, advisers
 	return out
 }
 
-// maxCheckedBytes is how much of the CEL expressions of one object is compiled
-// to see whether they can work; what comes after that is not looked at.
+// maxCheckedBytes is the total length of CEL expressions of one object that are compiled to
+// check whether they can work; the rest is not checked.
 const maxCheckedBytes = 64 << 10
 
-// adviseWork names what in the rules of a work can never give anything.
+// adviseWork warns about rules of a work that can never yield a value.
 func (s *Server) adviseWork(_ context.Context, r *admissionv1.AdmissionRequest) []string {
 	work, old, err := objects[workv1.ManifestWork](r)
 	if err != nil || work.DeletionTimestamp != nil || (old != nil && reflect.DeepEqual(work.Spec, old.Spec)) {
@@ -64,7 +64,7 @@ func (s *Server) adviseWork(_ context.Context, r *admissionv1.AdmissionRequest) 
 	return s.adviseSpec("spec.", &work.Spec)
 }
 
-// adviseSpec looks at everything by which a work picks, reads and judges fields.
+// adviseSpec checks everything by which a work selects, reads and evaluates fields.
 func (s *Server) adviseSpec(prefix string, spec *workv1.ManifestWorkSpec) []string {
 	var out []string
 	left := maxCheckedBytes
@@ -81,7 +81,7 @@ func (s *Server) adviseSpec(prefix string, spec *workv1.ManifestWorkSpec) []stri
 	return append(out, adviseJobs(prefix, spec)...)
 }
 
-// adviseFeedback looks at the paths of feedback rules.
+// adviseFeedback checks the paths of feedback rules.
 func adviseFeedback(at string, rules []workv1.FeedbackRule) []string {
 	var out []string
 	for j, rule := range rules {
@@ -94,8 +94,8 @@ func adviseFeedback(at string, rules []workv1.FeedbackRule) []string {
 	return out
 }
 
-// adviseIgnored looks at the fields to ignore. One that cannot be read keeps the
-// whole object from being applied.
+// adviseIgnored checks the fields to ignore. An invalid one prevents the whole object from
+// being applied.
 func adviseIgnored(at string, entries []workv1.IgnoreField) []string {
 	_, err := ignore.Parse(entries)
 	var whole *ignore.Error
@@ -127,8 +127,8 @@ func adviseIgnored(at string, entries []workv1.IgnoreField) []string {
 	return out
 }
 
-// adviseJobs looks for Jobs that would be made again and again: their time to
-// live removes them, and nothing says that they were complete.
+// adviseJobs warns about Jobs that would be created again and again: their time to live
+// removes them, and no condition rule records that they were complete.
 func adviseJobs(prefix string, spec *workv1.ManifestWorkSpec) []string {
 	var out []string
 	for i := range spec.Workload.Manifests {
@@ -151,7 +151,8 @@ func adviseJobs(prefix string, spec *workv1.ManifestWorkSpec) []string {
 			out = append(
 				out,
 				fmt.Sprintf(
-					"%sworkload.manifests[%d]: the Job is made again, and runs again, each time that its ttlSecondsAfterFinished removed it; add a condition rule for Complete",
+					"%sworkload.manifests[%d]: the Job is created and run again each time its ttlSecondsAfterFinished removes it; "+
+						"add a condition rule for Complete",
 					prefix, i,
 				),
 			)

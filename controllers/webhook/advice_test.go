@@ -15,7 +15,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// What the API lets through and no agent can carry out is warned of, by field.
+// What the API admits but no agent can apply yields a warning that names the field.
 func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 	const job = `{"apiVersion":"batch/v1","kind":"Job","metadata":{"namespace":"n","name":"a"},"spec":{"ttlSecondsAfterFinished":60}}`
 	cel := func(condition string, expressions ...string) workv1.ConditionRule {
@@ -36,16 +36,21 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 		"everything that works": {
 			resource: "pods", rules: []workv1.ConditionRule{good, known("Complete")},
 			ignore: []workv1.IgnoreField{
-				{JSONPaths: []string{".spec.replicas"}, JSONPointers: []string{"/spec/a"}, JQPathExpressions: []string{`.spec.env[] | select(.name == "A")`}},
+				{
+					JSONPaths: []string{".spec.replicas"}, JSONPointers: []string{"/spec/a"},
+					JQPathExpressions: []string{`.spec.env[] | select(.name == "A")`},
+				},
 			},
 		},
 		"an expression that is none": {
 			rules: []workv1.ConditionRule{cel("Ready", "true", "object.")},
-			want:  []string{rule + ".celExpressions[1]: the condition can never be told: 1:8: Syntax error"},
+			want:  []string{rule + ".celExpressions[1]: the condition can never be evaluated: 1:8: Syntax error"},
 		},
 		"a number in place of a truth": {
 			rules: []workv1.ConditionRule{cel("Ready", "1 + 1")},
-			want:  []string{rule + ".celExpressions[0]: the condition can never be told: the expression gives int, and must give bool"},
+			want: []string{
+				rule + ".celExpressions[0]: the condition can never be evaluated: the expression gives int, and must give bool",
+			},
 		},
 		"a variable that is not there": {
 			rules: []workv1.ConditionRule{cel("Ready", "result")},
@@ -60,17 +65,24 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 			want:  []string{"16384 are allowed"},
 		},
 		"a message that is no text": {
-			rules: []workv1.ConditionRule{{Condition: "Ready", Type: "CEL", CELExpressions: []string{"true"}, MessageExpression: "1"}},
-			want:  []string{rule + ".messageExpression: the condition can never be told: the expression gives int, and must give string"},
+			rules: []workv1.ConditionRule{
+				{Condition: "Ready", Type: "CEL", CELExpressions: []string{"true"}, MessageExpression: "1"},
+			},
+			want: []string{
+				rule + ".messageExpression: the condition can never be evaluated: the expression gives int, and must give string",
+			},
 		},
 		"a rule without expressions": {
 			rules: []workv1.ConditionRule{cel("Ready")},
-			want:  []string{rule + ".celExpressions: a rule of type CEL needs one expression at least"},
+			want:  []string{rule + ".celExpressions: a rule of type CEL needs at least one expression"},
 		},
 		"conditions of the agent": {
-			rules: []workv1.ConditionRule{cel("Applied", "true"), cel("Available", "true"), cel("StatusFeedbackSynced", "true"), known("Deleting")},
+			rules: []workv1.ConditionRule{
+				cel("Applied", "true"), cel("Available", "true"), cel("StatusFeedbackSynced", "true"), known("Deleting"),
+			},
 			want: []string{
-				rule + `.condition: "Applied" is made by the agent itself, so that the rule is passed over`, `conditionRules[1].condition: "Available"`,
+				rule + `.condition: "Applied" is made by the agent itself, so the rule is ignored`,
+				`conditionRules[1].condition: "Available"`,
 				`conditionRules[2].condition: "StatusFeedbackSynced"`, `conditionRules[3].condition: "Deleting"`,
 			},
 		},
@@ -95,8 +107,13 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 			}(), want: []string{"spec.manifestConfigs[0].conditionRules: a manifest can have 16 condition rules, and this one has 17"},
 		},
 		"fields that cannot be ignored": {
-			ignore: []workv1.IgnoreField{{JSONPaths: []string{".a", ".a["}, JSONPointers: []string{"a"}, JQPathExpressions: []string{".a |"}}},
-			want:   []string{fields + `jsonPaths[1]: ".a[" `, fields + `jsonPointers[0]: "a" must begin with "/"`, fields + `jqPathExpressions[0]: ".a |" `},
+			ignore: []workv1.IgnoreField{
+				{JSONPaths: []string{".a", ".a["}, JSONPointers: []string{"a"}, JQPathExpressions: []string{".a |"}},
+			},
+			want: []string{
+				fields + `jsonPaths[1]: ".a[" `, fields + `jsonPointers[0]: "a" must begin with "/"`,
+				fields + `jqPathExpressions[0]: ".a |" `,
+			},
 		},
 		"too many fields": {
 			ignore: []workv1.IgnoreField{{JSONPaths: strings.Split(strings.Repeat(".a ", 101)[:302], " ")}},
@@ -105,7 +122,8 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 		"a job that would run for ever": {
 			manifest: job,
 			want: []string{
-				"spec.workload.manifests[0]: the Job is made again, and runs again, each time that its ttlSecondsAfterFinished removed it; add a condition rule for Complete",
+				"spec.workload.manifests[0]: the Job is created and run again each time its ttlSecondsAfterFinished removes it; " +
+					"add a condition rule for Complete",
 			},
 		},
 		"a job with a rule for Complete": {manifest: job, resource: "jobs", rules: []workv1.ConditionRule{known("Complete")}},
@@ -116,7 +134,10 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 				tc.manifest = oneMap
 			}
 			w := work(nil, tc.manifest)
-			c := workv1.ManifestConfigOption{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: "n", Name: "a"}, ConditionRules: tc.rules}
+			c := workv1.ManifestConfigOption{
+				ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Namespace: "n", Name: "a"},
+				ConditionRules:     tc.rules,
+			}
 			if tc.resource != "" {
 				c.ResourceIdentifier.Resource = tc.resource
 			}
@@ -137,35 +158,43 @@ func TestRulesAndFieldsThatNeverWorkAreWarnedOf(t *testing.T) {
 			for i, want := range tc.want {
 				require.Contains(t, response.Warnings[i], want)
 			}
-			require.Empty(t, send(t, h, webhook.PathValidateWork, w, w, person).Warnings, "who leaves the spec alone is not warned")
+			require.Empty(
+				t, send(t, h, webhook.PathValidateWork, w, w, person).Warnings,
+				"an update that leaves the spec alone gets no warning",
+			)
 		})
 	}
 }
 
-// Expressions are compiled on the way in, so that so much of them is looked at
-// and no more.
+// Expressions are compiled during admission, so only a bounded amount of them is checked.
 func TestAdviceIsBounded(t *testing.T) {
 	w := work(nil, oneMap)
 	for range 200 {
 		w.Spec.ManifestConfigs = append(w.Spec.ManifestConfigs, workv1.ManifestConfigOption{
 			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Name: "a"},
-			ConditionRules:     []workv1.ConditionRule{{Condition: "Ready", Type: "CEL", CELExpressions: []string{"'" + strings.Repeat("x", 1024) + "'"}}},
+			ConditionRules: []workv1.ConditionRule{
+				{Condition: "Ready", Type: "CEL", CELExpressions: []string{"'" + strings.Repeat("x", 1024) + "'"}},
+			},
 		})
 	}
 	warnings := send(t, server(&stated{}, all), webhook.PathValidateWork, nil, w, person).Warnings
 	require.Len(t, warnings, 8)
-	require.Equal(t, "and 56 more like these", warnings[7], "of 200 KiB of expressions 64 are compiled")
+	require.Equal(t, "and 56 more like these", warnings[7], "64 of 200 KiB of expressions are compiled")
 }
 
 func TestTheLimitOfManifestsCanBeChosen(t *testing.T) {
 	limited := func(limit int) http.Handler {
 		return webhook.NewServer(webhook.Options{
-			Hub: &stated{}, Features: func() webhook.Features { return all }, Clock: clocktesting.NewFakePassiveClock(now), ManifestLimit: limit,
+			Hub: &stated{}, Features: func() webhook.Features { return all }, Clock: clocktesting.NewFakePassiveClock(now),
+			ManifestLimit: limit,
 		}).Handler()
 	}
 	check(t, send(t, limited(len(oneMap)), webhook.PathValidateWork, nil, work(nil, oneMap), person), 0, "")
 	check(t, send(t, limited(len(oneMap)-1), webhook.PathValidateWork, nil, work(nil, oneMap), person), 400,
 		fmt.Sprintf("the size of manifests is %d bytes which exceeds the %d limit", len(oneMap), len(oneMap)-1))
-	check(t, send(t, limited(len(oneMap)-1), webhook.PathValidateWorkSet, nil, set(template(nil, oneMap)), person), 400, "limit")
+	check(
+		t, send(t, limited(len(oneMap)-1), webhook.PathValidateWorkSet, nil, set(template(nil, oneMap)), person), 400,
+		"limit",
+	)
 	check(t, send(t, limited(0), webhook.PathValidateWork, nil, work(nil, oneMap), person), 0, "")
 }

@@ -13,7 +13,8 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
-// validateBinding wants the name of the set, and at creation the right to bind it.
+// validateBinding requires a binding to have the name of its set, and its creator to have the
+// right to bind the set.
 func (s *Server) validateBinding(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	binding, old, err := objects[clusterv1beta2.ManagedClusterSetBinding](r)
 	if err != nil {
@@ -26,5 +27,5 @@ func (s *Server) validateBinding(ctx context.Context, r *admissionv1.AdmissionRe
 		return nil, nil
 	}
 	message := fmt.Sprintf("user %q is not allowed to bind cluster set %q", r.UserInfo.Username, binding.Spec.ClusterSet)
-	return nil, s.require(ctx, r.UserInfo, setRight(binding.Spec.ClusterSet, clusterv1.SubresourceBind), message)
+	return nil, s.requireRight(ctx, r.UserInfo, setRight(binding.Spec.ClusterSet, clusterv1.SubresourceBind), message)
 }

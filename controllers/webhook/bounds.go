@@ -10,38 +10,37 @@ import (
 	"sync"
 )
 
-// The port is open to everybody in the cluster, and nothing but its own limits
-// bounds what they make the process hold. A body counts with its length from before
-// it is read until it is answered, one of unknown length as the longest.
+// The port is open to every client in the cluster, and only these limits bound how much
+// memory they make the process use. The length of a body counts from before it is read until
+// the response is sent; a body of unknown length counts as the longest.
 const (
-	// maxAdmission is the longest review of admission: an API server takes objects of
-	// at most 3 MiB, and a review holds two, with its options.
+	// maxAdmission is the longest admission review: an API server accepts objects of at most
+	// 3 MiB, and a review holds two of them and the options.
 	maxAdmission = 8 << 20
-	// maxConversion is the longest review of a conversion: an API server converts what
-	// it stores one by one, and a list only where it holds objects of several versions.
+	// maxConversion is the longest conversion review: an API server converts stored objects
+	// one by one, and lists only if they contain objects of several versions.
 	maxConversion = 8 << 20
 	// maxConverted is the longest object that is converted.
 	maxConverted = 4 << 20
-	// usualBody is how long the body of a usual review is. Longer ones have a pool of
-	// their own, so that they hold no usual one up.
+	// usualBody is the longest body of a usual review. Longer ones have a separate pool, so
+	// that they delay no usual one.
 	usualBody = 128 << 10
-	// maxBodies is how many bytes of bodies a pool holds; one client has at most half
-	// of them.
+	// maxBodies is the total size of bodies in a pool; one client may use at most half of it.
 	maxBodies = 4 * maxAdmission
-	// maxDecoding is how many long bodies are decoded at a time: decoded, hostile JSON
-	// takes many times its length.
+	// maxDecoding is how many long bodies are decoded concurrently: hostile JSON takes many
+	// times its length when decoded.
 	maxDecoding = 2
-	// maxConnections and maxConnectionsEach are how many connections are held, of all
-	// and of one address; maxStreams is how many requests one connection has at a time.
+	// maxConnections and maxConnectionsEach limit the open connections in total and per
+	// address; maxStreams limits the concurrent requests of one connection.
 	maxConnections     = 512
 	maxConnectionsEach = 64
 	maxStreams         = 64
-	// maxBuffered is how much of unread bodies one connection holds.
+	// maxBuffered limits the unread body bytes that one connection buffers.
 	maxBuffered = 256 << 10
 )
 
-// pool lends bytes. Who asks for more than there is waits in turn; who has half of
-// all holds up itself only.
+// pool is a budget of bytes. A claim that exceeds what is free waits in turn; a source that
+// holds half of the pool delays only itself.
 type pool struct {
 	size int64
 
@@ -51,7 +50,7 @@ type pool struct {
 	waiting []*claim
 }
 
-// claim is a request for bytes; granted is closed when it is met.
+// claim is a request for bytes; granted is closed when they are granted.
 type claim struct {
 	source  string
 	bytes   int64
@@ -60,7 +59,7 @@ type claim struct {
 
 func newPool(size int64) *pool { return &pool{size: size, by: map[string]int64{}} }
 
-// borrow waits until the source may have so many bytes, or until ctx ends.
+// borrow waits until the source is granted the bytes, or until ctx is done.
 func (p *pool) borrow(ctx context.Context, source string, bytes int64) (giveBack func(), ok bool) {
 	c := &claim{source: source, bytes: bytes, granted: make(chan struct{})}
 	p.mu.Lock()
@@ -69,7 +68,7 @@ func (p *pool) borrow(ctx context.Context, source string, bytes int64) (giveBack
 	p.mu.Unlock()
 	select {
 	case <-c.granted:
-		return func() { p.end(c) }, true
+		return func() { p.giveBack(c) }, true
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
@@ -80,12 +79,12 @@ func (p *pool) borrow(ctx context.Context, source string, bytes int64) (giveBack
 	}
 	p.mu.Unlock()
 	if i < 0 {
-		p.end(c) // it was granted meanwhile
+		p.giveBack(c) // it was granted meanwhile
 	}
 	return nil, false
 }
 
-func (p *pool) end(c *claim) {
+func (p *pool) giveBack(c *claim) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used -= c.bytes
@@ -95,8 +94,8 @@ func (p *pool) end(c *claim) {
 	p.grant()
 }
 
-// grant meets claims in their order. One whose source has its share already is
-// passed over; one that waits for bytes of the pool keeps its place.
+// grant grants claims in order. A claim whose source has used up its share is skipped; one
+// that waits for free bytes also holds up the claims behind it.
 func (p *pool) grant() {
 	full := false
 	p.waiting = slices.DeleteFunc(p.waiting, func(c *claim) bool {
@@ -113,7 +112,7 @@ func (p *pool) grant() {
 	})
 }
 
-// source is who counts as one client: an address.
+// source returns what identifies a client: the host of its address.
 func source(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -122,13 +121,13 @@ func source(address string) string {
 	return host
 }
 
-// bounded serves a request once its body, of at most limit bytes, has a place in
-// the pool of its length; what says that it is longer is refused unread.
+// bounded serves a request once the pool for its body length has granted the bytes. A request
+// whose declared length exceeds limit is refused unread.
 func (s *Server) bounded(limit int64, long *pool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > limit {
 			w.Header().Set("Connection", "close")
-			http.Error(w, "the review is longer than an API server sends", http.StatusRequestEntityTooLarge)
+			http.Error(w, "the review is too long", http.StatusRequestEntityTooLarge)
 			return
 		}
 		bytes, from := r.ContentLength, s.usual
@@ -148,8 +147,9 @@ func (s *Server) bounded(limit int64, long *pool, next http.Handler) http.Handle
 	})
 }
 
-// decoding waits for a turn to decode a body, where that is a long one.
-func (s *Server) decoding(ctx context.Context, length int) (done func(), ok bool) {
+// waitToDecode waits for a turn to decode a body if it is long. ok is false if ctx is done
+// first.
+func (s *Server) waitToDecode(ctx context.Context, length int) (done func(), ok bool) {
 	if length <= usualBody {
 		return func() {}, true
 	}
@@ -161,8 +161,8 @@ func (s *Server) decoding(ctx context.Context, length int) (done func(), ok bool
 	}
 }
 
-// limited is a listener that holds so many connections at most, and of one address
-// fewer; what comes beyond is closed at once.
+// limited is a listener with at most all open connections, and at most each per address;
+// further ones are closed at once.
 type limited struct {
 	net.Listener
 	all, each int
@@ -172,11 +172,11 @@ type limited struct {
 	by   map[string]int
 }
 
-func limit(l net.Listener, all, each int) *limited {
+func limitConnections(l net.Listener, all, each int) *limited {
 	return &limited{Listener: l, all: all, each: each, by: map[string]int{}}
 }
 
-// Accept returns the next connection that there is room for.
+// Accept returns the next connection within the limits.
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -184,14 +184,14 @@ func (l *limited) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		from := source(conn.RemoteAddr().String())
-		if l.enter(from) {
-			return &counted{Conn: conn, leave: sync.OnceFunc(func() { l.leave(from) })}, nil
+		if l.admit(from) {
+			return &counted{Conn: conn, leave: sync.OnceFunc(func() { l.release(from) })}, nil
 		}
 		_ = conn.Close()
 	}
 }
 
-func (l *limited) enter(from string) bool {
+func (l *limited) admit(from string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.all || l.by[from] >= l.each {
@@ -202,7 +202,7 @@ func (l *limited) enter(from string) bool {
 	return true
 }
 
-func (l *limited) leave(from string) {
+func (l *limited) release(from string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
@@ -211,13 +211,13 @@ func (l *limited) leave(from string) {
 	}
 }
 
-// counted is a connection that makes room when it is closed.
+// counted is a connection that is no longer counted once it is closed.
 type counted struct {
 	net.Conn
 	leave func()
 }
 
-// Close closes the connection.
+// Close closes the connection and stops counting it.
 func (c *counted) Close() error {
 	defer c.leave()
 	return c.Conn.Close()

@@ -48,12 +48,15 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func reviews() []string {
 	return []string{
-		PathMutateCluster, PathValidateCluster, PathValidateBinding, PathValidateSet, PathValidatePlacement, PathValidateWork, PathValidateWorkSet, PathConvert,
+		PathMutateCluster, PathValidateCluster, PathValidateBinding, PathValidateSet, PathValidatePlacement, PathValidateWork,
+		PathValidateWorkSet, PathConvert,
 	}
 }
 
 func bare() *Server {
-	return NewServer(Options{Features: func() Features { return Features{} }, Clock: clocktesting.NewFakePassiveClock(time.Now())})
+	return NewServer(
+		Options{Features: func() Features { return Features{} }, Clock: clocktesting.NewFakePassiveClock(time.Now())},
+	)
 }
 
 func post(ctx context.Context, s *Server, path, from string, body io.Reader, length int64) *httptest.ResponseRecorder {
@@ -72,17 +75,23 @@ func TestABodyLongerThanAnAPIServerSendsIsNotRead(t *testing.T) {
 		require.Equal(t, http.StatusRequestEntityTooLarge, post(t.Context(), s, path, "10.0.0.1:1", told, 60<<20).Code, path)
 		require.Zero(t, told.read.Load(), path)
 		require.Equal(t, http.StatusBadRequest, post(t.Context(), s, path, "10.0.0.1:1", untold, -1).Code, path)
-		require.LessOrEqual(t, untold.read.Load(), int64(9<<20), "%s: one that says no length", path)
+		require.LessOrEqual(t, untold.read.Load(), int64(9<<20), "%s: a body without a length", path)
 	}
-	require.Zero(t, s.usual.holds()+s.long.holds()+s.conversions.holds(), "all is given back")
+	require.Zero(t, s.usual.holds()+s.long.holds()+s.conversions.holds(), "all bytes are returned")
 }
 
 func TestAnObjectLongerThanAnAPIServerStoresIsNotConverted(t *testing.T) {
-	body := fmt.Sprintf(`{"request":{"uid":"u","desiredAPIVersion":"addon.open-cluster-management.io/v1beta1","objects":[{"a":%q}]}}`, strings.Repeat("x", 5<<20))
-	require.Contains(t, post(t.Context(), bare(), PathConvert, "10.0.0.1:1", strings.NewReader(body), int64(len(body))).Body.String(), "more than 4194304")
+	body := fmt.Sprintf(
+		`{"request":{"uid":"u","desiredAPIVersion":"addon.open-cluster-management.io/v1beta1","objects":[{"a":%q}]}}`,
+		strings.Repeat("x", 5<<20),
+	)
+	require.Contains(
+		t, post(t.Context(), bare(), PathConvert, "10.0.0.1:1", strings.NewReader(body), int64(len(body))).Body.String(),
+		"more than 4194304",
+	)
 }
 
-// held is a body that is never read to its end, until it is released.
+// held is a body that does not end until it is released.
 type held struct{ release chan struct{} }
 
 func (h held) Read([]byte) (int, error) { <-h.release; return 0, io.EOF }
@@ -110,17 +119,19 @@ func TestBodiesInMemoryAreBoundedForEachClientAndForAll(t *testing.T) {
 			}
 			flood("10.0.0.1:1", fill+1)
 			require.Eventually(t, func() bool { return p.queue() == fill/2+1 }, time.Minute, time.Millisecond)
-			require.EqualValues(t, maxBodies/2, p.holds(), "one client has half")
+			require.EqualValues(t, maxBodies/2, p.holds(), "one client may use half")
 
 			other := post(t.Context(), s, tc.path, "10.0.0.2:1", strings.NewReader(`{}`), 2)
-			require.Contains(t, other.Body.String(), "no request", "another one is answered meanwhile")
+			require.Contains(t, other.Body.String(), "no request", "another client is answered meanwhile")
 
 			flood("10.0.0.3:1", fill)
 			require.Eventually(t, func() bool { return p.queue() == fill+1 }, time.Minute, time.Millisecond)
-			require.EqualValues(t, maxBodies, p.holds(), "all together have no more than there is")
+			require.EqualValues(t, maxBodies, p.holds(), "all clients together are limited by the pool")
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
-			require.Empty(t, post(gone, s, tc.path, "10.0.0.4:1", stuck, tc.length).Body.String(), "who leaves keeps no place")
+			require.Empty(
+				t, post(gone, s, tc.path, "10.0.0.4:1", stuck, tc.length).Body.String(), "a canceled request holds no bytes",
+			)
 			require.Equal(t, fill+1, p.queue())
 
 			close(stuck.release)
@@ -136,16 +147,16 @@ func TestBodiesInMemoryAreBoundedForEachClientAndForAll(t *testing.T) {
 func TestConnectionsAreBoundedForEachAddressAndForAll(t *testing.T) {
 	inner, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	l := limit(inner, 3, 2)
+	l := limitConnections(inner, 3, 2)
 	t.Cleanup(func() { _ = l.Close() })
-	require.True(t, l.enter("10.0.0.1"))
-	require.True(t, l.enter("10.0.0.1"))
-	require.False(t, l.enter("10.0.0.1"), "this address has what it may")
-	require.True(t, l.enter("10.0.0.2"))
-	require.False(t, l.enter("10.0.0.3"), "all have what they may")
-	l.leave("10.0.0.1")
-	require.True(t, l.enter("10.0.0.3"))
-	l.leave("10.0.0.3")
+	require.True(t, l.admit("10.0.0.1"))
+	require.True(t, l.admit("10.0.0.1"))
+	require.False(t, l.admit("10.0.0.1"), "this address has reached its limit")
+	require.True(t, l.admit("10.0.0.2"))
+	require.False(t, l.admit("10.0.0.3"), "the total limit is reached")
+	l.release("10.0.0.1")
+	require.True(t, l.admit("10.0.0.3"))
+	l.release("10.0.0.3")
 
 	dial := func() net.Conn {
 		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", inner.Addr().String())
@@ -165,9 +176,9 @@ func TestConnectionsAreBoundedForEachAddressAndForAll(t *testing.T) {
 		}
 	}()
 	_, err = beyond.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF, "there is no room for it")
+	require.ErrorIs(t, err, io.EOF, "it exceeds the limit")
 	require.NoError(t, first.Close())
-	require.Error(t, first.Close(), "twice makes room once")
+	require.Error(t, first.Close(), "closing twice counts once")
 	dial()
 	<-accepted
 }
@@ -215,13 +226,13 @@ func TestWhereTheHubKnowsItsAPIServersNobodyElseIsAnswered(t *testing.T) {
 		require.NoError(t, answer.Body.Close())
 		return answer.StatusCode
 	}
-	require.Equal(t, http.StatusBadRequest, ask(PathValidateWork), "nobody is known: everybody may ask")
+	require.Equal(t, http.StatusBadRequest, ask(PathValidateWork), "no authorities: any client may ask")
 	clients.Store(Clients(authority, true))
 	require.Equal(t, http.StatusBadRequest, ask(PathValidateWork, known))
 	require.Equal(t, http.StatusUnauthorized, ask(PathValidateWork))
 	require.Equal(t, http.StatusUnauthorized, ask(PathValidateWork, stranger))
-	require.Equal(t, http.StatusBadRequest, ask(PathConvert), "API servers show none there")
+	require.Equal(t, http.StatusBadRequest, ask(PathConvert), "API servers present no certificate there")
 	clients.Store(Clients([]byte("garbled"), true))
 	require.Nil(t, Clients(nil, false))
-	require.Equal(t, http.StatusUnauthorized, ask(PathValidateWork), "a bundle without a certificate lets nobody in")
+	require.Equal(t, http.StatusUnauthorized, ask(PathValidateWork), "a bundle without a certificate admits no client")
 }

@@ -8,23 +8,24 @@ import (
 	"net/http"
 )
 
-// authentic answers reviews only to clients whose certificate one of Options.Clients
-// vouches for, where there are some. An API server shows a certificate to webhooks of
-// admission if its own configuration names one for them (kubeConfigFile); to
-// conversions it never does.
-func (s *Server) authentic(next http.Handler) http.Handler {
+// requireClient refuses reviews of clients without a certificate signed by one of
+// Options.Clients, if there are any. An API server presents a certificate to admission
+// webhooks if its own configuration names one for them (kubeConfigFile), and never to
+// conversion webhooks.
+func (s *Server) requireClient(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.o.Clients != nil && s.o.Clients() != nil && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
-			// The connection may be older than the authorities.
+			// The connection may be older than the current authorities.
 			w.Header().Set("Connection", "close")
-			http.Error(w, "this hub answers API servers that show their certificate", http.StatusUnauthorized)
+			http.Error(w, "a client certificate of an API server is required", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// tlsConfig is that of the listener; authorities of clients may come and go.
+// tlsConfig returns the TLS configuration of the listener. It is evaluated per connection
+// because the client authorities may change.
 func (s *Server) tlsConfig() *tls.Config {
 	base := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.Certificate, NextProtos: []string{"h2", "http/1.1"}}
 	if s.o.Clients == nil {
@@ -43,8 +44,8 @@ func (s *Server) tlsConfig() *tls.Config {
 	return config
 }
 
-// Clients are the authorities of a bundle in PEM: none where there is no bundle, and
-// none that vouches for anybody where it holds no certificate.
+// Clients returns the authorities of a PEM bundle: nil if there is no bundle, and an empty
+// pool, which verifies no client, if the bundle holds no certificate.
 func Clients(bundle []byte, found bool) *x509.CertPool {
 	if !found {
 		return nil

@@ -22,9 +22,8 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
-// mutateCluster fills in what the hub itself decides of a ManagedCluster, and what
-// its loops would otherwise have to write in requests of their own: finalizers, the
-// first taint.
+// mutateCluster fills in the parts of a ManagedCluster that the hub decides, and what its
+// loops would otherwise have to write in separate requests: finalizers and the first taint.
 func (s *Server) mutateCluster(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	mc, old, err := objects[clusterv1.ManagedCluster](r)
 	if err != nil {
@@ -36,8 +35,8 @@ func (s *Server) mutateCluster(ctx context.Context, r *admissionv1.AdmissionRequ
 	} else if err := s.mutateChanged(ctx, mc, old, r.UserInfo); err != nil {
 		return nil, err
 	}
-	// The API server fills in what is absent; 0 is somebody's word, and means the
-	// same. A stored 0 is not looked at: its author may change other things only.
+	// The API server fills in an absent duration; an explicit 0 means the same. A stored 0 is
+	// left alone: the update may only change other fields.
 	if mc.Spec.LeaseDurationSeconds == 0 && (old == nil || old.Spec.LeaseDurationSeconds != 0) {
 		mc.Spec.LeaseDurationSeconds = clusterv1.DefaultLeaseDurationSeconds
 	}
@@ -49,7 +48,7 @@ func (s *Server) mutateCluster(ctx context.Context, r *admissionv1.AdmissionRequ
 	return clusterPatch(r.Object.Raw, before, mc)
 }
 
-// mutateNew completes a cluster at its creation.
+// mutateNew completes a cluster that is being created.
 func (s *Server) mutateNew(mc *clusterv1.ManagedCluster, user authenticationv1.UserInfo) {
 	now := metav1.NewTime(s.o.Clock.Now())
 	for i := range mc.Spec.Taints {
@@ -69,20 +68,20 @@ func (s *Server) mutateNew(mc *clusterv1.ManagedCluster, user authenticationv1.U
 	}
 	metav1.SetMetaDataAnnotation(&mc.ObjectMeta, clusterv1.AnnotationCreator, user.Username)
 	delete(mc.Annotations, clusterv1.AnnotationAdoptedNamespace)
-	if !s.self(user) {
-		// A cluster that is restored from a backup has no certificate yet.
+	if !s.isHub(user) {
+		// A cluster restored from a backup has no certificate yet.
 		delete(mc.Annotations, clusterv1.AnnotationAgentName)
 		delete(mc.Annotations, clusterv1.AnnotationCertificateExpires)
 		delete(mc.Annotations, clusterv1.AnnotationJoinedBy)
 	}
 }
 
-// mutateChanged completes an update.
+// mutateChanged completes a cluster that is being updated.
 func (s *Server) mutateChanged(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
 	if err := s.timeTaints(mc, old); err != nil {
 		return err
 	}
-	// What only the hub writes survives a replacement that does not know it.
+	// What only the hub writes survives a replacement that lacks it.
 	for _, key := range ownAnnotations {
 		if value, had := old.Annotations[key]; had && mc.Annotations[key] == "" {
 			metav1.SetMetaDataAnnotation(&mc.ObjectMeta, key, value)
@@ -92,13 +91,14 @@ func (s *Server) mutateChanged(ctx context.Context, mc, old *clusterv1.ManagedCl
 	return s.defaultSet(ctx, mc, old, user)
 }
 
-// keepHolder keeps the name of the agent that has the last certificate, which
-// the hub itself notes: an older copy of the cluster that somebody puts in place
-// names an older agent, and the renewals of the one that is alive would wait for a
-// person as those of a stranger. It may be taken away. Agents are refused later.
+// keepHolder keeps the annotation with the name of the agent that holds the latest
+// certificate, which only the hub records. Otherwise, when a user applies an older copy of
+// the cluster, it would name an older agent, and renewals of the current one would wait for
+// approval as those of an unknown agent. The annotation may be removed. Validation refuses
+// changes by agents.
 func (s *Server) keepHolder(mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) {
 	now, before := mc.Annotations[clusterv1.AnnotationAgentName], old.Annotations[clusterv1.AnnotationAgentName]
-	if now == "" || now == before || s.self(user) {
+	if now == "" || now == before || s.isHub(user) {
 		return
 	}
 	if _, agent := identity.Clusters(user.Groups); agent {
@@ -111,15 +111,15 @@ func (s *Server) keepHolder(mc, old *clusterv1.ManagedCluster, user authenticati
 	mc.Annotations[clusterv1.AnnotationAgentName] = before
 }
 
-// self tells whether the hub itself asks.
-func (s *Server) self(user authenticationv1.UserInfo) bool { return user.Username == s.o.Self }
+// isHub reports whether the user is the hub itself.
+func (s *Server) isHub(user authenticationv1.UserInfo) bool { return user.Username == s.o.Self }
 
-// ownAnnotations are set by this server and by nobody else.
+// ownAnnotations lists the annotations that only this server sets.
 var ownAnnotations = []string{clusterv1.AnnotationCreator, clusterv1.AnnotationAdoptedNamespace}
 
-// defaultSet puts a cluster without a set into the set default. A cluster that
-// is being deleted, or whose label this update does not touch and whose author
-// may not join the set, is left as it is: the update must not fail for it.
+// defaultSet adds a cluster without a set to the set default. It leaves a cluster alone that
+// is being deleted, or whose set label the update does not change while its author may not
+// join the set: the update must not fail because of that.
 func (s *Server) defaultSet(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
 	if !s.o.Features().DefaultClusterSet || mc.Labels[clusterv1.LabelClusterSet] != "" || mc.DeletionTimestamp != nil {
 		return nil
@@ -137,10 +137,11 @@ func (s *Server) defaultSet(ctx context.Context, mc, old *clusterv1.ManagedClust
 	return nil
 }
 
-// timeTaints stamps taints that are new or changed.
+// timeTaints sets the time of taints that are new or changed.
 func (s *Server) timeTaints(mc, old *clusterv1.ManagedCluster) error {
 	now := metav1.NewTime(s.o.Clock.Now())
-	// Several taints may have one key: each is compared with its own like.
+	// Several taints may have the same key: each is compared with the one that equals it in
+	// all else.
 	type like struct {
 		key, value string
 		effect     clusterv1.TaintEffect
@@ -166,7 +167,7 @@ func (s *Server) timeTaints(mc, old *clusterv1.ManagedCluster) error {
 	}
 	if len(wrong) > 0 {
 		return apierrors.NewBadRequest(fmt.Sprintf(
-			"spec.taints: timeAdded of %s is set by the hub; leave it as it is, and out of new or changed taints",
+			"spec.taints: timeAdded of %s is set by the hub; do not change it, and leave it out of new or changed taints",
 			strings.Join(wrong, ", "),
 		))
 	}
@@ -180,9 +181,8 @@ func sameTime(a, b *metav1.Time) bool {
 	return a.Equal(b)
 }
 
-// mutateAccepted prepares a cluster that is accepted by this request: the
-// finalizer of its rights, and whether it may take over a namespace that was
-// there before.
+// mutateAccepted prepares a cluster that this request accepts: it adds the finalizer of its
+// RBAC objects, and records whether the cluster may take over an existing namespace.
 func (s *Server) mutateAccepted(ctx context.Context, mc *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
 	addFinalizer(mc, clusterv1.FinalizerAPIResourceCleanup)
 	delete(mc.Annotations, clusterv1.AnnotationAdoptedNamespace)
@@ -201,8 +201,7 @@ func (s *Server) mutateAccepted(ctx context.Context, mc *clusterv1.ManagedCluste
 	return nil
 }
 
-// namespaceRight is what is needed to give a namespace that was there before
-// to a cluster.
+// namespaceRight is the right needed to hand an existing namespace to a cluster.
 func namespaceRight(name string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Resource: "namespaces", Verb: "update", Name: name}
 }
@@ -213,7 +212,8 @@ func addFinalizer(o metav1.Object, f string) {
 	}
 }
 
-// clusterPatch is the difference of the parts that mutation may change.
+// clusterPatch returns the difference between before and after in the parts that mutation may
+// change.
 func clusterPatch(raw []byte, before, after *clusterv1.ManagedCluster) ([]operation, error) {
 	var out []operation
 	if !maps.Equal(before.Labels, after.Labels) {
@@ -229,7 +229,7 @@ func clusterPatch(raw []byte, before, after *clusterv1.ManagedCluster) ([]operat
 	return append(out, spec...), err
 }
 
-// specPatch makes a spec where there is none, and what changes in it.
+// specPatch creates the spec if it is missing, and returns the changes to it.
 func specPatch(raw []byte, before, after *clusterv1.ManagedCluster) (out []operation, err error) {
 	if !reflect.DeepEqual(before.Spec.Taints, after.Spec.Taints) {
 		out = append(out, operation{"add", "/spec/taints", after.Spec.Taints})

@@ -23,15 +23,16 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// validateCluster refuses what a ManagedCluster must not be, and what the requester
-// may not make of it.
+// validateCluster refuses invalid ManagedClusters, and changes that the requester may not
+// make.
 func (s *Server) validateCluster(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	mc, old, err := objects[clusterv1.ManagedCluster](r)
 	if err != nil {
 		return nil, err
 	}
 	if r.Name != "" {
-		// What the API server will write to counts, whatever the object says.
+		// The name in the request counts, because the API server writes to it, whatever the
+		// object says.
 		mc.Name = r.Name
 	}
 	for _, check := range []func() error{
@@ -53,13 +54,13 @@ func (s *Server) validateCluster(ctx context.Context, r *admissionv1.AdmissionRe
 	return nil, nil
 }
 
-// accepts tells whether the change accepts the cluster.
+// accepts reports whether the change accepts the cluster.
 func accepts(mc, old *clusterv1.ManagedCluster) bool {
 	return mc.Spec.HubAcceptsClient && (old == nil || !old.Spec.HubAcceptsClient)
 }
 
-// checkName wants a name that the hub can use; clusters whose name was allowed
-// once can still be changed, but not accepted.
+// checkName requires a name that the hub can use; stored clusters with another name can still
+// be changed, but not accepted.
 func checkName(mc, old *clusterv1.ManagedCluster) error {
 	if old != nil && !accepts(mc, old) {
 		return nil
@@ -70,8 +71,7 @@ func checkName(mc, old *clusterv1.ManagedCluster) error {
 	return nil
 }
 
-// checkClients wants addresses with scheme https; those that stand already are
-// not looked at again.
+// checkClients requires https URLs; unchanged client configs are not checked again.
 func checkClients(mc, old *clusterv1.ManagedCluster) error {
 	if old != nil && reflect.DeepEqual(mc.Spec.ManagedClusterClientConfigs, old.Spec.ManagedClusterClientConfigs) {
 		return nil
@@ -96,8 +96,8 @@ func checkClients(mc, old *clusterv1.ManagedCluster) error {
 	return nil
 }
 
-// Bounds of what is beyond any use. The hub keeps every cluster in memory, and
-// agents may write their client configs.
+// Bounds far above any real use. The hub keeps every cluster in memory, and agents may write
+// their client configs.
 const (
 	maxClients      = 32
 	maxClientBytes  = 256 << 10
@@ -105,12 +105,13 @@ const (
 	maxLeaseSeconds = 24 * 60 * 60
 )
 
-// checkMetadata bounds what every cluster brings into the memory of the hub, and
-// whoever has a join token may create clusters. A stored one may stay as large as
-// it is, and the hub may add to it. What kubectl apply notes is not kept.
+// checkMetadata limits how much memory of the hub a cluster may take, since any holder of a
+// join token may create clusters. A stored cluster may stay as large as it is, and the hub
+// may add to it. The annotation of kubectl apply does not count, because the hub does not
+// keep it.
 func (s *Server) checkMetadata(mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
 	size := metadataSize(mc)
-	if size <= maxMetadata || s.self(user) || (old != nil && size <= metadataSize(old)) {
+	if size <= maxMetadata || s.isHub(user) || (old != nil && size <= metadataSize(old)) {
 		return nil
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf(
@@ -138,7 +139,7 @@ func metadataSize(mc *clusterv1.ManagedCluster) int {
 	return size
 }
 
-// checkLease wants a duration that can be waited for; a stored one stays.
+// checkLease requires a lease duration within bounds; a stored one may stay.
 func checkLease(mc, old *clusterv1.ManagedCluster) error {
 	seconds := mc.Spec.LeaseDurationSeconds
 	if (old != nil && seconds == old.Spec.LeaseDurationSeconds) || (seconds >= 0 && seconds <= maxLeaseSeconds) {
@@ -150,8 +151,8 @@ func checkLease(mc, old *clusterv1.ManagedCluster) error {
 	))
 }
 
-// checkTaints wants keys in the form of label keys and values that can be shown;
-// stored ones stay.
+// checkTaints requires keys in the form of label keys and printable values; stored taints may
+// stay.
 func checkTaints(mc, old *clusterv1.ManagedCluster) error {
 	known := map[string]bool{}
 	if old != nil {
@@ -167,13 +168,13 @@ func checkTaints(mc, old *clusterv1.ManagedCluster) error {
 			return apierrors.NewBadRequest(fmt.Sprintf("spec.taints[%d].key: %q: %s", i, t.Key, strings.Join(problems, "; ")))
 		}
 		if strings.ContainsFunc(t.Value, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return apierrors.NewBadRequest(fmt.Sprintf("spec.taints[%d].value: %q holds characters that cannot be shown", i, t.Value))
+			return apierrors.NewBadRequest(fmt.Sprintf("spec.taints[%d].value: %q contains unprintable characters", i, t.Value))
 		}
 	}
 	return nil
 }
 
-// checkOwnAnnotations refuses changes of what only the hub writes.
+// checkOwnAnnotations refuses changes of annotations that only the hub writes.
 func checkOwnAnnotations(mc, old *clusterv1.ManagedCluster) error {
 	if old == nil {
 		return nil
@@ -188,7 +189,7 @@ func checkOwnAnnotations(mc, old *clusterv1.ManagedCluster) error {
 	return nil
 }
 
-// checkAccept wants the right to accept, for giving and for taking it, and a
+// checkAccept requires the right to accept for granting and for revoking acceptance, and a
 // namespace that the cluster can have.
 func (s *Server) checkAccept(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
 	accepting := accepts(mc, old)
@@ -196,7 +197,7 @@ func (s *Server) checkAccept(ctx context.Context, mc, old *clusterv1.ManagedClus
 		return nil
 	}
 	right := acceptRight(mc.Name)
-	if err := s.require(ctx, user, right, fmt.Sprintf("user %q cannot update the field HubAcceptsClient", user.Username)); err != nil || !accepting {
+	if err := s.requireRight(ctx, user, right, fmt.Sprintf("user %q cannot update the field HubAcceptsClient", user.Username)); err != nil || !accepting {
 		return err
 	}
 	ns, err := s.o.Hub.Namespace(ctx, mc.Name)
@@ -209,11 +210,10 @@ func (s *Server) checkAccept(ctx context.Context, mc, old *clusterv1.ManagedClus
 	if ns.Labels[clusterv1.LabelClusterName] == mc.Name || mc.Annotations[clusterv1.AnnotationAdoptedNamespace] == string(ns.UID) {
 		return nil
 	}
-	return forbidden(right, fmt.Sprintf("namespace %s was there before and user %q may not update it; it would be given to the cluster", mc.Name, user.Username))
+	return forbidden(right, fmt.Sprintf("namespace %s already exists and user %q may not update it; it would be handed to the cluster", mc.Name, user.Username))
 }
 
-// checkSet wants the right to join, of the set that is left and of the set that
-// is entered.
+// checkSet requires the right to join both the old set and the new set.
 func (s *Server) checkSet(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
 	var before string
 	if old != nil {
@@ -228,16 +228,16 @@ func (s *Server) checkSet(ctx context.Context, mc, old *clusterv1.ManagedCluster
 			continue
 		}
 		message := fmt.Sprintf("user %q cannot add clusters to, or remove them from, set %q", user.Username, set)
-		if err := s.require(ctx, user, setRight(set, clusterv1.SubresourceJoin), message); err != nil {
+		if err := s.requireRight(ctx, user, setRight(set, clusterv1.SubresourceJoin), message); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkAgent holds an agent to its own ManagedCluster, and of that to its client
-// configs and its own annotations. What an agent could change else would attract
-// workloads, accept itself, or keep or delete hub objects.
+// checkAgent restricts an agent to the client configs and its own annotations of its own
+// ManagedCluster. With other changes an agent could attract workloads, accept itself, or keep
+// or delete objects of the hub.
 func checkAgent(mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
 	clusters, agent := identity.Clusters(user.Groups)
 	if !agent {
@@ -279,7 +279,7 @@ func checkAgent(mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInf
 	return nil
 }
 
-// hubAnnotations are those that agents have no say in.
+// hubAnnotations returns the annotations that agents must not change.
 func hubAnnotations(all map[string]string) map[string]string {
 	out := maps.Clone(all)
 	maps.DeleteFunc(out, func(key, _ string) bool { return strings.HasPrefix(key, clusterv1.AnnotationPrefixAgent) })

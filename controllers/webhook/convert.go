@@ -13,18 +13,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/conversion"
 )
 
-// convert answers a ConversionReview, versions v1 and v1beta1, which have the
-// same form. Either all objects are converted or none.
+// convert answers a ConversionReview of version v1 or v1beta1, which have the same form. It
+// converts either all objects or none.
 func (s *Server) convert(w http.ResponseWriter, r *http.Request) {
 	review := &apiextensionsv1.ConversionReview{}
-	done, err := s.read(r, review)
+	done, err := s.decodeBody(r, review)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	defer done()
 	if review.Request == nil {
-		http.Error(w, "the review holds no request", http.StatusBadRequest)
+		http.Error(w, "the review has no request", http.StatusBadRequest)
 		return
 	}
 	answer := &apiextensionsv1.ConversionReview{TypeMeta: review.TypeMeta, Response: convertAll(review.Request)}
@@ -45,8 +45,8 @@ func convertAll(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.Con
 	return response
 }
 
-// convertOne refuses what no API server stores: decoded, an object takes many times
-// its length.
+// convertOne converts one object. It refuses objects longer than any that an API server
+// stores: a decoded object takes many times its length.
 func convertOne(raw []byte, version string) ([]byte, error) {
 	if len(raw) > maxConverted {
 		return nil, fmt.Errorf("it has %d bytes, more than %d", len(raw), maxConverted)

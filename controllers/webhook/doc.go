@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook is the hub's admission and conversion: mutation and
-// validation of ManagedClusters, validation of ManagedClusterSets, their bindings,
-// ManifestWorks and ManifestWorkReplicaSets, what a join token may create, warnings
-// about rules that can never work, and the conversion of add-ons between their two
-// versions, on one HTTPS port.
+// Package webhook is the hub's admission and conversion server: mutation and validation of
+// ManagedClusters, validation of ManagedClusterSets, their bindings, Placements,
+// ManifestWorks, ManifestWorkReplicaSets and AddOnTemplates, restrictions on join tokens and
+// on what agents write into a status, warnings about rules that can never work, and
+// conversion of add-ons between their two versions, on one HTTPS port.
 //
-// The rules are functions of a request, of the questions they ask (may this
-// user do that; what namespace is there) and of the time; the server around
-// them only decodes and encodes. Every replica of the hub serves them, leader
-// or not. It writes nothing but SubjectAccessReviews.
+// The rules are functions of the request, of the answers of a Hub (for example whether a user
+// has a right, or a namespace exists) and of the time; the server around them only decodes
+// and encodes. Every replica of the hub serves them, leader or not. The package writes
+// nothing but SubjectAccessReviews.
 //
-// Rules that are stricter than the contract are ratchets: what a stored object
-// has already never keeps it from being changed otherwise. Which rules hold while
-// nobody answers is said beside the webhook configurations, in
+// Rules that are stricter than the API's contract are ratcheting: what a stored object
+// already contains never prevents other changes of it. The failure policies, for when no
+// replica answers, are documented with the webhook configurations in
 // controllers/operator/clustermanager.
 //
-// Beyond them: names that clusters must not have, taking acceptance back needs the
-// same permission as giving it, namespaces that were there before, what agents may
-// not change of their own ManagedCluster, and who may hand what an executor applied
-// over to a set of works, to other clusters or to the garbage collector.
+// Stricter than the contract are: the names of clusters, the permission to revoke acceptance
+// (the same as to accept), the adoption of existing namespaces, what agents may change in
+// their own ManagedCluster, and who may hand over what an executor applied to a replica set,
+// to other clusters or to the garbage collector.
 package webhook

@@ -14,8 +14,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// The agent that the hub noted is the one whose renewals count: an older copy of
-// the cluster must not make it a stranger.
+// Renewals count for the agent that the hub recorded: an older copy of the cluster must not
+// make that agent an unknown one.
 func TestWhoHoldsAClusterIsNotedByTheHubAlone(t *testing.T) {
 	const key = clusterv1.AnnotationAgentName
 	for name, tc := range map[string]struct {

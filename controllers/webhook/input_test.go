@@ -77,7 +77,7 @@ func TestInvalidClustersAreRefusedByField(t *testing.T) {
 			h := server(&stated{rights: []string{"create managedclustersets/join s1"}}, all)
 			wrong := mc(tc.change)
 			check(t, send(t, h, webhook.PathValidateCluster, nil, wrong, person), 400, tc.message)
-			// What is stored already does not keep anybody from changing something else.
+			// What is already stored does not prevent other changes.
 			changed := wrong.DeepCopy()
 			changed.Annotations = map[string]string{"a": "b"}
 			check(t, send(t, h, webhook.PathValidateCluster, wrong, changed, person), 0, "")
@@ -89,7 +89,9 @@ func TestTheTextOfAnInvalidAddressIsTheWiresAndTheRestAWarning(t *testing.T) {
 	wrong := mc(clients(clusterv1.ClientConfig{URL: "https://h"}, clusterv1.ClientConfig{URL: "ftp://h"}))
 	response := send(t, server(&stated{}, all), webhook.PathValidateCluster, nil, wrong, person)
 	require.Equal(t, `url "ftp://h" is invalid in client configs`, response.Result.Message)
-	require.Equal(t, []string{"spec.managedClusterClientConfigs[1].url must begin with https:// and name a host"}, response.Warnings)
+	require.Equal(
+		t, []string{"spec.managedClusterClientConfigs[1].url must begin with https:// and name a host"}, response.Warnings,
+	)
 }
 
 func TestALeaseDurationOfZeroIsTheDefault(t *testing.T) {
@@ -143,7 +145,7 @@ func TestValidateSet(t *testing.T) {
 		"an operator that is none":     {set("s", broken), "spec.clusterSelector.labelSelector"},
 		"an operator without values":   {set("s", empty), "spec.clusterSelector.labelSelector"},
 		"a value that no label has":    {set("s", value), "spec.clusterSelector.labelSelector"},
-		"a name that is too long":      {set(strings.Repeat("s", 64), nil), "metadata.name: no cluster could be labelled"},
+		"a name that is too long":      {set(strings.Repeat("s", 64), nil), "metadata.name: it cannot be the value of a cluster label"},
 		"a namespace of Kubernetes":    {set("s", nil, "web", "kube-system"), "spec.managedNamespaces[1].name"},
 		"the default namespace":        {set("s", nil, "default"), ""},
 		"the namespace of the agent":   {set("s", nil, "open-cluster-management-agent"), "namespace of the system"},
@@ -157,7 +159,7 @@ func TestValidateSet(t *testing.T) {
 			} else {
 				check(t, send(t, h, webhook.PathValidateSet, nil, tc.set, person), 400, tc.message)
 			}
-			// A stored set can be changed otherwise, and deleted, whatever it holds.
+			// A stored set accepts other changes and can be deleted, whatever it contains.
 			changed := tc.set.DeepCopy()
 			changed.Labels = map[string]string{"a": "b"}
 			check(t, send(t, h, webhook.PathValidateSet, tc.set, changed, person), 0, "")

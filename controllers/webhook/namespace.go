@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// PathDeleteNamespace is that of the rule on the deletion of clusters' namespaces.
+// PathDeleteNamespace is the path of the rule for deletions of cluster namespaces.
 const PathDeleteNamespace = "/validate-delete-namespace"
 
-// validateNamespaceDeletion keeps the namespace of a cluster while works are in it.
-// Kubernetes would delete them with it, and the agent what they applied, though nobody
-// asked for the removal of what runs on the cluster.
+// validateNamespaceDeletion refuses to delete the namespace of a cluster while it contains
+// works. Kubernetes would delete the works with it, and the agent what they applied, though
+// nobody asked to remove what runs on the cluster.
 func (s *Server) validateNamespaceDeletion(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	if r.Operation != admissionv1.Delete {
 		return nil, nil
 	}
-	works, err := s.o.Hub.Standing(ctx, r.Name)
+	works, err := s.o.Hub.CountWorks(ctx, r.Name)
 	if err != nil || works == 0 {
 		return nil, err
 	}

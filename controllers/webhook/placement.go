@@ -17,12 +17,11 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// maxProblems is how many mistakes one refusal names.
+// maxProblems is the most mistakes that one refusal names.
 const maxProblems = 5
 
-// validatePlacement refuses placements that could never be followed. What is stored
-// and does not change is left alone, so that metadata and status of a placement
-// that was wrong before stay writable.
+// validatePlacement refuses placements that can never be decided. An unchanged spec is not
+// checked, so that metadata and status of an invalid stored placement stay writable.
 func (s *Server) validatePlacement(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	p, old, err := objects[clusterv1beta1.Placement](r)
 	if err != nil || p.DeletionTimestamp != nil || unchanged(p, old) {
@@ -49,12 +48,12 @@ func (s *Server) validatePlacement(_ context.Context, r *admissionv1.AdmissionRe
 	return nil, apierrors.NewBadRequest(strings.Join(out, "\n"))
 }
 
-// unchanged tells that an update leaves the spec as it is.
+// unchanged reports whether an update leaves the spec as it is.
 func unchanged(p, old *clusterv1beta1.Placement) bool {
 	return old != nil && reflect.DeepEqual(p.Spec, old.Spec)
 }
 
-// advisePlacement names what in a placement has no effect.
+// advisePlacement warns about parts of a placement that have no effect.
 func advisePlacement(_ context.Context, r *admissionv1.AdmissionRequest) []string {
 	p, old, err := objects[clusterv1beta1.Placement](r)
 	if err != nil || p.DeletionTimestamp != nil || unchanged(p, old) {
@@ -67,19 +66,18 @@ func advisePlacement(_ context.Context, r *admissionv1.AdmissionRequest) []strin
 	return out
 }
 
-// soonEnough is how long the API server is asked for bindings at most: a warning is
-// not worth waiting for.
-const soonEnough = 2 * time.Second
+// bindingsTimeout limits the request for bindings: a warning is not worth a longer wait.
+const bindingsTimeout = 2 * time.Second
 
-// adviseBindings names the sets of a placement that its namespace is not bound to.
-// Where the caches have them all nothing is asked; where they have not, what was
-// just bound must not be warned of.
+// adviseBindings warns about sets of a placement that its namespace is not bound to. If a
+// binding is missing from the caches, it asks the API server, so that a binding created just
+// before causes no warning.
 func (s *Server) adviseBindings(ctx context.Context, r *admissionv1.AdmissionRequest) []string {
 	p, old, err := objects[clusterv1beta1.Placement](r)
 	if err != nil || p.DeletionTimestamp != nil || unchanged(p, old) || s.o.Bound == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, soonEnough)
+	ctx, cancel := context.WithTimeout(ctx, bindingsTimeout)
 	defer cancel()
 	var out []string
 	for _, live := range []bool{false, true} {
@@ -94,12 +92,12 @@ func (s *Server) adviseBindings(ctx context.Context, r *admissionv1.AdmissionReq
 	return out
 }
 
-// unbound are the warnings on sets that are not bound.
+// unbound returns the warnings about sets that are not bound.
 func unbound(p *clusterv1beta1.Placement, namespace string, bound []string) []string {
 	if len(bound) == 0 {
 		return []string{
 			fmt.Sprintf(
-				"namespace %s has no ManagedClusterSetBinding, so that nothing is selected; bind a set: kubectl ocm clusterset bind SET -n %s",
+				"namespace %s has no ManagedClusterSetBinding, so nothing is selected; bind a set: kubectl ocm clusterset bind SET -n %s",
 				namespace, namespace,
 			),
 		}
@@ -110,7 +108,8 @@ func unbound(p *clusterv1beta1.Placement, namespace string, bound []string) []st
 			out = append(
 				out,
 				fmt.Sprintf(
-					"spec.clusterSets[%d]: namespace %s has no ManagedClusterSetBinding %.63q, so that nothing is selected from that set; kubectl ocm clusterset bind %.63s -n %s",
+					"spec.clusterSets[%d]: namespace %s has no ManagedClusterSetBinding %.63q, "+
+						"so nothing is selected from that set; kubectl ocm clusterset bind %.63s -n %s",
 					i, namespace, set, set, namespace,
 				),
 			)

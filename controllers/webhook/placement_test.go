@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/webhook"
 )
 
-// placement is one as it is sent, with a spec in JSON.
+// placement returns a Placement in its wire form, with a spec in JSON.
 func placement(t *testing.T, name, spec string) json.RawMessage {
 	t.Helper()
 	raw := fmt.Appendf(
@@ -71,11 +71,14 @@ func TestPlacementsThatCannotBeFollowedAreRefused(t *testing.T) {
 			require.False(t, made.Allowed)
 			require.EqualValues(t, 400, made.Result.Code)
 			require.Contains(t, made.Result.Message, tc.field)
-			// What is stored already can be written as it is, for metadata and status.
-			kept := send(t, h, webhook.PathValidatePlacement, placement(t, tc.name, tc.spec), placement(t, tc.name, tc.spec), authenticationv1.UserInfo{})
+			// A stored spec can be written unchanged, for updates of metadata and status.
+			kept := send(
+				t, h, webhook.PathValidatePlacement, placement(t, tc.name, tc.spec), placement(t, tc.name, tc.spec),
+				authenticationv1.UserInfo{},
+			)
 			require.True(t, kept.Allowed, "%+v", kept.Result)
 			require.Empty(t, kept.Warnings)
-			// And put right.
+			// It can also be corrected.
 			require.True(
 				t,
 				send(
@@ -84,7 +87,10 @@ func TestPlacementsThatCannotBeFollowedAreRefused(t *testing.T) {
 				).Allowed,
 			)
 			if tc.spec != `{}` {
-				worse := send(t, h, webhook.PathValidatePlacement, placement(t, tc.name, `{}`), placement(t, tc.name, tc.spec), authenticationv1.UserInfo{})
+				worse := send(
+					t, h, webhook.PathValidatePlacement, placement(t, tc.name, `{}`), placement(t, tc.name, tc.spec),
+					authenticationv1.UserInfo{},
+				)
 				require.False(t, worse.Allowed, "a change for the worse is refused")
 			}
 		})
@@ -94,8 +100,9 @@ func TestPlacementsThatCannotBeFollowedAreRefused(t *testing.T) {
 func TestPlacementsOfExistingClientsAreAdmitted(t *testing.T) {
 	h := server(&stated{}, all)
 	for what, spec := range map[string]string{
-		"what a typed client sends":   `{"prioritizerPolicy":{},"spreadPolicy":{},"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":0}}}`,
-		"a prioritizer of no weight":  `{"prioritizerPolicy":{"mode":"Additive","configurations":[{"scoreCoordinate":{"type":"BuiltIn","builtIn":"Anything"},"weight":0}]}}`,
+		"what a typed client sends": `{"prioritizerPolicy":{},"spreadPolicy":{},"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":0}}}`,
+		"a prioritizer of no weight": `{"prioritizerPolicy":{"mode":"Additive","configurations":[
+			{"scoreCoordinate":{"type":"BuiltIn","builtIn":"Anything"},"weight":0}]}}`,
 		"no clusters":                 `{"numberOfClusters":0}`,
 		"the usual toleration":        `{"tolerations":[{"key":"cluster.open-cluster-management.io/unreachable","operator":"Exists"}]}`,
 		"a toleration with a default": `{"tolerations":[{"key":"cluster.open-cluster-management.io/unreachable","operator":"Equal"}]}`,
@@ -121,8 +128,10 @@ func TestManyMistakesAreToldInFew(t *testing.T) {
 }
 
 func TestSetsThatAreNotBoundAreWarnedOf(t *testing.T) {
-	const none = "namespace c1 has no ManagedClusterSetBinding, so that nothing is selected; bind a set: kubectl ocm clusterset bind SET -n c1"
-	dev := `spec.clusterSets[1]: namespace c1 has no ManagedClusterSetBinding "dev", so that nothing is selected from that set; kubectl ocm clusterset bind dev -n c1`
+	const none = "namespace c1 has no ManagedClusterSetBinding, so nothing is selected; " +
+		"bind a set: kubectl ocm clusterset bind SET -n c1"
+	dev := `spec.clusterSets[1]: namespace c1 has no ManagedClusterSetBinding "dev", ` +
+		`so nothing is selected from that set; kubectl ocm clusterset bind dev -n c1`
 	const spec = `{"clusterSets":["prod","dev"]}`
 	for what, tc := range map[string]struct {
 		spec         string
@@ -155,9 +164,12 @@ func TestSetsThatAreNotBoundAreWarnedOf(t *testing.T) {
 			got := send(t, h, webhook.PathValidatePlacement, nil, placement(t, "p", tc.spec), authenticationv1.UserInfo{})
 			require.Equal(t, tc.want, got.Warnings)
 			require.Equal(t, tc.asked, asked)
-			kept := send(t, h, webhook.PathValidatePlacement, placement(t, "p", tc.spec), placement(t, "p", tc.spec), authenticationv1.UserInfo{})
+			kept := send(
+				t, h, webhook.PathValidatePlacement, placement(t, "p", tc.spec), placement(t, "p", tc.spec),
+				authenticationv1.UserInfo{},
+			)
 			require.Empty(t, kept.Warnings)
-			require.Equal(t, tc.asked, asked, "a spec that stays is not looked at")
+			require.Equal(t, tc.asked, asked, "an unchanged spec is not checked")
 		})
 	}
 }

@@ -19,12 +19,11 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
-// validateReplicaSet refuses sets of works that the hub could not deliver, and
-// templates with an executor that the requester may not use in the namespace of the
-// set. The hub makes the works by its own rights in whatever cluster is selected,
-// so that this is the one place where somebody can be asked: whoever may act as an
-// account in the namespace of a set may so on all its clusters. What is stored and
-// does not change is left alone.
+// validateReplicaSet refuses replica sets that the hub could not deliver, and templates with
+// an executor that the requester may not use in the namespace of the set. The hub creates the
+// works with its own permissions in every selected cluster namespace, so the requester's
+// permission can only be checked here: a user who may act as an account in the namespace of a
+// set may do so on all its clusters. An unchanged spec is not checked.
 func (s *Server) validateReplicaSet(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	set, old, err := objects[workv1alpha1.ManifestWorkReplicaSet](r)
 	if err != nil {
@@ -54,10 +53,10 @@ func (s *Server) validateReplicaSet(ctx context.Context, r *admissionv1.Admissio
 	return nil, nil
 }
 
-// checkSetExecutors wants the right to act as the executor of whoever changes
-// what the template says, and also where it goes and what becomes of it: another
-// placement has the executor act on other clusters, one less removes what it
-// applied. A set that is being deleted goes with all its works anyway.
+// checkSetExecutors requires the right to act as the executor for changes of the template,
+// and of its placements and deletion: another placement has the executor act on other
+// clusters, and a removed one deletes what it applied. A set that is being deleted is not
+// checked, since all its works are deleted anyway.
 func (s *Server) checkSetExecutors(ctx context.Context, set, old *workv1alpha1.ManifestWorkReplicaSet, r *admissionv1.AdmissionRequest) error {
 	template := &set.Spec.ManifestWorkTemplate
 	if old == nil {
@@ -73,7 +72,7 @@ func (s *Server) checkSetExecutors(ctx context.Context, set, old *workv1alpha1.M
 	return s.checkStored(ctx, before, r)
 }
 
-// checkRollouts refuses strategies that no rollout could follow.
+// checkRollouts refuses invalid rollout strategies.
 func checkRollouts(set *workv1alpha1.ManifestWorkReplicaSet) error {
 	for i, ref := range set.Spec.PlacementRefs {
 		if _, err := rollout.Parse(ref.RolloutStrategy); err != nil {
@@ -83,7 +82,7 @@ func checkRollouts(set *workv1alpha1.ManifestWorkReplicaSet) error {
 	return nil
 }
 
-// adviseReplicaSet names what in a set will not work.
+// adviseReplicaSet warns about parts of a replica set that will not work.
 func (s *Server) adviseReplicaSet(_ context.Context, r *admissionv1.AdmissionRequest) []string {
 	set, _, err := objects[workv1alpha1.ManifestWorkReplicaSet](r)
 	if err != nil || set.DeletionTimestamp != nil {
@@ -91,13 +90,13 @@ func (s *Server) adviseReplicaSet(_ context.Context, r *admissionv1.AdmissionReq
 	}
 	var out []string
 	if problems := validation.IsValidLabelValue(r.Namespace + "." + set.Name); len(problems) > 0 {
-		out = append(out, fmt.Sprintf("metadata.name: %s.%s has to be a label of works and cannot: %s; nothing will be delivered, use a shorter name",
+		out = append(out, fmt.Sprintf("metadata.name: %s.%s cannot be a label value of works: %s; nothing will be delivered, use a shorter name",
 			r.Namespace, set.Name, strings.Join(problems, "; ")))
 	}
 	seen := map[string]bool{}
 	for i, ref := range set.Spec.PlacementRefs {
 		if seen[ref.Name] {
-			out = append(out, fmt.Sprintf("spec.placementRefs[%d].name: placement %q stands there twice; the first strategy holds for its clusters", i, ref.Name))
+			out = append(out, fmt.Sprintf("spec.placementRefs[%d].name: placement %q is listed twice; the first strategy applies to its clusters", i, ref.Name))
 		}
 		seen[ref.Name] = true
 	}

@@ -19,30 +19,30 @@ import (
 	exactjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// rule answers one admission request: operations of a JSON patch, or an error.
-// An error that carries an API status is passed on as it is.
+// rule answers one admission request with the operations of a JSON patch, or with an error.
+// An error that carries an API status is passed on unchanged.
 type rule func(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error)
 
-// operation of a JSON patch.
+// operation is one operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 }
 
-// admission wraps a rule, and warnings beside it, in the review protocol,
-// versions v1 and v1beta1, which differ in nothing that is used here.
+// admission serves a rule and its advisers with the admission review protocol, in versions v1
+// and v1beta1, which are the same in everything used here.
 func (s *Server) admission(decide rule, advisers ...adviser) http.Handler {
-	return s.bounded(maxAdmission, s.long, s.authentic(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.bounded(maxAdmission, s.long, s.requireClient(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		review := &admissionv1.AdmissionReview{}
-		done, err := s.read(r, review)
+		done, err := s.decodeBody(r, review)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		defer done()
 		if review.Request == nil {
-			http.Error(w, "the review holds no request", http.StatusBadRequest)
+			http.Error(w, "the review has no request", http.StatusBadRequest)
 			return
 		}
 		answer := &admissionv1.AdmissionReview{TypeMeta: review.TypeMeta}
@@ -54,8 +54,8 @@ func (s *Server) admission(decide rule, advisers ...adviser) http.Handler {
 	})))
 }
 
-// guarded answers a panic of a rule as an error: one poisonous object must not
-// end the connection that other reviews are on, and the API server is told.
+// guarded returns a panic of a rule as an error: one malicious object must not end the
+// connection of other reviews, and the API server gets a response.
 func guarded(ctx context.Context, decide rule, request *admissionv1.AdmissionRequest) (patch []operation, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -95,22 +95,23 @@ func (s *Server) respond(ctx context.Context, request *admissionv1.AdmissionRequ
 	return response
 }
 
-// refusal is one whose text others compare as a whole; what a person needs to know
-// beside it is shown as a warning.
+// refusal is an error with a fixed message that clients compare as a whole; further
+// information for users is shown as a warning.
 type refusal struct {
 	*apierrors.StatusError
 	more string
 }
 
-// firstLine of an error is for the user; a stack is for the log.
+// firstLine returns the first line of an error, which is for the user; a stack trace is for
+// the log.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// read decodes a body of JSON; the bounds of its length are those of bounded. A
-// long body has a turn until done is called.
-func (s *Server) read(r *http.Request, into any) (done func(), err error) {
+// decodeBody decodes a JSON body, whose length bounded has limited. A long body occupies a
+// decoding slot until done is called.
+func (s *Server) decodeBody(r *http.Request, into any) (done func(), err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, fmt.Errorf("reading the review: the content type %q is not application/json", r.Header.Get("Content-Type"))
 	}
@@ -118,7 +119,7 @@ func (s *Server) read(r *http.Request, into any) (done func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the review: %w", err)
 	}
-	done, ok := s.decoding(r.Context(), len(body))
+	done, ok := s.waitToDecode(r.Context(), len(body))
 	if !ok {
 		return nil, fmt.Errorf("reading the review: %w", r.Context().Err())
 	}
@@ -136,12 +137,11 @@ func (s *Server) write(w http.ResponseWriter, answer any) {
 	}
 }
 
-// objects decodes what a request is about: the new object, and the old one
-// where there is one.
+// objects decodes the new object of a request, and the old one if there is one.
 func objects[T any](r *admissionv1.AdmissionRequest) (current, old *T, err error) {
 	current = new(T)
-	// Keys are taken as they are written: the API server knows "name" only, and
-	// must not be told about an object that a key "Name" describes.
+	// Keys are case-sensitive: the API server reads only "name", and a decision must not be
+	// based on a key "Name".
 	if err := exactjson.Unmarshal(r.Object.Raw, current); err != nil {
 		return nil, nil, apierrors.NewBadRequest("the object cannot be decoded: " + err.Error())
 	}

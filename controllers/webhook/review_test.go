@@ -19,7 +19,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// paths are all that answer admission reviews.
+// paths lists all paths that answer admission reviews.
 var paths = []string{
 	webhook.PathMutateCluster,
 	webhook.PathValidateCluster,
@@ -46,7 +46,9 @@ func TestWhatIsNoReviewIsRefused(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/yaml", "application/json2", "%"} {
-		request := httptest.NewRequest(http.MethodPost, webhook.PathValidateCluster, strings.NewReader(`{"request":{"uid":"u"}}`))
+		request := httptest.NewRequest(
+			http.MethodPost, webhook.PathValidateCluster, strings.NewReader(`{"request":{"uid":"u"}}`),
+		)
 		request.Header.Set("Content-Type", kind)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, request)
@@ -64,7 +66,10 @@ func TestAnObjectThatCannotBeDecodedIsRefused(t *testing.T) {
 	h := server(&stated{}, all)
 	for _, path := range paths {
 		for _, object := range []string{`{"metadata":[]}`, `{"metadata":{"name":7}}`, `{"spec":"x"}`, `[]`, `"x"`, `{"metadata":{"labels":{"a":{}}}}`} {
-			w := post(h, path, `{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u","object":`+object+`}}`)
+			w := post(
+				h, path,
+				`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u","object":`+object+`}}`,
+			)
 			require.Equal(t, http.StatusOK, w.Code)
 			require.Contains(t, w.Body.String(), `"admission.k8s.io/v1beta1"`)
 			require.Contains(t, w.Body.String(), `"uid":"u"`)
@@ -75,7 +80,7 @@ func TestAnObjectThatCannotBeDecodedIsRefused(t *testing.T) {
 }
 
 func TestKeysAreTakenAsTheyAreWritten(t *testing.T) {
-	// The API server stores prod10; "Name" is a key that nobody knows.
+	// The API server stores prod10; "Name" is an unknown key.
 	h := server(&stated{rights: []string{"update managedclusters/accept prod1"}}, all)
 	user, err := json.Marshal(agentOf("prod1"))
 	require.NoError(t, err)
@@ -88,7 +93,7 @@ func TestKeysAreTakenAsTheyAreWritten(t *testing.T) {
 	const other = `{"metadata":{"name":"prod10"}}`
 	require.Contains(t, ask(`{"metadata":{"name":"prod10","Name":"prod1"}}`, other), "another cluster")
 	require.Contains(t, ask(`{"metadata":{"name":"prod10"},"Metadata":{"name":"prod1"}}`, other), "another cluster")
-	// What will be written to counts, whatever the object says.
+	// The name in the request counts, whatever the object says.
 	named := post(
 		h, webhook.PathValidateCluster,
 		`{"request":{"uid":"u","name":"prod10","operation":"UPDATE","userInfo":`+string(
@@ -103,13 +108,15 @@ func TestConversion(t *testing.T) {
 	convert := func(object string) string {
 		w := post(
 			h, webhook.PathConvert,
-			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u","desiredAPIVersion":"addon.open-cluster-management.io/v1beta1","objects":[`+object+`]}}`,
+			`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"u",`+
+				`"desiredAPIVersion":"addon.open-cluster-management.io/v1beta1","objects":[`+object+`]}}`,
 		)
 		require.Equal(t, http.StatusOK, w.Code)
 		return w.Body.String()
 	}
 	answer := convert(
-		`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn","metadata":{"name":"a","namespace":"c1"},"spec":{"installNamespace":"x"}}`,
+		`{"apiVersion":"addon.open-cluster-management.io/v1alpha1","kind":"ManagedClusterAddOn",` +
+			`"metadata":{"name":"a","namespace":"c1"},"spec":{"installNamespace":"x"}}`,
 	)
 	require.Contains(t, answer, `"apiVersion":"addon.open-cluster-management.io/v1beta1"`)
 	require.Contains(t, answer, `"status":"Success"`)
@@ -118,11 +125,13 @@ func TestConversion(t *testing.T) {
 	require.Contains(t, answer, "object 1 of 1")
 }
 
-// FuzzAdmission sends any object, new and old, to each path, as an agent and as
-// a person without rights: every review is answered with its uid, nothing
-// panics, and no agent changes an object of another cluster.
+// FuzzAdmission sends arbitrary new and old objects to each path, as an agent and as a user
+// without rights: every review is answered with its uid, nothing panics, and no agent changes
+// an object of another cluster.
 func FuzzAdmission(f *testing.F) {
-	mutated, err := json.Marshal(mc(accepted, tainted(clusterv1.Taint{Key: "k", Effect: "NoSelect", TimeAdded: &metav1.Time{Time: now}})))
+	mutated, err := json.Marshal(
+		mc(accepted, tainted(clusterv1.Taint{Key: "k", Effect: "NoSelect", TimeAdded: &metav1.Time{Time: now}})),
+	)
 	require.NoError(f, err)
 	plain, err := json.Marshal(mc())
 	require.NoError(f, err)
@@ -132,20 +141,26 @@ func FuzzAdmission(f *testing.F) {
 		f.Add(
 			i,
 			[]byte(
-				`{"metadata":{"name":"s1"},"spec":{"clusterSet":"s1","clusterSelector":{"labelSelector":{"matchExpressions":[{"key":"a","operator":"In"}]}},"managedNamespaces":[{"name":"x"}]}}`,
+				`{"metadata":{"name":"s1"},"spec":{"clusterSet":"s1","clusterSelector":{"labelSelector":`+
+					`{"matchExpressions":[{"key":"a","operator":"In"}]}},"managedNamespaces":[{"name":"x"}]}}`,
 			),
 			[]byte(`null`), true, false,
 		)
 		f.Add(
 			i,
 			[]byte(
-				`{"metadata":{"name":"s"},"spec":{"placementRefs":[{"name":"p","rolloutStrategy":{"type":"Progressive","progressive":{"maxConcurrency":"-1%","progressDeadline":"1h30m"}}}],"manifestWorkTemplate":{"executor":{"subject":{}},"manifestConfigs":[{"feedbackRules":[{"jsonPaths":[{"path":".a[?("}]}]}],"workload":{"manifests":[{"apiVersion":"v1","kind":"a","metadata":{"name":"x"}}]}}}}`,
+				`{"metadata":{"name":"s"},"spec":{"placementRefs":[{"name":"p","rolloutStrategy":{"type":"Progressive",`+
+					`"progressive":{"maxConcurrency":"-1%","progressDeadline":"1h30m"}}}],"manifestWorkTemplate":{`+
+					`"executor":{"subject":{}},"manifestConfigs":[{"feedbackRules":[{"jsonPaths":[{"path":".a[?("}]}]}],`+
+					`"workload":{"manifests":[{"apiVersion":"v1","kind":"a","metadata":{"name":"x"}}]}}}}`,
 			),
 			[]byte(`{"spec":{"manifestWorkTemplate":null}}`), i%2 == 0, false,
 		)
 		f.Add(
 			i,
-			[]byte(`{"metadata":{"name":"prod10","Name":"prod1"},"spec":{"workload":{"manifests":[{"kind":"a","metadata":{"name":"x"}},null]}}}`),
+			[]byte(
+				`{"metadata":{"name":"prod10","Name":"prod1"},"spec":{"workload":{"manifests":[{"kind":"a","metadata":{"name":"x"}},null]}}}`,
+			),
 			[]byte(`{}`), true, true,
 		)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/controllers/work/agent/rules"
 )
 
-// Port of the server in a pod.
+// Port is the port of the server in a pod.
 const Port = 9443
 
 // Paths of the webhooks.
@@ -41,55 +41,57 @@ const (
 	maxHeaderBytes        = 1 << 16
 )
 
-// Linger is how long the server goes on after it was told to stop: by then no
-// node sends it new connections any more. One that came later would meet an
-// address that nobody has, and the write behind it would hang until its time is
-// over. Where requests still come, because the news travels slowly through a busy
-// cluster, it goes on until they cease, maxLingers times as long at most.
-// The pod's terminationGracePeriodSeconds has to be longer than that.
+// Linger is how long the server keeps serving after it is told to stop: by then, nodes no
+// longer route new connections to it. A later connection would go to an address without a
+// listener, and the write that caused it would hang until its timeout. While requests still
+// arrive, because endpoint updates propagate slowly in a busy cluster, the server keeps
+// serving for at most maxLingers times as long. The pod's terminationGracePeriodSeconds must
+// be longer than that.
 const Linger = 4 * time.Second
 
-// maxLingers bounds how long requests keep a server that was told to stop.
+// maxLingers limits how long arriving requests delay the stop of the server, in multiples of
+// Options.Linger.
 const maxLingers = 3
 
-// Features are the gates that admission depends on.
+// Features are the feature gates that admission depends on.
 type Features struct {
-	// DefaultClusterSet puts clusters without a set into the set default.
+	// DefaultClusterSet adds clusters without a set to the set default.
 	DefaultClusterSet bool
 	// ResourceCleanup keeps deleted clusters until their resources are gone.
 	ResourceCleanup bool
 	// NilExecutorValidating also checks works that name no executor.
 	NilExecutorValidating bool
-	// ManifestWorkReplicaSet lets sets of works be made.
+	// ManifestWorkReplicaSet allows replica sets to be created.
 	ManifestWorkReplicaSet bool
 }
 
-// Options of a Server.
+// Options configures a Server.
 type Options struct {
 	// Certificate chooses the serving certificate by SNI.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Clients are the authorities of those who may ask about admission, as they are now;
-	// nil, or nil returned, lets everybody ask.
+	// Clients returns the current authorities of clients that may send admission reviews; if
+	// it is nil or returns nil, any client may.
 	Clients func() *x509.CertPool
-	// Hub answers the questions that rules ask.
+	// Hub answers the questions of the rules.
 	Hub Hub
-	// Bound names the sets that a namespace is bound to, as the caches know it, or
-	// live as the API server does. Nil gives no advice on it.
+	// Bound returns the sets that a namespace is bound to, from the caches, or with live from
+	// the API server. If it is nil, there are no warnings about bindings.
 	Bound func(ctx context.Context, namespace string, live bool) ([]string, error)
 	// Self is the user name of the hub's own loops.
 	Self string
-	// Features returns the gates as they are now.
+	// Features returns the current gates.
 	Features func() Features
-	// Clock times taints.
+	// Clock is the time source for taints.
 	Clock clock.PassiveClock
-	// OnListening, unless nil, is called once Listening is nil.
+	// OnListening, unless nil, is called once Listening returns nil.
 	OnListening func()
-	// Linger is how long to serve on at least after the end; see the constant.
+	// Linger is how long to keep serving at least after the context of Run is done; see the
+	// constant.
 	Linger time.Duration
-	// ManifestLimit is how many bytes the manifests of one work may have together;
+	// ManifestLimit is the limit of the total size of the manifests of one work, in bytes;
 	// zero means MaxManifests.
 	ManifestLimit int
-	// Log gets what cannot be answered.
+	// Log gets errors of requests that cannot be decided.
 	Log logr.Logger
 }
 
@@ -97,20 +99,20 @@ type Options struct {
 type Server struct {
 	o         Options
 	listening atomic.Bool
-	// came is true when a connection or a request has come since it was set to false.
+	// came is true when a connection or a request has arrived since it was last reset.
 	came atomic.Bool
-	// usual, long and conversions are what bodies may take of memory; decodes are the
-	// turns to decode long ones.
+	// usual, long and conversions limit the memory for bodies; decodes holds the slots for
+	// decoding long ones.
 	usual, long, conversions *pool
 	decodes                  chan struct{}
-	// rules knows what condition rules can be.
+	// rules checks condition rules.
 	rules *rules.Evaluator
-	// patience is how long an answer may take, its reader included: who reads
-	// nothing must not hold the turns of others for ever.
+	// patience is how long a response may take, including the client that reads it: a client
+	// that reads nothing must not block others forever.
 	patience time.Duration
 }
 
-// NewServer makes a Server.
+// NewServer returns a Server with these options.
 func NewServer(o Options) *Server {
 	if o.ManifestLimit == 0 {
 		o.ManifestLimit = MaxManifests
@@ -121,7 +123,7 @@ func NewServer(o Options) *Server {
 	}
 }
 
-// Listening is nil once the server accepts connections.
+// Listening returns nil while the server accepts connections, and an error otherwise.
 func (s *Server) Listening() error {
 	if !s.listening.Load() {
 		return fmt.Errorf("admission and conversion are not served yet")
@@ -129,7 +131,7 @@ func (s *Server) Listening() error {
 	return nil
 }
 
-// Handler answers all paths.
+// Handler returns the handler of all paths.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST "+PathMutateCluster, s.admission(s.mutateCluster))
@@ -148,8 +150,9 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// parting asks clients for another connection once the server was told to stop.
-func (s *Server) parting(next http.Handler) http.Handler {
+// closeWhenStopping closes each connection after its response once the server has been told
+// to stop.
+func (s *Server) closeWhenStopping(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.listening.Load() {
 			w.Header().Set("Connection", "close")
@@ -158,9 +161,9 @@ func (s *Server) parting(next http.Handler) http.Handler {
 	})
 }
 
-// linger waits for at least a time, and on while requests have come during the last
-// half of it; see Linger. came tells whether one has come since it was asked last.
-// An error of wait ends it.
+// linger waits for at least atLeast, and longer while requests arrived during the last half
+// of it; see Linger. came reports whether a request has arrived since the last call. linger
+// stops at the first error of wait and returns it.
 func linger(atLeast time.Duration, came func() bool, wait func(time.Duration) error) error {
 	if atLeast <= 0 {
 		return nil
@@ -176,13 +179,13 @@ func linger(atLeast time.Duration, came func() bool, wait func(time.Duration) er
 	return nil
 }
 
-// Run serves on the listener until ctx ends and the time to linger is over, and
-// closes it. It no longer counts as listening from the end of ctx on, and ends each
-// connection with its next answer: the API server keeps connections for its next
-// request, and one that is closed at that moment fails, with the write behind it.
+// Run serves on the listener until ctx is done and the time to linger is over, then closes
+// the listener. Once ctx is done, the server no longer counts as listening, and it closes
+// each connection with its next response: the API server reuses connections, and a request on
+// a connection that is being closed fails together with the write that caused it.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
-		Handler:           s.parting(s.Handler()),
+		Handler:           s.closeWhenStopping(s.Handler()),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      s.patience,
@@ -199,7 +202,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 			}
 		},
 	}
-	secured := tls.NewListener(limit(l, maxConnections, maxConnectionsEach), s.tlsConfig())
+	secured := tls.NewListener(limitConnections(l, maxConnections, maxConnectionsEach), s.tlsConfig())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(secured) }()
 	s.listening.Store(true)

@@ -23,8 +23,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/certs"
 )
 
-// start serves on a loopback port until the returned function is called, which
-// is at the end of the test at the latest. ended gets what Run returned.
+// start serves on a loopback port until stop is called, at the latest at the end of the test.
+// ended receives what Run returned.
 func start(t *testing.T, patience, linger time.Duration) (s *Server, address string, stop func(), ended <-chan error) {
 	t.Helper()
 	set, _, err := certs.DefaultPolicy().Ensure(certs.Set{}, []string{"hub"}, time.Now())
@@ -33,7 +33,8 @@ func start(t *testing.T, patience, linger time.Duration) (s *Server, address str
 	require.NoError(t, err)
 	s = NewServer(Options{
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
-		Features:    func() Features { return Features{} }, Clock: clocktesting.NewFakePassiveClock(time.Now()), Linger: linger,
+		Features:    func() Features { return Features{} }, Clock: clocktesting.NewFakePassiveClock(time.Now()),
+		Linger: linger,
 	})
 	s.patience = patience
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,25 +55,28 @@ func start(t *testing.T, patience, linger time.Duration) (s *Server, address str
 func TestAServerThatStopsGoesOnForAWhile(t *testing.T) {
 	s, address, stop, ended := start(t, 30*time.Second, 5*time.Second)
 	require.Eventually(t, func() bool { return s.Listening() == nil }, time.Minute, time.Millisecond)
-	// Clients as the API server is one: they keep a connection for the next request.
+	// Like the API server, these clients reuse connections.
 	kept, fresh := newClient(t, address), newClient(t, address)
 	before, closes := kept.ask(t)
 	require.False(t, closes)
 	require.True(t, s.came.Load())
 	stop()
-	require.Eventually(t, func() bool { return s.Listening() != nil }, time.Minute, time.Millisecond, "it counts as ended at once")
+	require.Eventually(
+		t, func() bool { return s.Listening() != nil }, time.Minute, time.Millisecond,
+		"it no longer counts as listening at once",
+	)
 
 	after, closes := kept.ask(t)
-	require.Equal(t, before, after, "a request on its way by an open connection is answered")
-	require.True(t, closes, "the next one goes elsewhere")
+	require.Equal(t, before, after, "a pending request on an open connection is answered")
+	require.True(t, closes, "the next request uses another connection")
 	_, closes = fresh.ask(t)
-	require.True(t, closes, "a connection that was on its way is served")
+	require.True(t, closes, "a connection that was being opened is served")
 	require.NoError(t, <-ended)
 	_, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	require.Error(t, err)
 }
 
-// client keeps its connection, and tells which it was.
+// client reuses its connection and records which one it used.
 type client struct {
 	http    http.Client
 	address string
@@ -88,11 +92,13 @@ func newClient(t *testing.T, address string) *client {
 	return c
 }
 
-// ask sends one request and tells by which connection it went, and whether the
-// server ends that.
+// ask sends one request and returns the connection it used, and whether the server closes
+// that connection.
 func (c *client) ask(t *testing.T) (connection string, closes bool) {
 	t.Helper()
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { c.last = i.Conn.LocalAddr() }})
+	ctx := httptrace.WithClientTrace(
+		t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { c.last = i.Conn.LocalAddr() }},
+	)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+c.address+"/", strings.NewReader("{}"))
 	require.NoError(t, err)
 	answer, err := c.http.Do(request)
@@ -120,7 +126,13 @@ func TestRequestsThatStillComeKeepAServerThatStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var waited time.Duration
 			asked := 0
-			require.NoError(t, linger(4*time.Second, func() bool { asked++; return tc.came[asked-1] }, func(d time.Duration) error { waited += d; return nil }))
+			require.NoError(
+				t,
+				linger(
+					4*time.Second, func() bool { asked++; return tc.came[asked-1] },
+					func(d time.Duration) error { waited += d; return nil },
+				),
+			)
 			require.Equal(t, tc.want, waited)
 		})
 	}
@@ -131,7 +143,7 @@ func TestRequestsThatStillComeKeepAServerThatStops(t *testing.T) {
 
 func TestWhoDoesNotReadItsAnswerHoldsNobodyUp(t *testing.T) {
 	ctx := t.Context()
-	// The handshake has to end within it too, on a machine that is busy.
+	// The handshake has to finish within this time too, even on a busy machine.
 	s, address, _, _ := start(t, 6*time.Second, 0)
 	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	require.NoError(t, err)

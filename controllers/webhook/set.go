@@ -16,12 +16,12 @@ import (
 	clusterv1beta2 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta2"
 )
 
-// maxManagedNamespaces is how many namespaces one set may ask for: each one is an
-// entry in the status of each of its clusters.
+// maxManagedNamespaces is how many namespaces one set may manage: each is an entry in the
+// status of each of its clusters.
 const maxManagedNamespaces = 100
 
-// validateSet refuses mistakes that would otherwise be found where the set is
-// used. What a stored set has already is left alone.
+// validateSet refuses mistakes that would otherwise only show when the set is used. What a
+// stored set already contains is left alone.
 func (s *Server) validateSet(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	set, old, err := objects[clusterv1beta2.ManagedClusterSet](r)
 	if err != nil || set.DeletionTimestamp != nil {
@@ -30,7 +30,7 @@ func (s *Server) validateSet(_ context.Context, r *admissionv1.AdmissionRequest)
 	if old == nil {
 		old = &clusterv1beta2.ManagedClusterSet{}
 		if problems := validation.IsValidLabelValue(set.Name); len(problems) > 0 {
-			return nil, apierrors.NewBadRequest("metadata.name: no cluster could be labelled with it: " + strings.Join(problems, "; "))
+			return nil, apierrors.NewBadRequest("metadata.name: it cannot be the value of a cluster label: " + strings.Join(problems, "; "))
 		}
 	}
 	if err := checkSelector(set, old); err != nil {
@@ -73,8 +73,9 @@ func checkManagedNamespaces(set, old *clusterv1beta2.ManagedClusterSet) error {
 	return nil
 }
 
-// systemNamespace says why a set cannot ask for a namespace; agents refuse the
-// same ones. The namespace default is one that people use, and is only labelled.
+// systemNamespace returns why a set cannot manage a namespace; empty if it can. Agents refuse
+// the same namespaces. The namespace default is allowed, since users work in it and it only
+// gets labels.
 func systemNamespace(name string) string {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Sprintf("%q is not the name of a namespace: %s", name, strings.Join(problems, "; "))

@@ -22,15 +22,15 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Paths of the rules on what agents write into a status. The webhooks are asked about
-// agents alone, so that they never stand between the hub and its own objects.
+// Paths of the rules for what agents write into a status. The webhooks are called for agents
+// only, so that they never block the hub's own writes.
 const (
 	PathClusterStatus = "/validate-status-cluster-open-cluster-management-io-v1-managedcluster"
 	PathWorkStatus    = "/validate-status-work-open-cluster-management-io-v1-manifestwork"
 	PathAddOnStatus   = "/validate-status-addon-open-cluster-management-io-v1alpha1-managedclusteraddon"
 )
 
-// Bounds of what an agent says. What is above one already may stay, and may not grow.
+// Bounds of what an agent writes. What already exceeds one may stay, but must not grow.
 const (
 	maxClusterStatus = 128 << 10
 	maxWorkStatus    = 768 << 10 // a work usually has 500 KiB of manifests at most, and etcd takes 1.5 MiB
@@ -39,22 +39,22 @@ const (
 	maxClaims        = 512
 )
 
-// hubConditions are those that the hub says of a cluster: to it, its agent, and whoever
-// reads why a cluster was let in or not.
+// hubConditions are the conditions of a cluster that only the hub sets; its loops, the agent
+// and users rely on them.
 var hubConditions = []string{
 	clusterv1.ConditionHubAccepted, clusterv1.ConditionClockSynced, clusterv1.ConditionDuplicateClusterName,
 	clusterv1.ConditionCertificateRequestDenied, clusterv1.ConditionDeleting, clusterv1.ConditionImportSucceeded,
 }
 
-// hubAddOnConditions are those that the hub says of an add-on.
+// hubAddOnConditions are the conditions of an add-on that only the hub sets.
 var hubAddOnConditions = []string{
 	addonv1alpha1.ConditionRegistrationApplied, addonv1alpha1.ConditionConfigured, addonv1alpha1.ConditionProgressing,
 	addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied, addonv1alpha1.ConditionHookManifestCompleted,
 	addonv1alpha1.ConditionHostingClusterValidity, addonv1alpha1.ConditionTokenInfrastructureReady,
 }
 
-// validateClusterStatus leaves to an agent what only it knows: version, capacity,
-// claims, and its own conditions.
+// validateClusterStatus lets an agent write what only it knows: version, capacity, claims,
+// and its own conditions.
 func (s *Server) validateClusterStatus(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	now, old, err := objects[clusterv1.ManagedCluster](r)
 	if err != nil || old == nil {
@@ -65,16 +65,16 @@ func (s *Server) validateClusterStatus(_ context.Context, r *admissionv1.Admissi
 		return nil, nil
 	}
 	return nil, w.first(
-		w.own(now.Name),
-		w.conditions("status.conditions", now.Status.Conditions, old.Status.Conditions, hubConditions),
-		w.same("status.managedNamespaces, besides their conditions", namespacesOf(now), namespacesOf(old)),
-		w.count("status.clusterClaims", len(now.Status.ClusterClaims), len(old.Status.ClusterClaims), maxClaims),
-		w.size(maxClusterStatus),
+		w.checkCluster(now.Name),
+		w.checkConditions("status.conditions", now.Status.Conditions, old.Status.Conditions, hubConditions),
+		w.checkUnchanged("status.managedNamespaces, besides their conditions", namespacesOf(now), namespacesOf(old)),
+		w.checkCount("status.clusterClaims", len(now.Status.ClusterClaims), len(old.Status.ClusterClaims), maxClaims),
+		w.checkSize(maxClusterStatus),
 	)
 }
 
-// namespacesOf are the namespaces that the hub asks for, without what the agent says
-// of them.
+// namespacesOf returns the namespaces that the hub requests, without the conditions that the
+// agent reports for them.
 func namespacesOf(mc *clusterv1.ManagedCluster) []clusterv1.ClusterSetManagedNamespace {
 	var out []clusterv1.ClusterSetManagedNamespace
 	for _, n := range mc.Status.ManagedNamespaces {
@@ -84,7 +84,8 @@ func namespacesOf(mc *clusterv1.ManagedCluster) []clusterv1.ClusterSetManagedNam
 	return out
 }
 
-// validateWorkStatus bounds what an agent says of its works; all of it is its own.
+// validateWorkStatus limits the size of what an agent reports for its works; all of it
+// belongs to the agent.
 func (s *Server) validateWorkStatus(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	now, old, err := objects[workv1.ManifestWork](r)
 	if err != nil || old == nil {
@@ -96,22 +97,22 @@ func (s *Server) validateWorkStatus(_ context.Context, r *admissionv1.AdmissionR
 	}
 	said, before := now.Status.ResourceStatus.Manifests, old.Status.ResourceStatus.Manifests
 	problem := w.first(
-		w.own(now.Namespace),
-		w.conditions("status.conditions", now.Status.Conditions, old.Status.Conditions, nil),
-		w.count("status.resourceStatus.manifests", len(said), len(before), len(now.Spec.Workload.Manifests)),
-		w.size(maxWorkStatus),
+		w.checkCluster(now.Namespace),
+		w.checkConditions("status.conditions", now.Status.Conditions, old.Status.Conditions, nil),
+		w.checkCount("status.resourceStatus.manifests", len(said), len(before), len(now.Spec.Workload.Manifests)),
+		w.checkSize(maxWorkStatus),
 	)
 	for i := range said {
 		if problem == nil {
-			problem = w.count(fmt.Sprintf("status.resourceStatus.manifests[%d].conditions", i), len(said[i].Conditions), 0, maxConditions)
+			problem = w.checkCount(fmt.Sprintf("status.resourceStatus.manifests[%d].conditions", i), len(said[i].Conditions), 0, maxConditions)
 		}
 	}
 	return nil, problem
 }
 
-// validateAddOnStatus leaves to an agent whether the add-on works and how it comes to
-// its credentials. What the hub resolved, above all which configurations it is to have
-// and who its agent is, is the hub's.
+// validateAddOnStatus lets an agent write whether the add-on works and how it gets its
+// credentials. What the hub resolved belongs to the hub, above all which configurations the
+// add-on gets and the identity of its agent.
 func (s *Server) validateAddOnStatus(_ context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	now, old, err := objects[addonv1alpha1.ManagedClusterAddOn](r)
 	if err != nil || old == nil {
@@ -122,27 +123,27 @@ func (s *Server) validateAddOnStatus(_ context.Context, r *admissionv1.Admission
 		return nil, nil
 	}
 	return nil, w.first(
-		w.own(now.Namespace),
-		w.conditions("status.conditions", now.Status.Conditions, old.Status.Conditions, hubAddOnConditions),
-		w.same("status.configReferences", now.Status.ConfigReferences, old.Status.ConfigReferences),
-		w.same("status.supportedConfigs", now.Status.SupportedConfigs, old.Status.SupportedConfigs),
-		w.same("status.namespace", now.Status.Namespace, old.Status.Namespace),
-		w.same("status.healthCheck", now.Status.HealthCheck, old.Status.HealthCheck),
-		w.registrations(now, old),
-		w.size(maxAddOnStatus),
+		w.checkCluster(now.Namespace),
+		w.checkConditions("status.conditions", now.Status.Conditions, old.Status.Conditions, hubAddOnConditions),
+		w.checkUnchanged("status.configReferences", now.Status.ConfigReferences, old.Status.ConfigReferences),
+		w.checkUnchanged("status.supportedConfigs", now.Status.SupportedConfigs, old.Status.SupportedConfigs),
+		w.checkUnchanged("status.namespace", now.Status.Namespace, old.Status.Namespace),
+		w.checkUnchanged("status.healthCheck", now.Status.HealthCheck, old.Status.HealthCheck),
+		w.checkRegistrations(now, old),
+		w.checkSize(maxAddOnStatus),
 	)
 }
 
 // writer is an agent that writes a status.
 type writer struct {
 	r *admissionv1.AdmissionRequest
-	// clusters are those whose agent it is; none for the agent of an add-on, which has
-	// what rights its author gave it.
+	// clusters are the clusters whose agent it is; none for the agent of an add-on, which has
+	// the permissions that the author of the add-on gave it.
 	clusters []string
 	addOn    bool
 }
 
-// writerOf tells who an agent is; false for everybody else.
+// writerOf returns the agent that makes the request; false if the requester is no agent.
 func writerOf(r *admissionv1.AdmissionRequest) (writer, bool) {
 	clusters, agent := identity.Clusters(r.UserInfo.Groups)
 	w := writer{r: r, clusters: clusters, addOn: !agent}
@@ -155,7 +156,7 @@ func (w writer) refuse(what string) error {
 		fmt.Errorf("agent %q cannot %s", w.r.UserInfo.Username, what))
 }
 
-// first is the first problem.
+// first returns the first error that is not nil.
 func (writer) first(problems ...error) error {
 	i := slices.IndexFunc(problems, func(err error) bool { return err != nil })
 	if i < 0 {
@@ -164,19 +165,19 @@ func (writer) first(problems ...error) error {
 	return problems[i]
 }
 
-// own wants the object to be that of the agent's one cluster.
-func (w writer) own(cluster string) error {
+// checkCluster requires the object to belong to the agent's only cluster.
+func (w writer) checkCluster(cluster string) error {
 	if w.addOn || (len(w.clusters) == 1 && w.clusters[0] == cluster) {
 		return nil
 	}
 	return w.refuse("change the status of another cluster's object")
 }
 
-func (w writer) same(field string, now, old any) error {
+func (w writer) checkUnchanged(field string, now, old any) error {
 	if reflect.DeepEqual(now, old) || (empty(now) && empty(old)) {
 		return nil
 	}
-	return w.refuse("change " + field + ", which is the hub's")
+	return w.refuse("change " + field + ", which the hub owns")
 }
 
 func empty(v any) bool {
@@ -184,20 +185,20 @@ func empty(v any) bool {
 	return r.Kind() == reflect.Slice && r.Len() == 0
 }
 
-func (w writer) count(field string, now, old, limit int) error {
+func (w writer) checkCount(field string, now, old, limit int) error {
 	if now <= limit || now <= old {
 		return nil
 	}
-	return w.refuse(fmt.Sprintf("write %d entries into %s; %d are the most", now, field, max(limit, old)))
+	return w.refuse(fmt.Sprintf("write %d entries to %s; at most %d are allowed", now, field, max(limit, old)))
 }
 
-// size bounds a status as JSON.
-func (w writer) size(limit int) error {
+// checkSize limits the size of the status as JSON.
+func (w writer) checkSize(limit int) error {
 	now, old := statusSize(w.r.Object.Raw), statusSize(w.r.OldObject.Raw)
 	if now <= limit || now <= old {
 		return nil
 	}
-	return w.refuse(fmt.Sprintf("let the status grow to %d bytes; %d are the most", now, limit))
+	return w.refuse(fmt.Sprintf("let the status grow to %d bytes; at most %d are allowed", now, limit))
 }
 
 func statusSize(raw []byte) int {
@@ -210,43 +211,44 @@ func statusSize(raw []byte) int {
 	return len(o.Status)
 }
 
-// conditions keeps those of the hub as they are, and bounds the rest. A cluster that is
-// not reachable is so by the word of the hub; its agent says that it is back.
-func (w writer) conditions(field string, now, old []metav1.Condition, kept []string) error {
+// checkConditions refuses changes of the conditions in kept, and limits the number of the
+// others. That a cluster is unreachable is reported by the hub; that it is back, by its
+// agent.
+func (w writer) checkConditions(field string, now, old []metav1.Condition, kept []string) error {
 	for _, kind := range kept {
 		if !reflect.DeepEqual(apimeta.FindStatusCondition(now, kind), apimeta.FindStatusCondition(old, kind)) {
-			return w.refuse("change the condition " + kind + ", which is the hub's")
+			return w.refuse("change the condition " + kind + ", which the hub owns")
 		}
 	}
-	return w.count(field, len(now), len(old), maxConditions)
+	return w.checkCount(field, len(now), len(old), maxConditions)
 }
 
-// registrations lets the agent of a cluster say how the add-on comes to its access to
-// the hub: by a certificate of the user that the hub named, or by a token of the account
-// that the hub makes. It cannot say who else the agent is.
-func (w writer) registrations(now, old *addonv1alpha1.ManagedClusterAddOn) error {
+// checkRegistrations lets the agent of a cluster write how the add-on gets access to the hub:
+// with a certificate for the user that the hub named, or with a token of the account that the
+// hub creates. It cannot claim another identity for the agent of the add-on.
+func (w writer) checkRegistrations(now, old *addonv1alpha1.ManagedClusterAddOn) error {
 	const field = "status.registrations"
 	if w.addOn && now.Status.KubeClientDriver != old.Status.KubeClientDriver {
 		return w.refuse("change status.kubeClientDriver")
 	}
 	if len(now.Status.Registrations) != len(old.Status.Registrations) {
-		return w.refuse("change which " + field + " there are, which is the hub's")
+		return w.refuse("add or remove " + field + ", which the hub owns")
 	}
 	for i := range now.Status.Registrations {
 		is, was := &now.Status.Registrations[i], &old.Status.Registrations[i]
 		if is.SignerName == was.SignerName && reflect.DeepEqual(is.Subject, was.Subject) {
 			continue
 		}
-		if w.addOn || is.SignerName != was.SignerName || is.SignerName != addonv1alpha1.KubeAPIServerSigner || !mayBe(is.Subject, now) {
-			return w.refuse(fmt.Sprintf("change %s[%d], which is the hub's", field, i))
+		if w.addOn || is.SignerName != was.SignerName || is.SignerName != addonv1alpha1.KubeAPIServerSigner || !canBeSubject(is.Subject, now) {
+			return w.refuse(fmt.Sprintf("change %s[%d], which the hub owns", field, i))
 		}
 	}
 	return nil
 }
 
-// mayBe tells whether a subject is one that the agent of a cluster gives itself for an
-// add-on: nobody in particular, the account, or a user of the add-on on this cluster.
-func mayBe(s addonv1alpha1.Subject, a *addonv1alpha1.ManagedClusterAddOn) bool {
+// canBeSubject reports whether the agent of a cluster may set a subject for an add-on: an
+// empty one, the account, or a user of the add-on on this cluster.
+func canBeSubject(s addonv1alpha1.Subject, a *addonv1alpha1.ManagedClusterAddOn) bool {
 	who := identity.AddOn{Cluster: a.Namespace, Name: a.Name}
 	agent, of := strings.CutPrefix(s.User, who.User(""))
 	known := s.User == "" || s.User == who.TokenUser() || (of && agent != "" && !strings.Contains(agent, ":"))

@@ -20,7 +20,9 @@ import (
 // addOnAgent is the agent of add-on hello on a cluster.
 func addOnAgent(cluster string) authenticationv1.UserInfo {
 	group := "system:open-cluster-management:cluster:" + cluster + ":addon:hello"
-	return authenticationv1.UserInfo{Username: group + ":agent:hello", Groups: []string{group, "system:open-cluster-management:addon:hello"}}
+	return authenticationv1.UserInfo{
+		Username: group + ":agent:hello", Groups: []string{group, "system:open-cluster-management:addon:hello"},
+	}
 }
 
 func said(kinds ...string) (out []metav1.Condition) {
@@ -30,7 +32,7 @@ func said(kinds ...string) (out []metav1.Condition) {
 	return out
 }
 
-// many are n conditions.
+// many returns n conditions.
 func many(n int) []metav1.Condition {
 	var kinds []string
 	for i := range n {
@@ -51,29 +53,36 @@ func helloOn() *addonv1alpha1.ManagedClusterAddOn {
 				},
 				{SignerName: "example.com/own", Subject: addonv1alpha1.Subject{User: "me"}},
 			},
-			ConfigReferences: []addonv1alpha1.ConfigReference{{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: "own"}}},
+			ConfigReferences: []addonv1alpha1.ConfigReference{
+				{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: "own"}},
+			},
 		},
 	}
 }
 
 func TestWhatAnAgentMaySayOfAnAddOn(t *testing.T) {
 	foreign := addonv1alpha1.ConfigReference{
-		DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "tenant-b", Name: "private"}, SpecHash: "made-up"},
+		DesiredConfig: &addonv1alpha1.ConfigSpecHash{
+			ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "tenant-b", Name: "private"}, SpecHash: "made-up",
+		},
 	}
 	subject := func(user string, groups ...string) func(*addonv1alpha1.ManagedClusterAddOnStatus) {
 		return func(s *addonv1alpha1.ManagedClusterAddOnStatus) {
 			s.Registrations[0].Subject = addonv1alpha1.Subject{User: user, Groups: groups}
 		}
 	}
-	const no, token = "which is the hub's", "system:serviceaccount:c1:hello-agent"
+	const no, token = "which the hub owns", "system:serviceaccount:c1:hello-agent"
 	for name, tc := range map[string]struct {
 		change func(*addonv1alpha1.ManagedClusterAddOnStatus)
-		// refused is what the agent of the cluster is told, addOn what that of the add-on is.
+		// refused is the error for the agent of the cluster, addOn that for the agent of the
+		// add-on.
 		refused, addOn string
 	}{
 		"that it works": {
 			func(s *addonv1alpha1.ManagedClusterAddOnStatus) {
-				s.Conditions[1].Status, s.Conditions = metav1.ConditionFalse, append(s.Conditions, said("Degraded", "ClusterCertificateRotated", "Own")...)
+				s.Conditions[1].Status, s.Conditions = metav1.ConditionFalse, append(
+					s.Conditions, said("Degraded", "ClusterCertificateRotated", "Own")...,
+				)
 			},
 			"",
 			"",
@@ -104,8 +113,8 @@ func TestWhatAnAgentMaySayOfAnAddOn(t *testing.T) {
 		},
 		"conditions without end": {
 			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.Conditions = append(many(65), s.Conditions...) },
-			"64 are the most",
-			"64 are the most",
+			"at most 64 are allowed",
+			"at most 64 are allowed",
 		},
 		"a driver": {
 			func(s *addonv1alpha1.ManagedClusterAddOnStatus) { s.KubeClientDriver = addonv1alpha1.DriverTypeToken },
@@ -115,7 +124,9 @@ func TestWhatAnAgentMaySayOfAnAddOn(t *testing.T) {
 		"its account": {subject(token), "", no},
 		"nobody":      {subject(""), "", no},
 		"a user of the add-on": {
-			subject("system:open-cluster-management:cluster:c1:addon:hello:agent:other", "system:open-cluster-management:addon:hello"),
+			subject(
+				"system:open-cluster-management:cluster:c1:addon:hello:agent:other", "system:open-cluster-management:addon:hello",
+			),
 			"",
 			no,
 		},
@@ -173,7 +184,9 @@ func TestWhatAnAgentMaySayOfItsCluster(t *testing.T) {
 	cluster := func() *clusterv1.ManagedCluster {
 		return mc(func(o *clusterv1.ManagedCluster) {
 			o.Status.Conditions = said(clusterv1.ConditionHubAccepted, clusterv1.ConditionAvailable)
-			o.Status.ManagedNamespaces = []clusterv1.ClusterSetManagedNamespace{{ClusterSet: "s1", ManagedNamespaceConfig: clusterv1.ManagedNamespaceConfig{Name: "a"}}}
+			o.Status.ManagedNamespaces = []clusterv1.ClusterSetManagedNamespace{
+				{ClusterSet: "s1", ManagedNamespaceConfig: clusterv1.ManagedNamespaceConfig{Name: "a"}},
+			}
 		})
 	}
 	for name, tc := range map[string]struct {
@@ -199,11 +212,11 @@ func TestWhatAnAgentMaySayOfItsCluster(t *testing.T) {
 		},
 		"conditions without end": {
 			func(o *clusterv1.ManagedCluster) { o.Status.Conditions = append(o.Status.Conditions, many(63)...) },
-			"64 are the most",
+			"at most 64 are allowed",
 		},
 		"claims without end": {
 			func(o *clusterv1.ManagedCluster) { o.Status.ClusterClaims = make([]clusterv1.ManagedClusterClaim, 513) },
-			"512 are the most",
+			"at most 512 are allowed",
 		},
 		"a megabyte": {
 			func(o *clusterv1.ManagedCluster) { o.Status.Version.Kubernetes = strings.Repeat("x", 1<<20) },
@@ -238,12 +251,12 @@ func TestWhatAnAgentMaySayOfItsWorks(t *testing.T) {
 		}, ""},
 		"of more than it has": {
 			func(s *workv1.ManifestWorkStatus) { s.ResourceStatus.Manifests = make([]workv1.ManifestCondition, 2) },
-			"1 are the most",
+			"at most 1 are allowed",
 		},
-		"conditions without end": {func(s *workv1.ManifestWorkStatus) { s.Conditions = many(65) }, "64 are the most"},
+		"conditions without end": {func(s *workv1.ManifestWorkStatus) { s.Conditions = many(65) }, "at most 64 are allowed"},
 		"of a manifest": {func(s *workv1.ManifestWorkStatus) {
 			s.ResourceStatus.Manifests = []workv1.ManifestCondition{{Conditions: many(65)}}
-		}, "64 are the most"},
+		}, "at most 64 are allowed"},
 		"megabytes": {
 			func(s *workv1.ManifestWorkStatus) { s.Conditions = said(strings.Repeat("x", 2<<20)) },
 			"let the status grow",
@@ -258,7 +271,9 @@ func TestWhatAnAgentMaySayOfItsWorks(t *testing.T) {
 			}
 			h := server(&stated{}, all)
 			check(t, send(t, h, webhook.PathWorkStatus, work(nil, manifest), now, agentOf("c1")), code, tc.refused)
-			check(t, send(t, h, webhook.PathWorkStatus, work(nil, manifest), now, agentOf("c2")), 403, "another cluster's object")
+			check(
+				t, send(t, h, webhook.PathWorkStatus, work(nil, manifest), now, agentOf("c2")), 403, "another cluster's object",
+			)
 			check(t, send(t, h, webhook.PathWorkStatus, work(nil, manifest), now, hubItself), 0, "")
 		})
 	}
@@ -269,7 +284,9 @@ func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 		return `{"type":"KubeClient","kubeClient":{"hubPermissions":[` + permission + `]}}`
 	}
 	current := bind(`{"type":"CurrentCluster","currentCluster":{"clusterRoleName":"cluster-manager"}}`)
-	single := bind(`{"type":"SingleNamespace","singleNamespace":{"namespace":"ns","roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r"}}}`)
+	single := bind(
+		`{"type":"SingleNamespace","singleNamespace":{"namespace":"ns","roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r"}}}`,
+	)
 	const signed = `{"type":"CustomSigner","customSigner":{"signerName":"example.com/s","signingCA":{"name":"ca"}}}`
 	for name, tc := range map[string]struct {
 		registration string
@@ -281,8 +298,10 @@ func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 		"that the author may not bind": {
 			current,
 			[]string{"bind clusterroles/ other", "bind roles/ cluster-manager"},
-			`user "ann" cannot have the hub bind ClusterRole cluster-manager in the namespace of every cluster; who may do so writes the template, or allows it by: ` +
-				"kubectl create clusterrole addon-bind-clusterroles-cluster-manager --verb=bind --resource=clusterroles.rbac.authorization.k8s.io --resource-name=cluster-manager && " +
+			`user "ann" cannot have the hub bind ClusterRole cluster-manager in the namespace of every cluster; ` +
+				"the template must be written by someone who may, or the right granted with: " +
+				"kubectl create clusterrole addon-bind-clusterroles-cluster-manager --verb=bind " +
+				"--resource=clusterroles.rbac.authorization.k8s.io --resource-name=cluster-manager && " +
 				"kubectl create clusterrolebinding addon-bind-clusterroles-cluster-manager --clusterrole=addon-bind-clusterroles-cluster-manager --user=ann",
 		},
 		"a role of one namespace":      {single, []string{"bind roles/ r"}, ""},
@@ -316,8 +335,11 @@ func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 			now := addOnTemplate(t, tc.registration)
 			h := server(&stated{rights: tc.rights}, all)
 			check(t, send(t, h, webhook.PathValidateTemplate, nil, now, person), code, tc.refused)
-			check(t, send(t, h, webhook.PathValidateTemplate, addOnTemplate(t, `{"type":"KubeClient"}`), now, person), code, tc.refused)
-			// Other manifests use the rights that the template has already.
+			check(
+				t, send(t, h, webhook.PathValidateTemplate, addOnTemplate(t, `{"type":"KubeClient"}`), now, person), code,
+				tc.refused,
+			)
+			// New manifests use the rights that the template already has.
 			changed := now.DeepCopy()
 			changed.Spec.AgentSpec.Workload.Manifests = []workv1.Manifest{{}}
 			changed.Spec.AgentSpec.Workload.Manifests[0].Raw = []byte(`{}`)
@@ -332,6 +354,8 @@ func TestWhoWritesATemplateHasTheRightsThatItGives(t *testing.T) {
 func addOnTemplate(t *testing.T, registration string) *addonv1alpha1.AddOnTemplate {
 	t.Helper()
 	out := &addonv1alpha1.AddOnTemplate{ObjectMeta: metav1.ObjectMeta{Name: "t"}}
-	require.NoError(t, json.Unmarshal([]byte(`{"addonName":"t","registration":[`+registration+`],"agentSpec":{}}`), &out.Spec))
+	require.NoError(
+		t, json.Unmarshal([]byte(`{"addonName":"t","registration":[`+registration+`],"agentSpec":{}}`), &out.Spec),
+	)
 	return out
 }

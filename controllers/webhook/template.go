@@ -19,13 +19,13 @@ import (
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
-// PathValidateTemplate is that of the rule on what AddOnTemplates ask for on the hub.
+// PathValidateTemplate is the path of the rule for what AddOnTemplates request on the hub.
 const PathValidateTemplate = "/validate-addon-open-cluster-management-io-v1alpha1-addontemplate"
 
-// validateTemplate holds the author of a template to the author's own rights: the hub
-// binds roles, approves and signs for it with rights of its own, which are not handed to
-// everybody who may write a template. Every change of a spec is looked at, because other
-// manifests use the rights that the template has.
+// validateTemplate limits a template to the rights of its author: the hub binds roles,
+// approves and signs for the template with its own rights, which a user must not gain just by
+// writing a template. Every change of a spec is checked, because new manifests use the rights
+// that the template already has.
 func (s *Server) validateTemplate(ctx context.Context, r *admissionv1.AdmissionRequest) ([]operation, error) {
 	t, old, err := objects[addonv1alpha1.AddOnTemplate](r)
 	if err != nil || t.DeletionTimestamp != nil || (old != nil && reflect.DeepEqual(t.Spec, old.Spec)) {
@@ -39,7 +39,7 @@ func (s *Server) validateTemplate(ctx context.Context, r *admissionv1.AdmissionR
 			}
 			if !ok {
 				return nil, apierrors.NewForbidden(schema.GroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate}, t.Name,
-					fmt.Errorf("spec.registration[%d]: user %q cannot have the hub %s; who may do so writes the template, or allows it by: %s",
+					fmt.Errorf("spec.registration[%d]: user %q cannot have the hub %s; the template must be written by someone who may, or the right granted with: %s",
 						i, r.UserInfo.Username, need.what, need.grant(r.UserInfo.Username)))
 			}
 		}
@@ -47,13 +47,14 @@ func (s *Server) validateTemplate(ctx context.Context, r *admissionv1.AdmissionR
 	return nil, nil
 }
 
-// need is a right that the author of a template needs for what the hub does for it.
+// need is a right that the author of a template must have for something that the hub does for
+// it.
 type need struct {
 	right authorizationv1.ResourceAttributes
 	what  string
 }
 
-// grant is the command that gives the right to a user.
+// grant returns the command that grants the right to a user.
 func (n need) grant(user string) string {
 	a := n.right
 	kind, at := "clusterrole", ""
@@ -69,7 +70,7 @@ func (n need) grant(user string) string {
 		at, kind, name, a.Verb, resource, a.Name, at, kind, name, kind, name, user)
 }
 
-// needsOf are the rights that a registration needs of its author.
+// needsOf returns the rights that the author of a registration must have.
 func needsOf(g *addonv1alpha1.RegistrationSpec) []need {
 	var out []need
 	if g.KubeClient != nil {
@@ -96,15 +97,17 @@ func needsOf(g *addonv1alpha1.RegistrationSpec) []need {
 	return out
 }
 
-// bindNeed is the right to bind a role: in every namespace for one that is bound in
-// that of each cluster.
+// bindNeed returns the right to bind a role in a namespace; the empty namespace means all,
+// for a role that is bound in the namespace of every cluster.
 func bindNeed(namespace, kind, name string) need {
 	where := "the namespace of every cluster"
 	if namespace != "" {
 		where = "namespace " + namespace
 	}
-	return need{authorizationv1.ResourceAttributes{Namespace: namespace, Verb: "bind", Group: rbacv1.GroupName, Resource: strings.ToLower(kind) + "s", Name: name},
-		fmt.Sprintf("bind %s %s in %s", kind, name, where)}
+	right := authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: "bind", Group: rbacv1.GroupName, Resource: strings.ToLower(kind) + "s", Name: name,
+	}
+	return need{right, fmt.Sprintf("bind %s %s in %s", kind, name, where)}
 }
 
 func signerNeed(signer, verb string) need {

@@ -24,39 +24,38 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// JoinToken is what admission knows of a join token; there is no secret in it.
+// JoinToken is what admission keeps of a join token; it contains no secret.
 type JoinToken struct {
-	// ID is the name that people know it by.
+	// ID is the name that users know it by.
 	ID string
-	// Credential is what the API server calls it in requests.
+	// Credential is its credential id in requests.
 	Credential string
-	// Cluster is the only cluster that it is for; empty means any.
+	// Cluster is the only cluster it is valid for; empty means any.
 	Cluster string
 }
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// NewJoinTokens makes the collection of the join tokens of a hub. Its owner runs
-// it.
+// NewJoinTokens returns the collection of the join tokens of a hub. The caller runs it.
 func NewJoinTokens(client dynamic.Interface, log logr.Logger) *watch.Collection[JoinToken] {
 	return watch.New(watch.Options[JoinToken]{
 		Client: client, Resource: secrets, Namespace: operatorv1.NamespaceOperator, LabelSelector: clusterv1.LabelJoinToken, Keep: readJoinToken, Log: log,
 	})
 }
 
-// readJoinToken leaves out tokens that are not made yet.
+// readJoinToken reads a join token; false for one that is not issued yet.
 func readJoinToken(u *unstructured.Unstructured) (JoinToken, bool) {
 	s, err := typed.FromUnstructured[corev1.Secret](u)
 	if err != nil {
-		return JoinToken{}, false // what is no Secret is no token
+		return JoinToken{}, false // not a Secret, so no token
 	}
 	t := JoinToken{ID: s.Labels[clusterv1.LabelJoinToken], Credential: string(s.Data[clusterv1.JoinTokenKeyCredentialID]),
 		Cluster: string(s.Data[clusterv1.JoinTokenKeyCluster])}
 	return t, t.Credential != ""
 }
 
-// JoinToken looks among what is watched, and on the API server where it is not
-// there: a token may be used as soon as it was made.
+// JoinToken reads the cache, and the API server if the token is not cached: a token may be
+// used as soon as it is created.
 func (l live) JoinToken(ctx context.Context, credential string) (JoinToken, bool, error) {
 	for _, t := range l.tokens.List() {
 		if t.Credential == credential {
@@ -65,7 +64,7 @@ func (l live) JoinToken(ctx context.Context, credential string) (JoinToken, bool
 	}
 	list, err := l.client.Resource(secrets).Namespace(operatorv1.NamespaceOperator).List(ctx, metav1.ListOptions{LabelSelector: clusterv1.LabelJoinToken})
 	if err != nil {
-		return JoinToken{}, false, fmt.Errorf("reading join tokens: %w", internal(err))
+		return JoinToken{}, false, fmt.Errorf("reading join tokens: %w", hideStatus(err))
 	}
 	for i := range list.Items {
 		if t, ok := readJoinToken(&list.Items[i]); ok && t.Credential == credential {
@@ -75,9 +74,9 @@ func (l live) JoinToken(ctx context.Context, credential string) (JoinToken, bool
 	return JoinToken{}, false, nil
 }
 
-// checkToken holds who joins with a token to the cluster that the token is for:
-// its certificate would be denied, but where clusters are accepted without a
-// person the other one would get its place on the hub.
+// checkToken restricts a user who joins with a token to the cluster that the token is for.
+// The certificate for another cluster would be denied anyway, but with automatic acceptance
+// the hub would accept that cluster.
 func (s *Server) checkToken(ctx context.Context, mc, old *clusterv1.ManagedCluster, user authenticationv1.UserInfo) error {
 	if old != nil {
 		return nil

@@ -30,8 +30,8 @@ import (
 
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// stated is a Hub whose answers a table states: the rights that users have, one
-// a line, and the namespaces that exist.
+// stated is a Hub with fixed answers: the rights that users have, one per line, and the
+// namespaces that exist.
 type stated struct {
 	rights     []string
 	namespaces map[string]*metav1.ObjectMeta
@@ -53,7 +53,7 @@ func (h *stated) Allowed(_ context.Context, user authenticationv1.UserInfo, a au
 	return false, h.broken
 }
 
-func (h *stated) Standing(_ context.Context, cluster string) (int, error) {
+func (h *stated) CountWorks(_ context.Context, cluster string) (int, error) {
 	return h.standing[cluster], h.broken
 }
 
@@ -69,11 +69,12 @@ var all = webhook.Features{DefaultClusterSet: true, ResourceCleanup: true, Manif
 
 func server(h webhook.Hub, f webhook.Features) http.Handler {
 	return webhook.NewServer(webhook.Options{
-		Hub: h, Self: hubItself.Username, Features: func() webhook.Features { return f }, Clock: clocktesting.NewFakePassiveClock(now),
+		Hub: h, Self: hubItself.Username, Features: func() webhook.Features { return f },
+		Clock: clocktesting.NewFakePassiveClock(now),
 	}).Handler()
 }
 
-// send asks for a review as the API server does.
+// send requests a review as the API server does.
 func send(t *testing.T, h http.Handler, path string, old, current any, user authenticationv1.UserInfo) *admissionv1.AdmissionResponse {
 	t.Helper()
 	request := &admissionv1.AdmissionRequest{UID: "u", Operation: admissionv1.Create, UserInfo: user, Namespace: "c1"}
@@ -86,7 +87,9 @@ func send(t *testing.T, h http.Handler, path string, old, current any, user auth
 	if old != nil {
 		request.Operation, request.OldObject = admissionv1.Update, encode(old)
 	}
-	body, err := json.Marshal(admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request})
+	body, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request,
+	})
 	require.NoError(t, err)
 	w := post(h, path, string(body))
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
@@ -107,7 +110,9 @@ func post(h http.Handler, path, body string) *httptest.ResponseRecorder {
 }
 
 func mc(change ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
-	o := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Labels: map[string]string{clusterv1.LabelClusterSet: "s1"}}}
+	o := &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", Labels: map[string]string{clusterv1.LabelClusterSet: "s1"}},
+	}
 	for _, c := range change {
 		c(o)
 	}
@@ -134,7 +139,9 @@ func tainted(taints ...clusterv1.Taint) func(*clusterv1.ManagedCluster) {
 
 func at(t time.Time) *metav1.Time { return &metav1.Time{Time: t} }
 
-var person = authenticationv1.UserInfo{Username: "ann", UID: "7", Groups: []string{"people"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
+var person = authenticationv1.UserInfo{
+	Username: "ann", UID: "7", Groups: []string{"people"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}},
+}
 
 var hubItself = authenticationv1.UserInfo{Username: "system:serviceaccount:hub:hub"}
 
@@ -145,7 +152,7 @@ func agentOf(cluster string) authenticationv1.UserInfo {
 	}
 }
 
-// patched applies the parts of the answer's patch to the object.
+// patched applies the patch of the response to the object.
 func patched(t *testing.T, o *clusterv1.ManagedCluster, response *admissionv1.AdmissionResponse) *clusterv1.ManagedCluster {
 	t.Helper()
 	out := o.DeepCopy()
@@ -198,7 +205,7 @@ func TestCreationIsCompleted(t *testing.T) {
 		annotated(clusterv1.AnnotationCreator, "somebody"), annotated(clusterv1.AnnotationAdoptedNamespace, "x"))
 	got = patched(t, given, send(t, h, webhook.PathMutateCluster, nil, given, person))
 	require.Equal(t, "s1", got.Labels[clusterv1.LabelClusterSet])
-	require.Equal(t, "ann", got.Annotations[clusterv1.AnnotationCreator], "nobody names another creator")
+	require.Equal(t, "ann", got.Annotations[clusterv1.AnnotationCreator], "a user cannot name another creator")
 	require.NotContains(t, got.Annotations, clusterv1.AnnotationAdoptedNamespace)
 	require.True(t, got.Spec.Taints[0].TimeAdded.Equal(at(now)), "the caller's time is ignored")
 	require.Equal(t, []string{clusterv1.FinalizerResourceCleanup, clusterv1.FinalizerAPIResourceCleanup}, got.Finalizers)
@@ -302,7 +309,9 @@ func TestAClusterIsPutIntoTheDefaultSet(t *testing.T) {
 
 func TestAcceptanceNotesTheNamespaceThatItTakes(t *testing.T) {
 	foreign := map[string]*metav1.ObjectMeta{"c1": {Name: "c1", UID: "ns"}}
-	ours := map[string]*metav1.ObjectMeta{"c1": {Name: "c1", UID: "ns", Labels: map[string]string{clusterv1.LabelClusterName: "c1"}}}
+	ours := map[string]*metav1.ObjectMeta{
+		"c1": {Name: "c1", UID: "ns", Labels: map[string]string{clusterv1.LabelClusterName: "c1"}},
+	}
 	for name, tc := range map[string]struct {
 		namespaces map[string]*metav1.ObjectMeta
 		rights     []string
@@ -314,7 +323,10 @@ func TestAcceptanceNotesTheNamespaceThatItTakes(t *testing.T) {
 		"a foreign one, which may not":        {namespaces: foreign},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response := send(t, server(&stated{rights: tc.rights, namespaces: tc.namespaces}, all), webhook.PathMutateCluster, mc(), mc(accepted), person)
+			response := send(
+				t, server(&stated{rights: tc.rights, namespaces: tc.namespaces}, all), webhook.PathMutateCluster, mc(),
+				mc(accepted), person,
+			)
 			got := patched(t, mc(accepted), response)
 			require.Equal(t, tc.want, got.Annotations[clusterv1.AnnotationAdoptedNamespace])
 			require.Contains(t, got.Finalizers, clusterv1.FinalizerAPIResourceCleanup)
@@ -322,7 +334,9 @@ func TestAcceptanceNotesTheNamespaceThatItTakes(t *testing.T) {
 	}
 	kept := patched(t, mc(), send(t, server(&stated{}, all), webhook.PathMutateCluster,
 		mc(annotated(clusterv1.AnnotationCreator, "bob")), mc(), person))
-	require.Equal(t, "bob", kept.Annotations[clusterv1.AnnotationCreator], "a replacement that does not know the annotation keeps it")
+	require.Equal(
+		t, "bob", kept.Annotations[clusterv1.AnnotationCreator], "a replacement that does not know the annotation keeps it",
+	)
 }
 
 func TestValidateCluster(t *testing.T) {
@@ -349,7 +363,7 @@ func TestValidateCluster(t *testing.T) {
 		"a creation into a set that may not be joined": {nil, mc(), person, nil, nil, 403, "managedclustersets/join"},
 		"a dotted name":   {nil, mc(named("a.b")), person, []string{join1}, nil, 400, "a.b"},
 		"a reserved name": {nil, mc(named("kube-x")), person, []string{join1}, nil, 400, "reserved"},
-		"a reserved name that stands is not accepted": {
+		"a stored reserved name is not accepted": {
 			mc(named("kube-x")),
 			mc(named("kube-x"), accepted),
 			person,
@@ -358,7 +372,7 @@ func TestValidateCluster(t *testing.T) {
 			400,
 			"reserved",
 		},
-		"a reserved name that stands can be changed": {
+		"a cluster with a stored reserved name can be changed": {
 			mc(named("kube-x")),
 			mc(named("kube-x"), annotated("a", "b")),
 			person,
@@ -459,7 +473,7 @@ func TestValidateCluster(t *testing.T) {
 			[]string{accept},
 			ns(func(o *metav1.ObjectMeta) { o.Labels = nil }),
 			403,
-			"was there before",
+			"already exists",
 		},
 		"accepted into an adopted namespace": {
 			mc(),
@@ -577,7 +591,9 @@ func TestValidateCluster(t *testing.T) {
 		"an agent of two clusters": {
 			mc(),
 			mc(),
-			authenticationv1.UserInfo{Username: "x", Groups: []string{"open-cluster-management:c1", "open-cluster-management:c2"}},
+			authenticationv1.UserInfo{
+				Username: "x", Groups: []string{"open-cluster-management:c1", "open-cluster-management:c2"},
+			},
 			nil,
 			nil,
 			403,
@@ -620,7 +636,7 @@ func TestValidateCluster(t *testing.T) {
 			h := &stated{rights: tc.rights, namespaces: tc.namespaces}
 			check(t, send(t, server(h, all), webhook.PathValidateCluster, old, tc.current, tc.user), tc.code, tc.message)
 			for _, user := range h.asked {
-				require.Equal(t, tc.user, user, "the whole identity is passed on")
+				require.Equal(t, tc.user, user, "the full identity is passed on")
 			}
 		})
 	}
@@ -636,7 +652,9 @@ func check(t *testing.T, response *admissionv1.AdmissionResponse, code int32, me
 }
 
 func TestAHubThatCannotBeAskedRefuses(t *testing.T) {
-	response := send(t, server(&stated{broken: errors.New("away")}, all), webhook.PathValidateCluster, mc(), mc(accepted), person)
+	response := send(
+		t, server(&stated{broken: errors.New("away")}, all), webhook.PathValidateCluster, mc(), mc(accepted), person,
+	)
 	require.False(t, response.Allowed)
 	require.EqualValues(t, http.StatusInternalServerError, response.Result.Code)
 }
@@ -651,14 +669,18 @@ func TestValidateBinding(t *testing.T) {
 	check(t, send(t, h, webhook.PathValidateBinding, nil, binding("s1", "s1"), person), 0, "")
 	check(t, send(t, h, webhook.PathValidateBinding, nil, binding("s2", "s2"), person), 403, "managedclustersets/bind")
 	check(t, send(t, h, webhook.PathValidateBinding, nil, binding("s1", "s2"), person), 400, "must be the same")
-	check(t, send(t, h, webhook.PathValidateBinding, binding("s2", "s2"), binding("s2", "s1"), person), 400, "must be the same")
+	check(
+		t, send(t, h, webhook.PathValidateBinding, binding("s2", "s2"), binding("s2", "s1"), person), 400, "must be the same",
+	)
 	check(t, send(t, h, webhook.PathValidateBinding, binding("s2", "s2"), binding("s2", "s2"), person), 0, "")
 }
 
 func work(executor *workv1.ManifestWorkExecutor, manifests ...string) *workv1.ManifestWork {
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "w"}}
 	for _, m := range manifests {
-		w.Spec.Workload.Manifests = append(w.Spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(m)}})
+		w.Spec.Workload.Manifests = append(
+			w.Spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: []byte(m)}},
+		)
 	}
 	w.Spec.Executor = executor
 	return w
@@ -671,7 +693,8 @@ func called(w *workv1.ManifestWork, characters int) *workv1.ManifestWork {
 
 func executor(namespace, name string) *workv1.ManifestWorkExecutor {
 	return &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
-		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: namespace, Name: name},
+		Type:           workv1.ExecutorSubjectTypeServiceAccount,
+		ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: namespace, Name: name},
 	}}
 }
 
@@ -792,7 +815,10 @@ func TestValidateWork(t *testing.T) {
 			if tc.old != nil {
 				old = tc.old
 			}
-			check(t, send(t, server(&stated{rights: tc.rights}, tc.features), webhook.PathValidateWork, old, tc.current, tc.user), tc.code, tc.message)
+			check(
+				t, send(t, server(&stated{rights: tc.rights}, tc.features), webhook.PathValidateWork, old, tc.current, tc.user),
+				tc.code, tc.message,
+			)
 		})
 	}
 }

@@ -22,22 +22,21 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
-// MaxManifests is how many bytes the manifests of one work may have together unless
-// Options say otherwise, LimitOfManifests how many they may be told to have: a work
-// with its status is one object, of which etcd takes 1.5 MiB.
+// MaxManifests is the default of Options.ManifestLimit in bytes, and LimitOfManifests its
+// maximum: a work and its status are one object, and etcd accepts 1.5 MiB.
 const (
 	MaxManifests     = 500 << 10
 	LimitOfManifests = 1 << 20
 )
 
-// maxWorkName is how long the name of a work may be: its AppliedManifestWork is
-// named by 64 characters, "-" and the name.
+// maxWorkName is the longest name of a work: its AppliedManifestWork is named with 64
+// characters, "-" and that name.
 const maxWorkName = 253 - 65
 
-// nilExecutor is the account that works without an executor are applied by.
+// nilExecutor is the ServiceAccount that applies works without an executor.
 const nilExecutor = "klusterlet-work-sa"
 
-// garbageCollector takes off and unblocks ownerReferences.
+// garbageCollector removes and unblocks ownerReferences.
 const garbageCollector = "system:serviceaccount:kube-system:generic-garbage-collector"
 
 // validateWork refuses works that no agent could apply, and executors that the
@@ -58,7 +57,7 @@ func (s *Server) validateWork(ctx context.Context, r *admissionv1.AdmissionReque
 		return nil, err
 	}
 	if work.DeletionTimestamp != nil {
-		// Nothing may keep the finalizers of a work from being taken off.
+		// Nothing may prevent the removal of a work's finalizers.
 		return nil, nil
 	}
 	if old != nil && fateChanges(work, old) && r.UserInfo.Username != garbageCollector {
@@ -72,7 +71,7 @@ func (s *Server) validateWork(ctx context.Context, r *admissionv1.AdmissionReque
 	return nil, checkWork(work, old, s.o.ManifestLimit)
 }
 
-// checkWork refuses a name that is new, or manifests that are, which no agent can handle.
+// checkWork refuses names and manifests that no agent can handle, if they are new.
 func checkWork(work, old *workv1.ManifestWork, limit int) error {
 	if old == nil && len(work.Name) > maxWorkName {
 		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name: has %d characters, more than the %d that an agent can handle", len(work.Name), maxWorkName))
@@ -86,9 +85,9 @@ func checkWork(work, old *workv1.ManifestWork, limit int) error {
 	return nil
 }
 
-// checkWorkAgent holds an agent to the works of its own cluster, and of those to
-// finalizers and annotations. An owner that is not there would have the work
-// collected (CVE-2025-5187), a label would count it for another set of works.
+// checkWorkAgent restricts an agent to finalizers and annotations of the works of its own
+// cluster. With an owner that does not exist, the work would be garbage-collected
+// (CVE-2025-5187); with a label, it would count for another replica set.
 func checkWorkAgent(work, old *workv1.ManifestWork, r *admissionv1.AdmissionRequest) error {
 	clusters, agent := identity.Clusters(r.UserInfo.Groups)
 	if !agent {
@@ -115,8 +114,8 @@ func checkWorkAgent(work, old *workv1.ManifestWork, r *admissionv1.AdmissionRequ
 		fmt.Errorf("agent %q cannot change %s", r.UserInfo.Username, what))
 }
 
-// checkManifests tells why the manifests of a work are refused, of which limit
-// bytes are allowed, or nil. It is pure.
+// checkManifests returns why the manifests of a work are refused, nil if they are not; limit
+// is the allowed total size in bytes. It is a pure function.
 func checkManifests(manifests []workv1.Manifest, limit int) error {
 	if len(manifests) == 0 {
 		return fmt.Errorf("manifests should not be empty")
@@ -150,13 +149,13 @@ func checkManifests(manifests []workv1.Manifest, limit int) error {
 	return nil
 }
 
-// checkExecutors wants the right to act as the executor of whoever changes what
-// the executor does: which manifests there are, how they are applied, what
-// becomes of them, and who the executor is. In the last case both count, since
-// what one applied goes with the change. The hub itself only makes works of sets,
-// which are held to the same rule.
+// checkExecutors requires the right to act as the executor for changes of what the executor
+// does: the manifests, how they are applied, their deletion, and the executor itself.
+// Changing the executor requires the right for both, since what the old one applied changes
+// hands. The hub itself only creates works of replica sets, which are subject to the same
+// rule.
 func (s *Server) checkExecutors(ctx context.Context, spec, old *workv1.ManifestWorkSpec, r *admissionv1.AdmissionRequest) error {
-	if s.self(r.UserInfo) || (old != nil && reflect.DeepEqual(spec, old)) {
+	if s.isHub(r.UserInfo) || (old != nil && reflect.DeepEqual(spec, old)) {
 		return nil
 	}
 	if err := s.checkExecutor(ctx, spec.Executor, r); err != nil || old == nil || reflect.DeepEqual(spec.Executor, old.Executor) {
@@ -165,21 +164,20 @@ func (s *Server) checkExecutors(ctx context.Context, spec, old *workv1.ManifestW
 	return s.checkStored(ctx, old, r)
 }
 
-// checkStored wants the right to act as the executor of a stored spec, of
-// whoever has others take over, deliver elsewhere or remove what it applied. The
-// hub itself is not asked.
+// checkStored requires the right to act as the executor of a stored spec for changes that
+// hand over, redirect or remove what it applied. The hub itself needs no right.
 func (s *Server) checkStored(ctx context.Context, old *workv1.ManifestWorkSpec, r *admissionv1.AdmissionRequest) error {
-	if s.self(r.UserInfo) || (old.Executor != nil && old.Executor.Subject.ServiceAccount == nil) {
-		// Nobody can act as an executor of no account, and it must not be there for ever.
+	if s.isHub(r.UserInfo) || (old.Executor != nil && old.Executor.Subject.ServiceAccount == nil) {
+		// No user can act as an executor without an account, and it must be possible to
+		// correct it.
 		return nil
 	}
 	return s.checkExecutor(ctx, old.Executor, r)
 }
 
-// fateChanges tells whether something else comes to write or remove the object
-// from now on: the set of works that its label names, or the garbage collector,
-// which deletes what has an owner that is not there. An owner that is taken off
-// frees the object.
+// fateChanges reports whether another actor may write or remove the object from now on: the
+// replica set that its label names, or the garbage collector, which deletes objects whose
+// owner does not exist. Removing an owner reference frees the object.
 func fateChanges(now, old metav1.Object) bool {
 	if now.GetLabels()[workv1alpha1.LabelManifestWorkReplicaSet] != old.GetLabels()[workv1alpha1.LabelManifestWorkReplicaSet] {
 		return true
@@ -190,8 +188,7 @@ func fateChanges(now, old metav1.Object) bool {
 	})
 }
 
-// checkExecutor wants the right to act as the executor in the namespace of the
-// request.
+// checkExecutor requires the right to act as the executor in the namespace of the request.
 func (s *Server) checkExecutor(ctx context.Context, executor *workv1.ManifestWorkExecutor, r *admissionv1.AdmissionRequest) error {
 	account := workv1.ManifestWorkSubjectServiceAccount{Name: nilExecutor}
 	switch {

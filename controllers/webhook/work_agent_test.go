@@ -36,7 +36,8 @@ func TestAnAgentChangesOnlyFinalizersAndAnnotationsOfItsWorks(t *testing.T) {
 			if tc.message == "" {
 				code = 0
 			}
-			// Of a work of a set, with an owner and an executor, no right is asked for.
+			// For a work of a replica set, with an owner and an executor, no right is
+			// required.
 			for _, dress := range []func(*workv1.ManifestWork){
 				func(*workv1.ManifestWork) {},
 				func(w *workv1.ManifestWork) {
@@ -53,11 +54,15 @@ func TestAnAgentChangesOnlyFinalizersAndAnnotationsOfItsWorks(t *testing.T) {
 				checked.NilExecutorValidating = true
 				h := server(&stated{}, checked)
 				check(t, send(t, h, webhook.PathValidateWork, old, changed, agentOf("c1")), code, tc.message)
-				// One that goes is no exception, but for what lets it go.
+				// A work that is being deleted is no exception, except for the removal of
+				// finalizers.
 				changed.DeletionTimestamp = at(now)
 				check(t, send(t, h, webhook.PathValidateWork, old, changed, agentOf("c1")), code, tc.message)
 			}
 		})
 	}
-	check(t, send(t, server(&stated{}, all), webhook.PathValidateWork, nil, work(nil, manifest), agentOf("c1")), 403, "which works there are")
+	check(
+		t, send(t, server(&stated{}, all), webhook.PathValidateWork, nil, work(nil, manifest), agentOf("c1")), 403,
+		"which works there are",
+	)
 }

@@ -14,10 +14,10 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// checkDenied refuses new content for a cluster that was denied. Its agent keeps
-// the right to read works until those that it has are gone, because it must see
-// them end; what comes after the denial is not for it, whoever makes it. Content
-// may be taken away, and how a work ends may be changed.
+// checkDenied refuses new content for a denied cluster, whoever writes it. Its agent keeps
+// the right to read works until its existing works are gone, because it must clean them up,
+// and must not read content written after the denial. Content may be removed, and the
+// deletion options of a work may be changed.
 func (s *Server) checkDenied(ctx context.Context, work, old *workv1.ManifestWork) error {
 	if old != nil && !slices.ContainsFunc(work.Spec.Workload.Manifests, func(m workv1.Manifest) bool {
 		return !slices.ContainsFunc(old.Spec.Workload.Manifests, func(o workv1.Manifest) bool { return bytes.Equal(o.Raw, m.Raw) })

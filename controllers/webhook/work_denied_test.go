@@ -10,7 +10,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// The agent of a denied cluster reads works until the last one of it is gone.
+// The agent of a denied cluster can read works until its last work is gone.
 func TestADeniedClusterGetsNoNewContent(t *testing.T) {
 	const one = `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"n","name":"a"}}`
 	const two = `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"n","name":"b"}}`
@@ -37,9 +37,17 @@ func TestADeniedClusterGetsNoNewContent(t *testing.T) {
 			if tc.code != 0 {
 				text = says
 			}
-			check(t, send(t, server(&stated{denied: []string{"c1"}}, all), webhook.PathValidateWork, tc.old, tc.work, person), tc.code, text)
-			check(t, send(t, server(&stated{denied: []string{"c10"}}, all), webhook.PathValidateWork, tc.old, tc.work, person), 0, "")
+			check(
+				t, send(t, server(&stated{denied: []string{"c1"}}, all), webhook.PathValidateWork, tc.old, tc.work, person),
+				tc.code, text,
+			)
+			check(
+				t, send(t, server(&stated{denied: []string{"c10"}}, all), webhook.PathValidateWork, tc.old, tc.work, person), 0, "",
+			)
 		})
 	}
-	check(t, send(t, server(&stated{broken: errors.New("away")}, all), webhook.PathValidateWork, nil, work(nil, one), person), 500, "away")
+	check(
+		t, send(t, server(&stated{broken: errors.New("away")}, all), webhook.PathValidateWork, nil, work(nil, one), person),
+		500, "away",
+	)
 }

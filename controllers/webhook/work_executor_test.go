@@ -27,7 +27,7 @@ const (
 	asAgent  = "execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa"
 )
 
-// Weakness of the field: whoever leaves the executor alone may have it do
+// In Open Cluster Management itself, a user who does not change the executor may have it do
 // anything.
 func TestWhatAnExecutorDoesIsChangedByWhoMayActAsIt(t *testing.T) {
 	checked := all
@@ -41,8 +41,8 @@ func TestWhatAnExecutorDoesIsChangedByWhoMayActAsIt(t *testing.T) {
 		change   func(*workv1.ManifestWork)
 		user     authenticationv1.UserInfo
 		features webhook.Features
-		// needs are the rights that let the change through; without any of them it
-		// is refused, naming refused.
+		// needs are the rights that the change requires; without any one of them it is
+		// refused with an error that contains refused.
 		needs   []string
 		refused string
 	}{
@@ -53,7 +53,9 @@ func TestWhatAnExecutorDoesIsChangedByWhoMayActAsIt(t *testing.T) {
 		},
 		"configs": {
 			change: func(w *workv1.ManifestWork) {
-				w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Name: "a"}}}
+				w.Spec.ManifestConfigs = []workv1.ManifestConfigOption{
+					{ResourceIdentifier: workv1.ResourceIdentifier{Resource: "configmaps", Name: "a"}},
+				}
 			},
 			needs:   []string{asRobot},
 			refused: "executor n/robot",
@@ -63,7 +65,9 @@ func TestWhatAnExecutorDoesIsChangedByWhoMayActAsIt(t *testing.T) {
 		}, needs: []string{asRobot}, refused: "executor n/robot"},
 		"the delete option of one that goes": {
 			change: func(w *workv1.ManifestWork) {
-				w.DeletionTimestamp, w.Spec.DeleteOption = at(now), &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}
+				w.DeletionTimestamp, w.Spec.DeleteOption = at(now), &workv1.DeleteOption{
+					PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground,
+				}
 			},
 			needs:   []string{asRobot},
 			refused: "executor n/robot",
@@ -111,9 +115,10 @@ func TestWhatAnExecutorDoesIsChangedByWhoMayActAsIt(t *testing.T) {
 			check(t, send(t, server(h, tc.features), webhook.PathValidateWork, old, with(tc.change), tc.user), 0, "")
 			require.Len(t, h.asked, len(tc.needs))
 			for i := range h.asked {
-				require.Equal(t, person, h.asked[i], "the whole identity is asked about: name, UID, groups, extra")
+				require.Equal(t, person, h.asked[i], "the full identity is checked: name, UID, groups, extra")
 				require.Equal(t, authorizationv1.ResourceAttributes{
-					Namespace: "c1", Verb: "execute-as", Group: "work.open-cluster-management.io", Resource: "manifestworks", Name: h.about[i].Name,
+					Namespace: "c1", Verb: "execute-as", Group: "work.open-cluster-management.io", Resource: "manifestworks",
+					Name: h.about[i].Name,
 				}, h.about[i])
 			}
 			for i := range tc.needs {
@@ -123,12 +128,19 @@ func TestWhatAnExecutorDoesIsChangedByWhoMayActAsIt(t *testing.T) {
 			}
 		})
 	}
-	// One that names nobody can be mended.
+	// An executor without an account can be corrected.
 	broken := work(&workv1.ManifestWorkExecutor{}, oneMap)
-	check(t, send(t, server(&stated{rights: []string{asRobot}}, all), webhook.PathValidateWork, broken, work(executor("n", "robot"), oneMap), person), 0, "")
+	check(
+		t,
+		send(
+			t, server(&stated{rights: []string{asRobot}}, all), webhook.PathValidateWork, broken,
+			work(executor("n", "robot"), oneMap), person,
+		),
+		0, "",
+	)
 }
 
-// set is a set of works with one placement.
+// set returns a replica set with one placement.
 func set(change ...func(*workv1alpha1.ManifestWorkReplicaSet)) *workv1alpha1.ManifestWorkReplicaSet {
 	s := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "s"}}
 	s.Spec.ManifestWorkTemplate = work(nil, oneMap).Spec
@@ -152,7 +164,8 @@ func strategy(r clusterv1alpha1.RolloutStrategy) func(*workv1alpha1.ManifestWork
 func progressive(deadline string, failures intstr.IntOrString, concurrency intstr.IntOrString) func(*workv1alpha1.ManifestWorkReplicaSet) {
 	return strategy(clusterv1alpha1.RolloutStrategy{
 		Type: clusterv1alpha1.RolloutTypeProgressive, Progressive: &clusterv1alpha1.RolloutProgressive{
-			RolloutConfig: clusterv1alpha1.RolloutConfig{ProgressDeadline: deadline, MaxFailures: failures}, MaxConcurrency: &concurrency,
+			RolloutConfig:  clusterv1alpha1.RolloutConfig{ProgressDeadline: deadline, MaxFailures: failures},
+			MaxConcurrency: &concurrency,
 		},
 	})
 }
@@ -184,7 +197,9 @@ func TestValidateSetsOfWorks(t *testing.T) {
 			message: "name must be set in manifest",
 		},
 		"too large": {
-			current: set(template(nil, strings.Replace(oneMap, `"n"`, `"n","annotations":{"a":"`+strings.Repeat("x", 500<<10)+`"}`, 1))),
+			current: set(
+				template(nil, strings.Replace(oneMap, `"n"`, `"n","annotations":{"a":"`+strings.Repeat("x", 500<<10)+`"}`, 1)),
+			),
 			code:    400,
 			message: "which exceeds the 512000 limit",
 		},
@@ -281,8 +296,11 @@ func TestValidateSetsOfWorks(t *testing.T) {
 		},
 		"an agent": {current: set(), user: agentOf("c1"), code: 403, message: "cannot change sets of works"},
 		"an executor of a set that is gone": {
-			old:     set(),
-			current: set(template(executor("n", "robot"), oneMap), func(s *workv1alpha1.ManifestWorkReplicaSet) { s.DeletionTimestamp = at(now) }),
+			old: set(),
+			current: set(
+				template(executor("n", "robot"), oneMap),
+				func(s *workv1alpha1.ManifestWorkReplicaSet) { s.DeletionTimestamp = at(now) },
+			),
 			code:    400,
 			message: "executor n/robot",
 		},
@@ -298,13 +316,16 @@ func TestValidateSetsOfWorks(t *testing.T) {
 			if tc.old != nil {
 				old = tc.old
 			}
-			check(t, send(t, server(&stated{rights: tc.rights}, tc.features), webhook.PathValidateWorkSet, old, tc.current, tc.user), tc.code, tc.message)
+			check(
+				t, send(t, server(&stated{rights: tc.rights}, tc.features), webhook.PathValidateWorkSet, old, tc.current, tc.user),
+				tc.code, tc.message,
+			)
 		})
 	}
 }
 
-// Whoever leaves the template alone may still have its executor act elsewhere,
-// or undo what it did.
+// A user who does not change the template may still have its executor act elsewhere, or undo
+// what it did.
 func TestWhereAnExecutorActsIsChangedByWhoMayActAsIt(t *testing.T) {
 	checked, robot := all, template(executor("n", "robot"), oneMap)
 	checked.NilExecutorValidating = true
@@ -356,7 +377,9 @@ func TestWhatCannotWorkIsWarnedOf(t *testing.T) {
 			rule.JSONPaths = append(rule.JSONPaths, workv1.JSONPath{Name: "v", Path: path})
 		}
 		c.FeedbackRules = []workv1.FeedbackRule{rule}
-		c.UpdateStrategy = &workv1.UpdateStrategy{ServerSideApply: &workv1.ServerSideApplyConfig{IgnoreFields: []workv1.IgnoreField{{JSONPointers: pointers}}}}
+		c.UpdateStrategy = &workv1.UpdateStrategy{
+			ServerSideApply: &workv1.ServerSideApplyConfig{IgnoreFields: []workv1.IgnoreField{{JSONPointers: pointers}}},
+		}
 		s.ManifestConfigs = []workv1.ManifestConfigOption{c}
 	}
 	h := server(&stated{}, all)
@@ -367,15 +390,23 @@ func TestWhatCannotWorkIsWarnedOf(t *testing.T) {
 	require.Empty(t, send(t, h, webhook.PathValidateWork, nil, good, person).Warnings)
 	warnings := send(t, h, webhook.PathValidateWork, nil, bad, person).Warnings
 	require.Len(t, warnings, 2)
-	require.Contains(t, warnings[0], `spec.manifestConfigs[0].feedbackRules[0].jsonPaths[1].path: ".data[?(" gives no value: it is not a JSONPath`)
-	require.Contains(t, warnings[1], `spec.manifestConfigs[0].updateStrategy.serverSideApply.ignoreFields[0].jsonPointers[0]: "data/a" must begin with "/"`)
+	require.Contains(
+		t, warnings[0],
+		`spec.manifestConfigs[0].feedbackRules[0].jsonPaths[1].path: ".data[?(" gives no value: it is not a JSONPath`,
+	)
+	require.Contains(
+		t, warnings[1],
+		`spec.manifestConfigs[0].updateStrategy.serverSideApply.ignoreFields[0].jsonPointers[0]: "data/a" must begin with "/"`,
+	)
 	warnings = send(t, h, webhook.PathValidateWork, nil, many, person).Warnings
 	require.Len(t, warnings, 8)
 	require.Equal(t, "and 13 more like these", warnings[7])
 	for _, w := range warnings {
 		require.LessOrEqual(t, len(w), 256)
 	}
-	require.Empty(t, send(t, h, webhook.PathValidateWork, nil, work(nil), person).Warnings, "what is refused is not warned of")
+	require.Empty(
+		t, send(t, h, webhook.PathValidateWork, nil, work(nil), person).Warnings, "a refused object gets no warnings",
+	)
 
 	long := set(func(s *workv1alpha1.ManifestWorkReplicaSet) {
 		s.Name = strings.Repeat("s", 61)
@@ -386,6 +417,6 @@ func TestWhatCannotWorkIsWarnedOf(t *testing.T) {
 	require.True(t, response.Allowed)
 	require.Len(t, response.Warnings, 4)
 	require.Contains(t, response.Warnings[0], "use a shorter name")
-	require.Contains(t, response.Warnings[1], `spec.placementRefs[1].name: placement "p" stands there twice`)
+	require.Contains(t, response.Warnings[1], `spec.placementRefs[1].name: placement "p" is listed twice`)
 	require.Contains(t, response.Warnings[2], "spec.manifestWorkTemplate.manifestConfigs[0].feedbackRules[0]")
 }

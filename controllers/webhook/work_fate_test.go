@@ -14,7 +14,9 @@ import (
 	workv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1alpha1"
 )
 
-var garbageCollector = authenticationv1.UserInfo{Username: "system:serviceaccount:kube-system:generic-garbage-collector"}
+var garbageCollector = authenticationv1.UserInfo{
+	Username: "system:serviceaccount:kube-system:generic-garbage-collector",
+}
 
 func ownedBy(owners ...metav1.OwnerReference) func(*workv1.ManifestWork) {
 	return func(w *workv1.ManifestWork) { w.OwnerReferences = owners }
@@ -26,8 +28,8 @@ func ofSet(name string) func(*workv1.ManifestWork) {
 	}
 }
 
-// Whoever may patch works but neither delete them nor act as their executor may
-// not have a set of works or the garbage collector do so.
+// A user who may patch works, but neither delete them nor act as their executor, must not be
+// able to have a replica set or the garbage collector do so.
 func TestAWorkIsHandedOverByWhoMayActAsItsExecutor(t *testing.T) {
 	yes := true
 	there, missing := metav1.OwnerReference{
@@ -42,7 +44,7 @@ func TestAWorkIsHandedOverByWhoMayActAsItsExecutor(t *testing.T) {
 	checked.NilExecutorValidating = true
 	for name, tc := range map[string]struct {
 		old, change func(*workv1.ManifestWork)
-		// free changes need no right.
+		// free is true for changes that need no right.
 		free bool
 	}{
 		"into a set":       {change: ofSet("c1.mine")},
@@ -112,8 +114,11 @@ func TestAWorkIsHandedOverByWhoMayActAsItsExecutor(t *testing.T) {
 			answer(nil, person, checked, 0, asAgent)
 		})
 	}
-	// The old executor counts, whoever the new one is.
+	// The old executor counts, whatever the new one is.
 	old, current := work(executor("n", "robot"), oneMap), work(executor("n", "other"), oneMap)
 	ofSet("c1.mine")(current)
-	check(t, send(t, server(&stated{rights: []string{asOther}}, all), webhook.PathValidateWork, old, current, person), 400, "executor n/robot")
+	check(
+		t, send(t, server(&stated{rights: []string{asOther}}, all), webhook.PathValidateWork, old, current, person), 400,
+		"executor n/robot",
+	)
 }

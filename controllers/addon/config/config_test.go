@@ -14,7 +14,7 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// ref reads "resource.group/namespace/name".
+// ref parses "resource.group/namespace/name".
 func ref(text string) addonv1alpha1.AddOnConfig {
 	parts := strings.Split(text, "/")
 	resource, group, _ := strings.Cut(parts[0], ".")
@@ -58,11 +58,11 @@ func addOn(defaults ...string) *addonv1alpha1.ClusterManagementAddOn {
 	return out
 }
 
-// contents says "name" to be of hash "hash of name" and generation 7.
+// contents returns a Lookup that gives each name the hash "hash of name" and generation 7.
 func contents(names ...string) Lookup {
 	return func(c addonv1alpha1.AddOnConfig) (Content, bool) {
 		for _, n := range names {
-			if read(c.ConfigGroupResource) && c.Name == n {
+			if isKnown(c.ConfigGroupResource) && c.Name == n {
 				return Content{Hash: "hash of " + n, Generation: 7}, true
 			}
 		}
@@ -140,7 +140,7 @@ func TestEffective(t *testing.T) {
 	}
 }
 
-// said are references of a cluster as "config=desired|applied".
+// said parses references of a cluster from "config=desired|applied".
 func said(texts ...string) []addonv1alpha1.ConfigReference {
 	var out []addonv1alpha1.ConfigReference
 	for _, t := range texts {
@@ -160,7 +160,9 @@ func said(texts ...string) []addonv1alpha1.ConfigReference {
 func shown(list []addonv1alpha1.ConfigReference) []string {
 	var out []string
 	for _, r := range list {
-		line := text(addonv1alpha1.AddOnConfig{ConfigGroupResource: r.ConfigGroupResource, ConfigReferent: Referent(r)}) + "=" + hashOf(r.DesiredConfig)
+		line := text(
+			addonv1alpha1.AddOnConfig{ConfigGroupResource: r.ConfigGroupResource, ConfigReferent: Referent(r)},
+		) + "=" + hashOf(r.DesiredConfig)
 		if r.LastAppliedConfig != nil {
 			line += "|" + r.LastAppliedConfig.SpecHash
 		}
@@ -229,12 +231,14 @@ func TestByCluster(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			have := said(tc.have...)
-			want := ByCluster(refs(tc.effective...), refs(tc.own...), have, contents("a", "b"), Hashes{ref(foreign("a")): "shared"})
+			want := ByCluster(
+				refs(tc.effective...), refs(tc.own...), have, contents("a", "b"), Hashes{ref(foreign("a")): "shared"},
+			)
 			got := References(have, want)
 			require.Empty(t, cmp.Diff(tc.want, shown(got)))
 			for i, g := range got {
 				require.Equal(t, tc.generations[i], g.LastObservedGeneration)
-				require.Equal(t, g.DesiredConfig.ConfigReferent, g.ConfigReferent, "the older form says the same")
+				require.Equal(t, g.DesiredConfig.ConfigReferent, g.ConfigReferent, "the older form is equivalent")
 			}
 			require.True(t, Given(got, want))
 		})
@@ -246,12 +250,15 @@ func TestGivenAndApplied(t *testing.T) {
 	a, b := adc("a")+"=hash of a", adc("b")+"=hash of b"
 	require.True(t, Given(said(a, b), want))
 	for name, have := range map[string][]addonv1alpha1.ConfigReference{
-		"fewer":           said(a),
-		"more":            said(a, b, foreign("x")),
-		"another order":   said(b, a),
-		"another hash":    said(adc("a")+"=x", b),
-		"another object":  said(adc("c")+"=hash of a", b),
-		"the oldest form": {{ConfigGroupResource: want[0].ConfigGroupResource, ConfigReferent: want[0].ConfigReferent}, said(b)[0]},
+		"fewer":          said(a),
+		"more":           said(a, b, foreign("x")),
+		"another order":  said(b, a),
+		"another hash":   said(adc("a")+"=x", b),
+		"another object": said(adc("c")+"=hash of a", b),
+		"the oldest form": {
+			{ConfigGroupResource: want[0].ConfigGroupResource, ConfigReferent: want[0].ConfigReferent},
+			said(b)[0],
+		},
 	} {
 		require.False(t, Given(have, want), name)
 	}
@@ -292,7 +299,9 @@ func TestDefaultReferences(t *testing.T) {
 	a.Status.DefaultConfigReferences = []addonv1alpha1.DefaultConfigReference{
 		{
 			ConfigGroupResource: ref(foreign("f")).ConfigGroupResource,
-			DesiredConfig:       &addonv1alpha1.ConfigSpecHash{ConfigReferent: ref(foreign("f")).ConfigReferent, SpecHash: "theirs"},
+			DesiredConfig: &addonv1alpha1.ConfigSpecHash{
+				ConfigReferent: ref(foreign("f")).ConfigReferent, SpecHash: "theirs",
+			},
 		},
 		{
 			ConfigGroupResource: ref(adc("a")).ConfigGroupResource,
@@ -307,21 +316,25 @@ func TestDefaultReferences(t *testing.T) {
 	const first = `[{"group":"addon.open-cluster-management.io","resource":"addondeploymentconfigs","desiredConfig":{"namespace":"ns","name":"a"`
 	const second = `}},{"group":"example.com","resource":"exampleconfigs","desiredConfig":{"namespace":"ns","name":"f","specHash":"theirs"}}]`
 	require.Equal(t, first+`,"specHash":"hash of a"`+second, got(contents("a")))
-	require.Equal(t, first+second, got(contents()), "an object that is gone has no hash")
+	require.Equal(t, first+second, got(contents()), "a deleted object has no hash")
 }
 
 func TestProgressionCarriesOnlyWhatWasThereBefore(t *testing.T) {
 	a := addOn(adc("a"), foreign("f"))
-	placement := addonv1alpha1.PlacementStrategy{PlacementRef: addonv1alpha1.PlacementRef{Namespace: "ns", Name: "p"}, Configs: refs(foreign("g"))}
+	placement := addonv1alpha1.PlacementStrategy{
+		PlacementRef: addonv1alpha1.PlacementRef{Namespace: "ns", Name: "p"}, Configs: refs(foreign("g")),
+	}
 	p := Progression(a, placement, contents("a"))
 	require.Len(t, p.ConfigReferences, 2)
 	require.Equal(t, "hash of a", p.ConfigReferences[0].DesiredConfig.SpecHash)
-	require.Empty(t, p.ConfigReferences[1].DesiredConfig.SpecHash, "its controller says it")
+	require.Empty(t, p.ConfigReferences[1].DesiredConfig.SpecHash, "its controller has set it")
 
 	p.ConfigReferences[1].DesiredConfig.SpecHash = "theirs"
 	Complete(&p)
 	p.Conditions = append(p.Conditions, conditionOf("Completed"))
-	a.Status.InstallProgressions = []addonv1alpha1.InstallProgression{{PlacementRef: addonv1alpha1.PlacementRef{Namespace: "ns", Name: "other"}}, p}
+	a.Status.InstallProgressions = []addonv1alpha1.InstallProgression{
+		{PlacementRef: addonv1alpha1.PlacementRef{Namespace: "ns", Name: "other"}}, p,
+	}
 	same := Progression(a, placement, contents("a"))
 	require.Empty(t, cmp.Diff(p, same))
 	require.Equal(t, Hashes{ref(adc("a")): "hash of a", ref(foreign("g")): "theirs"}, Shared(nil, same))
@@ -339,7 +352,7 @@ func TestProgressionCarriesOnlyWhatWasThereBefore(t *testing.T) {
 	placement.Configs = nil
 	a.Spec.SupportedConfigs = addOn(adc("a")).Spec.SupportedConfigs
 	fewer := Progression(a, placement, contents("a"))
-	require.Len(t, fewer.Conditions, 1, "all that is left was named before")
+	require.Len(t, fewer.Conditions, 1, "all remaining configurations were named before")
 	require.NotNil(t, fewer.ConfigReferences[0].LastAppliedConfig)
 }
 

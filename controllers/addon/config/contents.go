@@ -16,29 +16,29 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Content is what is known of a configuration object.
+// Content is what is cached of a configuration object.
 type Content struct {
-	// Hash is its SpecHash, Generation that of its metadata.
+	// Hash is its SpecHash, Generation its metadata.generation.
 	Hash       string
 	Generation int64
 	// Spec is its spec as JSON.
 	Spec string
 }
 
-// read tells whether the hub knows objects of the kind. Those of other kinds are
-// read by the controller of the add-on.
-func read(kind addonv1alpha1.ConfigGroupResource) bool {
+// isKnown reports whether the hub itself reads objects of the kind. Other kinds are read by
+// the controller of the add-on.
+func isKnown(kind addonv1alpha1.ConfigGroupResource) bool {
 	return kind.Group == addonv1alpha1.GroupName &&
 		(kind.Resource == addonv1alpha1.ResourceDeploymentConfig || kind.Resource == addonv1alpha1.ResourceTemplate)
 }
 
-// Contents are all objects of the kinds that the hub knows, by what they say.
+// Contents caches the content of all objects of the kinds that the hub knows.
 type Contents struct {
 	kinds   map[addonv1alpha1.ConfigGroupResource]*watch.Collection[Content]
 	changed []func(addonv1alpha1.AddOnConfig)
 }
 
-// NewContents makes Contents that are empty until Run has filled them.
+// NewContents returns Contents that are empty until Run fills them.
 func NewContents(client dynamic.Interface) *Contents {
 	c := &Contents{kinds: map[addonv1alpha1.ConfigGroupResource]*watch.Collection[Content]{}}
 	for _, resource := range []string{addonv1alpha1.ResourceDeploymentConfig, addonv1alpha1.ResourceTemplate} {
@@ -66,11 +66,11 @@ func content(u *unstructured.Unstructured) (Content, bool) {
 	return Content{Hash: hash, Generation: u.GetGeneration(), Spec: string(spec)}, err == nil
 }
 
-// OnChange registers a function that is told of each object that comes, goes or says
-// something else. It must be called before Run and the function must not block.
+// OnChange registers a function that is called for each object that is created or deleted or
+// whose content changes. OnChange must be called before Run, and the function must not block.
 func (c *Contents) OnChange(f func(addonv1alpha1.AddOnConfig)) { c.changed = append(c.changed, f) }
 
-// Run keeps the contents current until ctx ends.
+// Run keeps the contents up to date until ctx is done.
 func (c *Contents) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, kind := range c.kinds {
@@ -80,7 +80,7 @@ func (c *Contents) Run(ctx context.Context) error {
 	return nil
 }
 
-// WaitSynced waits until all that exist are known.
+// WaitSynced waits until all existing objects are cached.
 func (c *Contents) WaitSynced(ctx context.Context) error {
 	for _, kind := range c.kinds {
 		if err := kind.WaitSynced(ctx); err != nil {
@@ -90,7 +90,7 @@ func (c *Contents) WaitSynced(ctx context.Context) error {
 	return nil
 }
 
-// Get returns what is known of an object; false if there is none.
+// Get returns the content of an object; false if it does not exist.
 func (c *Contents) Get(ref addonv1alpha1.AddOnConfig) (Content, bool) {
 	all := c.kinds[ref.ConfigGroupResource]
 	if all == nil {

@@ -9,30 +9,30 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Defaults are the default configurations of an add-on. A kind that it reads
-// without a default has none.
+// Defaults returns the default configurations of an add-on. A supported kind without a
+// default contributes none.
 func Defaults(spec addonv1alpha1.ClusterManagementAddOnSpec) []addonv1alpha1.AddOnConfig {
 	var out []addonv1alpha1.AddOnConfig
 	for _, kind := range spec.SupportedConfigs {
-		if d := kind.DefaultConfig; d != nil && named(d.Name) {
+		if d := kind.DefaultConfig; d != nil && isObjectName(d.Name) {
 			out = append(out, addonv1alpha1.AddOnConfig{ConfigGroupResource: kind.ConfigGroupResource, ConfigReferent: *d})
 		}
 	}
 	return out
 }
 
-// named tells whether a name is that of an object.
-func named(name string) bool { return name != "" && name != addonv1alpha1.ReservedNoDefault }
+// isObjectName reports whether a name is that of an object.
+func isObjectName(name string) bool { return name != "" && name != addonv1alpha1.ReservedNoDefault }
 
-// Effective is what counts of several sources, the strongest first: of each kind
-// the list of the first source that names it, in the order of that source, without
-// those that it names again. Kinds are sorted by group and resource.
+// Effective merges several sources, the strongest first: for each kind, it returns the list
+// of the first source that names the kind, in the order of that source and without
+// duplicates. Kinds are sorted by group and resource.
 func Effective(sources ...[]addonv1alpha1.AddOnConfig) []addonv1alpha1.AddOnConfig {
 	var out []addonv1alpha1.AddOnConfig
 	taken := map[addonv1alpha1.ConfigGroupResource]int{}
 	for i, source := range sources {
 		for _, c := range source {
-			if !named(c.Name) {
+			if !isObjectName(c.Name) {
 				continue
 			}
 			by, known := taken[c.ConfigGroupResource]
@@ -50,9 +50,10 @@ func Effective(sources ...[]addonv1alpha1.AddOnConfig) []addonv1alpha1.AddOnConf
 	return out
 }
 
-// Overridden tells whether a cluster's own list replaces those of the kind.
+// Overridden reports whether the cluster's own list names configurations of the kind, which
+// then replace all others of that kind.
 func Overridden(own []addonv1alpha1.AddOnConfig, kind addonv1alpha1.ConfigGroupResource) bool {
 	return slices.ContainsFunc(own, func(c addonv1alpha1.AddOnConfig) bool {
-		return c.ConfigGroupResource == kind && named(c.Name)
+		return c.ConfigGroupResource == kind && isObjectName(c.Name)
 	})
 }

@@ -10,28 +10,28 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Lookup returns what is known of a configuration object; false if there is none.
+// Lookup returns the content of a configuration object; false if it is not known.
 type Lookup func(addonv1alpha1.AddOnConfig) (Content, bool)
 
-// Desired is a configuration with what is known of its content.
+// Desired is a desired configuration with what is known of its content.
 type Desired struct {
 	addonv1alpha1.AddOnConfig
 	// Hash is empty while the content is not known.
 	Hash string
-	// Generation of the object; 0 while it is not known.
+	// Generation of the object; 0 while not known.
 	Generation int64
 }
 
-// ByCluster makes of the effective configurations of one cluster what its add-on
-// shall use. Content that the hub knows is taken from known. Of what the cluster
-// itself names, an object that is gone is left as it was said to be, so that what
-// runs is not disturbed; of other kinds the hash that is there stays, and what the
-// add-on as a whole names has the hash that shared tells.
+// ByCluster returns the configurations that the add-on should use on one cluster, with their
+// hashes. Content that the hub knows is taken from known. For what the cluster itself names,
+// a deleted object keeps its last hash, so that what runs is not disturbed, and other kinds
+// keep their present hash. For other kinds that the add-on as a whole names, the hash is that
+// in shared.
 func ByCluster(effective, own []addonv1alpha1.AddOnConfig, have []addonv1alpha1.ConfigReference, known Lookup, shared Hashes) []Desired {
 	out := make([]Desired, 0, len(effective))
 	for _, c := range effective {
 		d := Desired{AddOnConfig: c}
-		before := find(have, c)
+		before := findReference(have, c)
 		if before != nil {
 			d.Generation = before.LastObservedGeneration
 		}
@@ -43,7 +43,7 @@ func ByCluster(effective, own []addonv1alpha1.AddOnConfig, have []addonv1alpha1.
 			if before != nil {
 				d.Hash = hashOf(before.DesiredConfig)
 			}
-		case read(c.ConfigGroupResource):
+		case isKnown(c.ConfigGroupResource):
 			d.Generation = 0
 		default:
 			d.Hash = shared[c]
@@ -53,19 +53,19 @@ func ByCluster(effective, own []addonv1alpha1.AddOnConfig, have []addonv1alpha1.
 	return out
 }
 
-// Hashes are the hashes of configurations that an add-on names for many clusters,
-// as its status has them.
+// Hashes are the hashes in the status of an add-on, of configurations that it names for many
+// clusters.
 type Hashes map[addonv1alpha1.AddOnConfig]string
 
-// add notes a configuration of a status.
+// add adds a configuration of a status, unless it has no hash.
 func (h Hashes) add(kind addonv1alpha1.ConfigGroupResource, desired *addonv1alpha1.ConfigSpecHash) {
 	if desired != nil && desired.SpecHash != "" {
 		h[addonv1alpha1.AddOnConfig{ConfigGroupResource: kind, ConfigReferent: desired.ConfigReferent}] = desired.SpecHash
 	}
 }
 
-// find returns the reference to an object; nil if there is none.
-func find(have []addonv1alpha1.ConfigReference, c addonv1alpha1.AddOnConfig) *addonv1alpha1.ConfigReference {
+// findReference returns the reference to an object; nil if there is none.
+func findReference(have []addonv1alpha1.ConfigReference, c addonv1alpha1.AddOnConfig) *addonv1alpha1.ConfigReference {
 	for i := range have {
 		if have[i].ConfigGroupResource == c.ConfigGroupResource && Referent(have[i]) == c.ConfigReferent {
 			return &have[i]
@@ -74,7 +74,7 @@ func find(have []addonv1alpha1.ConfigReference, c addonv1alpha1.AddOnConfig) *ad
 	return nil
 }
 
-// Referent is the object of a reference, also of one of the oldest form.
+// Referent returns the object of a reference, also of one in the oldest form.
 func Referent(r addonv1alpha1.ConfigReference) addonv1alpha1.ConfigReferent {
 	if r.DesiredConfig != nil {
 		return r.DesiredConfig.ConfigReferent
@@ -89,7 +89,8 @@ func hashOf(c *addonv1alpha1.ConfigSpecHash) string {
 	return c.SpecHash
 }
 
-// Given tells whether the references of a cluster are those desired, to the hash.
+// Given reports whether the references of a cluster equal the desired ones, including their
+// hashes.
 func Given(have []addonv1alpha1.ConfigReference, want []Desired) bool {
 	return slices.EqualFunc(have, want, func(h addonv1alpha1.ConfigReference, w Desired) bool {
 		return h.ConfigGroupResource == w.ConfigGroupResource && h.DesiredConfig != nil &&
@@ -97,8 +98,8 @@ func Given(have []addonv1alpha1.ConfigReference, want []Desired) bool {
 	})
 }
 
-// Applied tells whether of all references, or those of the kinds that which takes,
-// what is desired is what was applied last.
+// Applied reports whether the desired configuration of each reference is the one last
+// applied. With which, only kinds for which it returns true count.
 func Applied(have []addonv1alpha1.ConfigReference, which func(addonv1alpha1.ConfigGroupResource) bool) bool {
 	return !slices.ContainsFunc(have, func(h addonv1alpha1.ConfigReference) bool {
 		if which != nil && !which(h.ConfigGroupResource) {
@@ -108,8 +109,8 @@ func Applied(have []addonv1alpha1.ConfigReference, which func(addonv1alpha1.Conf
 	})
 }
 
-// References are those of a cluster that has been given what is desired. What was
-// applied last is kept of those that it had.
+// References returns the references of a cluster that gets the desired configurations.
+// Existing references keep their last applied configuration.
 func References(have []addonv1alpha1.ConfigReference, want []Desired) []addonv1alpha1.ConfigReference {
 	var out []addonv1alpha1.ConfigReference
 	for _, w := range want {
@@ -117,7 +118,7 @@ func References(have []addonv1alpha1.ConfigReference, want []Desired) []addonv1a
 			ConfigGroupResource: w.ConfigGroupResource, ConfigReferent: w.ConfigReferent, LastObservedGeneration: w.Generation,
 			DesiredConfig: &addonv1alpha1.ConfigSpecHash{ConfigReferent: w.ConfigReferent, SpecHash: w.Hash},
 		}
-		if before := find(have, w.AddOnConfig); before != nil {
+		if before := findReference(have, w.AddOnConfig); before != nil {
 			r.LastAppliedConfig = before.LastAppliedConfig.DeepCopy()
 		}
 		out = append(out, r)
@@ -125,15 +126,15 @@ func References(have []addonv1alpha1.ConfigReference, want []Desired) []addonv1a
 	return out
 }
 
-// Mark is the value of the annotation config-spec-hash of ManifestWorks that are
-// made with these references, as add-ons write it.
+// Mark returns the value of the annotation config-spec-hash that add-ons set on ManifestWorks
+// which they create with these references.
 func Mark(refs []addonv1alpha1.ConfigReference) (string, bool) { return addonkit.Mark(refs) }
 
-// maxMark is how many bytes of the annotation are read; a name has at most 253.
+// maxMark is the longest annotation that is read, in bytes; a name has at most 253.
 const maxMark = 64 << 10
 
-// ReadMark is what Mark would return of the annotation of a ManifestWork; ok is
-// false for one that nothing can match.
+// ReadMark returns the annotation of a ManifestWork in the form that Mark returns; ok is
+// false if nothing can match it.
 func ReadMark(annotation string) (mark string, ok bool) {
 	if annotation == "" {
 		return "", true

@@ -8,8 +8,8 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// DefaultReferences are the references to the defaults of an add-on. The hash of
-// kinds that the hub does not know is what the add-on's controller has said.
+// DefaultReferences returns the references to the defaults of an add-on. For kinds that the
+// hub does not know, the hash is the one that the add-on's controller has set.
 func DefaultReferences(addOn *addonv1alpha1.ClusterManagementAddOn, known Lookup) []addonv1alpha1.DefaultConfigReference {
 	said := Hashes{}
 	for _, r := range addOn.Status.DefaultConfigReferences {
@@ -17,26 +17,26 @@ func DefaultReferences(addOn *addonv1alpha1.ClusterManagementAddOn, known Lookup
 	}
 	var out []addonv1alpha1.DefaultConfigReference
 	for _, c := range Effective(Defaults(addOn.Spec)) {
-		out = append(out, addonv1alpha1.DefaultConfigReference{ConfigGroupResource: c.ConfigGroupResource, DesiredConfig: hashed(c, known, said)})
+		out = append(out, addonv1alpha1.DefaultConfigReference{ConfigGroupResource: c.ConfigGroupResource, DesiredConfig: withHash(c, known, said)})
 	}
 	return out
 }
 
-// hashed is a configuration that an add-on names, with its hash as it is known or,
-// of other kinds, was said; an object that is gone has none.
-func hashed(c addonv1alpha1.AddOnConfig, known Lookup, said Hashes) *addonv1alpha1.ConfigSpecHash {
+// withHash returns a configuration with its known hash or, for kinds that the hub does not
+// know, the hash in said; a deleted object has none.
+func withHash(c addonv1alpha1.AddOnConfig, known Lookup, said Hashes) *addonv1alpha1.ConfigSpecHash {
 	out := &addonv1alpha1.ConfigSpecHash{ConfigReferent: c.ConfigReferent}
 	if content, found := known(c); found {
 		out.SpecHash = content.Hash
-	} else if !read(c.ConfigGroupResource) {
+	} else if !isKnown(c.ConfigGroupResource) {
 		out.SpecHash = said[c]
 	}
 	return out
 }
 
-// Progression is that of one placement: its configurations before the defaults. It
-// keeps what an earlier one said if all that it names was named there, else it
-// begins anew.
+// Progression returns the install progression of one placement, whose configurations take
+// precedence over the defaults. It keeps the earlier progression's conditions and hashes if
+// that named all of its configurations; otherwise it starts over.
 func Progression(addOn *addonv1alpha1.ClusterManagementAddOn, placement addonv1alpha1.PlacementStrategy, known Lookup) addonv1alpha1.InstallProgression {
 	out := addonv1alpha1.InstallProgression{PlacementRef: placement.PlacementRef}
 	before := addonv1alpha1.InstallProgression{}
@@ -61,7 +61,7 @@ func Progression(addOn *addonv1alpha1.ClusterManagementAddOn, placement addonv1a
 		}
 	}
 	for i, c := range effective {
-		r := addonv1alpha1.InstallConfigReference{ConfigGroupResource: c.ConfigGroupResource, DesiredConfig: hashed(c, known, said)}
+		r := addonv1alpha1.InstallConfigReference{ConfigGroupResource: c.ConfigGroupResource, DesiredConfig: withHash(c, known, said)}
 		if carried {
 			r.LastAppliedConfig, r.LastKnownGoodConfig = old[i].LastAppliedConfig.DeepCopy(), old[i].LastKnownGoodConfig.DeepCopy()
 		}
@@ -79,7 +79,7 @@ func findInstalled(list []addonv1alpha1.InstallConfigReference, c addonv1alpha1.
 	return nil
 }
 
-// Complete notes that all clusters of a placement use what is desired.
+// Complete records that all clusters of a placement use the desired configurations.
 func Complete(p *addonv1alpha1.InstallProgression) {
 	for i := range p.ConfigReferences {
 		r := &p.ConfigReferences[i]
@@ -87,7 +87,7 @@ func Complete(p *addonv1alpha1.InstallProgression) {
 	}
 }
 
-// Shared are the hashes that progressions of an add-on and its defaults have.
+// Shared returns the hashes in the default references and progressions of an add-on.
 func Shared(defaults []addonv1alpha1.DefaultConfigReference, progressions ...addonv1alpha1.InstallProgression) Hashes {
 	out := Hashes{}
 	for _, r := range defaults {

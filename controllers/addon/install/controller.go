@@ -17,8 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id; Manager, the field manager of what it applies, follows
-// from it.
+// Name is the id of the loop, and Manager the field manager of its applies, derived from it.
 const (
 	Name    = "addon.install"
 	Manager = "ocm." + Name
@@ -26,18 +25,18 @@ const (
 
 const workers = 2
 
-// settle is how long changes of instances are gathered: each tells of its own when
-// an add-on comes to a thousand clusters.
+// settle is how long changes of instances are collected before a pass: each is reported
+// separately when an add-on is installed on a thousand clusters.
 const settle = 200 * time.Millisecond
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client writes the instances.
 	Client dynamic.Interface
-	// Clock is that of the executor.
+	// Clock is the time source of the executor.
 	Clock clock.PassiveClock
-	// Instances and AddOns are the indexes of the add-on loops. Instances were made
-	// with Manager.
+	// Instances and AddOns are the indexes of the add-on loops. Instances must have been
+	// created with Manager.
 	Instances *instance.Index
 	AddOns    *selection.Index
 }
@@ -53,14 +52,15 @@ type Controller struct {
 // Register adds the loop to m.
 func Register(m *manager.Manager, c Config) {
 	controller := &Controller{reader: m.Reader(), exec: reconcile.NewExecutor(c.Client, Name, c.Clock), instances: c.Instances, news: newNews()}
-	controller.exec.OnWrite(controller.news.wrote)
+	controller.exec.OnWrite(controller.news.recordWrite)
 	queue := reconcile.NewQueue(Name)
 	c.AddOns.OnConcern(func(name string) { queue.Add(selection.Key(name)) })
 	c.Instances.OnChange(func(name string) { queue.AddAfter(selection.Key(name), settle) })
-	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, func(key reconcile.Key) { controller.news.forget(key.Name) })}, queue)
+	reconciler := manager.For(m.Reader(), controller.Reconcile, func(key reconcile.Key) { controller.news.forget(key.Name) })
+	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: reconciler}, queue)
 }
 
-// Reconcile brings the instances of one add-on to where they belong.
+// Reconcile creates, updates and deletes the instances of one add-on.
 func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (reconcile.Result, error) {
 	if err := c.instances.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err
@@ -69,7 +69,7 @@ func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.Cluster
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("gathering for %s: %w", addOn.Name, err)
 	}
-	c.news.seen(addOn.Name, state.Instances)
+	c.news.dropSeen(addOn.Name, state.Instances)
 	plan := Decide(state)
 	result, failure := c.exec.Execute(ctx, addOn, plan)
 	if events := c.news.events(addOn.Name, plan, failure); len(events) > 0 && ctx.Err() == nil {

@@ -15,25 +15,25 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// State is everything that a decision needs.
+// State is the input of Decide.
 type State struct {
 	// AddOn is the ClusterManagementAddOn.
 	AddOn *addonv1alpha1.ClusterManagementAddOn
-	// Placements are those of its install strategy.
+	// Placements are the placements of its install strategy.
 	Placements []selection.Placement
-	// Instances are all ManagedClusterAddOns of its name.
+	// Instances are all ManagedClusterAddOns with its name.
 	Instances []instance.AddOn
-	// Clusters are the ManagedClusters that are selected or have an instance, by
-	// name, as far as they exist.
+	// Clusters are the existing ManagedClusters that are selected or have an instance, by
+	// name.
 	Clusters map[string]selection.Cluster
 }
 
-// Decide is pure.
+// Decide returns which instances to apply and to delete. It is a pure function.
 func Decide(s State) reconcile.Plan {
 	plan := reconcile.Plan{Order: reconcile.Parallel}
 	managed, placed := selection.Managed(s.AddOn), selection.ByPlacements(s.AddOn)
 	if s.AddOn.DeletionTimestamp != nil || (!managed && !placed) {
-		return plan // what it owned goes with it
+		return plan // its instances are garbage-collected
 	}
 	selected, open := selectedBy(s.Placements)
 	present := map[string]bool{}
@@ -58,8 +58,8 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-// selectedBy are the clusters of placements, and whether a placement has not decided
-// yet: what it will select is then open.
+// selectedBy returns the clusters that placements select, and whether a placement has no
+// decision yet, so that its selection is still open.
 func selectedBy(placements []selection.Placement) (selected map[string]bool, open bool) {
 	selected = map[string]bool{}
 	for _, p := range placements {
@@ -71,7 +71,7 @@ func selectedBy(placements []selection.Placement) (selected map[string]bool, ope
 	return selected, open
 }
 
-// missing makes the instances of clusters that have none and take one.
+// missing returns the applies for clusters that have no instance and should get one.
 func missing(s State, clusters map[string]bool) (out []reconcile.Write) {
 	for _, c := range slices.Sorted(maps.Keys(clusters)) {
 		if cluster := s.Clusters[c]; cluster.Takes(s.AddOn.Name) {
@@ -91,8 +91,8 @@ func object(cluster, name string) *addonv1alpha1.ManagedClusterAddOn {
 	}
 }
 
-// owner is the reference by which an instance goes with its add-on. An object has
-// one controller at most.
+// owner returns the owner reference by which an instance is deleted with its add-on. An
+// object has at most one controller.
 func owner(addOn *addonv1alpha1.ClusterManagementAddOn, controller bool) metav1.OwnerReference {
 	block := true
 	return metav1.OwnerReference{
@@ -101,8 +101,8 @@ func owner(addOn *addonv1alpha1.ClusterManagementAddOn, controller bool) metav1.
 	}
 }
 
-// synced are the annotations of a cluster that its instances get. The install
-// namespace is a field of the instance here, and its own.
+// synced returns the annotations of a cluster that are copied to its instances. The install
+// namespace is left out: here it is a field that belongs to the instance.
 func synced(all map[string]string) map[string]string {
 	out := map[string]string{}
 	for key, value := range all {
@@ -113,12 +113,12 @@ func synced(all map[string]string) map[string]string {
 	return out
 }
 
-// adopted is what this loop applies to an instance that exists. What it has applied
-// before and leaves out now would be taken away: without a placement what was copied
-// stays, and so does the owner of one that the hub no longer manages.
+// adopted returns what this loop applies to an existing instance. Fields that it applied
+// before and now leaves out would be removed: so it keeps annotations that were copied if
+// there is no placement, and the owner of an instance that the hub no longer manages.
 func adopted(addOn *addonv1alpha1.ClusterManagementAddOn, a instance.AddOn, cluster selection.Cluster) *addonv1alpha1.ManagedClusterAddOn {
 	out := object(a.Cluster, a.Name)
-	out.UID = a.UID // one that was deleted meanwhile is not made again
+	out.UID = a.UID // an instance deleted in the meantime is not recreated
 	if selection.ByPlacements(addOn) {
 		out.Annotations = synced(cluster.Annotations)
 	} else {
@@ -137,8 +137,8 @@ func adopted(addOn *addonv1alpha1.ClusterManagementAddOn, a instance.AddOn, clus
 	return out
 }
 
-// upToDate tells whether an instance has all that is wanted, and nothing that this
-// loop has applied and wants no more.
+// upToDate reports whether an instance has everything in wanted, and nothing else that this
+// loop has applied.
 func upToDate(a instance.AddOn, wanted *addonv1alpha1.ManagedClusterAddOn) bool {
 	for key, value := range wanted.Annotations {
 		if have, ok := a.Annotations[key]; !ok || have != value {

@@ -16,30 +16,31 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Reasons of Events on a ClusterManagementAddOn.
+// Reasons of events on a ClusterManagementAddOn.
 const (
 	eventInstalled = "Installed"
 	eventRemoved   = "Removed"
 	eventFailed    = "InstallFailed"
 )
 
-// maxNames bounds the clusters that an Event names.
+// maxNames is the most clusters that an event names.
 const maxNames = 5
 
-// news knows what was written of instances and not told yet, so that there is one
-// Event for all of a pass, and none for a pass that is repeated before the index shows
-// what the one before did. Its methods are safe for concurrent use.
+// news records writes of instances that no event has reported yet, so that there is one event
+// for a whole pass, and none for a pass that is repeated before the index shows the writes of
+// the previous one. Its methods are safe for concurrent use.
 type news struct {
 	mu sync.Mutex
 	of map[string]*tally
 }
 
-// tally is that of one add-on, by cluster. written are instances of the pass that is
-// under way, told those of which the index does not show yet that they came or went.
+// tally holds the writes for one add-on, by cluster. made and gone are the instances that the
+// current pass created or deleted; toldMade and toldGone are those that an event reported but
+// the index does not reflect yet.
 type tally struct {
 	made, gone         map[string]types.UID
 	toldMade, toldGone map[string]types.UID
-	// failure was told last.
+	// failure is the last failure reported.
 	failure string
 }
 
@@ -54,8 +55,8 @@ func (n *news) get(addOn string) *tally {
 	return one
 }
 
-// wrote notes an instance that was applied, or deleted where live is nil.
-func (n *news) wrote(at reconcile.Target, live *unstructured.Unstructured) {
+// recordWrite records an instance that was applied, or deleted if live is nil.
+func (n *news) recordWrite(at reconcile.Target, live *unstructured.Unstructured) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.get(at.Name)
@@ -66,8 +67,8 @@ func (n *news) wrote(at reconcile.Target, live *unstructured.Unstructured) {
 	}
 }
 
-// seen drops what the index shows by now.
-func (n *news) seen(addOn string, instances []instance.AddOn) {
+// dropSeen drops the reported writes that the index reflects by now.
+func (n *news) dropSeen(addOn string, instances []instance.AddOn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	one := n.of[addOn]
@@ -88,14 +89,14 @@ func (n *news) seen(addOn string, instances []instance.AddOn) {
 	}
 }
 
-// forget drops all of an add-on that is gone.
+// forget drops the records of a deleted add-on.
 func (n *news) forget(addOn string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.of, addOn)
 }
 
-// events tell what came of a plan, and why not all did.
+// events returns the events about the result of a plan, including a failure.
 func (n *news) events(addOn string, plan reconcile.Plan, failure error) (out []reconcile.Event) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -139,7 +140,7 @@ func (n *news) events(addOn string, plan reconcile.Plan, failure error) (out []r
 	return out
 }
 
-// counted tells how many clusters, and the names of the first.
+// counted describes how many clusters there are, with the first names.
 func counted(names []string) string {
 	switch n := len(names); {
 	case n == 1:

@@ -18,47 +18,47 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Resource is that of ManagedClusterAddOns, at their storage version, so that
-// nothing depends on conversion.
+// Resource is the resource of ManagedClusterAddOns in their storage version, so that reads do
+// not depend on conversion.
 var Resource = addonv1alpha1.GroupVersion.WithResource("managedclusteraddons")
 
-// AddOn is what is kept of a ManagedClusterAddOn. Its lists belong to the index and
-// must not be changed.
+// AddOn is what is cached of a ManagedClusterAddOn. Its lists belong to the index and must
+// not be changed.
 type AddOn struct {
-	// Cluster is its namespace, Name that of the add-on.
+	// Cluster is its namespace, Name the name of the add-on.
 	Cluster, Name string
 	UID           types.UID
-	// Version is its resourceVersion, Generation that of its spec.
+	// Version is its resourceVersion, Generation its metadata.generation.
 	Version    string
 	Generation int64
-	// Deleting tells that it is on its way out, Token that its agent is to have a
-	// token of a ServiceAccount.
+	// Deleting is true when it is being deleted, Token when its agent should get a token of a
+	// ServiceAccount.
 	Deleting, Token bool
-	// Annotations are those with the prefix that is copied from clusters.
+	// Annotations are the annotations with the prefix that is copied from clusters.
 	Annotations map[string]string
-	// Given are the keys of annotations that the owner of the index has applied.
+	// Given are the keys of annotations that the index's field manager has applied.
 	Given []string
 	// Owners are its owner references.
 	Owners []metav1.OwnerReference
-	// Configs are those that it names itself.
+	// Configs are the configurations that it names itself.
 	Configs []addonv1alpha1.AddOnConfig
-	// Supported, References and Conditions are of its status, whole.
+	// Supported, References and Conditions are the full lists of its status.
 	Supported  []addonv1alpha1.ConfigGroupResource
 	References []addonv1alpha1.ConfigReference
 	Conditions []metav1.Condition
 }
 
-// same tells whether two versions are the same for everybody.
+// same reports whether two versions are equal for all readers.
 func same(a, b AddOn) bool {
 	a.Version = b.Version
 	return reflect.DeepEqual(a, b)
 }
 
-// Synced tells whether an annotation is among those that are copied from clusters.
+// Synced reports whether an annotation is copied from clusters.
 func Synced(key string) bool { return strings.HasPrefix(key, addonv1alpha1.AnnotationPrefix) }
 
-// keep reads an add-on. What a cluster's agent or an add-on writes to excess does
-// not count: the API server bounds an object.
+// keep reads an add-on. Its lists need no limit, since the API server limits the size of an
+// object.
 func (x *Index) keep(u *unstructured.Unstructured) (AddOn, bool) {
 	m, err := typed.FromUnstructured[addonv1alpha1.ManagedClusterAddOn](u)
 	if err != nil {
@@ -101,7 +101,7 @@ func (x *Index) keep(u *unstructured.Unstructured) (AddOn, bool) {
 	return a, true
 }
 
-// given are the keys of the annotations that a manager has applied, sorted.
+// given returns the keys of the annotations that a field manager has applied, sorted.
 func given(fields []metav1.ManagedFieldsEntry, manager string) []string {
 	var out []string
 	for _, f := range fields {
@@ -126,5 +126,5 @@ func given(fields []metav1.ManagedFieldsEntry, manager string) []string {
 	return out
 }
 
-// Key of the object.
+// Key returns the key of the object.
 func (a AddOn) Key() reconcile.Key { return reconcile.Key{Namespace: a.Cluster, Name: a.Name} }

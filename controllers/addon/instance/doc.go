@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package instance keeps what the add-on loops look at of ManagedClusterAddOns and
-// of the ManifestWorks of add-ons: by add-on, in little space, by a watch of its
-// own each. It only reads.
+// Package instance caches what the add-on loops need of ManagedClusterAddOns and of the
+// ManifestWorks of add-ons: indexed by add-on, in little memory, with one watch for each
+// kind. It only reads.
 //
-// The hub holds tens of thousands of them. The words that they have in common are
-// held once; of works only their hashes and whether they are in place is kept.
-// Resource versions are kept, so that what is written is fenced by them.
+// The hub holds tens of thousands of them. Strings that they share are stored once; of works
+// only the configuration hashes and their readiness are kept. Resource versions are kept for
+// optimistic locking of writes.
 package instance

@@ -15,27 +15,27 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// Index holds all ManagedClusterAddOns and their works. Its methods are safe for
-// concurrent use.
+// Index caches all ManagedClusterAddOns and their works. Its methods are safe for concurrent
+// use.
 type Index struct {
 	words   *words
 	manager string
 	addons  *watch.Collection[AddOn]
 	works   *watch.Collection[Work]
 	changed []func(name string)
-	// instances are told of instances alone.
+	// instances are called for changes of instances only.
 	instances []func(reconcile.Key)
 
 	mu sync.Mutex
-	// clusters are those of each add-on, owners the add-on of each work, worksOf the
+	// clusters holds the clusters of each add-on, owners the add-on of each work, worksOf the
 	// works of each add-on of a cluster.
 	clusters map[string]map[string]bool
 	owners   map[reconcile.Key]reconcile.Key
 	worksOf  map[reconcile.Key]map[reconcile.Key]bool
 }
 
-// New makes an Index that is empty until Run has filled it. manager is the field
-// manager of AddOn.Given.
+// New returns an Index that is empty until Run fills it. manager is the field manager of
+// AddOn.Given.
 func New(client dynamic.Interface, manager string) *Index {
 	x := &Index{
 		words: &words{}, manager: manager,
@@ -51,16 +51,17 @@ func New(client dynamic.Interface, manager string) *Index {
 	return x
 }
 
-// OnChange registers a function that is called with the name of an add-on of which
-// an instance or a work came, changed or went. It must be called before Run and
+// OnChange registers a function that is called with the name of an add-on when one of its
+// instances or works is created, changed or deleted. OnChange must be called before Run, and
 // the function must not block.
 func (x *Index) OnChange(f func(name string)) { x.changed = append(x.changed, f) }
 
-// OnInstance registers a function that is called with the key of each instance that
-// came, changed or went. It must be called before Run and the function must not block.
+// OnInstance registers a function that is called with the key of each instance that is
+// created, changed or deleted. OnInstance must be called before Run, and the function must
+// not block.
 func (x *Index) OnInstance(f func(reconcile.Key)) { x.instances = append(x.instances, f) }
 
-func (x *Index) tell(name string) {
+func (x *Index) notify(name string) {
 	for _, f := range x.changed {
 		f(name)
 	}
@@ -69,9 +70,9 @@ func (x *Index) tell(name string) {
 func (x *Index) addonChanged(key reconcile.Key) {
 	_, there := x.addons.Get(key)
 	x.mu.Lock()
-	put(x.clusters, key.Name, key.Namespace, there)
+	setMember(x.clusters, key.Name, key.Namespace, there)
 	x.mu.Unlock()
-	x.tell(key.Name)
+	x.notify(key.Name)
 	for _, f := range x.instances {
 		f(key)
 	}
@@ -83,23 +84,23 @@ func (x *Index) workChanged(work reconcile.Key) {
 	before, had := x.owners[work]
 	if had && (!there || before != now.owner) {
 		delete(x.owners, work)
-		put(x.worksOf, before, work, false)
+		setMember(x.worksOf, before, work, false)
 	}
 	if there {
 		x.owners[work] = now.owner
-		put(x.worksOf, now.owner, work, true)
+		setMember(x.worksOf, now.owner, work, true)
 	}
 	x.mu.Unlock()
 	if had {
-		x.tell(before.Name)
+		x.notify(before.Name)
 	}
 	if there && before.Name != now.owner.Name {
-		x.tell(now.owner.Name)
+		x.notify(now.owner.Name)
 	}
 }
 
-// put notes or drops an item of a set of sets.
-func put[A, B comparable](sets map[A]map[B]bool, of A, item B, there bool) {
+// setMember adds an item to the set sets[of], or removes it, depending on there.
+func setMember[A, B comparable](sets map[A]map[B]bool, of A, item B, there bool) {
 	switch {
 	case !there:
 		delete(sets[of], item)
@@ -113,7 +114,7 @@ func put[A, B comparable](sets map[A]map[B]bool, of A, item B, there bool) {
 	}
 }
 
-// Run keeps the index current until ctx ends.
+// Run keeps the index up to date until ctx is done.
 func (x *Index) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	running.Go(func() { _ = x.addons.Run(ctx) })
@@ -122,10 +123,10 @@ func (x *Index) Run(ctx context.Context) error {
 	return nil
 }
 
-// WaitInstances waits until all instances are known, whatever their works are.
+// WaitInstances waits until all instances are cached, not necessarily their works.
 func (x *Index) WaitInstances(ctx context.Context) error { return x.addons.WaitSynced(ctx) }
 
-// WaitSynced waits until all that exists is known.
+// WaitSynced waits until all instances and works are cached.
 func (x *Index) WaitSynced(ctx context.Context) error {
 	if err := x.addons.WaitSynced(ctx); err != nil {
 		return err
@@ -133,7 +134,7 @@ func (x *Index) WaitSynced(ctx context.Context) error {
 	return x.works.WaitSynced(ctx)
 }
 
-// Of returns the instances of an add-on, by cluster.
+// Of returns the instances of an add-on, sorted by cluster.
 func (x *Index) Of(name string) []AddOn {
 	x.mu.Lock()
 	keys := make([]reconcile.Key, 0, len(x.clusters[name]))
@@ -151,10 +152,10 @@ func (x *Index) Of(name string) []AddOn {
 	return out
 }
 
-// Get returns an instance; false when there is none.
+// Get returns an instance; false if it does not exist.
 func (x *Index) Get(key reconcile.Key) (AddOn, bool) { return x.addons.Get(key) }
 
-// Works returns the works of an instance, in no order.
+// Works returns the works of an instance, in no particular order.
 func (x *Index) Works(of reconcile.Key) []Work {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -167,7 +168,7 @@ func (x *Index) Works(of reconcile.Key) []Work {
 	return out
 }
 
-// Naming returns the names of the add-ons of which an instance itself names the
+// Naming returns the names of the add-ons with an instance that itself names the
 // configuration, sorted.
 func (x *Index) Naming(c addonv1alpha1.AddOnConfig) []string {
 	var out []string

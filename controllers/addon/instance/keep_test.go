@@ -33,12 +33,14 @@ func TestKeep(t *testing.T) {
 		"annotations":{"addon.open-cluster-management.io/a":"1","other":"2"},
 		"ownerReferences":[{"apiVersion":"v","kind":"K","name":"n","uid":"o","controller":true}],
 		"managedFields":[
-			{"manager":"ocm.addon.install","operation":"Apply","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:addon.open-cluster-management.io/b":{},"f:addon.open-cluster-management.io/a":{}}}}},
+			{"manager":"ocm.addon.install","operation":"Apply","fieldsV1":{"f:metadata":{"f:annotations":{".":{},
+				"f:addon.open-cluster-management.io/b":{},"f:addon.open-cluster-management.io/a":{}}}}},
 			{"manager":"ocm.addon.install","operation":"Update","fieldsV1":{"f:metadata":{"f:annotations":{"f:updated":{}}}}},
 			{"manager":"kubectl","operation":"Apply","fieldsV1":{"f:metadata":{"f:annotations":{"f:theirs":{}}}}}]},
 		"spec":{"configs":[{"group":"g","resource":"r","namespace":"ns","name":"own"}]},
 		"status":{"supportedConfigs":[{"group":"g","resource":"r"}],
-			"configReferences":[{"group":"g","resource":"r","namespace":"ns","name":"own","lastObservedGeneration":3,"desiredConfig":{"namespace":"ns","name":"own","specHash":"h"}}],
+			"configReferences":[{"group":"g","resource":"r","namespace":"ns","name":"own","lastObservedGeneration":3,
+				"desiredConfig":{"namespace":"ns","name":"own","specHash":"h"}}],
 			"conditions":[{"type":"Available","status":"True","reason":"R","message":"m","lastTransitionTime":null}]}}`))
 	require.True(t, ok)
 	kind, own := addonv1alpha1.ConfigGroupResource{Group: "g", Resource: "r"}, addonv1alpha1.ConfigReferent{Namespace: "ns", Name: "own"}
@@ -57,7 +59,7 @@ func TestKeep(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got))
 	newer := got
 	newer.Version = "6"
-	require.True(t, same(got, newer), "a version alone is no news")
+	require.True(t, same(got, newer), "a new version alone is no change")
 	newer.Generation = 3
 	require.False(t, same(got, newer))
 	_, ok = index().keep(decoded(t, `{"kind":"ManagedClusterAddOn","metadata":{"name":"x"},"spec":{"configs":"none"}}`))

@@ -9,21 +9,20 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Bounds of words: longer ones are hardly common, and when there are too many all
-// are forgotten and learnt again.
+// Bounds of words: longer texts are rarely shared, and when there are too many, all are
+// dropped and collected again.
 const (
 	maxWord  = 512
 	maxWords = 8192
 )
 
-// words holds one copy of each text that many objects have. The zero value is
-// ready.
+// words holds one copy of each text that many objects share. The zero value is ready to use.
 type words struct {
 	mu   sync.Mutex
 	held map[string]string
 }
 
-// of returns a text equal to s that shares no memory with what s is a part of.
+// of returns a text equal to s that shares no memory with the text that s is part of.
 func (w *words) of(s string) string {
 	if s == "" {
 		return ""

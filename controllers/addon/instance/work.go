@@ -18,20 +18,19 @@ import (
 
 var worksResource = workv1.GroupVersion.WithResource("manifestworks")
 
-// Work is what is kept of a ManifestWork that deploys an add-on.
+// Work is what is cached of a ManifestWork that deploys an add-on.
 type Work struct {
-	// owner is the add-on that it is of.
+	// owner is the add-on instance that it belongs to.
 	owner reconcile.Key
-	// Mark tells by which configurations it was made, as config.Mark; Readable is
-	// false when its annotation matches nothing.
+	// Mark identifies the configurations it was created with, as config.Mark does; Readable
+	// is false when its annotation cannot match any.
 	Mark     string
 	Readable bool
-	// Ready tells that its current generation is applied and available.
+	// Ready is true when its current generation is applied and available.
 	Ready bool
 }
 
-// keepWork reads a ManifestWork with the label of an add-on. Those of hooks are
-// left out.
+// keepWork reads a ManifestWork with the label of an add-on. Works of hooks are left out.
 func (x *Index) keepWork(u *unstructured.Unstructured) (Work, bool) {
 	m, err := typed.FromUnstructured[workv1.ManifestWork](u)
 	if err != nil {
@@ -41,7 +40,7 @@ func (x *Index) keepWork(u *unstructured.Unstructured) (Work, bool) {
 	if name == "" || strings.HasPrefix(m.Name, addonv1alpha1.WorkNamePrefix+name+addonv1alpha1.WorkSuffixPreDelete) {
 		return Work{}, false
 	}
-	// On a hosting cluster a label names the cluster that it is for.
+	// On a hosting cluster, a label names the cluster that the work is for.
 	cluster := m.Namespace
 	if of := m.Labels[addonv1alpha1.LabelAddOnNamespace]; of != "" {
 		cluster = of
@@ -49,12 +48,12 @@ func (x *Index) keepWork(u *unstructured.Unstructured) (Work, bool) {
 	w := Work{owner: reconcile.Key{Namespace: x.words.of(cluster), Name: x.words.of(name)}}
 	mark, ok := config.ReadMark(m.Annotations[addonv1alpha1.AnnotationConfigSpecHash])
 	w.Mark, w.Readable = x.words.of(mark), ok
-	w.Ready = current(m, workv1.ConditionApplied) && current(m, workv1.ConditionAvailable)
+	w.Ready = isCurrent(m, workv1.ConditionApplied) && isCurrent(m, workv1.ConditionAvailable)
 	return w, true
 }
 
-// current tells whether a condition is True, and of the current generation.
-func current(m *workv1.ManifestWork, kind string) bool {
+// isCurrent reports whether a condition is True for the current generation.
+func isCurrent(m *workv1.ManifestWork, kind string) bool {
 	c := apimeta.FindStatusCondition(m.Status.Conditions, kind)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == m.Generation
 }

@@ -17,25 +17,25 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name is the id of the loop.
 const Name = "addon.progress"
 
 const workers = 2
 
-// settle is how long changes of instances and works are gathered before they are
-// looked at: one status write for what many clusters report at once.
+// settle is how long changes of instances and works are collected before a pass, so that one
+// status write covers what many clusters report at once.
 const settle = 500 * time.Millisecond
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client writes.
+	// Client writes the statuses.
 	Client dynamic.Interface
-	// Clock tells the time of conditions and rollouts.
+	// Clock is the time source for conditions and rollouts.
 	Clock clock.PassiveClock
 	// Instances and AddOns are the indexes of the add-on loops.
 	Instances *instance.Index
 	AddOns    *selection.Index
-	// Contents are the configurations.
+	// Contents caches the configurations.
 	Contents *config.Contents
 }
 
@@ -68,7 +68,7 @@ func Register(m *manager.Manager, c Config) {
 	m.Add(reconcile.Loop{Name: Name, Workers: workers, Reconcile: manager.For(m.Reader(), controller.Reconcile, nil)}, queue)
 }
 
-// Reconcile brings the configurations of one add-on on.
+// Reconcile advances the rollouts of one add-on's configurations.
 func (c *Controller) Reconcile(ctx context.Context, addOn *addonv1alpha1.ClusterManagementAddOn) (reconcile.Result, error) {
 	if err := c.instances.WaitSynced(ctx); err != nil {
 		return reconcile.Result{}, err

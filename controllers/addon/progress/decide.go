@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// maxRecheck is how long a rollout that waits for time is left alone at most.
+// maxRecheck is the longest time until a rollout that waits for a deadline is checked again.
 const maxRecheck = 10 * time.Minute
 
 // Instance is the add-on on one cluster, with its works.
@@ -24,29 +24,29 @@ type Instance struct {
 	Works []instance.Work
 }
 
-// State is everything that a decision needs.
+// State is the input of Decide.
 type State struct {
 	// AddOn is the ClusterManagementAddOn.
 	AddOn *addonv1alpha1.ClusterManagementAddOn
-	// Placements are those of its install strategy, in its order.
+	// Placements are the placements of its install strategy, in its order.
 	Placements []selection.Placement
-	// Instances are all ManagedClusterAddOns of its name.
+	// Instances are all ManagedClusterAddOns with its name.
 	Instances []Instance
-	// Clusters are the ManagedClusters that are selected, as far as they exist.
+	// Clusters are the selected ManagedClusters that exist.
 	Clusters map[string]selection.Cluster
-	// Contents are those that the hub knows, of the configurations that are named.
+	// Contents holds the known contents of the configurations that are named.
 	Contents map[addonv1alpha1.AddOnConfig]config.Content
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// known is a config.Lookup.
+// known implements config.Lookup.
 func (s State) known(c addonv1alpha1.AddOnConfig) (config.Content, bool) {
 	content, ok := s.Contents[c]
 	return content, ok
 }
 
-// Decide is pure.
+// Decide returns the status writes for the add-on and its instances. It is a pure function.
 func Decide(s State) reconcile.Plan {
 	addOn := s.AddOn.DeepCopy()
 	plan := reconcile.Plan{Object: addOn, Order: reconcile.Parallel}
@@ -63,7 +63,7 @@ func Decide(s State) reconcile.Plan {
 	}
 	if !selection.ByPlacements(addOn) {
 		for _, m := range d.members {
-			m.give(d.desired(m, -1), s.Now)
+			m.assign(d.desired(m, -1), s.Now)
 		}
 	}
 	addOn.Status.InstallProgressions = nil
@@ -81,20 +81,20 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-// delivery works out what becomes of each instance.
+// delivery computes the next status of each instance.
 type delivery struct {
 	State
 	members map[string]*member
-	// leaving are the clusters whose instance is on its way out.
+	// leaving holds the clusters whose instance is being deleted.
 	leaving map[string]bool
-	// claims says which placement has a cluster: the last that selects it.
+	// claims maps each cluster to its placement: the last one that selects it.
 	claims       map[string]int
 	defaults     []addonv1alpha1.AddOnConfig
 	progressions []addonv1alpha1.InstallProgression
-	// hashes are those of each placement, and last those of the defaults alone.
+	// hashes holds the hashes of each placement, and at the end those of the defaults alone.
 	hashes []config.Hashes
 	plans  []rollout.Plan
-	// taking are the clusters of each placement that take part in its rollout.
+	// taking holds how many clusters of each placement take part in its rollout.
 	taking  []int
 	recheck time.Duration
 	events  []reconcile.Event
@@ -127,7 +127,8 @@ func newDelivery(s State, defaults []addonv1alpha1.DefaultConfigReference) *deli
 	return d
 }
 
-// desired is what the add-on shall use on a cluster of the placement; -1 is none.
+// desired returns the configurations that the add-on should use on a cluster of the
+// placement; -1 means no placement.
 func (d *delivery) desired(m *member, placement int) []config.Desired {
 	var of []addonv1alpha1.AddOnConfig
 	hashes := d.hashes[len(d.hashes)-1]
@@ -137,7 +138,7 @@ func (d *delivery) desired(m *member, placement int) []config.Desired {
 	return config.ByCluster(config.Effective(m.Configs, of, d.defaults), m.Configs, m.refs, m.known, hashes)
 }
 
-// rollOut decides on the clusters that one placement has.
+// rollOut decides for the clusters of one placement.
 func (d *delivery) rollOut(i int) {
 	p := d.Placements[i]
 	if !p.Usable() {
@@ -154,7 +155,8 @@ func (d *delivery) rollOut(i int) {
 			}
 			own.Clusters = append(own.Clusters, name)
 			m, installed := d.members[name]
-			// One that is yet to be installed waits: it may be the first in turn.
+			// A cluster that still lacks an instance counts as waiting: it may be first in
+			// line.
 			takes := d.Clusters[name].Takes(d.AddOn.Name) && !d.leaving[name]
 			switch {
 			case !takes:
@@ -170,11 +172,11 @@ func (d *delivery) rollOut(i int) {
 	}
 	resumed, first := d.resume(i)
 	plan := p.Strategy.Resumed(resumed).Plan(groups, clusters, d.Now)
-	d.tellResumed(i, first, plan.TimedOut)
+	d.recordResumed(i, first, plan.TimedOut)
 	d.plans[i] = plan
 	for _, name := range slices.Concat(plan.Start, plan.InFlight, plan.Done, plan.TimedOut) {
 		if m := d.members[name]; m != nil {
-			m.give(desired[name], d.Now)
+			m.assign(desired[name], d.Now)
 		}
 	}
 	for _, name := range plan.Waiting {

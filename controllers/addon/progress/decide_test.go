@@ -21,7 +21,7 @@ func TestConfigurationsOfACluster(t *testing.T) {
 	f := newFleet(t, "", "p: c1")
 	f.state.Placements[0].Configs = []addonv1alpha1.AddOnConfig{adc("late")}
 	f.pass()
-	require.Equal(t, "c1=", f.told(), "an object that is not there has no hash")
+	require.Equal(t, "c1=", f.told(), "a missing object has no hash")
 	require.Equal(t, int64(0), f.of("c1").References[0].LastObservedGeneration)
 	f.write("late", "here")
 	f.pass()
@@ -41,12 +41,15 @@ func TestConfigurationsOfACluster(t *testing.T) {
 
 func TestAnUnsupportedKindIsListedWithoutAHash(t *testing.T) {
 	f := newFleet(t, "", "p: c1")
-	f.of("c1").Configs = []addonv1alpha1.AddOnConfig{{ConfigGroupResource: foreignKind, ConfigReferent: addonv1alpha1.ConfigReferent{Name: "x"}}}
+	f.of("c1").Configs = []addonv1alpha1.AddOnConfig{
+		{ConfigGroupResource: foreignKind, ConfigReferent: addonv1alpha1.ConfigReferent{Name: "x"}},
+	}
 	f.pass()
 	require.Equal(t, "c1=one,", f.told())
 	require.Equal(
 		t,
-		"False ConfigurationUnsupported: Configuration with gvr example.com/exampleconfigs is not supported for this addon; take it out of spec.configs[0], status.supportedConfigs says what is",
+		"False ConfigurationUnsupported: Configuration with gvr example.com/exampleconfigs is not supported for this addon; "+
+			"remove it from spec.configs[0], status.supportedConfigs lists what is",
 		f.condition("c1", "Progressing"),
 	)
 	f.of("c1").Configs, f.of("c1").Supported = []addonv1alpha1.AddOnConfig{adc("d")}, []addonv1alpha1.ConfigGroupResource{foreignKind}
@@ -122,7 +125,10 @@ func TestProgressing(t *testing.T) {
 		"all there": {func(*Instance) {}, "False Completed: completed with no errors."},
 		"not applied is still an answer": {
 			func(i *Instance) {
-				apimeta.SetStatusCondition(&i.Conditions, metav1.Condition{Type: "ManifestApplied", Status: metav1.ConditionFalse, Reason: "ManifestWorkApplyFailed"})
+				apimeta.SetStatusCondition(
+					&i.Conditions,
+					metav1.Condition{Type: "ManifestApplied", Status: metav1.ConditionFalse, Reason: "ManifestWorkApplyFailed"},
+				)
 			},
 			"False Completed: completed with no errors.",
 		},
@@ -135,7 +141,9 @@ func TestProgressing(t *testing.T) {
 			tc.change(f.of("c1"))
 			f.pass()
 			require.Equal(t, tc.want, f.condition("c1", "Progressing"))
-			require.Equal(t, tc.want == "False Completed: completed with no errors.", f.of("c1").References[0].LastAppliedConfig != nil)
+			require.Equal(
+				t, tc.want == "False Completed: completed with no errors.", f.of("c1").References[0].LastAppliedConfig != nil,
+			)
 		})
 	}
 }
@@ -164,7 +172,9 @@ func TestAnAddOnWithoutConfigurationsIsConfigured(t *testing.T) {
 func TestOneThatInstallsItselfHasDefaultReferencesAlone(t *testing.T) {
 	f := newFleet(t, "", "p: c1")
 	f.state.AddOn.Annotations = map[string]string{addonv1alpha1.AnnotationLifecycle: addonv1alpha1.LifecycleSelf}
-	f.state.AddOn.Status.InstallProgressions = []addonv1alpha1.InstallProgression{{PlacementRef: addonv1alpha1.PlacementRef{Namespace: "their", Name: "own"}}}
+	f.state.AddOn.Status.InstallProgressions = []addonv1alpha1.InstallProgression{
+		{PlacementRef: addonv1alpha1.PlacementRef{Namespace: "their", Name: "own"}},
+	}
 	f.pass()
 	require.Equal(t, "c1=", f.told())
 	require.Empty(t, f.of("c1").Conditions)
@@ -172,10 +182,12 @@ func TestOneThatInstallsItselfHasDefaultReferencesAlone(t *testing.T) {
 	require.Equal(t, "one", f.state.AddOn.Status.DefaultConfigReferences[0].DesiredConfig.SpecHash)
 }
 
-// TestWritesAreFencedAndLeaveOthersAlone looks at the patch itself.
+// TestWritesAreFencedAndLeaveOthersAlone checks the patch itself.
 func TestWritesAreFencedAndLeaveOthersAlone(t *testing.T) {
 	f := newFleet(t, "", "p: c1")
-	f.of("c1").Conditions = []metav1.Condition{{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "ByTheAgent", Message: "m"}}
+	f.of("c1").Conditions = []metav1.Condition{
+		{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: "ByTheAgent", Message: "m"},
+	}
 	patch := reconcile.Of[reconcile.Patch](Decide(f.state).Writes)[0]
 	require.Equal(t, "managedclusteraddons c1/metrics", patch.String())
 	require.Equal(t, "a-c1 1 status", string(patch.UID)+" "+patch.Version+" "+patch.Subresource)

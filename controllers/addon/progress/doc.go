@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress gives the configurations of an add-on to its clusters, one after
-// the other as the rollout strategy of each placement says, and tells how far they
-// came. Which clusters may have theirs now is decided by internal/rollout.
+// Package progress rolls out the configurations of an add-on to its clusters, in the order
+// that the rollout strategy of each placement defines, and reports the progress.
+// internal/rollout decides which clusters may get theirs now.
 //
-// Events on the add-on tell when a rollout of other configurations begins, is stuck,
-// goes on by somebody's word and ends.
+// Events on the add-on report when a rollout of other configurations begins, is stuck, is
+// resumed on request, and ends.
 //
 // It owns status.defaultConfigReferences and status.installProgressions of
-// ClusterManagementAddOns, and of ManagedClusterAddOns status.configReferences and
-// the conditions Configured and Progressing. Of an add-on that the hub does not
-// manage it writes the default references alone. Hashes of configurations that the
-// hub does not know are those of the add-on's controller.
+// ClusterManagementAddOns, and status.configReferences and the conditions Configured and
+// Progressing of ManagedClusterAddOns. For an add-on that the hub does not manage, it writes
+// the default references only. Hashes of configurations that the hub does not know belong to
+// the add-on's controller.
 //
-// Other than in the API's own implementation: a placement that is missing holds up
-// its own clusters only; a cluster that is stuck before its manifests are applied
-// runs out of time too; one that is being deleted, or left out of the add-on, holds
-// up nobody; works on the managed and on the hosting cluster count alike; messages
-// name what is missing. A rollout that has stopped because too many clusters are out
-// of time goes on without them when an annotation of the add-on asks for it; the
-// moment of the request is noted in the progression.
+// Unlike in Open Cluster Management's own implementation, a missing placement holds up its
+// own clusters only; a cluster that is stuck before its manifests are applied times out too;
+// a cluster that is being deleted, or excluded from the add-on, holds up no other; works on
+// the managed and on the hosting cluster count alike; and messages name what is missing. A
+// rollout that stopped because too many clusters timed out continues without them when an
+// annotation of the add-on requests it; the time of the request is recorded in the
+// progression.
 package progress

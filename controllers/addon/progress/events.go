@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Reasons of Events on a ClusterManagementAddOn.
+// Reasons of events on a ClusterManagementAddOn.
 const (
 	eventStarted   = "RolloutStarted"
 	eventStuck     = "RolloutStuck"
@@ -24,31 +24,31 @@ const (
 )
 
 const (
-	// maxEvents bounds the Events of a pass: an add-on may have many placements.
+	// maxEvents is the most events of a pass: an add-on may have many placements.
 	maxEvents = 10
-	// maxNames bounds the clusters and configurations that an Event names.
+	// maxNames is the most clusters and configurations that an event names.
 	maxNames = 5
-	// shortHash is how much of a hash tells two contents apart for a person.
+	// shortHash is the length of a hash prefix by which users can tell contents apart.
 	shortHash = 8
 )
 
-// Parts of the condition's message: what is not said of clusters by a number.
+// Parts of the condition's message for cases without clusters or faults.
 const (
 	nobody  = "configured addons 0/0 "
 	allGood = ", 0 failed 0 timeout."
 )
 
-// counts are the clusters of one placement.
+// counts holds the numbers of clusters of one placement.
 type counts struct {
 	done, under, total int
 	late               []string
 }
 
-// tell makes Events of what changed between two reports on a placement: that other
-// configurations are rolled out, that it is stuck, and its end. They are of what the
-// status said before, so that each change is told once, also by a process that has
-// just started; that single clusters come and go is none.
-func (d *delivery) tell(i int, n counts, is metav1.Condition) {
+// recordEvents adds events for what changed since the last report on a placement: a rollout
+// of other configurations starts, is stuck, or ends. It compares with the stored status, so
+// that each change is reported once, even after a restart of the process; single clusters
+// that join or leave cause no event.
+func (d *delivery) recordEvents(i int, n counts, is metav1.Condition) {
 	p, after := d.Placements[i], d.progressions[i]
 	before := d.before(after.PlacementRef)
 	was := metav1.Condition{Message: nobody + allGood}
@@ -75,7 +75,7 @@ func (d *delivery) tell(i int, n counts, is metav1.Condition) {
 	}
 }
 
-// before is what the status said of a placement.
+// before returns the stored progression of a placement.
 func (d *delivery) before(of addonv1alpha1.PlacementRef) (none addonv1alpha1.InstallProgression) {
 	for _, b := range d.AddOn.Status.InstallProgressions {
 		if b.PlacementRef == of {
@@ -85,8 +85,8 @@ func (d *delivery) before(of addonv1alpha1.PlacementRef) (none addonv1alpha1.Ins
 	return none
 }
 
-// lateness tells of clusters that are out of time, with the first one's cause, unless
-// the message before has told of such.
+// lateness returns a message about clusters that timed out, with the cause of the first one;
+// empty if the previous message has already reported any.
 func (d *delivery) lateness(i int, n counts, before string) string {
 	breach := d.plans[i].Breach && !strings.HasSuffix(before, addonv1alpha1.MessageRolloutStopped)
 	if len(n.late) == 0 || !breach && !strings.Contains(before, allGood) {
@@ -98,7 +98,7 @@ func (d *delivery) lateness(i int, n counts, before string) string {
 		text += fmt.Sprintf("; %s: %s", n.late[0], first.Message)
 	}
 	if d.plans[i].Breach {
-		text += "; these are more than maxFailures allows, so that no further one is started"
+		text += "; these are more than maxFailures allows, so no further cluster is started"
 	}
 	return text
 }
@@ -110,7 +110,7 @@ func clusters(n int) string {
 	return fmt.Sprintf("%d clusters", n)
 }
 
-// listed names the first of many.
+// listed joins the first names of a list.
 func listed(names []string) string {
 	if len(names) > maxNames {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNames], ", "), len(names)-maxNames)
@@ -118,7 +118,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// described names configurations with what tells their contents apart.
+// described joins configurations, each with a short hash of its content.
 func described(refs []addonv1alpha1.InstallConfigReference) string {
 	var out []string
 	for _, r := range refs {
@@ -140,7 +140,7 @@ func sameDesired(before, after []addonv1alpha1.InstallConfigReference) bool {
 	})
 }
 
-// knownGood tells whether what is desired was on all clusters before.
+// knownGood reports whether what is desired was already on all clusters before.
 func knownGood(before, after []addonv1alpha1.InstallConfigReference) bool {
 	return slices.EqualFunc(before, after, func(b, a addonv1alpha1.InstallConfigReference) bool {
 		return b.ConfigGroupResource == a.ConfigGroupResource && same(b.LastKnownGoodConfig, a.DesiredConfig)

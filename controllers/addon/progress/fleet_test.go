@@ -25,35 +25,45 @@ import (
 
 var start = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// fleet is a hub in memory: what Decide wants written is what it sees next.
+// fleet is a hub in memory: what Decide writes in one pass is what it sees in the next.
 type fleet struct {
 	t     *testing.T
 	state State
-	// at is the content of every configuration by name.
+	// content is the content of every configuration by name.
 	content map[string]string
-	// sent are the Events of all passes.
+	// sent are the events of all passes.
 	sent []string
 }
 
 var (
-	adcKind     = addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig}
+	adcKind = addonv1alpha1.ConfigGroupResource{
+		Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig,
+	}
 	foreignKind = addonv1alpha1.ConfigGroupResource{Group: "example.com", Resource: "exampleconfigs"}
 )
 
 func adc(name string) addonv1alpha1.AddOnConfig {
-	return addonv1alpha1.AddOnConfig{ConfigGroupResource: adcKind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: name}}
+	return addonv1alpha1.AddOnConfig{
+		ConfigGroupResource: adcKind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: name},
+	}
 }
 
-// newFleet has a managed add-on whose default is d, with one instance a cluster of
-// each placement. A placement is "name: c1 c2 | c3", with "|" between its groups,
-// and "name" of a group before "=".
+// newFleet returns a fleet with a managed add-on whose default is d, with one instance per
+// cluster of each placement. A placement is "name: c1 c2 | c3", with "|" between its groups,
+// and the name of a group before "=".
 func newFleet(t *testing.T, strategy string, placements ...string) *fleet {
 	t.Helper()
 	a := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: "metrics", Generation: 2}}
 	d := adc("d")
 	a.Spec.SupportedConfigs = []addonv1alpha1.ConfigMeta{{ConfigGroupResource: adcKind, DefaultConfig: &d.ConfigReferent}}
 	a.Spec.InstallStrategy.Type = addonv1alpha1.InstallStrategyPlacements
-	f := &fleet{t: t, state: State{AddOn: a, Clusters: map[string]selection.Cluster{}, Contents: map[addonv1alpha1.AddOnConfig]config.Content{}, Now: start}}
+	f := &fleet{
+		t: t,
+		state: State{
+			AddOn: a, Clusters: map[string]selection.Cluster{}, Contents: map[addonv1alpha1.AddOnConfig]config.Content{},
+			Now: start,
+		},
+	}
 	f.write("d", "one")
 	parsed := clusterv1alpha1.RolloutStrategy{}
 	if strategy != "" {
@@ -86,11 +96,12 @@ func newFleet(t *testing.T, strategy string, placements ...string) *fleet {
 
 func (f *fleet) install(cluster string) {
 	f.state.Instances = append(f.state.Instances, Instance{AddOn: instance.AddOn{
-		Cluster: cluster, Name: "metrics", UID: types.UID("a-" + cluster), Version: "1", Generation: 1, Supported: []addonv1alpha1.ConfigGroupResource{adcKind},
+		Cluster: cluster, Name: "metrics", UID: types.UID("a-" + cluster), Version: "1", Generation: 1,
+		Supported: []addonv1alpha1.ConfigGroupResource{adcKind},
 	}})
 }
 
-// write changes the content of a configuration; an empty one is none.
+// write changes the content of a configuration; an empty hash deletes it.
 func (f *fleet) write(name, hash string) {
 	if hash == "" {
 		delete(f.state.Contents, adc(name))
@@ -109,8 +120,8 @@ func (f *fleet) of(cluster string) *Instance {
 	return nil
 }
 
-// pass decides until there is nothing left to write, as the loop does, and returns
-// when it wants to be called again.
+// pass decides until there is nothing left to write, as the loop does, and returns after how
+// long to run again.
 func (f *fleet) pass() time.Duration {
 	f.t.Helper()
 	for range 20 {
@@ -129,11 +140,11 @@ func (f *fleet) pass() time.Duration {
 			return plan.RequeueAfter
 		}
 	}
-	require.FailNow(f.t, "it never comes to rest")
+	require.FailNow(f.t, "it never settles")
 	return 0
 }
 
-// patch merges a patch into the status of an instance, over the wire.
+// patch merges a patch in its wire form into the status of an instance.
 func (f *fleet) patch(cluster string, body map[string]any) {
 	f.t.Helper()
 	status := addonv1alpha1.ManagedClusterAddOn{}
@@ -158,8 +169,8 @@ func marshal(t *testing.T, v any) []byte {
 	return raw
 }
 
-// deploy is what the add-on's controller and the agents of these clusters do: works
-// by what was given; ready unless broken.
+// deploy does what the add-on's controller and the agents of these clusters do: it creates
+// works for the given configurations, with the given readiness.
 func (f *fleet) deploy(ready bool, clusters ...string) {
 	for _, c := range clusters {
 		one := f.of(c)
@@ -177,8 +188,8 @@ func (f *fleet) deploy(ready bool, clusters ...string) {
 	}
 }
 
-// told is what the instances say, "c1=hash" of the default's place, "*" where it is
-// applied, "?" where the cluster waits for its turn.
+// told describes the instances: "c1=hash" for the first reference, "*" if it is applied, "?"
+// if the cluster waits for its turn.
 func (f *fleet) told() string {
 	var out []string
 	for _, one := range f.state.Instances {
@@ -200,12 +211,12 @@ func (f *fleet) told() string {
 	return strings.Join(out, " ")
 }
 
-// condition is "Status Reason: message" of an instance.
+// condition returns "Status Reason: message" of an instance.
 func (f *fleet) condition(cluster, kind string) string {
 	return conditionText(f.of(cluster).Conditions, kind)
 }
 
-// progression is that of the i-th placement.
+// progression describes that of the i-th placement.
 func (f *fleet) progression(i int) string {
 	return conditionText(f.state.AddOn.Status.InstallProgressions[i].Conditions, addonv1alpha1.ConditionProgressing)
 }

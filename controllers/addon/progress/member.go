@@ -27,7 +27,7 @@ const (
 	completed     = "completed with no errors."
 )
 
-// member is an instance as its status shall become.
+// member is an instance with its next status.
 type member struct {
 	Instance
 	known      config.Lookup
@@ -35,27 +35,27 @@ type member struct {
 	conditions []metav1.Condition
 }
 
-// newMember notes what the works of an instance say of the configurations that it
-// has been given.
+// newMember returns the member of an instance, with the progress of its given configurations
+// as its works show it.
 func newMember(one Instance, known config.Lookup, now time.Time) *member {
 	m := &member{Instance: one, refs: slices.Clone(one.References), conditions: slices.Clone(one.Conditions)}
 	m.known = func(c addonv1alpha1.AddOnConfig) (config.Content, bool) {
 		if config.Overridden(m.Configs, c.ConfigGroupResource) && !m.supports(c.ConfigGroupResource) {
-			return config.Content{}, false // its hash is nobody's
+			return config.Content{}, false // nobody sets its hash
 		}
 		return known(c)
 	}
-	m.judge(now, false)
+	m.updateProgress(now, false)
 	return m
 }
 
-// supports tells whether the add-on says that it reads a kind; as long as it says
-// nothing, it may.
+// supports reports whether the add-on supports a kind. It may support any while its status
+// lists none.
 func (m *member) supports(kind addonv1alpha1.ConfigGroupResource) bool {
 	return len(m.Supported) == 0 || slices.Contains(m.Supported, kind)
 }
 
-// state is how far the rollout is on the cluster.
+// state returns how far the rollout is on the cluster.
 func (m *member) state(desired []config.Desired) rollout.Cluster {
 	out := rollout.Cluster{Name: m.Cluster, Status: rollout.Progressing}
 	if c := apimeta.FindStatusCondition(m.conditions, addonv1alpha1.ConditionProgressing); c != nil {
@@ -70,12 +70,12 @@ func (m *member) state(desired []config.Desired) rollout.Cluster {
 	return out
 }
 
-// give lets the instance have what is desired. The time that it may take for
-// something new counts from now.
-func (m *member) give(desired []config.Desired, now time.Time) {
+// assign gives the instance the desired configurations. If they are new, its deadline counts
+// from now.
+func (m *member) assign(desired []config.Desired, now time.Time) {
 	news := !config.Given(m.refs, desired)
 	m.refs = config.References(m.refs, desired)
-	m.put(
+	m.setCondition(
 		metav1.Condition{
 			Type:    addonv1alpha1.ConditionConfigured,
 			Status:  metav1.ConditionTrue,
@@ -85,13 +85,13 @@ func (m *member) give(desired []config.Desired, now time.Time) {
 		now, false,
 	)
 	if news {
-		m.judge(now, true)
+		m.updateProgress(now, true)
 	}
 }
 
-// hold lets the instance wait with what it has.
+// hold lets the instance wait with the configurations it has.
 func (m *member) hold(now time.Time) {
-	m.put(
+	m.setCondition(
 		metav1.Condition{
 			Type:    addonv1alpha1.ConditionConfigured,
 			Status:  metav1.ConditionFalse,
@@ -102,14 +102,14 @@ func (m *member) hold(now time.Time) {
 	)
 }
 
-// done tells whether all that the cluster does not choose itself is applied.
-func (m *member) done() bool {
+// isDone reports whether all configurations that the cluster does not override are applied.
+func (m *member) isDone() bool {
 	return config.Applied(m.refs, func(k addonv1alpha1.ConfigGroupResource) bool { return !config.Overridden(m.Configs, k) })
 }
 
-// judge sets Progressing, and notes what was applied. With again its time counts
-// anew.
-func (m *member) judge(now time.Time, again bool) {
+// updateProgress sets Progressing, and records what was applied. With again, the time of the
+// condition restarts.
+func (m *member) updateProgress(now time.Time, again bool) {
 	c := m.verdict()
 	if c.Reason == addonv1alpha1.ReasonCompleted {
 		refs := slices.Clone(m.refs)
@@ -118,7 +118,7 @@ func (m *member) judge(now time.Time, again bool) {
 		}
 		m.refs = refs
 	}
-	m.put(c, now, again)
+	m.setCondition(c, now, again)
 }
 
 func (m *member) verdict() metav1.Condition {
@@ -127,7 +127,7 @@ func (m *member) verdict() metav1.Condition {
 		if !slices.Contains(m.Supported, own.ConfigGroupResource) {
 			c.Reason = addonv1alpha1.ReasonConfigurationUnsupported
 			c.Message = fmt.Sprintf(
-				"Configuration with gvr %s/%s is not supported for this addon; take it out of spec.configs[%d], status.supportedConfigs says what is",
+				"Configuration with gvr %s/%s is not supported for this addon; remove it from spec.configs[%d], status.supportedConfigs lists what is",
 				own.Group, own.Resource, i,
 			)
 			return c
@@ -153,8 +153,8 @@ func (m *member) verdict() metav1.Condition {
 	return c
 }
 
-// missing names the configurations without a hash: those that do not exist, or that
-// the add-on's controller does not read.
+// missing describes the configurations without a hash: they do not exist, or the add-on's
+// controller does not read them.
 func (m *member) missing() string {
 	var out []string
 	for _, r := range m.refs {
@@ -169,9 +169,9 @@ func (m *member) missing() string {
 	return "; not found, or not read by the add-on: " + strings.Join(out, ", ")
 }
 
-// put sets a condition. Its time is that of its status and reason: deadlines and
-// soaking are counted from it.
-func (m *member) put(c metav1.Condition, now time.Time, again bool) {
+// setCondition sets a condition. Its transition time changes with the status and also with
+// the reason: deadlines and soak times count from it.
+func (m *member) setCondition(c metav1.Condition, now time.Time, again bool) {
 	c.ObservedGeneration = m.Generation
 	before := apimeta.FindStatusCondition(m.conditions, c.Type)
 	again = again || before == nil || before.Reason != c.Reason
@@ -181,7 +181,7 @@ func (m *member) put(c metav1.Condition, now time.Time, again bool) {
 	}
 }
 
-// patch is the write that the instance needs, if any.
+// patch returns the write that the instance needs, if any.
 func (m *member) patch() (reconcile.Patch, bool) {
 	status := map[string]any{}
 	if !reflect.DeepEqual(m.refs, m.References) && len(m.refs)+len(m.References) > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// report sets the condition of one placement's progression, and notes when all of
-// its clusters are done.
+// report sets the condition of one placement's progression, and records when all of its
+// clusters are done.
 func (d *delivery) report(i int) {
 	p, plan := d.Placements[i], d.plans[i]
 	selected := map[string]bool{}
@@ -27,8 +27,8 @@ func (d *delivery) report(i int) {
 			n.under++
 		}
 	}
-	// What only the cluster's own choice holds up is done for the add-on.
-	own := func(c string) bool { return len(d.members[c].Configs) > 0 && d.members[c].done() }
+	// A cluster that only its own overrides hold up counts as done.
+	own := func(c string) bool { return len(d.members[c].Configs) > 0 && d.members[c].isDone() }
 	for _, c := range plan.InFlight {
 		if own(c) {
 			n.done++
@@ -62,15 +62,15 @@ func (d *delivery) report(i int) {
 	conditions := slices.Clone(d.progressions[i].Conditions)
 	reconcile.SetCondition(&conditions, c, d.Now)
 	d.progressions[i].Conditions = conditions
-	d.tell(i, n, c)
+	d.recordEvents(i, n, c)
 }
 
-// trouble says what keeps a placement from going on.
+// trouble returns what blocks a placement; empty if nothing does.
 func (d *delivery) trouble(i int) string {
 	p := d.Placements[i]
 	switch {
 	case !p.Found:
-		return fmt.Sprintf(" There is no placement %s/%s; create it, or take it out of spec.installStrategy.placements.", p.Namespace, p.Name)
+		return fmt.Sprintf(" There is no placement %s/%s; create it, or remove it from spec.installStrategy.placements.", p.Namespace, p.Name)
 	case p.Invalid != nil:
 		return fmt.Sprintf(" Placement %s/%s cannot be used: %s.", p.Namespace, p.Name, p.Invalid)
 	case !p.Decided:

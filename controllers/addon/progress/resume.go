@@ -15,11 +15,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// resume notes in the progression of a placement that somebody lets its rollout go on,
-// and returns since when failures before are forgiven, and whether the request is new.
-// The moment is the hub's own: deadlines are counted by its clock, and that of the
-// person who asks may be another. What was noted stays when other configurations are
-// named, or they would make an old request new.
+// resume records in the progression of a placement that a user requested to resume its
+// rollout. It returns the time before which failures are forgiven, and whether the request is
+// new. The time is taken from the hub's clock, which deadlines use too; the clock of the user
+// may differ. The record stays when other configurations are named, since an old request
+// would otherwise seem new.
 func (d *delivery) resume(i int) (at time.Time, first bool) {
 	after := &d.progressions[i]
 	after.Conditions = slices.Clone(after.Conditions)
@@ -42,13 +42,12 @@ func (d *delivery) resume(i int) (at time.Time, first bool) {
 	return at, first
 }
 
-// tellResumed makes the Event of a new request that lets go on what these clusters held
-// up.
-func (d *delivery) tellResumed(i int, first bool, late []string) {
+// recordResumed adds the event for a new request, if these clusters held up the rollout.
+func (d *delivery) recordResumed(i int, first bool, late []string) {
 	if !first || len(late) == 0 || len(d.events) >= maxEvents {
 		return
 	}
 	p := d.Placements[i]
 	d.events = append(d.events, reconcile.Event{Type: corev1.EventTypeNormal, Reason: eventResumed, WithStatus: true,
-		Message: fmt.Sprintf("The rollout of placement %s/%s goes on without what is out of time: %s", p.Namespace, p.Name, listed(late))})
+		Message: fmt.Sprintf("The rollout of placement %s/%s continues without the clusters that timed out: %s", p.Namespace, p.Name, listed(late))})
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selection tells what ClusterManagementAddOns ask for: whether the hub is
-// to install them, by which placements, and which clusters these select.
+// Package selection reads what ClusterManagementAddOns ask for: whether the hub installs
+// them, with which placements, and which clusters these select.
 //
-// A placement that is missing selects nothing; one that has no decision yet says
-// nothing, which is not the same. A cluster that carries the annotation of
-// clusterv1 for an add-on, or is being deleted, takes no part in it.
+// A missing placement selects nothing; what one without a decision will select is still
+// unknown, which is not the same. A cluster that excludes an add-on with an annotation, or is
+// being deleted, does not get it.
 //
 // It reads the caches of the hub and writes nothing.
 package selection

@@ -13,13 +13,13 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Gives tells whether people give a configuration to an add-on on a cluster: it is a
-// default, or that of a placement that selects the cluster, now or until the rollout
-// comes to it. What the instance names itself is not looked at here. known is false
-// when there is no add-on of the name.
+// Gives reports whether users assign a configuration to an add-on on a cluster: it is a
+// default, or belongs to a placement that selects the cluster, now or until the rollout
+// reaches the cluster. What the instance itself names is not checked here. known is false if
+// there is no add-on with this name.
 //
-// The status of an instance, which says what a cluster is to have, can be written by
-// the agent of that cluster; nothing that is read here can.
+// The agent of a cluster can write the status of an instance, which names the desired
+// configurations; it can write nothing that is read here.
 func (x *Index) Gives(ctx context.Context, cluster, addOn string, c addonv1alpha1.AddOnConfig) (given, known bool, err error) {
 	x.mu.Lock()
 	a := x.addOns[addOn]
@@ -34,7 +34,7 @@ func (x *Index) Gives(ctx context.Context, cluster, addOn string, c addonv1alpha
 		return false, true, nil
 	}
 	for _, p := range a.Spec.InstallStrategy.Placements {
-		if !slices.Contains(p.Configs, c) && !had(a, p.PlacementRef, c) {
+		if !slices.Contains(p.Configs, c) && !mayHave(a, p.PlacementRef, c) {
 			continue
 		}
 		if given, err = x.selects(ctx, p.PlacementRef, cluster); given || err != nil {
@@ -44,9 +44,10 @@ func (x *Index) Gives(ctx context.Context, cluster, addOn string, c addonv1alpha
 	return false, true, nil
 }
 
-// had tells whether clusters of a placement may still have a configuration that it names
-// no more: a rollout of the next one is under way. The status of an add-on is the hub's.
-func had(a *addonv1alpha1.ClusterManagementAddOn, of addonv1alpha1.PlacementRef, c addonv1alpha1.AddOnConfig) bool {
+// mayHave reports whether clusters of a placement may still have a configuration that it no
+// longer names, because the rollout of the next one is in progress. Only the hub writes the
+// status of an add-on.
+func mayHave(a *addonv1alpha1.ClusterManagementAddOn, of addonv1alpha1.PlacementRef, c addonv1alpha1.AddOnConfig) bool {
 	is := func(h *addonv1alpha1.ConfigSpecHash) bool { return h != nil && h.ConfigReferent == c.ConfigReferent }
 	for _, p := range a.Status.InstallProgressions {
 		for _, r := range p.ConfigReferences {
@@ -58,7 +59,8 @@ func had(a *addonv1alpha1.ClusterManagementAddOn, of addonv1alpha1.PlacementRef,
 	return false
 }
 
-// decided looks for a cluster among the decisions of a placement.
+// decided returns a function that reports whether a cluster is among the decisions of a
+// placement.
 func decided(reader manager.Reader) func(context.Context, addonv1alpha1.PlacementRef, string) (bool, error) {
 	return func(ctx context.Context, of addonv1alpha1.PlacementRef, cluster string) (bool, error) {
 		list := &clusterv1beta1.PlacementDecisionList{}

@@ -11,12 +11,14 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// TestWhatAClusterIsGiven: by what people wrote of the add-on and by its placements. The
-// configuration of a placement is for the clusters that it selects, and no others.
+// TestWhatAClusterIsGiven: the add-on and its placements determine it. The configuration of a
+// placement is only for the clusters that the placement selects.
 func TestWhatAClusterIsGiven(t *testing.T) {
 	kind := addonv1alpha1.ConfigGroupResource{Group: "g", Resource: "r"}
 	at := func(name string) addonv1alpha1.AddOnConfig {
-		return addonv1alpha1.AddOnConfig{ConfigGroupResource: kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: name}}
+		return addonv1alpha1.AddOnConfig{
+			ConfigGroupResource: kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: name},
+		}
 	}
 	placement := func(name string) addonv1alpha1.PlacementRef {
 		return addonv1alpha1.PlacementRef{Namespace: "ns", Name: name}
@@ -64,5 +66,5 @@ func TestWhatAClusterIsGiven(t *testing.T) {
 	a.Spec.InstallStrategy.Type = addonv1alpha1.InstallStrategyManual
 	given, _, err := x.Gives(t.Context(), "c1", "web", at("prod"))
 	require.NoError(t, err)
-	require.False(t, given, "its placements count no more")
+	require.False(t, given, "its placements no longer count")
 }

@@ -21,30 +21,30 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// AddToScheme registers the kind that this package watches whole. Of the others of
-// its group the hub keeps less than the API types hold.
+// AddToScheme registers the kind that this package caches in full. For the other kinds of its
+// group the hub caches less than the API types hold.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(addonv1alpha1.GroupVersion, &addonv1alpha1.ClusterManagementAddOn{}, &addonv1alpha1.ClusterManagementAddOnList{})
 	metav1.AddToGroupVersion(s, addonv1alpha1.GroupVersion)
 	return nil
 }
 
-// Managed tells whether the hub installs an add-on and rolls out its
-// configurations, unless its own controller does.
+// Managed reports whether the hub, and not the add-on's own controller, installs an add-on
+// and rolls out its configurations.
 func Managed(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
 	lifecycle, given := addOn.Annotations[addonv1alpha1.AnnotationLifecycle]
 	return !given || lifecycle == addonv1alpha1.LifecycleAddOnManager
 }
 
-// ByPlacements tells whether placements select the clusters of an add-on.
+// ByPlacements reports whether placements select the clusters of an add-on.
 func ByPlacements(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
 	return addOn.Spec.InstallStrategy.Type == addonv1alpha1.InstallStrategyPlacements
 }
 
-// Index knows all ClusterManagementAddOns by what they refer to, and tells which
-// of them something concerns.
+// Index indexes all ClusterManagementAddOns by what they refer to, and reports which of them
+// a change concerns.
 type Index struct {
-	// selects tells whether a cluster is among the decisions of a placement.
+	// selects reports whether a cluster is among the decisions of a placement.
 	selects func(ctx context.Context, of addonv1alpha1.PlacementRef, cluster string) (bool, error)
 	concern []func(name string)
 
@@ -52,7 +52,7 @@ type Index struct {
 	addOns map[string]*addonv1alpha1.ClusterManagementAddOn
 }
 
-// NewIndex makes an Index that watches by m.
+// NewIndex returns an Index that watches through m.
 func NewIndex(m *manager.Manager) *Index {
 	x := &Index{selects: decided(m.Reader()), addOns: map[string]*addonv1alpha1.ClusterManagementAddOn{}}
 	manager.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, x.addOnChanged)
@@ -68,18 +68,18 @@ func NewIndex(m *manager.Manager) *Index {
 	})
 	manager.Watch(m, &clusterv1.ManagedCluster{}, func(old, current *clusterv1.ManagedCluster) {
 		if changed(old, current) {
-			x.tell(x.which(ByPlacements))
+			x.tell(x.matching(ByPlacements))
 		}
 	})
 	return x
 }
 
-// OnConcern registers a function that is called with the name of an add-on that
-// something concerns. It must be called before the manager runs and the function
-// must not block.
+// OnConcern registers a function that is called with the name of each add-on that a change
+// concerns. OnConcern must be called before the manager runs, and the function must not
+// block.
 func (x *Index) OnConcern(f func(name string)) { x.concern = append(x.concern, f) }
 
-// either returns the object as it is, or as it was last.
+// either returns the current object, or the old one if it was deleted.
 func either[T comparable](old, current T) T {
 	var none T
 	if current == none {
@@ -88,13 +88,13 @@ func either[T comparable](old, current T) T {
 	return current
 }
 
-// changed tells whether of a cluster something changed that add-ons look at.
+// changed reports whether something changed in a cluster that matters to add-ons.
 func changed(old, current *clusterv1.ManagedCluster) bool {
 	return old == nil || current == nil || old.UID != current.UID || (old.DeletionTimestamp == nil) != (current.DeletionTimestamp == nil) ||
 		!maps.Equal(relevant(old.Annotations), relevant(current.Annotations))
 }
 
-// relevant are the annotations of a cluster that add-ons look at.
+// relevant returns the annotations of a cluster that matter to add-ons.
 func relevant(all map[string]string) map[string]string {
 	out := map[string]string{}
 	for key, value := range all {
@@ -125,8 +125,8 @@ func (x *Index) tell(names []string) {
 	}
 }
 
-// which returns the names of the add-ons that are like that, sorted.
-func (x *Index) which(like func(*addonv1alpha1.ClusterManagementAddOn) bool) []string {
+// matching returns the names of the add-ons for which like returns true, sorted.
+func (x *Index) matching(like func(*addonv1alpha1.ClusterManagementAddOn) bool) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var out []string
@@ -140,7 +140,7 @@ func (x *Index) which(like func(*addonv1alpha1.ClusterManagementAddOn) bool) []s
 }
 
 func (x *Index) selecting(namespace, placement string) []string {
-	return x.which(func(a *addonv1alpha1.ClusterManagementAddOn) bool {
+	return x.matching(func(a *addonv1alpha1.ClusterManagementAddOn) bool {
 		return ByPlacements(a) && slices.ContainsFunc(a.Spec.InstallStrategy.Placements, func(p addonv1alpha1.PlacementStrategy) bool {
 			return p.Namespace == namespace && p.Name == placement
 		})
@@ -149,12 +149,12 @@ func (x *Index) selecting(namespace, placement string) []string {
 
 // Naming returns the names of the add-ons that name a configuration, sorted.
 func (x *Index) Naming(c addonv1alpha1.AddOnConfig) []string {
-	return x.which(func(a *addonv1alpha1.ClusterManagementAddOn) bool {
+	return x.matching(func(a *addonv1alpha1.ClusterManagementAddOn) bool {
 		return slices.Contains(config.Defaults(a.Spec), c) || slices.ContainsFunc(a.Spec.InstallStrategy.Placements, func(p addonv1alpha1.PlacementStrategy) bool {
 			return slices.Contains(p.Configs, c)
 		})
 	})
 }
 
-// Key of the loops for an add-on.
+// Key returns the key of an add-on in the loops.
 func Key(name string) reconcile.Key { return reconcile.Key{Name: name} }

@@ -20,27 +20,27 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Placement is what a placement of an install strategy has come to.
+// Placement is a placement of an install strategy with its result.
 type Placement struct {
 	addonv1alpha1.PlacementStrategy
-	// Found is false when there is none.
+	// Found is false when the placement does not exist.
 	Found bool
-	// Decided is false as long as it has no decision.
+	// Decided is false while it has no decision.
 	Decided bool
-	// Clusters are those that it selects, in no order.
+	// Clusters are the selected clusters, in no particular order.
 	Clusters []string
 	// Invalid is why its decision groups or the rollout strategy cannot be used.
 	Invalid error
-	// Groups and Strategy are those to roll out by.
+	// Groups and Strategy determine the rollout.
 	Groups   []rollout.Group
 	Strategy rollout.Strategy
 }
 
-// Usable tells whether the placement says where to roll out, and how.
+// Usable reports whether the placement determines where to roll out, and how.
 func (p Placement) Usable() bool { return p.Found && p.Decided && p.Invalid == nil }
 
-// Read reads the placements of an add-on's install strategy, in its order. A
-// strategy Manual has none.
+// Read reads the placements of an add-on's install strategy, in its order. The strategy
+// Manual has none.
 func Read(ctx context.Context, reader manager.Reader, addOn *addonv1alpha1.ClusterManagementAddOn) ([]Placement, error) {
 	if !ByPlacements(addOn) {
 		return nil, nil
@@ -80,12 +80,12 @@ func read(ctx context.Context, reader manager.Reader, s addonv1alpha1.PlacementS
 		}
 	}
 	p.Decided = len(decisions) > 0
-	p.Invalid = p.judge(decisions, sized(s.RolloutStrategy, placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup))
+	p.Invalid = p.parse(decisions, sized(s.RolloutStrategy, placement.Spec.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup))
 	return p, nil
 }
 
-// judge reads groups and strategy, or tells what is wrong with them.
-func (p *Placement) judge(decisions []*clusterv1beta1.PlacementDecision, strategy clusterv1alpha1.RolloutStrategy) (err error) {
+// parse sets the groups and the strategy, or returns what is wrong with them.
+func (p *Placement) parse(decisions []*clusterv1beta1.PlacementDecision, strategy clusterv1alpha1.RolloutStrategy) (err error) {
 	if p.Groups, err = rollout.Groups(decisions); err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func (p *Placement) judge(decisions []*clusterv1beta1.PlacementDecision, strateg
 	return nil
 }
 
-// sized is a strategy with the placement's size of groups as maxConcurrency, where
-// it names none.
+// sized returns the strategy with the placement's group size as maxConcurrency, if it sets
+// none.
 func sized(s clusterv1alpha1.RolloutStrategy, group *intstr.IntOrString) clusterv1alpha1.RolloutStrategy {
 	if p := s.Progressive; s.Type == clusterv1alpha1.RolloutTypeProgressive && group != nil && (p == nil || p.MaxConcurrency == nil) {
 		out := clusterv1alpha1.RolloutProgressive{}
@@ -109,31 +109,31 @@ func sized(s clusterv1alpha1.RolloutStrategy, group *intstr.IntOrString) cluster
 	return s
 }
 
-// Cluster is what add-ons look at of a ManagedCluster.
+// Cluster is what matters to add-ons in a ManagedCluster.
 type Cluster struct {
-	// UID is empty when there is none.
+	// UID is empty when the cluster does not exist.
 	UID types.UID
-	// Annotations are all that it has.
+	// Annotations are all its annotations.
 	Annotations map[string]string
-	// Deleting tells that it is on its way out.
+	// Deleting is true when the cluster is being deleted.
 	Deleting bool
 }
 
-// Takes tells whether an install strategy may bring the add-on to the cluster.
+// Takes reports whether an install strategy may install the add-on on the cluster.
 func (c Cluster) Takes(addOn string) bool { return c.UID != "" && !c.Deleting && !c.Excludes(addOn) }
 
-// Excludes tells whether the cluster is left out of the add-on's install strategy.
+// Excludes reports whether the cluster is excluded from the add-on's install strategy.
 func (c Cluster) Excludes(addOn string) bool {
 	_, out := c.Annotations[addonv1alpha1.AnnotationPrefixExclude+addOn]
 	return out
 }
 
-// excluded is the add-on that an annotation leaves a cluster out of.
+// excluded returns the add-on that an annotation key excludes a cluster from.
 func excluded(key string) (addOn string, ok bool) {
 	return strings.CutPrefix(key, addonv1alpha1.AnnotationPrefixExclude)
 }
 
-// ReadClusters reads the clusters of these names.
+// ReadClusters reads the clusters with these names.
 func ReadClusters(ctx context.Context, reader manager.Reader, names map[string]bool) (map[string]Cluster, error) {
 	out := make(map[string]Cluster, len(names))
 	for name := range names {

@@ -26,7 +26,8 @@ func TestManaged(t *testing.T) {
 
 func TestWhomSomethingConcerns(t *testing.T) {
 	config := addonv1alpha1.AddOnConfig{
-		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: "g", Resource: "r"}, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: "c"},
+		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: "g", Resource: "r"},
+		ConfigReferent:      addonv1alpha1.ConfigReferent{Namespace: "ns", Name: "c"},
 	}
 	addOn := func(name, strategy string, change func(*addonv1alpha1.ClusterManagementAddOnSpec)) *addonv1alpha1.ClusterManagementAddOn {
 		a := &addonv1alpha1.ClusterManagementAddOn{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -46,13 +47,15 @@ func TestWhomSomethingConcerns(t *testing.T) {
 	x.addOnChanged(nil, by)
 	x.addOnChanged(nil, addOn("hand", addonv1alpha1.InstallStrategyManual, placed))
 	x.addOnChanged(nil, addOn("default", addonv1alpha1.InstallStrategyManual, func(s *addonv1alpha1.ClusterManagementAddOnSpec) {
-		s.SupportedConfigs = []addonv1alpha1.ConfigMeta{{ConfigGroupResource: config.ConfigGroupResource, DefaultConfig: &config.ConfigReferent}}
+		s.SupportedConfigs = []addonv1alpha1.ConfigMeta{
+			{ConfigGroupResource: config.ConfigGroupResource, DefaultConfig: &config.ConfigReferent},
+		}
 	}))
 	require.Equal(t, []string{"by", "hand", "default"}, told)
 	require.Equal(t, []string{"by"}, x.selecting("ns", "p"))
 	require.Empty(t, x.selecting("other", "p"))
 	require.Equal(t, []string{"by", "default", "hand"}, x.Naming(config))
-	require.Equal(t, []string{"by"}, x.which(ByPlacements))
+	require.Equal(t, []string{"by"}, x.matching(ByPlacements))
 	x.addOnChanged(by, nil)
 	require.Empty(t, x.selecting("ns", "p"))
 	require.Equal(t, "by", told[3])
@@ -60,7 +63,9 @@ func TestWhomSomethingConcerns(t *testing.T) {
 
 func TestWhatOfAClusterConcernsAddOns(t *testing.T) {
 	gone := metav1.NewTime(time.Unix(1, 0))
-	old := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "u", Annotations: map[string]string{"other": "1"}}}
+	old := &clusterv1.ManagedCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "u", Annotations: map[string]string{"other": "1"}},
+	}
 	with := func(change func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
 		mc := old.DeepCopy()
 		change(mc)

@@ -13,7 +13,7 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Where the files of an agent lie.
+// Locations of the agent's files.
 const (
 	mountFolder         = "/managed"
 	hubKubeconfigFolder = mountFolder + "/hub-kubeconfig"
@@ -23,7 +23,7 @@ const (
 	proxyCASuffix       = "-proxy-ca"
 )
 
-// decorate fits everything that runs pods to the cluster.
+// decorate adapts all workloads to the cluster.
 func (r *render) decorate(namespace string, registrations []Registration) error {
 	volumes := volumesOf(r.in.AddOn.Name, registrations)
 	namespaces := map[string]bool{namespace: true}
@@ -40,14 +40,14 @@ func (r *render) decorate(namespace string, registrations []Registration) error 
 			in = namespace
 		}
 		if w.kind.classic {
-			namespaces[in] = true // of the pods that read the CA bundle
+			namespaces[in] = true // of pods that read the CA bundle
 		}
 		if w.kind.classic || in == namespace {
 			if err := r.mount(w, volumes); err != nil {
 				return err
 			}
 		}
-		for _, step := range []func(workload) error{r.environment, r.place, r.images, r.proxy, r.resources} {
+		for _, step := range []func(workload) error{r.setEnvironment, r.setNodes, r.setImages, r.setProxy, r.setResources} {
 			if err := step(w); err != nil {
 				return err
 			}
@@ -62,15 +62,14 @@ func (r *render) decorate(namespace string, registrations []Registration) error 
 	return nil
 }
 
-// environment tells containers who and where they are.
-func (r *render) environment(w workload) error { return r.setEnv(w, r.values.env) }
+// setEnvironment sets the variables of the cluster and add-on in all containers.
+func (r *render) setEnvironment(w workload) error { return r.setEnv(w, r.values.env) }
 
-// setEnv sets variables of every container. The names are the hub's: what a
-// container says itself is replaced.
+// setEnv sets variables in every container, and replaces those of the same name.
 func (r *render) setEnv(w workload, variables []variable) error {
 	for _, c := range w.containers {
 		for _, v := range variables {
-			if err := r.put(w.object, c, envList, map[string]any{"name": v.name, "value": v.value}); err != nil {
+			if err := r.putItem(w.object, c, envList, map[string]any{"name": v.name, "value": v.value}); err != nil {
 				return err
 			}
 		}
@@ -78,15 +77,16 @@ func (r *render) setEnv(w workload, variables []variable) error {
 	return nil
 }
 
-// volume is a folder of files for every container.
+// volume is a directory of files for every container.
 type volume struct {
 	name, folder string
-	// source is the field of the volume that says where the files come from.
+	// source is the value of the volume's field kind, which defines where the files come
+	// from.
 	kind   string
 	source map[string]any
 }
 
-// volumesOf are the credentials of the agent as files.
+// volumesOf returns volumes with the credentials of the agent.
 func volumesOf(addOn string, registrations []Registration) (out []volume) {
 	for _, g := range registrations {
 		out = append(out, volume{
@@ -96,16 +96,16 @@ func volumesOf(addOn string, registrations []Registration) (out []volume) {
 	return out
 }
 
-// mount gives every container the files. A volume or a mount that the template has
-// under the same name or at the same place stays.
+// mount mounts the volumes in every container. A volume or a mount of the template with the
+// same name or path stays.
 func (r *render) mount(w workload, volumes []volume) error {
 	pod := container{fields: w.pod, at: strings.Join(w.kind.path, ".")}
 	for _, v := range volumes {
-		if err := r.put(w.object, pod, volumeList, map[string]any{"name": v.name, v.kind: maps.Clone(v.source)}); err != nil {
+		if err := r.putItem(w.object, pod, volumeList, map[string]any{"name": v.name, v.kind: maps.Clone(v.source)}); err != nil {
 			return err
 		}
 		for _, c := range w.containers {
-			if err := r.put(w.object, c, mountList, map[string]any{"name": v.name, "mountPath": v.folder}); err != nil {
+			if err := r.putItem(w.object, c, mountList, map[string]any{"name": v.name, "mountPath": v.folder}); err != nil {
 				return err
 			}
 		}
@@ -113,8 +113,8 @@ func (r *render) mount(w workload, volumes []volume) error {
 	return nil
 }
 
-// place says on which nodes the pods run.
-func (r *render) place(w workload) error {
+// setNodes sets on which nodes the pods run.
+func (r *render) setNodes(w workload) error {
 	if p := r.set.placement; len(p.NodeSelector) > 0 {
 		selector := map[string]any{}
 		for key, value := range p.NodeSelector {
@@ -132,8 +132,8 @@ func (r *render) place(w workload) error {
 	return nil
 }
 
-// images says where images come from.
-func (r *render) images(w workload) error {
+// setImages sets the registries of images.
+func (r *render) setImages(w workload) error {
 	for _, c := range w.containers {
 		if image, ok := c.fields["image"].(string); ok && image != "" {
 			c.fields["image"] = values.Mirrored(image, r.set.registries)
@@ -142,10 +142,10 @@ func (r *render) images(w workload) error {
 	return nil
 }
 
-// proxy tells containers of Deployments and DaemonSets of the proxy, and by what it is
-// verified. A Job before the add-on goes works on the cluster itself: through a proxy,
-// or waiting for a bundle that goes with the rest, it fails and keeps the add-on.
-func (r *render) proxy(w workload) error {
+// setProxy sets the proxy and its CA bundle in containers of Deployments and DaemonSets. A
+// Job that runs before the add-on is removed works on the cluster itself: if it used a proxy,
+// or waited for a bundle that is removed with the rest, it would fail and block the removal.
+func (r *render) setProxy(w workload) error {
 	if !w.kind.classic {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (r *render) proxy(w workload) error {
 	}})
 }
 
-// proxyCA holds what the proxy is verified by, beside the pods that read it.
+// proxyCA returns the ConfigMap with the proxy's CA bundle for the pods of a namespace.
 func (r *render) proxyCA(namespace string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -166,8 +166,8 @@ func (r *render) proxyCA(namespace string) *unstructured.Unstructured {
 	}}
 }
 
-// resources says what containers request and are limited to.
-func (r *render) resources(w workload) error {
+// setResources sets the resource requests and limits of containers.
+func (r *render) setResources(w workload) error {
 	for _, c := range w.containers {
 		name, _ := c.fields["name"].(string)
 		for _, q := range slices.Backward(r.set.requirements) {
@@ -185,8 +185,8 @@ func (r *render) resources(w workload) error {
 	return nil
 }
 
-// installNamespace is where the agent runs: where a configuration wants it, or where
-// the first Deployment, else the first DaemonSet is.
+// installNamespace returns where the agent runs: the namespace that a configuration sets, or
+// that of the first Deployment, otherwise of the first DaemonSet.
 func (r *render) installNamespace() string {
 	own := addonv1alpha1.DefaultInstallNamespace
 	for _, kind := range []string{"DaemonSet", "Deployment"} {
@@ -200,7 +200,8 @@ func (r *render) installNamespace() string {
 		return own
 	}
 	if r.set.namespace == addonv1alpha1.DefaultInstallNamespace && own != r.set.namespace {
-		r.warn("%s: spec.agentInstallNamespace: moves the add-on from namespace %s to %s, which is what the API sets where nothing is written; write \"\" to leave it in %s",
+		r.warn("%s: spec.agentInstallNamespace: moves the add-on from namespace %s to %s, "+
+			"the default of the API for an unset field; write \"\" to leave it in %s",
 			r.set.namespaceOf, own, r.set.namespace, own)
 	}
 	return r.set.namespace

@@ -14,7 +14,7 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// pods are the kinds that run pods, and the way to the spec of the pods.
+// pods maps the kinds that run pods to the path of the pod spec.
 var pods = map[string][]any{
 	"apps/v1 Deployment": {
 		"spec",
@@ -33,14 +33,16 @@ var pods = map[string][]any{
 	"batch/v1 CronJob": {"spec", "jobTemplate", "spec", "template", "spec"}, "v1 Pod": {"spec"},
 }
 
-// running is a manifest of a kind, with one init container and one container.
+// running returns a manifest of a kind, with one init container and one container.
 func running(kind, name string, path []any) string {
 	version, kind, _ := strings.Cut(kind, " ")
 	spec := `{initContainers: [{name: init, image: "quay.io/a/init:1"}], containers: [{name: main, image: "quay.io/a/main:1"}]}`
 	for i := len(path) - 1; i > 0; i-- {
 		spec = fmt.Sprintf("{%s: %s}", path[i], spec)
 	}
-	return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s, namespace: web}, spec: %s}", version, kind, name, spec)
+	return fmt.Sprintf(
+		"{apiVersion: %s, kind: %s, metadata: {name: %s, namespace: web}, spec: %s}", version, kind, name, spec,
+	)
 }
 
 func TestEveryKindThatRunsPodsIsFitted(t *testing.T) {
@@ -49,7 +51,8 @@ func TestEveryKindThatRunsPodsIsFitted(t *testing.T) {
 			in := registered(t, given(t, deployment, running(kind, "x", path)), kubeClient)
 			in = configured(
 				t, in,
-				`{nodePlacement: {nodeSelector: {a: b}}, registries: [{source: quay.io, mirror: local}], resourceRequirements: [{containerID: "*:x:.+", resources: {limits: {cpu: "1"}}}]}`,
+				`{nodePlacement: {nodeSelector: {a: b}}, registries: [{source: quay.io, mirror: local}],
+					resourceRequirements: [{containerID: "*:x:.+", resources: {limits: {cpu: "1"}}}]}`,
 			)
 			u := rendered(t, in).Manifests[1]
 			require.Equal(t, map[string]any{"a": "b"}, at(t, u, append(path, "nodeSelector")...))
@@ -69,7 +72,9 @@ func TestOtherKindsStayAsTheyAre(t *testing.T) {
 	const other = `{apiVersion: example.com/v1, kind: Deployment, metadata: {name: x}, spec: {template: {spec: {containers: [{name: a, image: "quay.io/a:1"}]}}}}`
 	in := configured(t, registered(t, given(t, other), kubeClient), `{registries: [{mirror: local}]}`)
 	require.Empty(t, at(t, rendered(t, in).Manifests[0], "spec", "template", "spec", "containers", 0, "env"))
-	require.Equal(t, "quay.io/a:1", at(t, rendered(t, in).Manifests[0], "spec", "template", "spec", "containers", 0, "image"))
+	require.Equal(
+		t, "quay.io/a:1", at(t, rendered(t, in).Manifests[0], "spec", "template", "spec", "containers", 0, "image"),
+	)
 }
 
 func TestContainersLearnWhoAndWhereTheyAre(t *testing.T) {
@@ -143,8 +148,8 @@ spec:
 	)
 }
 
-// Pods wait for ever for a secret that is kept in another namespace; the field
-// mounts it in Deployments and DaemonSets wherever they are.
+// Pods wait forever for a secret in another namespace; Open Cluster Management mounts it in
+// Deployments and DaemonSets in any namespace.
 func TestCredentialsOutsideTheInstallNamespace(t *testing.T) {
 	elsewhere := func(manifest string) string {
 		return strings.Replace(manifest, "namespace: web", "namespace: other", 1)
@@ -248,7 +253,8 @@ func TestAnAnnotationThatIsNotJSONIsTheFaultOfTheCluster(t *testing.T) {
 	in := given(t, deployment)
 	in.Cluster.Annotations = map[string]string{clusterv1.AnnotationImageRegistries: "quay.io"}
 	_, err := template.Render(in)
-	require.EqualError(t, err, "ManagedCluster cluster1: metadata.annotations[open-cluster-management.io/image-registries]: is not a JSON object with registries; "+
+	require.EqualError(t, err, "ManagedCluster cluster1: metadata.annotations[open-cluster-management.io/image-registries]: "+
+		"is not a JSON object with registries; "+
 		`write {"registries":[{"source":"quay.io/a","mirror":"registry.local/a"}]}`)
 }
 
@@ -284,27 +290,40 @@ func TestProxy(t *testing.T) {
 				require.Nil(t, volumes)
 				return
 			}
-			require.Equal(t, []any{map[string]any{"name": "proxy-ca-bundle", "configMap": map[string]any{"name": "hello-proxy-ca"}}}, volumes)
-			require.Equal(t, "/managed/proxy-ca", at(t, out.Manifests[0], "spec", "template", "spec", "containers", 0, "volumeMounts", 0, "mountPath"))
+			require.Equal(
+				t, []any{map[string]any{"name": "proxy-ca-bundle", "configMap": map[string]any{"name": "hello-proxy-ca"}}}, volumes,
+			)
+			require.Equal(
+				t, "/managed/proxy-ca",
+				at(t, out.Manifests[0], "spec", "template", "spec", "containers", 0, "volumeMounts", 0, "mountPath"),
+			)
 			require.Len(t, out.Manifests, 2)
 			require.Equal(
 				t, "hello-proxy-ca web PEM",
-				fmt.Sprint(out.Manifests[1].GetName(), " ", out.Manifests[1].GetNamespace(), " ", at(t, out.Manifests[1], "data", "ca-bundle.crt")),
+				fmt.Sprint(
+					out.Manifests[1].GetName(), " ", out.Manifests[1].GetNamespace(), " ",
+					at(t, out.Manifests[1], "data", "ca-bundle.crt"),
+				),
 			)
 		})
 	}
 }
 
-// A hook that goes through a proxy fails, or waits for a bundle that goes with the rest:
-// only Deployments and DaemonSets are told of one.
+// A hook that uses a proxy fails, or waits for a bundle that is removed with the rest: only
+// Deployments and DaemonSets get the proxy settings.
 func TestTheProxyIsForDeploymentsAndDaemonSets(t *testing.T) {
 	for kind, path := range pods {
 		t.Run(kind, func(t *testing.T) {
-			in := configured(t, given(t, deployment, running(kind, "x", path)), "proxyConfig: {httpProxy: a, httpsProxy: b, noProxy: c, caBundle: UEVN}")
+			in := configured(
+				t, given(t, deployment, running(kind, "x", path)),
+				"proxyConfig: {httpProxy: a, httpsProxy: b, noProxy: c, caBundle: UEVN}",
+			)
 			out := rendered(t, in)
 			told := kind == "apps/v1 Deployment" || kind == "apps/v1 DaemonSet"
 			for _, field := range []string{"initContainers", "containers"} {
-				require.Equal(t, told, slices.Contains(env(t, at(t, out.Manifests[1], append(path, field, 0)...)), "HTTPS_PROXY=b"), field)
+				require.Equal(
+					t, told, slices.Contains(env(t, at(t, out.Manifests[1], append(path, field, 0)...)), "HTTPS_PROXY=b"), field,
+				)
 			}
 			require.Equal(t, told, at(t, out.Manifests[1], append(path, "volumes")...) != nil)
 			require.Contains(t, env(t, at(t, out.Manifests[0], "spec", "template", "spec", "containers", 0)), "HTTPS_PROXY=b")
@@ -314,7 +333,10 @@ func TestTheProxyIsForDeploymentsAndDaemonSets(t *testing.T) {
 
 // A pod can only read a ConfigMap of its own namespace.
 func TestTheCABundleIsWhereItsReadersAre(t *testing.T) {
-	in := configured(t, given(t, deployment, strings.Replace(deployment, "namespace: web", "namespace: other", 1)), "proxyConfig: {caBundle: UEVN}")
+	in := configured(
+		t, given(t, deployment, strings.Replace(deployment, "namespace: web", "namespace: other", 1)),
+		"proxyConfig: {caBundle: UEVN}",
+	)
 	var where []string
 	for _, u := range rendered(t, in).Manifests[2:] {
 		where = append(where, u.GetKind()+" "+u.GetNamespace())
@@ -330,7 +352,9 @@ func TestResources(t *testing.T) {
 		"any object, another container": {`[{containerID: "*:*:gent", resources: {limits: {cpu: "1"}}}]`, ""},
 		"everything":                    {`[{containerID: "*:*:*", resources: {limits: {cpu: "1"}}}]`, "1"},
 		"the last one that fits": {
-			`[{containerID: "*:.+:.+", resources: {limits: {cpu: "1"}}}, {containerID: "deployments:.+:.+", resources: {limits: {cpu: "2"}}}, {containerID: "jobs:.+:.+", resources: {limits: {cpu: "3"}}}]`,
+			`[{containerID: "*:.+:.+", resources: {limits: {cpu: "1"}}},
+				{containerID: "deployments:.+:.+", resources: {limits: {cpu: "2"}}},
+				{containerID: "jobs:.+:.+", resources: {limits: {cpu: "3"}}}]`,
 			"2",
 		},
 		"another kind":      {`[{containerID: "daemonsets:agent:agent", resources: {limits: {cpu: "1"}}}]`, ""},
@@ -357,8 +381,8 @@ func TestResources(t *testing.T) {
 	}
 }
 
-// The API allows several configurations of a kind; the field reads the first one
-// alone.
+// The API allows several configurations of a kind; Open Cluster Management reads only the
+// first one.
 func TestEveryConfigurationCountsTheFirstMost(t *testing.T) {
 	in := configured(t, given(t, deployment, configMap("{{A}} {{B}}")), `
 agentInstallNamespace: one

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package template turns an AddOnTemplate into what one cluster gets of it: the
-// manifests of the agent, the credentials it needs, and the namespace it runs in.
+// Package template renders an AddOnTemplate for one cluster: the manifests of the agent, the
+// credentials it needs, and the namespace it runs in.
 //
-// Variables are replaced in the texts of a manifest after it was read, never in its
-// JSON, so that no value can break out of the text it stands in; a value is not
-// searched for variables again. Then everything that runs pods is told of its
-// cluster, gets its credentials as files, and is fitted to the AddOnDeploymentConfigs
-// of the cluster: nodes, images, proxy, resources, namespace.
+// Variables are replaced in the strings of a decoded manifest, never in its JSON, so that no
+// value can break out of its string; values are not searched for variables again. Then all
+// workloads get environment variables about their cluster and their credentials as files, and
+// are adapted to the AddOnDeploymentConfigs of the cluster: nodes, images, proxy, resources,
+// namespace.
 //
-// More than the field does: all kinds that run pods are fitted, with their init
-// containers, not only Deployments and DaemonSets; every AddOnDeploymentConfig
-// counts, the first one most; tolerations count without a nodeSelector and a CA
-// bundle without a proxy; the manifest configurations are those of the template that
-// the cluster really has, and follow the namespace.
+// Beyond what Open Cluster Management does: all kinds that run pods are adapted, with their
+// init containers, not only Deployments and DaemonSets; every AddOnDeploymentConfig counts,
+// with the first one taking precedence; tolerations work without a nodeSelector and a CA
+// bundle without a proxy; the manifest configurations are taken from the template that the
+// cluster really has, and follow the namespace.
 //
-// All of it is pure. Which template and which configurations a cluster has is the
-// business of controllers/addon/config; nothing is read or written here.
+// The package is pure: it reads and writes nothing. Which template and configurations a
+// cluster has is decided by controllers/addon/config.
 package template

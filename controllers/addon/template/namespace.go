@@ -13,8 +13,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// namespaced are kinds of Kubernetes itself that live in a namespace, by group. A
-// kind that is not listed is one of them when its manifest names a namespace.
+// namespaced lists the namespaced kinds of Kubernetes itself, by group. A kind that is not
+// listed counts as namespaced if its manifest names a namespace.
 var namespaced = map[string][]string{
 	"": {
 		"ConfigMap", "Endpoints", "Event", "LimitRange", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicationController",
@@ -30,7 +30,7 @@ var namespaced = map[string][]string{
 	"rbac.authorization.k8s.io": {"Role", "RoleBinding"},
 }
 
-// kinds that are moved in other ways than by their own namespace.
+// Kinds that are moved in other ways than by their own namespace.
 var (
 	namespaceKind = schema.GroupKind{Kind: "Namespace"}
 	bindingKinds  = []schema.GroupKind{
@@ -39,8 +39,8 @@ var (
 	}
 )
 
-// move brings the add-on to the namespace that a configuration wants, and makes sure
-// that no two manifests are the same object.
+// move moves the add-on to the namespace that a configuration sets, and ensures that no two
+// manifests are the same object.
 func (r *render) move() error {
 	for i := range r.objects {
 		o := r.objects[i]
@@ -49,7 +49,7 @@ func (r *render) move() error {
 		switch {
 		case r.set.namespace == "":
 			if own && o.GetNamespace() == "" {
-				r.warn("%s: %s: metadata.namespace: must be set, because it lives in a namespace; name one", source(r.in.Template), o.at)
+				r.warn("%s: %s: metadata.namespace: must be set, because the kind is namespaced; name one", source(r.in.Template), o.at)
 			}
 			continue
 		case kind == namespaceKind:
@@ -66,8 +66,7 @@ func (r *render) move() error {
 	return r.collapse()
 }
 
-// moveSubjects moves the accounts that a binding is for; users and groups live
-// nowhere.
+// moveSubjects moves the ServiceAccounts of a binding; users and groups have no namespace.
 func (r *render) moveSubjects(o object) error {
 	subjects, err := r.listOf(o, o.Object, "", "subjects")
 	if err != nil {
@@ -81,8 +80,8 @@ func (r *render) moveSubjects(o object) error {
 	return nil
 }
 
-// collapse keeps the first of several manifests that are the same object. That is
-// usual for namespaces that became one; others must say the same.
+// collapse keeps the first of several manifests of the same object. That is usual for
+// namespaces that became one; other manifests must be equal.
 func (r *render) collapse() error {
 	type identity struct {
 		kind            schema.GroupKind
@@ -113,8 +112,7 @@ func (r *render) collapse() error {
 	return nil
 }
 
-// manifestConfigs are those of the template, for the names that the manifests have
-// now.
+// manifestConfigs returns those of the template, with the final names of the manifests.
 func (r *render) manifestConfigs() []workv1.ManifestConfigOption {
 	var out []workv1.ManifestConfigOption
 	for i, c := range r.in.Template.Spec.AgentSpec.ManifestConfigs {
@@ -133,18 +131,18 @@ func (r *render) manifestConfigs() []workv1.ManifestConfigOption {
 	return out
 }
 
-// named is a name with its variables replaced.
+// named returns a name with its variables replaced.
 func (r *render) named(at, name string) string {
 	s := substitution{values: r.values.all, left: len(name) + maxName}
-	out, err := s.text(name)
+	out, err := s.replaceText(name)
 	if err != nil {
 		return name
 	}
 	for _, tag := range s.unknown {
-		r.unknown(at, tag)
+		r.warnUnknown(at, tag)
 	}
 	return out
 }
 
-// maxName bounds how much longer values may make a name.
+// maxName limits how long values may make a name.
 const maxName = 253

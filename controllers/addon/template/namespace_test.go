@@ -49,7 +49,7 @@ func TestAConfigurationWithoutANamespaceMovesTheAddOnAndSaysSo(t *testing.T) {
 	require.Equal(t, addonv1alpha1.DefaultInstallNamespace, out.Namespace)
 	require.Equal(t, addonv1alpha1.DefaultInstallNamespace, out.Manifests[0].GetNamespace())
 	require.Equal(t, []string{"AddOnDeploymentConfig cfg/settings: spec.agentInstallNamespace: moves the add-on from namespace web to " +
-		`open-cluster-management-agent-addon, which is what the API sets where nothing is written; write "" to leave it in web`}, out.Warnings)
+		`open-cluster-management-agent-addon, the default of the API for an unset field; write "" to leave it in web`}, out.Warnings)
 }
 
 func TestTheNamespaceOfTheConfigurationIsThatOfEverything(t *testing.T) {
@@ -126,7 +126,9 @@ metadata: {name: nobody, namespace: agents}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}
 `
 	out := rendered(t, configured(t, given(t, strings.Split(before, "---")...), "agentInstallNamespace: agents"))
-	require.Empty(t, cmp.Diff(text(t, rendered(t, given(t, strings.Split(after, "---")...)).Manifests...), text(t, out.Manifests...)))
+	require.Empty(
+		t, cmp.Diff(text(t, rendered(t, given(t, strings.Split(after, "---")...)).Manifests...), text(t, out.Manifests...)),
+	)
 	// Without one, nothing is moved.
 	still := rendered(t, given(t, strings.Split(before, "---")...))
 	require.Len(t, still.Manifests, 8)
@@ -134,7 +136,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}
 	require.Equal(
 		t,
 		[]string{
-			"AddOnTemplate hello-1: spec.agentSpec.workload.manifests[2] (ServiceAccount agent): metadata.namespace: must be set, because it lives in a namespace; name one",
+			"AddOnTemplate hello-1: spec.agentSpec.workload.manifests[2] (ServiceAccount agent): metadata.namespace: " +
+				"must be set, because the kind is namespaced; name one",
 		},
 		still.Warnings,
 	)
@@ -150,7 +153,9 @@ func TestTwoManifestsThatAreOneObject(t *testing.T) {
 	require.Len(t, rendered(t, given(t, one, elsewhere)).Manifests, 2)
 	require.Len(t, rendered(t, configured(t, given(t, one, one), "agentInstallNamespace: agents")).Manifests, 1)
 	_, err := template.Render(configured(t, given(t, one, elsewhere), "agentInstallNamespace: agents"))
-	require.EqualError(t, err, strings.NewReplacer("(ConfigMap %s/x)", "(ConfigMap two/x)", "%s", "agents").Replace(refusal))
+	require.EqualError(
+		t, err, strings.NewReplacer("(ConfigMap %s/x)", "(ConfigMap two/x)", "%s", "agents").Replace(refusal),
+	)
 
 	_, err = template.Render(configured(
 		t, given(t, strings.Replace(one, "name: x", "name: hello-proxy-ca", 1)),
@@ -192,6 +197,7 @@ func TestManifestConfigsFollowTheirManifests(t *testing.T) {
 	)
 
 	in.Template.Spec.AgentSpec.ManifestConfigs[2].ResourceIdentifier.Name = "x{{NONE}}"
-	require.Equal(t, []string{`AddOnTemplate hello-1: spec.agentSpec.manifestConfigs[2].resourceIdentifier: "{{NONE}}" has no value, nothing stands in its place; ` +
+	require.Equal(t, []string{`AddOnTemplate hello-1: spec.agentSpec.manifestConfigs[2].resourceIdentifier: ` +
+		`"{{NONE}}" has no value and is replaced by nothing; ` +
 		"set it in the customizedVariables of an AddOnDeploymentConfig"}, rendered(t, in).Warnings)
 }

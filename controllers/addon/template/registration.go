@@ -12,45 +12,45 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// agentSuffix, after the name of the add-on, is the name of an agent of a template.
+// agentSuffix follows the name of the add-on in the name of a template's agent.
 const agentSuffix = "-agent"
 
-// maxVolume bounds the name of a volume, and volumeDigest is how much of a digest
-// ends one that would be longer.
+// maxVolume is the longest name of a volume, and volumeDigest the length of the digest at the
+// end of a name that would be longer.
 const maxVolume, volumeDigest = 63, 8
 
 // Registration is one credential that the agent needs.
 type Registration struct {
-	// Config is what stands in the status of the ManagedClusterAddOn.
+	// Config is its entry in the status of the ManagedClusterAddOn.
 	Config addonv1alpha1.RegistrationConfig
-	// HubPermissions are the rights on the hub that go with access to its API server.
+	// HubPermissions are the rights on the hub that come with access to its API server.
 	HubPermissions []addonv1alpha1.HubPermissionConfig
-	// SigningCA is the authority of another signer, nil for the hub's API server.
+	// SigningCA is the authority of a custom signer, nil for the hub's API server.
 	SigningCA *addonv1alpha1.SigningCARef
 }
 
-// kubeClient tells access to the hub's API server from other certificates.
-func (g Registration) kubeClient() bool { return g.SigningCA == nil }
+// isKubeClient reports whether the credential is for the hub's API server.
+func (g Registration) isKubeClient() bool { return g.SigningCA == nil }
 
-// secret is the name of the secret that the registration agent keeps for it.
+// secret returns the name of the secret that the registration agent maintains for it.
 func (g Registration) secret(addOn string) string {
-	if g.kubeClient() {
+	if g.isKubeClient() {
 		return addOn + addonv1alpha1.SecretSuffixHubKubeconfig
 	}
 	return addOn + "-" + strings.ReplaceAll(g.Config.SignerName, "/", "-") + addonv1alpha1.SecretSuffixClientCert
 }
 
 func (g Registration) folder() string {
-	if g.kubeClient() {
+	if g.isKubeClient() {
 		return hubKubeconfigFolder
 	}
 	return mountFolder + "/" + strings.ReplaceAll(g.Config.SignerName, "/", "-")
 }
 
-// volume is the name of the volume. A signer may have a name that is longer than
-// that of a volume; then a digest keeps two of them apart.
+// volume returns the name of its volume. The name of a signer may be longer than that of a
+// volume may be; a digest then keeps the names distinct.
 func (g Registration) volume() string {
-	if g.kubeClient() {
+	if g.isKubeClient() {
 		return "hub-kubeconfig"
 	}
 	name := "cert-" + strings.NewReplacer("/", "-", ".", "-").Replace(g.Config.SignerName)
@@ -61,8 +61,8 @@ func (g Registration) volume() string {
 	return name[:maxVolume-volumeDigest-1] + "-" + hex.EncodeToString(sum[:])[:volumeDigest]
 }
 
-// registrationsOf are the credentials that a template asks for. Several entries of
-// type KubeClient are one credential with all their rights.
+// registrationsOf returns the credentials that a template requests. Several entries of type
+// KubeClient are one credential with all their rights.
 func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registration, error) {
 	who := identity.AddOn{Cluster: cluster, Name: t.Spec.AddonName}
 	own := addonv1alpha1.Subject{User: who.User(who.Name + agentSuffix), Groups: who.Groups()}
@@ -98,7 +98,7 @@ func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registra
 			if s.SignerName == addonv1alpha1.KubeAPIServerSigner {
 				return nil, refuse(".customSigner.signerName", "is the signer of the hub's API server", "use the type KubeClient")
 			}
-			// The agent keeps both in one secret.
+			// The agent would keep both in one secret.
 			if signers[made.folder()] {
 				return nil, refuse(
 					".customSigner.signerName", "is kept in the secret of another registration",
@@ -114,7 +114,7 @@ func registrationsOf(t *addonv1alpha1.AddOnTemplate, cluster string) ([]Registra
 	return out, nil
 }
 
-// permissionsOf are the rights on the hub, or the field that is missing.
+// permissionsOf returns the rights on the hub, or the field that is missing.
 func permissionsOf(k *addonv1alpha1.KubeClientRegistrationConfig) (rights []addonv1alpha1.HubPermissionConfig, missing string) {
 	if k == nil {
 		return nil, ""

@@ -22,11 +22,14 @@ func TestRegistrations(t *testing.T) {
 - type: CustomSigner
   customSigner: {signerName: example.com/b, signingCA: {name: ca}, subject: {user: u, groups: [g], organizationUnit: [o]}}
 - type: KubeClient
-  kubeClient: {hubPermissions: [{type: SingleNamespace, singleNamespace: {namespace: shared, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: two}}}]}
+  kubeClient: {hubPermissions: [{type: SingleNamespace, singleNamespace: {namespace: shared,
+    roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: two}}}]}
 `)
 	subject := addonv1alpha1.Subject{
-		User:   "system:open-cluster-management:cluster:cluster1:addon:hello:agent:hello-agent",
-		Groups: []string{"system:open-cluster-management:cluster:cluster1:addon:hello", "system:open-cluster-management:addon:hello"},
+		User: "system:open-cluster-management:cluster:cluster1:addon:hello:agent:hello-agent",
+		Groups: []string{
+			"system:open-cluster-management:cluster:cluster1:addon:hello", "system:open-cluster-management:addon:hello",
+		},
 	}
 	require.Empty(t, cmp.Diff([]template.Registration{
 		{
@@ -57,7 +60,7 @@ func TestRegistrations(t *testing.T) {
 	require.Empty(t, rendered(t, given(t, deployment)).Registrations)
 }
 
-// The name of a volume is shorter than that of a signer may be.
+// The name of a signer may be longer than that of a volume.
 func TestLongSignersHaveVolumesOfTheirOwn(t *testing.T) {
 	long := "example.com/" + strings.Repeat("a", 80)
 	in := registered(t, given(t, deployment), `
@@ -65,11 +68,16 @@ func TestLongSignersHaveVolumesOfTheirOwn(t *testing.T) {
 - {type: CustomSigner, customSigner: {signerName: `+long+`2, signingCA: {name: ca}}}
 `)
 	u := rendered(t, in).Manifests[0]
-	one, two := at(t, u, "spec", "template", "spec", "volumes", 0, "name").(string), at(t, u, "spec", "template", "spec", "volumes", 1, "name").(string)
+	one, two := at(
+		t, u, "spec", "template", "spec", "volumes", 0, "name",
+	).(string), at(t, u, "spec", "template", "spec", "volumes", 1, "name").(string)
 	require.NotEqual(t, one, two)
 	require.Len(t, one, 63)
 	require.True(t, strings.HasPrefix(one, "cert-example-com-aaa"), one)
-	require.Equal(t, "hello-"+strings.ReplaceAll(long, "/", "-")+"1-client-cert", at(t, u, "spec", "template", "spec", "volumes", 0, "secret", "secretName"))
+	require.Equal(
+		t, "hello-"+strings.ReplaceAll(long, "/", "-")+"1-client-cert",
+		at(t, u, "spec", "template", "spec", "volumes", 0, "secret", "secretName"),
+	)
 }
 
 func TestRegistrationsThatCannotBe(t *testing.T) {
@@ -87,11 +95,13 @@ func TestRegistrationsThatCannotBe(t *testing.T) {
 		},
 		"the same signer twice": {
 			"[" + named("example.com/a") + "," + named("example.com/a") + "]",
-			"spec.registration[1].customSigner.signerName: is kept in the secret of another registration; name each signer once; two of them must differ by more than / and -",
+			"spec.registration[1].customSigner.signerName: is kept in the secret of another registration; " +
+				"name each signer once; two of them must differ by more than / and -",
 		},
 		"two signers in one secret": {
 			"[" + named("a.com/b-c") + "," + named("a.com-b/c") + "]",
-			"spec.registration[1].customSigner.signerName: is kept in the secret of another registration; name each signer once; two of them must differ by more than / and -",
+			"spec.registration[1].customSigner.signerName: is kept in the secret of another registration; " +
+				"name each signer once; two of them must differ by more than / and -",
 		},
 		"no role": {
 			"[{type: KubeClient, kubeClient: {hubPermissions: [{type: CurrentCluster}]}}]",
@@ -102,7 +112,8 @@ func TestRegistrationsThatCannotBe(t *testing.T) {
 			"spec.registration[0].kubeClient.hubPermissions[0].singleNamespace.namespace: must be set; say which role the agent gets",
 		},
 		"no role in that namespace": {
-			"[{type: KubeClient, kubeClient: {hubPermissions: [{type: SingleNamespace, singleNamespace: {namespace: x, roleRef: {kind: Role, name: '', apiGroup: ''}}}]}}]",
+			"[{type: KubeClient, kubeClient: {hubPermissions: [{type: SingleNamespace, " +
+				"singleNamespace: {namespace: x, roleRef: {kind: Role, name: '', apiGroup: ''}}}]}}]",
 			"spec.registration[0].kubeClient.hubPermissions[0].singleNamespace.roleRef.name: must be set; say which role the agent gets",
 		},
 		"an unknown kind of a right": {

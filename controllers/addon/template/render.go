@@ -13,52 +13,51 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Input is everything that a rendering depends on. Nothing of it is changed.
+// Input is everything that a rendering depends on. Render does not change it.
 type Input struct {
-	// Template is the one that the cluster has, by its resolved configuration.
+	// Template is the template of the cluster's resolved configuration.
 	Template *addonv1alpha1.AddOnTemplate
 	// AddOn is the add-on on the cluster.
 	AddOn *addonv1alpha1.ManagedClusterAddOn
 	// Cluster is the managed cluster.
 	Cluster *clusterv1.ManagedCluster
-	// Configs are the AddOnDeploymentConfigs of the cluster, the strongest first.
-	// What one leaves open is taken from the next; only the namespace is always that
-	// of the first, because the API gives each of them one.
+	// Configs are the AddOnDeploymentConfigs of the cluster, the strongest first. What one
+	// does not set is taken from the next; only the namespace is always that of the first,
+	// because the API defaults it in each of them.
 	Configs []*addonv1alpha1.AddOnDeploymentConfig
 }
 
-// Result is what a cluster gets of a template.
+// Result is a template rendered for a cluster.
 type Result struct {
 	// Manifests are the objects for the managed cluster in the order of the template,
-	// hooks among them; what is made beside them stands last.
+	// including hooks; objects that the hub adds come last.
 	Manifests []*unstructured.Unstructured
-	// ManifestConfigs are those of the template, with the names that the manifests
-	// have now.
+	// ManifestConfigs are those of the template, with the final names of the manifests.
 	ManifestConfigs []workv1.ManifestConfigOption
 	// Registrations are the credentials that the agent needs.
 	Registrations []Registration
-	// Namespace is the one that the agent runs in, where its credentials are kept.
+	// Namespace is the namespace that the agent runs in, which also holds its credentials.
 	Namespace string
-	// Warnings are what is probably not meant so, each with the place and the fix.
+	// Warnings are probable mistakes, each with its location and the fix.
 	Warnings []string
 }
 
-// Error is why a template cannot be rendered. It holds names and places, never
-// values of a manifest.
+// Error is why a template cannot be rendered. It contains names and locations, never values
+// of a manifest.
 type Error struct {
 	// Source is the object that must be corrected: "AddOnTemplate hello".
 	Source string
-	// Manifest is the place of the manifest in the template and the name of its
-	// object, empty where it is not about one.
+	// Manifest is the location of the manifest in the template and the name of its object;
+	// empty if the error is not about a manifest.
 	Manifest string
-	// Field is the path of the field, in the manifest if there is one.
+	// Field is the path of the field, in the manifest if the error is about one.
 	Field string
 	// Problem and Fix are sentence parts: "must be set", "give the object a name".
 	Problem, Fix string
 }
 
-// Error is "AddOnTemplate hello: spec.agentSpec.workload.manifests[0] (Deployment
-// web/agent): kind: must be set; write the kind".
+// Error returns for example "AddOnTemplate hello: spec.agentSpec.workload.manifests[0]
+// (Deployment web/agent): kind: must be set; write the kind".
 func (e *Error) Error() string {
 	text := e.Source
 	for _, part := range []string{e.Manifest, e.Field} {
@@ -69,7 +68,7 @@ func (e *Error) Error() string {
 	return text + ": " + e.Problem + "; " + e.Fix
 }
 
-// render is one rendering on its way.
+// render is a rendering in progress.
 type render struct {
 	in       Input
 	set      settings
@@ -78,10 +77,10 @@ type render struct {
 	warnings []string
 }
 
-// object is one manifest and where it stands in the template.
+// object is one manifest and its location in the template.
 type object struct {
 	*unstructured.Unstructured
-	// at is its place, empty for what is made beside the template.
+	// at is its location, empty for objects that the hub adds.
 	at string
 }
 
@@ -101,7 +100,7 @@ func Render(in Input) (Result, error) {
 		return Result{}, err
 	}
 	r.values = valuesOf(in, r.set)
-	if err := r.read(); err != nil {
+	if err := r.readManifests(); err != nil {
 		return Result{}, err
 	}
 	namespace := r.installNamespace()
@@ -119,7 +118,7 @@ func Render(in Input) (Result, error) {
 	return out, nil
 }
 
-// check refuses what does not belong together.
+// check refuses inputs that do not belong together.
 func (r *render) check() error {
 	in := r.in
 	if in.Template.Spec.AddonName != in.AddOn.Name {
@@ -130,29 +129,29 @@ func (r *render) check() error {
 	}
 	if in.AddOn.Annotations[addonv1alpha1.AnnotationHostingClusterName] != "" {
 		return &Error{
-			Source: "ManagedClusterAddOn " + in.AddOn.Namespace + "/" + in.AddOn.Name, Field: "metadata.annotations[" + addonv1alpha1.AnnotationHostingClusterName + "]",
+			Source:  "ManagedClusterAddOn " + in.AddOn.Namespace + "/" + in.AddOn.Name,
+			Field:   "metadata.annotations[" + addonv1alpha1.AnnotationHostingClusterName + "]",
 			Problem: "an add-on that is made of a template does not run on a hosting cluster", Fix: "remove the annotation, also from the ManagedCluster",
 		}
 	}
 	return nil
 }
 
-// warn notes what is probably not meant so, once.
+// warn records a probable mistake, once.
 func (r *render) warn(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(r.warnings, text) {
 		r.warnings = append(r.warnings, text)
 	}
 }
 
-// fault is an error about a field of a manifest.
+// fault returns an error about a field of a manifest.
 func (r *render) fault(o object, field, problem, fix string) error {
 	return &Error{Source: source(r.in.Template), Manifest: o.at, Field: field, Problem: problem, Fix: fix}
 }
 
 func source(t *addonv1alpha1.AddOnTemplate) string { return "AddOnTemplate " + t.Name }
 
-// place is where a manifest stands, with the name of its object as far as it has
-// one.
+// place returns the location of a manifest, with the name of its object if it has one.
 func place(index int, u *unstructured.Unstructured) string {
 	at := fmt.Sprintf("spec.agentSpec.workload.manifests[%d]", index)
 	if u == nil || u.GetKind() == "" {
@@ -161,7 +160,7 @@ func place(index int, u *unstructured.Unstructured) string {
 	return at + " (" + called(u) + ")"
 }
 
-// called is "Deployment web/agent".
+// called returns kind and name of an object, for example "Deployment web/agent".
 func called(u *unstructured.Unstructured) string {
 	if u.GetNamespace() == "" {
 		return u.GetKind() + " " + u.GetName()

@@ -34,13 +34,15 @@ spec:
 	kubeClient = `[{type: KubeClient}]`
 )
 
-// given is the add-on hello on cluster1, of a template with these manifests.
+// given returns the input for add-on hello on cluster1, with a template of these manifests.
 func given(t *testing.T, manifests ...string) template.Input {
 	t.Helper()
 	in := template.Input{
-		Template: &addonv1alpha1.AddOnTemplate{ObjectMeta: metav1.ObjectMeta{Name: "hello-1"}, Spec: addonv1alpha1.AddOnTemplateSpec{AddonName: "hello"}},
-		AddOn:    &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: "hello", Namespace: "cluster1"}},
-		Cluster:  &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}},
+		Template: &addonv1alpha1.AddOnTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: "hello-1"}, Spec: addonv1alpha1.AddOnTemplateSpec{AddonName: "hello"},
+		},
+		AddOn:   &addonv1alpha1.ManagedClusterAddOn{ObjectMeta: metav1.ObjectMeta{Name: "hello", Namespace: "cluster1"}},
+		Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "cluster1"}},
 	}
 	for _, text := range manifests {
 		raw, err := yaml.YAMLToJSON([]byte(text))
@@ -53,8 +55,8 @@ func given(t *testing.T, manifests ...string) template.Input {
 	return in
 }
 
-// configured adds an AddOnDeploymentConfig that leaves the namespace alone, unless
-// its spec says otherwise.
+// configured adds an AddOnDeploymentConfig, which leaves the namespace alone unless its spec
+// sets one.
 func configured(t *testing.T, in template.Input, spec string) template.Input {
 	t.Helper()
 	c := &addonv1alpha1.AddOnDeploymentConfig{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: "cfg"}}
@@ -64,7 +66,7 @@ func configured(t *testing.T, in template.Input, spec string) template.Input {
 	return in
 }
 
-// registered gives the template registrations.
+// registered adds registrations to the template.
 func registered(t *testing.T, in template.Input, spec string) template.Input {
 	t.Helper()
 	require.NoError(t, yaml.UnmarshalStrict([]byte(spec), &in.Template.Spec.Registration))
@@ -78,7 +80,7 @@ func rendered(t *testing.T, in template.Input) template.Result {
 	return out
 }
 
-// text is the objects as YAML.
+// text returns the objects as YAML.
 func text(t *testing.T, objects ...*unstructured.Unstructured) string {
 	t.Helper()
 	var parts []string
@@ -90,7 +92,7 @@ func text(t *testing.T, objects ...*unstructured.Unstructured) string {
 	return strings.Join(parts, "---\n")
 }
 
-// at reads a field by its path; numbers are places in lists.
+// at reads a field by its path; numbers are list indexes.
 func at(t *testing.T, u *unstructured.Unstructured, path ...any) any {
 	t.Helper()
 	var value any = u.Object
@@ -109,7 +111,7 @@ func at(t *testing.T, u *unstructured.Unstructured, path ...any) any {
 	return value
 }
 
-// env are the variables of a container in order.
+// env returns the variables of a container in order.
 func env(t *testing.T, container any) []string {
 	t.Helper()
 	var out []string
@@ -122,7 +124,8 @@ func env(t *testing.T, container any) []string {
 	return out
 }
 
-// An add-on with all that a template and a configuration can say, whole.
+// The complete rendering of an add-on with everything that a template and a configuration can
+// set.
 func TestWhatAClusterGetsOfATemplate(t *testing.T) {
 	in := given(t, `
 apiVersion: v1
@@ -251,10 +254,15 @@ metadata:
 func TestRenderingIsPure(t *testing.T) {
 	in := registered(
 		t,
-		given(t, deployment, "{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {a: '{{CLUSTER_NAME}}{{NONE}}'}}"),
+		given(
+			t, deployment,
+			"{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {a: '{{CLUSTER_NAME}}{{NONE}}'}}",
+		),
 		kubeClient,
 	)
-	in = configured(t, in, "{agentInstallNamespace: agents, nodePlacement: {nodeSelector: {a: b}}, proxyConfig: {caBundle: UEVN}}")
+	in = configured(
+		t, in, "{agentInstallNamespace: agents, nodePlacement: {nodeSelector: {a: b}}, proxyConfig: {caBundle: UEVN}}",
+	)
 	before, err := json.Marshal(in)
 	require.NoError(t, err)
 	first := rendered(t, in)
@@ -294,8 +302,9 @@ func TestAnErrorNamesTheObjectTheManifestAndTheField(t *testing.T) {
 			want:     place + " (List ): items: a list is not an object; put each item into workload.manifests",
 		},
 		"a value that makes a name impossible": {
-			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "a{{X}}", namespace: web}}`, config: `{customizedVariables: [{name: X, value: /../b}]}`,
-			want: place + ` (ConfigMap web/a{{X}}): metadata.name: may not contain '/'; correct "a/../b"`,
+			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "a{{X}}", namespace: web}}`,
+			config:   `{customizedVariables: [{name: X, value: /../b}]}`,
+			want:     place + ` (ConfigMap web/a{{X}}): metadata.name: may not contain '/'; correct "a/../b"`,
 		},
 		"a name that has no value": {
 			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{X}}", namespace: web}}`,
@@ -304,7 +313,7 @@ func TestAnErrorNamesTheObjectTheManifestAndTheField(t *testing.T) {
 		"two keys that become one": {
 			manifest: `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {"a-{{X}}": "1", a-b: "2"}}`,
 			config:   `{customizedVariables: [{name: X, value: b}]}`,
-			want:     place + ` (ConfigMap web/x): a-{{X}}: becomes "a-b", which stands beside it already; use variables whose values differ`,
+			want:     place + ` (ConfigMap web/x): a-{{X}}: becomes "a-b", which already exists beside it; use variables whose values differ`,
 		},
 		"pods without a spec": {
 			manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: web}, spec: {template: {}}}`,
@@ -316,19 +325,22 @@ func TestAnErrorNamesTheObjectTheManifestAndTheField(t *testing.T) {
 		},
 		"an env that is no list": {
 			manifest: `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: web}, spec: {containers: [{name: a, env: {A: b}}]}}`,
-			want:     place + " (Pod web/x): spec.containers[0].env: must be a list; write one object an item",
+			want:     place + " (Pod web/x): spec.containers[0].env: must be a list; write one object per item",
 		},
 		"a container that is no object": {
 			manifest: `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: web}, spec: {containers: [a]}}`,
 			want:     place + " (Pod web/x): spec.containers[0]: must be an object; write its fields",
 		},
 		"subjects that are no list": {
-			manifest: `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: x}, subjects: {}}`, config: `{agentInstallNamespace: a}`,
-			want: place + " (ClusterRoleBinding x): subjects: must be a list; write one object an item",
+			manifest: `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: x}, subjects: {}}`,
+			config:   `{agentInstallNamespace: a}`,
+			want:     place + " (ClusterRoleBinding x): subjects: must be a list; write one object per item",
 		},
 		"resources for a kind that does not exist": {
 			manifest: deployment, config: `{resourceRequirements: [{containerID: "deploys:a:b", resources: {}}]}`,
-			want: "AddOnDeploymentConfig cfg/settings: spec.resourceRequirements[0].containerID: must be the plural of a kind or *, and two regular expressions or *, with colons between them; write for example deployments:my-agent:.+",
+			want: "AddOnDeploymentConfig cfg/settings: spec.resourceRequirements[0].containerID: " +
+				"must be the plural of a kind or *, and two regular expressions or *, with colons between them; " +
+				"write for example deployments:my-agent:.+",
 		},
 		"a CA bundle that is no text": {
 			manifest: deployment, config: `{proxyConfig: {caBundle: /w==}}`,
@@ -352,11 +364,17 @@ func TestWhatDoesNotBelongTogetherIsRefused(t *testing.T) {
 	in := given(t, deployment)
 	in.Template.Spec.AddonName = "other"
 	_, err := template.Render(in)
-	require.EqualError(t, err, `AddOnTemplate hello-1: spec.addonName: is not "hello", the add-on that it is used for; name this add-on, or use another template`)
+	require.EqualError(
+		t, err,
+		`AddOnTemplate hello-1: spec.addonName: is not "hello", the add-on that it is used for; name this add-on, or use another template`,
+	)
 
 	in = given(t)
 	_, err = template.Render(in)
-	require.EqualError(t, err, "AddOnTemplate hello-1: spec.agentSpec.workload.manifests: must not be empty; put the objects of the agent there")
+	require.EqualError(
+		t, err,
+		"AddOnTemplate hello-1: spec.agentSpec.workload.manifests: must not be empty; put the objects of the agent there",
+	)
 
 	in = given(t, deployment)
 	in.AddOn.Annotations = map[string]string{addonv1alpha1.AnnotationHostingClusterName: "host"}

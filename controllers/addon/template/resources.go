@@ -12,22 +12,23 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// anyKind in a containerID stands for every kind.
+// anyKind stands for every kind in a containerID.
 const anyKind = "*"
 
-// requirement is what some containers request and are limited to.
+// requirement is the resource requests and limits of some containers.
 type requirement struct {
 	kind            string
 	name, container *regexp.Regexp
 	resources       corev1.ResourceRequirements
 }
 
-// fits tells whether a container is meant; the expressions stand for whole names.
+// fits reports whether the requirement applies to a container; the expressions match whole
+// names.
 func (q requirement) fits(kind, name, container string) bool {
 	return (q.kind == anyKind || q.kind == kind) && q.name.MatchString(name) && q.container.MatchString(container)
 }
 
-// requirementsOf reads the requirements of a configuration.
+// requirementsOf returns the requirements of a configuration.
 func requirementsOf(c *addonv1alpha1.AddOnDeploymentConfig) ([]requirement, error) {
 	var out []requirement
 	for i, w := range c.Spec.ResourceRequirements {
@@ -45,7 +46,7 @@ func requirementsOf(c *addonv1alpha1.AddOnDeploymentConfig) ([]requirement, erro
 	return out, nil
 }
 
-// expression is what stands for names; as for kinds, * is every one.
+// expression returns the regular expression for names; * matches every name, as for kinds.
 func expression(text string) string {
 	if text == anyKind {
 		return ".*"
@@ -53,8 +54,8 @@ func expression(text string) string {
 	return text
 }
 
-// parseContainerID splits kind:name:container. An expression may hold colons itself,
-// as in (?:a|b): the split is at the first one that leaves two whole expressions.
+// parseContainerID splits kind:name:container. An expression may itself contain colons, as in
+// (?:a|b): the split is at the first colon that leaves two valid expressions.
 func parseContainerID(id string) (q requirement, ok bool) {
 	kind, rest, _ := strings.Cut(id, ":")
 	q.kind = kind

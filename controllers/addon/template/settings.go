@@ -15,22 +15,21 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// settings are what the AddOnDeploymentConfigs of a cluster, and the cluster itself,
-// want together.
+// settings is the merge of the AddOnDeploymentConfigs of a cluster and of the cluster itself.
 type settings struct {
-	// namespace is where the add-on is moved to, empty to leave it where it is;
-	// namespaceOf says which object wants it.
+	// namespace is where the add-on is moved to, empty to leave it where it is; namespaceOf
+	// names the object that sets it.
 	namespace, namespaceOf string
 	variables              map[string]string
 	placement              addonv1alpha1.NodePlacement
-	// registries are tried in order, the last one that fits counts.
+	// registries are tried in order; the last one that matches counts.
 	registries []addonv1alpha1.ImageMirror
 	proxy      addonv1alpha1.ProxyConfig
-	// requirements are tried in order, the last one that fits counts.
+	// requirements are tried in order; the last one that matches counts.
 	requirements []requirement
 }
 
-// settings merges the configurations, the first one strongest.
+// settings merges the configurations; the first one takes precedence.
 func (r *render) settings() (settings, error) {
 	set := settings{variables: map[string]string{}}
 	for _, c := range slices.Backward(r.in.Configs) {
@@ -62,7 +61,7 @@ func (r *render) settings() (settings, error) {
 	return set, err
 }
 
-// checkVariable warns of a variable that never counts.
+// checkVariable warns about a variable that has no effect.
 func (r *render) checkVariable(c *addonv1alpha1.AddOnDeploymentConfig, name string) {
 	if name == variableClusterName || (name == variableInstallNamespace && (c.Spec.AgentInstallNamespace == nil || *c.Spec.AgentInstallNamespace != "")) {
 		r.warn("%s: spec.customizedVariables[%s]: the hub sets this variable itself; remove it", configSource(c), name)
@@ -73,7 +72,7 @@ func configSource(c *addonv1alpha1.AddOnDeploymentConfig) string {
 	return "AddOnDeploymentConfig " + c.Namespace + "/" + c.Name
 }
 
-// registriesOf are the registries that the annotation of a cluster names.
+// registriesOf returns the registries that the annotation of a cluster names.
 func registriesOf(cluster *clusterv1.ManagedCluster) ([]addonv1alpha1.ImageMirror, error) {
 	text := cluster.Annotations[clusterv1.AnnotationImageRegistries]
 	if text == "" {
@@ -91,7 +90,7 @@ func registriesOf(cluster *clusterv1.ManagedCluster) ([]addonv1alpha1.ImageMirro
 	return value.Registries, nil
 }
 
-// proxyEnv are the variables that programs find the proxy by.
+// proxyEnv returns the environment variables that set the proxy.
 func proxyEnv(p addonv1alpha1.ProxyConfig) (out []variable) {
 	add := func(value string, names ...string) {
 		for _, name := range names {
@@ -111,7 +110,7 @@ func proxyEnv(p addonv1alpha1.ProxyConfig) (out []variable) {
 	return out
 }
 
-// asJSON turns a typed value into what stands in an unstructured object.
+// asJSON converts a typed value to its form in an unstructured object.
 func asJSON(value any) (any, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {

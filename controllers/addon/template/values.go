@@ -16,37 +16,37 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Variables that the hub gives.
+// Variables that the hub sets.
 const (
-	// variableHubKubeconfig is the file of the access to the hub. A configuration
-	// may set another one.
+	// variableHubKubeconfig is the path of the hub kubeconfig. A configuration may set
+	// another one.
 	variableHubKubeconfig = "HUB_KUBECONFIG"
 	// variableClusterName is the name of the managed cluster.
 	variableClusterName = "CLUSTER_NAME"
-	// variableInstallNamespace is the namespace that a configuration wants; without
-	// one it does not exist.
+	// variableInstallNamespace is the namespace that a configuration sets; without one the
+	// variable does not exist.
 	variableInstallNamespace = "INSTALL_NAMESPACE"
 )
 
 const (
 	opening, closing = "{{", "}}"
-	// maxQuoted bounds how much of a manifest's text stands in a message.
+	// maxQuoted is the most text of a manifest in a message.
 	maxQuoted = 64
 )
 
 // variable is a name and a value.
 type variable struct{ name, value string }
 
-// known are what stands for variables on one cluster.
+// known holds the values of variables on one cluster.
 type known struct {
-	// all are those that a manifest may use.
+	// all are the variables that a manifest may use.
 	all map[string]string
-	// env are those that containers see, in order.
+	// env are the variables that containers get, in order.
 	env []variable
 }
 
-// valuesOf are the defaults, replaced by those of the configurations, replaced by
-// what the hub knows itself.
+// valuesOf returns the variables: defaults, overridden by the configurations, overridden by
+// what the hub itself sets.
 func valuesOf(in Input, set settings) known {
 	v := known{all: map[string]string{}}
 	registered := len(in.Template.Spec.Registration) > 0
@@ -71,8 +71,8 @@ func valuesOf(in Input, set settings) known {
 	return v
 }
 
-// read reads the manifests of the template with their variables replaced.
-func (r *render) read() error {
+// readManifests reads the manifests of the template with their variables replaced.
+func (r *render) readManifests() error {
 	manifests := r.in.Template.Spec.AgentSpec.Workload.Manifests
 	if len(manifests) == 0 {
 		return &Error{
@@ -109,14 +109,14 @@ func (r *render) readOne(index int, m workv1.Manifest) (object, error) {
 		return o, nil
 	}
 	s := &substitution{values: r.values.all, left: manifest.MaxBytes}
-	replaced, err := s.tree(u.Object)
+	replaced, err := s.replaceTree(u.Object)
 	if err != nil {
 		return o, r.misread(o, err)
 	}
 	for _, tag := range s.unknown {
-		r.unknown(o.at, tag)
+		r.warnUnknown(o.at, tag)
 	}
-	// Names that were made of values are checked like written ones.
+	// Names that result from values are checked like literal ones.
 	if raw, err = json.Marshal(replaced); err != nil {
 		return o, r.fault(o, "", "the manifest has no form in JSON", "correct it")
 	}
@@ -127,7 +127,7 @@ func (r *render) readOne(index int, m workv1.Manifest) (object, error) {
 	return o, nil
 }
 
-// guess reads kind and name of a manifest that is refused, for the message.
+// guess reads kind and name of a refused manifest for the message.
 func guess(raw []byte) *unstructured.Unstructured {
 	var content map[string]any
 	if len(raw) > manifest.MaxBytes || manifest.Depth(raw) > manifest.MaxDepth || json.Unmarshal(raw, &content) != nil {
@@ -136,7 +136,7 @@ func guess(raw []byte) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// misread gives an error about a manifest its place.
+// misread adds the location of a manifest to an error about it.
 func (r *render) misread(o object, err error) error {
 	var at *manifest.Error
 	if !errors.As(err, &at) {
@@ -145,8 +145,8 @@ func (r *render) misread(o object, err error) error {
 	return r.fault(o, at.Field, at.Problem, at.Fix)
 }
 
-// unknown warns of a variable that has no value.
-func (r *render) unknown(at, tag string) {
+// warnUnknown warns about a variable without a value.
+func (r *render) warnUnknown(at, tag string) {
 	name := strings.TrimSpace(tag)
 	fix := "set it in the customizedVariables of an AddOnDeploymentConfig"
 	if _, ok := r.values.all[name]; ok {
@@ -155,28 +155,28 @@ func (r *render) unknown(at, tag string) {
 		fix = "set the agentInstallNamespace of an AddOnDeploymentConfig"
 	}
 	tag = excerpt.Of(tag, maxQuoted)
-	r.warn("%s: %s: %q has no value, nothing stands in its place; %s", source(r.in.Template), at, opening+tag+closing, fix)
+	r.warn("%s: %s: %q has no value and is replaced by nothing; %s", source(r.in.Template), at, opening+tag+closing, fix)
 }
 
 // substitution replaces variables in one manifest.
 type substitution struct {
 	values map[string]string
-	// unknown are the names that had no value, in order of their first use.
+	// unknown lists the names without a value, in order of their first use.
 	unknown []string
-	// left is how many bytes the texts may still take.
+	// left is how many more bytes the texts may take.
 	left int
 }
 
-// tree replaces variables in all texts below a value, keys included. Maps and lists
-// are changed in place. Depth was bounded by manifest.Decode.
-func (s *substitution) tree(value any) (any, error) {
+// replaceTree replaces variables in all texts below a value, including keys. Maps and lists
+// are changed in place. manifest.Decode has limited the depth.
+func (s *substitution) replaceTree(value any) (any, error) {
 	switch v := value.(type) {
 	case string:
-		return s.text(v)
+		return s.replaceText(v)
 	case []any:
 		for i := range v {
 			var err error
-			if v[i], err = s.tree(v[i]); err != nil {
+			if v[i], err = s.replaceTree(v[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -189,18 +189,18 @@ func (s *substitution) tree(value any) (any, error) {
 func (s *substitution) entries(m map[string]any) error {
 	made := map[string]any{}
 	for _, key := range sortedKeys(m) {
-		value, err := s.tree(m[key])
+		value, err := s.replaceTree(m[key])
 		if err != nil {
 			return err
 		}
-		name, err := s.text(key)
+		name, err := s.replaceText(key)
 		if err != nil {
 			return err
 		}
 		if _, taken := made[name]; taken {
 			return &manifest.Error{
 				Field:   excerpt.Of(key, maxQuoted),
-				Problem: fmt.Sprintf("becomes %q, which stands beside it already", excerpt.Of(name, maxQuoted)),
+				Problem: fmt.Sprintf("becomes %q, which already exists beside it", excerpt.Of(name, maxQuoted)),
 				Fix:     "use variables whose values differ",
 			}
 		}
@@ -213,8 +213,9 @@ func (s *substitution) entries(m map[string]any) error {
 	return nil
 }
 
-// text replaces the variables of one text, once: what a value holds stays as it is.
-func (s *substitution) text(t string) (string, error) {
+// replaceText replaces the variables of one text, once: variables in a value are not
+// replaced.
+func (s *substitution) replaceText(t string) (string, error) {
 	var out strings.Builder
 	rest := t
 	for {

@@ -13,7 +13,7 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// configMap is a manifest with one text in it.
+// configMap returns a manifest that contains one text.
 func configMap(value string) string {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -41,13 +41,14 @@ func TestVariablesAreReplacedByTheirExactName(t *testing.T) {
 			want:       "/managed/hub-kubeconfig/kubeconfig",
 		},
 		"the hub's kubeconfig, by the configuration": {
-			text: "{{HUB_KUBECONFIG}}", registered: true, config: "customizedVariables: [{name: HUB_KUBECONFIG, value: /elsewhere}]", want: "/elsewhere",
+			text: "{{HUB_KUBECONFIG}}", registered: true,
+			config: "customizedVariables: [{name: HUB_KUBECONFIG, value: /elsewhere}]", want: "/elsewhere",
 		},
 		"no kubeconfig without registrations": {
 			text: "a{{HUB_KUBECONFIG}}",
 			want: "a",
 			warnings: []string{
-				`"{{HUB_KUBECONFIG}}" has no value, nothing stands in its place; set it in the customizedVariables of an AddOnDeploymentConfig`,
+				`"{{HUB_KUBECONFIG}}" has no value and is replaced by nothing; set it in the customizedVariables of an AddOnDeploymentConfig`,
 			},
 		},
 		"the install namespace of the configuration": {
@@ -60,7 +61,7 @@ func TestVariablesAreReplacedByTheirExactName(t *testing.T) {
 			config: `agentInstallNamespace: ""`,
 			want:   "a",
 			warnings: []string{
-				`"{{INSTALL_NAMESPACE}}" has no value, nothing stands in its place; set the agentInstallNamespace of an AddOnDeploymentConfig`,
+				`"{{INSTALL_NAMESPACE}}" has no value and is replaced by nothing; set the agentInstallNamespace of an AddOnDeploymentConfig`,
 			},
 		},
 		"what the hub knows itself wins": {
@@ -76,9 +77,11 @@ func TestVariablesAreReplacedByTheirExactName(t *testing.T) {
 			`spec.agentSpec.workload.manifests[0] (ConfigMap web/x): "{{NONE}}" has no value`,
 		}},
 		"spaces inside the braces": {
-			text:     "a{{ CLUSTER_NAME }}",
-			want:     "a",
-			warnings: []string{`"{{ CLUSTER_NAME }}" has no value, nothing stands in its place; write {{CLUSTER_NAME}}, without spaces`},
+			text: "a{{ CLUSTER_NAME }}",
+			want: "a",
+			warnings: []string{
+				`"{{ CLUSTER_NAME }}" has no value and is replaced by nothing; write {{CLUSTER_NAME}}, without spaces`,
+			},
 		},
 		"another case": {
 			text:     "{{cluster_name}}",
@@ -111,9 +114,10 @@ func TestVariablesAreReplacedByTheirExactName(t *testing.T) {
 	}
 }
 
-// hostile are values that would break out of a text in JSON, YAML or a template.
+// hostile lists values that would break out of a text in JSON, YAML or a template.
 var hostile = []string{
-	`"`, `\`, `\"`, "line\nline", "\r\n\t", "\x00\x01", `","kind":"Secret","x":"`, `"}}, {"a`, "{{CLUSTER_NAME}}", "{{A}}", "}}", "<script>&", "\u2028", "日本",
+	`"`, `\`, `\"`, "line\nline", "\r\n\t", "\x00\x01", `","kind":"Secret","x":"`, `"}}, {"a`, "{{CLUSTER_NAME}}", "{{A}}",
+	"}}", "<script>&", "\u2028", "日本",
 	"a: b\n- c", "$(CLUSTER_NAME)", strings.Repeat("x", 1024),
 }
 
@@ -121,7 +125,8 @@ func TestAValueCannotBreakOutOfItsText(t *testing.T) {
 	for _, value := range hostile {
 		in := given(
 			t, configMap("<{{A}}>"),
-			`{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: web, annotations: {"k-{{CLUSTER_NAME}}": "{{A}}"}}, data: {"{{CLUSTER_NAME}}": "{{A}}{{B}}"}}`,
+			`{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: web,
+				annotations: {"k-{{CLUSTER_NAME}}": "{{A}}"}}, data: {"{{CLUSTER_NAME}}": "{{A}}{{B}}"}}`,
 		)
 		in = configured(t, in, "{}")
 		in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{
@@ -149,11 +154,14 @@ func TestAValueCannotBreakOutOfItsText(t *testing.T) {
 
 func TestValuesCannotMakeAManifestGrowWithoutEnd(t *testing.T) {
 	in := configured(t, given(t, configMap(strings.Repeat("{{A}}", 2000))), "{}")
-	in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{Name: "A", Value: strings.Repeat("x", 1024)}}
+	in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{
+		{Name: "A", Value: strings.Repeat("x", 1024)},
+	}
 	_, err := template.Render(in)
 	require.EqualError(
 		t, err,
-		"AddOnTemplate hello-1: spec.agentSpec.workload.manifests[0] (ConfigMap web/x): with its variables replaced it takes more than the limit of 1048576 bytes; use shorter values",
+		"AddOnTemplate hello-1: spec.agentSpec.workload.manifests[0] (ConfigMap web/x): "+
+			"with its variables replaced it takes more than the limit of 1048576 bytes; use shorter values",
 	)
 }
 
@@ -165,12 +173,13 @@ metadata: {name: x}
 spec: {number: 9007199254740993, on-off: true, nothing: null, list: ["{{CLUSTER_NAME}}", 1.5, {deep: "{{CLUSTER_NAME}}"}]}
 `)
 	require.Equal(t, map[string]any{
-		"number": int64(9007199254740993), "on-off": true, "nothing": nil, "list": []any{"cluster1", 1.5, map[string]any{"deep": "cluster1"}},
+		"number": int64(9007199254740993), "on-off": true, "nothing": nil,
+		"list": []any{"cluster1", 1.5, map[string]any{"deep": "cluster1"}},
 	}, at(t, rendered(t, in).Manifests[0], "spec"))
 }
 
-// FuzzSubstitution: whatever text and value are, the manifest stays the object that
-// it was, and a value stands in it as it is.
+// FuzzSubstitution: whatever text and value are, the manifest stays the same object, and a
+// value appears in it unchanged.
 func FuzzSubstitution(f *testing.F) {
 	for _, value := range hostile {
 		f.Add("a{{A}}b", value)
@@ -180,12 +189,16 @@ func FuzzSubstitution(f *testing.F) {
 		raw, err := json.Marshal(written)
 		require.NoError(t, err)
 		var read string
-		require.NoError(t, json.Unmarshal(raw, &read)) // JSON holds no invalid characters
-		in := configured(t, given(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {}}`), "{}")
+		require.NoError(t, json.Unmarshal(raw, &read)) // JSON contains no invalid characters
+		in := configured(
+			t, given(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: web}, data: {}}`), "{}",
+		)
 		in.Template.Spec.AgentSpec.Workload.Manifests[0].Raw = []byte(
 			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"web"},"data":{"text":` + string(raw) + `,"other":"o"}}`,
 		)
-		in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{{Name: "A", Value: strings.ToValidUTF8(value, "?")}}
+		in.Configs[0].Spec.CustomizedVariables = []addonv1alpha1.CustomizedVariable{
+			{Name: "A", Value: strings.ToValidUTF8(value, "?")},
+		}
 		out, err := template.Render(in)
 		if err != nil {
 			var refused *template.Error

@@ -12,12 +12,12 @@ import (
 
 // podKind is a kind that runs pods.
 type podKind struct {
-	// resource is its name in containerID.
+	// resource is the name of the kind in a containerID.
 	resource string
-	// path leads to the pod's spec.
+	// path is the path of the pod spec.
 	path []string
-	// classic kinds get the credentials in every namespace, as the field does it;
-	// pods of the others would wait for a secret that only the install namespace has.
+	// classic kinds get the credentials in every namespace, as in Open Cluster Management;
+	// pods of other kinds would wait for a secret that only the install namespace has.
 	classic bool
 }
 
@@ -37,7 +37,7 @@ var podKinds = map[schema.GroupKind]podKind{
 type workload struct {
 	object
 	kind podKind
-	// pod is the spec of its pods.
+	// pod is its pod spec.
 	pod map[string]any
 	// containers are its containers and init containers.
 	containers []container
@@ -49,7 +49,7 @@ type container struct {
 	at     string
 }
 
-// workload finds the containers of an object that runs pods.
+// workload returns the workload of an object that runs pods; ok is false if it runs none.
 func (r *render) workload(o object) (w workload, ok bool, err error) {
 	kind, ok := podKinds[o.GroupVersionKind().GroupKind()]
 	if !ok {
@@ -77,7 +77,7 @@ func (r *render) workload(o object) (w workload, ok bool, err error) {
 	return w, true, nil
 }
 
-// listOf reads a field that is a list of objects; absent and null are an empty one.
+// listOf reads a field that is a list of objects; absent and null count as empty.
 func (r *render) listOf(o object, parent map[string]any, at, field string) ([]map[string]any, error) {
 	path := strings.TrimPrefix(at+"."+field, ".")
 	value := parent[field]
@@ -86,7 +86,7 @@ func (r *render) listOf(o object, parent map[string]any, at, field string) ([]ma
 	}
 	items, ok := value.([]any)
 	if !ok {
-		return nil, r.fault(o, path, "must be a list", "write one object an item")
+		return nil, r.fault(o, path, "must be a list", "write one object per item")
 	}
 	out := make([]map[string]any, 0, len(items))
 	for i, item := range items {
@@ -99,11 +99,11 @@ func (r *render) listOf(o object, parent map[string]any, at, field string) ([]ma
 	return out, nil
 }
 
-// list is a list of objects that are told apart by a field.
+// list describes a list of objects with a key field.
 type list struct {
 	name, key string
-	// replaced tells that of two items with the same key the hub's counts; else that
-	// of the template stays.
+	// replaced is true if an item of the hub replaces one of the template with the same key;
+	// otherwise that of the template stays.
 	replaced bool
 }
 
@@ -113,8 +113,8 @@ var (
 	mountList  = list{"volumeMounts", "mountPath", false}
 )
 
-// put adds an item to a list of a container, or of the spec of the pods.
-func (r *render) put(o object, in container, l list, item map[string]any) error {
+// putItem adds an item to a list of a container or of the pod spec.
+func (r *render) putItem(o object, in container, l list, item map[string]any) error {
 	items, err := r.listOf(o, in.fields, in.at, l.name)
 	if err != nil {
 		return err

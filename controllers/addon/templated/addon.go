@@ -28,15 +28,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// customLife is how long certificates of other signers live.
+// customLife is the lifetime of certificates of custom signers.
 const customLife = 24 * time.Hour
 
-// maxWarnings bounds how much of a template is questioned at a time.
+// maxWarnings is the most warnings about a template at a time.
 const maxWarnings = 8
 
 var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 
-// supported are the configurations of every add-on of a template.
+// supported lists the configuration kinds of every template add-on.
 var supported = []addonv1alpha1.ConfigGroupResource{
 	{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig},
 	templates,
@@ -44,16 +44,16 @@ var supported = []addonv1alpha1.ConfigGroupResource{
 
 var templates = addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceTemplate}
 
-// instance is the add-on on one cluster, for one pass over it.
+// instance is the add-on on one cluster during one pass.
 type instance struct {
 	name     string
 	template *addonv1alpha1.AddOnTemplate
 	configs  []*addonv1alpha1.AddOnDeploymentConfig
-	// contents name template and configurations by their hashes, in order.
+	// contents identifies the template and configurations by their hashes, in order.
 	contents []string
 
-	// last, unless nil, is the instance by the contents that it had applied last. It
-	// serves where an instance on its way out cannot be rendered any more.
+	// last, unless nil, is the instance with the contents that were last applied. It is used
+	// when an instance that is being deleted can no longer be rendered.
 	last *instance
 
 	rendered bool
@@ -61,13 +61,13 @@ type instance struct {
 	err      error
 }
 
-// Options are those of every add-on of a template.
+// Options returns the options of every template add-on.
 func (n *instance) Options() addonkit.Options {
 	return addonkit.Options{Name: n.name, Configs: supported, WaitConfigured: true}
 }
 
-// Inputs are all that template.Render reads: contents by their hashes, and of the
-// instance and its cluster what slim and the rendering know. See TestInputs.
+// Inputs identifies everything that template.Render reads: contents by their hashes, and the
+// fields of the instance and its slimmed cluster that rendering uses. See TestInputs.
 func (n *instance) Inputs(i addonkit.Instance) (string, bool) {
 	raw, err := json.Marshal([]any{
 		n.contents, i.AddOn.Namespace, i.AddOn.Name, i.AddOn.Annotations[addonv1alpha1.AnnotationHostingClusterName],
@@ -76,7 +76,7 @@ func (n *instance) Inputs(i addonkit.Instance) (string, bool) {
 	return string(raw), err == nil
 }
 
-// render renders the template, once a pass.
+// render renders the template, once per pass.
 func (n *instance) render(i addonkit.Instance) (template.Result, error) {
 	if !n.rendered {
 		n.rendered = true
@@ -90,7 +90,7 @@ func (n *instance) render(i addonkit.Instance) (template.Result, error) {
 	return n.result, n.err
 }
 
-// Manifests are those of the template for the cluster.
+// Manifests returns the manifests of the template for the cluster.
 func (n *instance) Manifests(_ context.Context, i addonkit.Instance) ([]runtime.Object, error) {
 	result, err := n.render(i)
 	if err != nil {
@@ -103,29 +103,29 @@ func (n *instance) Manifests(_ context.Context, i addonkit.Instance) ([]runtime.
 	return out, nil
 }
 
-// ManifestConfigs are those of the template.
+// ManifestConfigs returns the manifest configurations of the template.
 func (n *instance) ManifestConfigs(i addonkit.Instance) []workv1.ManifestConfigOption {
 	result, _ := n.render(i)
 	return result.ManifestConfigs
 }
 
-// Health is told by what runs.
+// Health is determined by the workloads.
 func (*instance) Health() addonkit.Health { return addonkit.Health{Mode: addonkit.HealthWorkloads} }
 
-// Warnings are what is probably not meant so in template or configuration.
+// Warnings returns probable mistakes in the template or configuration.
 func (n *instance) Warnings(i addonkit.Instance) []string {
 	result, _ := n.render(i)
 	return result.Warnings[:min(len(result.Warnings), maxWarnings)]
 }
 
-// registered is an instance whose template asks for credentials.
+// registered is an instance whose template requests credentials.
 type registered struct {
 	*instance
 	client dynamic.Interface
 	clock  clock.PassiveClock
 }
 
-// A method with a wrong name would be none, so the compiler looks.
+// These interfaces are optional, so the compiler has to check the method names.
 var _ interface {
 	addonkit.Registrar
 	addonkit.Permitter
@@ -138,7 +138,7 @@ var _ interface {
 	addonkit.Traced
 } = registered{}
 
-// Registrations are the credentials that the template asks for.
+// Registrations returns the credentials that the template requests.
 func (r registered) Registrations(_ context.Context, i addonkit.Instance) ([]addonv1alpha1.RegistrationConfig, error) {
 	result, err := r.render(i)
 	if err != nil {
@@ -151,7 +151,8 @@ func (r registered) Registrations(_ context.Context, i addonkit.Instance) ([]add
 	return out, nil
 }
 
-// Permissions name roles that exist: in the namespace of the cluster or a given one.
+// Permissions returns bindings to existing roles, in the namespace of the cluster or in a
+// given one.
 func (r registered) Permissions(_ context.Context, i addonkit.Instance) ([]addonkit.Permission, error) {
 	result, err := r.render(i)
 	if err != nil {
@@ -171,13 +172,13 @@ func (r registered) Permissions(_ context.Context, i addonkit.Instance) ([]addon
 	return out, nil
 }
 
-// InstallNamespace is where the manifests run.
+// InstallNamespace returns the namespace that the agent runs in.
 func (r registered) InstallNamespace(_ context.Context, i addonkit.Instance) (string, error) {
 	result, err := r.render(i)
 	return result.Namespace, err
 }
 
-// Approve approves what is exactly one of the registrations.
+// Approve approves requests that match one of the registrations exactly.
 func (r registered) Approve(ctx context.Context, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest) error {
 	wanted, err := r.Registrations(ctx, i)
 	if err != nil {
@@ -186,7 +187,7 @@ func (r registered) Approve(ctx context.Context, i addonkit.Instance, csr *certi
 	return registration.Check(csr, i, wanted)
 }
 
-// Sign signs with the authority that the template names.
+// Sign signs the request with the authority that the template names.
 func (r registered) Sign(ctx context.Context, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest) ([]byte, error) {
 	result, err := r.render(i)
 	if err != nil {
@@ -207,36 +208,36 @@ func (r registered) Sign(ctx context.Context, i addonkit.Instance, csr *certific
 		}
 		return authority.Sign(csr, customLife, r.clock.Now())
 	}
-	return nil, errors.New("its signer is that of no registration of the template")
+	return nil, errors.New("no registration of the template has its signer")
 }
 
-// broken is an add-on of which something does not exist: nothing of it changes, and its
-// conditions say why.
+// broken is an add-on for which something does not exist: nothing of it changes, and its
+// conditions report why.
 type broken struct {
 	instance
 	why error
 }
 
-// Manifests is why there are none.
+// Manifests returns why the add-on is broken.
 func (b *broken) Manifests(context.Context, addonkit.Instance) ([]runtime.Object, error) {
 	return nil, b.why
 }
 
-// Registrations is why it is not known which there are.
+// Registrations returns why the add-on is broken.
 func (b *broken) Registrations(context.Context, addonkit.Instance) ([]addonv1alpha1.RegistrationConfig, error) {
 	return nil, b.why
 }
 
-// Inputs are not told: what is missing may come.
+// Inputs returns none, so that each pass runs: what is missing may appear.
 func (*broken) Inputs(addonkit.Instance) (string, bool) { return "", false }
 
-// ManifestConfigs are none.
+// ManifestConfigs returns none.
 func (*broken) ManifestConfigs(addonkit.Instance) []workv1.ManifestConfigOption { return nil }
 
-// Warnings are none beside the error.
+// Warnings returns none; there is the error.
 func (*broken) Warnings(addonkit.Instance) []string { return nil }
 
-// named is the metadata of what was read by its content.
+// named returns the metadata of an object that was read from its content.
 func named(at addonv1alpha1.ConfigReferent) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}
 }

@@ -20,22 +20,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// maxKnown is how many contents are held, also such as are written over. When there are
-// more, all are forgotten, and read again when they are needed.
+// maxKnown is how many decoded contents are cached, including outdated ones. When there are
+// more, all are dropped, and decoded again when needed.
 const maxKnown = 2048
 
-// contents tells what a configuration says now; false where there is none.
+// contents returns the current content of a configuration; false if it does not exist.
 type contents interface {
 	Get(addonv1alpha1.AddOnConfig) (config.Content, bool)
 }
 
-// giver tells whether people give a configuration to an add-on on a cluster; known is
-// false when there is no add-on of the name.
+// giver reports whether users assign a configuration to an add-on on a cluster; known is
+// false if there is no add-on with this name.
 type giver interface {
 	Gives(ctx context.Context, cluster, addOn string, c addonv1alpha1.AddOnConfig) (given, known bool, err error)
 }
 
-// family knows which instances are made of templates, and of what.
+// family knows which instances are defined by templates, and their contents.
 type family struct {
 	client   dynamic.Interface
 	clock    clock.PassiveClock
@@ -43,11 +43,11 @@ type family struct {
 	giver    giver
 
 	mu sync.Mutex
-	// known are contents by key, and the last one of each object by its AddOnConfig.
+	// known holds contents by key, and the last one of each object by its AddOnConfig.
 	known map[any]any
-	// listing are the add-ons that are made of templates.
+	// listing holds the add-ons that are defined by templates.
 	listing map[string]bool
-	// waiting are the instances that are to have what an object does not say now.
+	// waiting holds the instances that wait for an object to get other content.
 	waiting map[addonv1alpha1.AddOnConfig]map[reconcile.Key]bool
 }
 
@@ -58,8 +58,9 @@ func newFamily(client dynamic.Interface, clk clock.PassiveClock, c contents, g g
 	}
 }
 
-// list notes whether an add-on is made of templates; true when that is news.
-func (f *family) list(addOn string, listed bool) bool {
+// setListed records whether an add-on is defined by templates; it returns true if that
+// changed.
+func (f *family) setListed(addOn string, listed bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.listing[addOn] == listed {
@@ -72,23 +73,23 @@ func (f *family) list(addOn string, listed bool) bool {
 	return true
 }
 
-// lists tells whether an add-on is made of templates, with a default or without.
-func lists(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
+// usesTemplates reports whether an add-on is defined by templates, with or without a default.
+func usesTemplates(addOn *addonv1alpha1.ClusterManagementAddOn) bool {
 	return addOn != nil && slices.ContainsFunc(addOn.Spec.SupportedConfigs, func(c addonv1alpha1.ConfigMeta) bool {
 		return c.ConfigGroupResource == templates
 	})
 }
 
-// serves tells whether an instance is made of a template.
+// serves reports whether an instance is defined by a template.
 func (f *family) serves(a *addonv1alpha1.ManagedClusterAddOn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.listing[a.Name] || slices.Contains(a.Status.SupportedConfigs, templates)
 }
 
-// find is the add-on of an instance by what it is to have; false where that is not known,
-// or not there any more.
-func (f *family) find(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, bool) {
+// addOnOf returns the add-on of an instance with its desired contents; false if these are not
+// known, or no longer exist.
+func (f *family) addOnOf(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, bool) {
 	if !f.serves(a) {
 		return nil, false
 	}
@@ -98,7 +99,7 @@ func (f *family) find(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, boo
 		spec, err := f.read(a, ref)
 		switch {
 		case err != nil && last != nil:
-			return f.whole(last), true
+			return f.withCredentials(last), true
 		case err != nil:
 			return &broken{instance{name: a.Name}, err}, true
 		}
@@ -106,7 +107,7 @@ func (f *family) find(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, boo
 			return nil, false
 		}
 		if ref.DesiredConfig != nil {
-			n.take(config.Referent(ref), ref.Resource, ref.DesiredConfig.SpecHash, spec)
+			n.addContent(config.Referent(ref), ref.Resource, ref.DesiredConfig.SpecHash, spec)
 		}
 	}
 	switch {
@@ -116,11 +117,11 @@ func (f *family) find(a *addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, boo
 		return nil, false
 	}
 	n.last = last
-	return f.whole(n), true
+	return f.withCredentials(n), true
 }
 
-// take adds a content to what an instance is made of; of templates the first counts.
-func (n *instance) take(at addonv1alpha1.ConfigReferent, resource, hash string, spec any) {
+// addContent adds a content to an instance; of several templates the first counts.
+func (n *instance) addContent(at addonv1alpha1.ConfigReferent, resource, hash string, spec any) {
 	if spec == nil {
 		return
 	}
@@ -135,16 +136,16 @@ func (n *instance) take(at addonv1alpha1.ConfigReferent, resource, hash string, 
 	}
 }
 
-// whole is an instance with credentials where its template, or that of before, has any.
-func (f *family) whole(n *instance) addonkit.AddOn {
+// withCredentials returns the instance, as registered if its template requests credentials.
+func (f *family) withCredentials(n *instance) addonkit.AddOn {
 	if len(n.template.Spec.Registration) > 0 {
 		return registered{n, f.client, f.clock}
 	}
 	return n
 }
 
-// lastApplied is an instance on its way out by the contents that it had applied last, as
-// far as they are known still; nil where not all are.
+// lastApplied returns an instance that is being deleted with the contents that were last
+// applied; nil if not all of them are still known.
 func (f *family) lastApplied(a *addonv1alpha1.ManagedClusterAddOn) *instance {
 	if a.DeletionTimestamp == nil {
 		return nil
@@ -160,7 +161,7 @@ func (f *family) lastApplied(a *addonv1alpha1.ManagedClusterAddOn) *instance {
 		if given, err := f.given(a, at); !held || err != nil || !given {
 			return nil
 		}
-		n.take(applied.ConfigReferent, ref.Resource, applied.SpecHash, spec)
+		n.addContent(applied.ConfigReferent, ref.Resource, applied.SpecHash, spec)
 	}
 	if n.template == nil {
 		return nil
@@ -168,12 +169,12 @@ func (f *family) lastApplied(a *addonv1alpha1.ManagedClusterAddOn) *instance {
 	return n
 }
 
-// later stands for content that its object does not have yet, or has no more, and for
-// what nobody gave to the instance: what runs stays.
+// later stands for content that its object does not have yet or no longer has, and for
+// configurations that are not assigned to the instance: what runs is left as it is.
 type later struct{}
 
-// read returns the spec that a reference names; nil for one of another kind. What is
-// being deleted may have what there is, so that its hooks run.
+// read returns the spec that a reference names; nil for one of another kind. An instance that
+// is being deleted gets any existing content, so that its hooks run.
 func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.ConfigReference) (any, error) {
 	if !slices.Contains(supported, ref.ConfigGroupResource) {
 		return nil, nil
@@ -188,7 +189,7 @@ func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.Co
 	case err != nil:
 		return nil, err
 	case !given && last:
-		return nil, fmt.Errorf("%s: is not given to the instance by anybody", show(at))
+		return nil, fmt.Errorf("%s: is not assigned to the instance", show(at))
 	case !given:
 		return later{}, nil
 	}
@@ -201,44 +202,44 @@ func (f *family) read(a *addonv1alpha1.ManagedClusterAddOn, ref addonv1alpha1.Co
 	if last {
 		return f.lastOf(at)
 	}
-	f.wait(at, who, true) // before the look: what comes after it brings the instance up
+	f.setWaiting(at, who, true) // before reading: any later change then requeues the instance
 	content, there := f.contents.Get(at)
 	switch {
 	case !there:
-		return nil, fmt.Errorf("%s: does not exist any more, and what runs stays as it is; create it again, or name another one", show(at))
+		return nil, fmt.Errorf("%s: no longer exists, and what runs is left as it is; create it again, or name another one", show(at))
 	case content.Hash != hash:
 		return later{}, nil
 	}
-	f.wait(at, who, false)
+	f.setWaiting(at, who, false)
 	return f.decode(at, content)
 }
 
-// given tells whether an instance is to have a configuration by what people wrote. Its
-// status does not tell, because the agent of the cluster may write it, and would read
-// the settings of others by naming them. An instance on its way out whose add-on went
-// first has nothing else, so that its templates, and hooks, are taken from there.
+// given reports whether users assigned a configuration to an instance. The status does not
+// count, because the agent of the cluster may write it, and could otherwise read the settings
+// of others by naming them. An instance that is being deleted and whose add-on is already
+// gone has nothing else, so its templates and hooks are taken from the status.
 func (f *family) given(a *addonv1alpha1.ManagedClusterAddOn, at addonv1alpha1.AddOnConfig) (bool, error) {
 	if slices.Contains(a.Spec.Configs, at) {
 		return true, nil
 	}
-	f.wait(ofAddOn(a.Name), reconcile.Key{Namespace: a.Namespace, Name: a.Name}, true) // before the look
+	f.setWaiting(ofAddOn(a.Name), reconcile.Key{Namespace: a.Namespace, Name: a.Name}, true) // before reading
 	given, known, err := f.giver.Gives(context.Background(), a.Namespace, a.Name, at)
 	if err != nil {
 		return false, err
 	}
 	given = given || (a.DeletionTimestamp != nil && (!known || at.ConfigGroupResource == templates))
 	if given {
-		f.wait(ofAddOn(a.Name), reconcile.Key{Namespace: a.Namespace, Name: a.Name}, false)
+		f.setWaiting(ofAddOn(a.Name), reconcile.Key{Namespace: a.Namespace, Name: a.Name}, false)
 	}
 	return given, nil
 }
 
-// ofAddOn stands for what is written of an add-on among what instances wait for.
+// ofAddOn returns the key in waiting that stands for an add-on itself.
 func ofAddOn(name string) addonv1alpha1.AddOnConfig {
 	return addonv1alpha1.AddOnConfig{ConfigReferent: addonv1alpha1.ConfigReferent{Name: name}}
 }
 
-// lastOf is what an object says, or said before it went.
+// lastOf returns the content of an object, or its last content if it was deleted.
 func (f *family) lastOf(at addonv1alpha1.AddOnConfig) (any, error) {
 	if content, there := f.contents.Get(at); there {
 		return f.decode(at, content)
@@ -249,14 +250,14 @@ func (f *family) lastOf(at addonv1alpha1.AddOnConfig) (any, error) {
 	return nil, fmt.Errorf("%s: does not exist", show(at))
 }
 
-// key names a content: of the object too, so that who knows the hash of what another
-// one says gets nothing by it.
+// key identifies a content. It includes the object, so that knowing the hash of another
+// object's content gives no access to it.
 type key struct {
 	at   addonv1alpha1.AddOnConfig
 	hash string
 }
 
-// decode reads a content, and holds it.
+// decode decodes a content and caches it.
 func (f *family) decode(at addonv1alpha1.AddOnConfig, c config.Content) (any, error) {
 	var spec any = &addonv1alpha1.AddOnDeploymentConfigSpec{}
 	if at.ConfigGroupResource == templates {
@@ -286,8 +287,8 @@ func (f *family) hold(what, spec any) {
 	f.known[what] = spec
 }
 
-// wait notes that an instance waits for an object, or does not any more.
-func (f *family) wait(at addonv1alpha1.AddOnConfig, who reconcile.Key, waits bool) {
+// setWaiting records whether an instance waits for an object.
+func (f *family) setWaiting(at addonv1alpha1.AddOnConfig, who reconcile.Key, waits bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !waits {
@@ -303,8 +304,8 @@ func (f *family) wait(at addonv1alpha1.AddOnConfig, who reconcile.Key, waits boo
 	f.waiting[at][who] = true
 }
 
-// waited are the instances that wait for an object; they are forgotten.
-func (f *family) waited(at addonv1alpha1.AddOnConfig) []reconcile.Key {
+// takeWaiting returns the instances that wait for an object, and drops them.
+func (f *family) takeWaiting(at addonv1alpha1.AddOnConfig) []reconcile.Key {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []reconcile.Key
@@ -315,7 +316,7 @@ func (f *family) waited(at addonv1alpha1.AddOnConfig) []reconcile.Key {
 	return out
 }
 
-// show is "AddOnTemplate hello".
+// show returns kind and name of a configuration, for example "AddOnTemplate hello".
 func show(at addonv1alpha1.AddOnConfig) string {
 	if at.ConfigGroupResource == templates {
 		return "AddOnTemplate " + at.Name
@@ -323,7 +324,7 @@ func show(at addonv1alpha1.AddOnConfig) string {
 	return "AddOnDeploymentConfig " + at.Namespace + "/" + at.Name
 }
 
-// slim leaves of a cluster what renderings and health read.
+// slim reduces a cluster to what rendering and health read.
 func slim(c *clusterv1.ManagedCluster) {
 	meta := metav1.ObjectMeta{Name: c.Name, UID: c.UID, DeletionTimestamp: c.DeletionTimestamp}
 	if registries, ok := c.Annotations[clusterv1.AnnotationImageRegistries]; ok {

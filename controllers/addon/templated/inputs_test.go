@@ -16,9 +16,11 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// settings is an AddOnDeploymentConfig with a value of V.
+// settings returns a reference to an AddOnDeploymentConfig with a value of V.
 func settings(name string) addonv1alpha1.AddOnConfig {
-	return addonv1alpha1.AddOnConfig{ConfigGroupResource: supported[0], ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: name}}
+	return addonv1alpha1.AddOnConfig{
+		ConfigGroupResource: supported[0], ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "ns", Name: name},
+	}
 }
 
 func reference(at addonv1alpha1.AddOnConfig, hash string) addonv1alpha1.ConfigReference {
@@ -28,12 +30,13 @@ func reference(at addonv1alpha1.AddOnConfig, hash string) addonv1alpha1.ConfigRe
 	}
 }
 
-// TestInputs shows that each thing that a rendering reads is one of its inputs, and that
-// nothing else is: what is no input changes neither.
+// TestInputs shows that the inputs are exactly what a rendering reads: anything else changes
+// neither.
 func TestInputs(t *testing.T) {
 	image := func(hash string) config.Content {
 		return config.Content{Hash: hash, Spec: fmt.Sprintf(`{"addonName":"hello","agentSpec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Pod",
-			"metadata":{"namespace":"default","name":"a"},"spec":{"containers":[{"name":"a","image":"quay.io/a/b:%s","args":["{{V}}","{{CLUSTER_NAME}}"]}]}}]}}}`, hash)}
+			"metadata":{"namespace":"default","name":"a"},"spec":{"containers":[
+				{"name":"a","image":"quay.io/a/b:%s","args":["{{V}}","{{CLUSTER_NAME}}"]}]}}]}}}`, hash)}
 	}
 	variable := func(hash string) config.Content {
 		return config.Content{Hash: hash, Spec: fmt.Sprintf(`{"customizedVariables":[{"name":"V","value":%q}]}`, hash)}
@@ -42,11 +45,13 @@ func TestInputs(t *testing.T) {
 	f := newTest(now)
 	instance := func() addonkit.Instance {
 		a := given("1")
-		a.Status.ConfigReferences = append(a.Status.ConfigReferences, reference(settings("a"), "a1"), reference(settings("b"), "b1"))
+		a.Status.ConfigReferences = append(
+			a.Status.ConfigReferences, reference(settings("a"), "a1"), reference(settings("b"), "b1"),
+		)
 		return addonkit.Instance{AddOn: a, Cluster: &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}}}
 	}
 	look := func(i addonkit.Instance) (inputs, result string) {
-		addOn, ok := f.find(i.AddOn)
+		addOn, ok := f.addOnOf(i.AddOn)
 		require.True(t, ok)
 		inputs, told := addOn.(addonkit.Traced).Inputs(i)
 		require.True(t, told)
@@ -72,13 +77,15 @@ func TestInputs(t *testing.T) {
 		},
 		"the cluster's name": func(i addonkit.Instance) { i.Cluster.Name = "c2" },
 		"its registries": func(i addonkit.Instance) {
-			i.Cluster.Annotations = map[string]string{clusterv1.AnnotationImageRegistries: `{"registries":[{"source":"quay.io/a","mirror":"m"}]}`}
+			i.Cluster.Annotations = map[string]string{
+				clusterv1.AnnotationImageRegistries: `{"registries":[{"source":"quay.io/a","mirror":"m"}]}`,
+			}
 		},
 	} {
 		changed := instance()
 		change(changed)
 		otherInputs, otherResult := look(changed)
-		require.NotEqual(t, result, otherResult, "%s: it is read", what)
+		require.NotEqual(t, result, otherResult, "%s: rendering reads it", what)
 		require.NotEqual(t, inputs, otherInputs, what)
 	}
 
@@ -88,15 +95,17 @@ func TestInputs(t *testing.T) {
 	other.AddOn.Status.Namespace, other.AddOn.Status.Conditions = "elsewhere", []metav1.Condition{{Type: "Any"}}
 	other.AddOn.Status.ConfigReferences[0].LastAppliedConfig = &addonv1alpha1.ConfigSpecHash{SpecHash: "0"}
 	other.Cluster.Labels, other.Cluster.ResourceVersion = map[string]string{"a": "b"}, "7"
-	other.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}
+	other.Cluster.Status.Conditions = []metav1.Condition{
+		{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown},
+	}
 	otherInputs, otherResult := look(other)
 	require.Equal(t, result, otherResult)
-	require.Equal(t, inputs, otherInputs, "a status is no input")
+	require.Equal(t, inputs, otherInputs, "a status is not an input")
 
 	missing := instance()
 	missing.AddOn.Status.ConfigReferences[0] = reference(hello(), "")
-	addOn, ok := f.find(missing.AddOn)
+	addOn, ok := f.addOnOf(missing.AddOn)
 	require.True(t, ok)
 	_, told := addOn.(addonkit.Traced).Inputs(missing)
-	require.False(t, told, "what does not exist is asked for again")
+	require.False(t, told, "a missing object is read again in each pass")
 }

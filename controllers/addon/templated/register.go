@@ -19,18 +19,18 @@ import (
 // .request.
 const Name = "template"
 
-// Config of the loops.
+// Config configures the loops.
 type Config struct {
-	// Client reads and writes; Manager gives agents their rights and certificates, and
-	// reads what they are signed by.
+	// Client reads and writes; Manager grants agents their rights and certificates, and reads
+	// the signing CAs.
 	Client, Manager dynamic.Interface
-	// Clock is that of conditions, deadlines and certificates.
+	// Clock is the time source for conditions, deadlines and certificates.
 	Clock clock.PassiveClock
-	// Contents are the templates and configurations.
+	// Contents caches the templates and configurations.
 	Contents *config.Contents
-	// AddOns tell who is given which of them.
+	// AddOns reports which of them are assigned to an instance.
 	AddOns *selection.Index
-	// OnGrant registers what is told when somebody may have got a right.
+	// OnGrant registers a function that is called when a right may have been granted.
 	OnGrant func(func())
 }
 
@@ -38,7 +38,7 @@ type Config struct {
 func Register(m *manager.Manager, c Config) {
 	f := newFamily(c.Manager, c.Clock, c.Contents, c.AddOns)
 	many := runner.NewMany(runner.Config{Client: c.Client, Rights: c.Manager, Clock: c.Clock}, runner.Family{
-		Name: Name, Find: f.find, Label: addonv1alpha1.LabelAddOnTemplateName, Slim: slim,
+		Name: Name, Find: f.addOnOf, Label: addonv1alpha1.LabelAddOnTemplateName, Slim: slim,
 	})
 	manager.Watch(m, &addonv1alpha1.ClusterManagementAddOn{}, func(old, current *addonv1alpha1.ClusterManagementAddOn) {
 		name := ""
@@ -47,17 +47,17 @@ func Register(m *manager.Manager, c Config) {
 		} else {
 			name = old.Name
 		}
-		if f.list(name, lists(current)) {
+		if f.setListed(name, usesTemplates(current)) {
 			many.LookAll(name)
 		}
 	})
 	c.Contents.OnChange(func(at addonv1alpha1.AddOnConfig) {
-		for _, who := range f.waited(at) {
+		for _, who := range f.takeWaiting(at) {
 			many.Look(who)
 		}
 	})
 	c.AddOns.OnConcern(func(name string) {
-		for _, who := range f.waited(ofAddOn(name)) {
+		for _, who := range f.takeWaiting(ofAddOn(name)) {
 			many.Look(who)
 		}
 	})

@@ -23,24 +23,24 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name is the id of the loop.
 const Name = "addon.token"
 
 const workers = 2
 
-// Config of the loop.
+// Config configures the loop.
 type Config struct {
-	// Client reads accounts, roles and bindings, Manager makes them.
+	// Client reads ServiceAccounts, roles and bindings, Manager writes them.
 	Client, Manager dynamic.Interface
-	// Clock tells the time of conditions.
+	// Clock is the time source for conditions.
 	Clock clock.PassiveClock
 	// Instances is the index of the add-on loops.
 	Instances *instance.Index
-	// OnGrant registers what is told when somebody may have got a right.
+	// OnGrant registers a function that is called when a right may have been granted.
 	OnGrant func(func())
 }
 
-// Controller is the loop. Its keys are those of ManagedClusterAddOns.
+// Controller is the loop. Its keys are the keys of ManagedClusterAddOns.
 type Controller struct {
 	reader    manager.Reader
 	clock     clock.PassiveClock
@@ -66,7 +66,7 @@ func Register(m *manager.Manager, c Config) {
 	m.AddTask(controller.bindings.Run)
 	c.Instances.OnInstance(func(key reconcile.Key) {
 		a, there := c.Instances.Get(key)
-		using.note(key, there && a.Token)
+		using.record(key, there && a.Token)
 		queue.Add(key)
 	})
 	refused := reconcile.NewRefusals(queue)
@@ -85,7 +85,8 @@ func Register(m *manager.Manager, c Config) {
 
 func accepted(mc *clusterv1.ManagedCluster) bool { return mc != nil && mc.Spec.HubAcceptsClient }
 
-// Reconcile brings what one add-on needs on one cluster to where it belongs.
+// Reconcile creates, updates or removes what the token driver needs for one add-on on one
+// cluster.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	for _, wait := range []func(context.Context) error{c.instances.WaitInstances, c.accounts.WaitSynced, c.roles.WaitSynced, c.bindings.WaitSynced} {
 		if err := wait(ctx); err != nil {
@@ -101,7 +102,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	return result, err
 }
 
-// object is what the index holds of an instance, as far as the decision asks.
+// object returns the part of an instance in the index that the decision reads.
 func object(key reconcile.Key, a instance.AddOn) *addonv1alpha1.ManagedClusterAddOn {
 	out := &addonv1alpha1.ManagedClusterAddOn{
 		TypeMeta:   metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"},
@@ -118,8 +119,8 @@ func object(key reconcile.Key, a instance.AddOn) *addonv1alpha1.ManagedClusterAd
 	return out
 }
 
-// gather reads from the caches; only before an object is made it looks whether one
-// without the mark has the name.
+// gather reads from the caches. Only before an object is created does it check live whether
+// one without the mark has the name.
 func (c *Controller) gather(ctx context.Context, o *addonv1alpha1.ManagedClusterAddOn, there bool) (registration.TokenState, error) {
 	account, role := registration.TokenNames(o.Name)
 	s := registration.TokenState{

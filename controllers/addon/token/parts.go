@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// parts are the objects of one kind that carry the mark of the token driver.
+// parts caches the objects of one kind that carry the label of the token driver.
 type parts[T any] struct {
 	*watch.Collection[registration.TokenPart]
 	client   dynamic.Interface
@@ -26,8 +26,8 @@ type parts[T any] struct {
 	read     func(*T) (registration.TokenPart, bool)
 }
 
-// newParts makes an empty collection. changed is told of the instance whose object
-// came, changed or went.
+// newParts returns an empty collection. changed is called with the instance whose object was
+// created, changed or deleted.
 func newParts[T any](
 	client dynamic.Interface, resource schema.GroupVersionResource, read func(*T) (registration.TokenPart, bool),
 	changed func(reconcile.Key),
@@ -51,7 +51,8 @@ func newParts[T any](
 	return p
 }
 
-// known returns the object of a name, as far as it carries the mark; nil for none.
+// known returns the cached object with this name, which carries the label; nil if there is
+// none.
 func (p *parts[T]) known(namespace, name string) *registration.TokenPart {
 	if part, ok := p.Get(reconcile.Key{Namespace: namespace, Name: name}); ok {
 		return &part
@@ -59,7 +60,7 @@ func (p *parts[T]) known(namespace, name string) *registration.TokenPart {
 	return nil
 }
 
-// live reads the object of a name, whoever made it; nil for none.
+// live reads the object with this name, whoever created it; nil if there is none.
 func (p *parts[T]) live(ctx context.Context, namespace, name string) (*registration.TokenPart, error) {
 	o, err := typed.Get[T](ctx, p.client, p.resource, namespace, name)
 	if apierrors.IsNotFound(err) {
@@ -75,8 +76,8 @@ func (p *parts[T]) live(ctx context.Context, namespace, name string) (*registrat
 	return &part, nil
 }
 
-// users are the instances that use the token driver, by cluster. Its methods are safe
-// for concurrent use.
+// users holds the instances that use the token driver, by cluster. Its methods are safe for
+// concurrent use.
 type users struct {
 	mu sync.Mutex
 	by map[string]map[string]bool
@@ -84,7 +85,7 @@ type users struct {
 
 func newUsers() *users { return &users{by: map[string]map[string]bool{}} }
 
-func (u *users) note(key reconcile.Key, uses bool) {
+func (u *users) record(key reconcile.Key, uses bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {

@@ -16,16 +16,16 @@ import (
 func TestUsersByCluster(t *testing.T) {
 	u := newUsers()
 	a, b := reconcile.Key{Namespace: "prod1", Name: "a"}, reconcile.Key{Namespace: "prod10", Name: "a"}
-	u.note(a, true)
-	u.note(b, true)
+	u.record(a, true)
+	u.record(b, true)
 	require.Equal(t, []reconcile.Key{a}, u.of("prod1"))
-	u.note(b, false)
-	u.note(b, false)
+	u.record(b, false)
+	u.record(b, false)
 	require.Empty(t, u.of("prod10"))
-	require.Len(t, u.by, 1, "nothing is kept of a cluster without any")
+	require.Len(t, u.by, 1, "nothing is recorded for a cluster without any")
 }
 
-// TestObject: the decision sees of an instance what the index keeps.
+// TestObject: the decision sees the part of an instance that the index keeps.
 func TestObject(t *testing.T) {
 	conditions := []metav1.Condition{{Type: "Available"}}
 	o := object(reconcile.Key{Namespace: "c", Name: "a"}, instance.AddOn{

@@ -34,8 +34,8 @@ var (
 	validatingResource  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 )
 
-// Collections is what every replica watches: the ClusterManager and the
-// serving certificates.
+// Collections is what every replica watches: the ClusterManager, the serving certificates and
+// the CA bundle of admission clients.
 type Collections struct {
 	managers *watch.Collection[*operatorv1.ClusterManager]
 	secrets  map[string]*watch.Collection[stored]
@@ -46,7 +46,7 @@ type Collections struct {
 	next int
 }
 
-// stored is a Secret or ConfigMap of ours.
+// stored is what is kept of a Secret or ConfigMap of this hub.
 type stored struct {
 	version string
 	pair    certs.Pair
@@ -80,8 +80,8 @@ func NewCollections(client dynamic.Interface, log logr.Logger) *Collections {
 	return c
 }
 
-// Subscribe calls f at every change until the returned function is called: a
-// leader comes and goes, the collections stay.
+// Subscribe calls f at every change until stop is called. Leadership may be lost and regained
+// while the collections run.
 func (c *Collections) Subscribe(f func()) (stop func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,7 @@ func watchSecret(client dynamic.Interface, name string, log logr.Logger) *watch.
 	})
 }
 
-// watchBundle watches a ConfigMap of certificates.
+// watchBundle watches a ConfigMap that holds a CA bundle.
 func watchBundle(client dynamic.Interface, name string, log logr.Logger) *watch.Collection[stored] {
 	return watch.New(watch.Options[stored]{
 		Client: client, Resource: configMapsResource, Namespace: hub.ComponentNamespace, FieldSelector: byName(name), Log: log,
@@ -138,15 +138,15 @@ func watchBundle(client dynamic.Interface, name string, log logr.Logger) *watch.
 	})
 }
 
-// Clients are the certificates of those who vouch for API servers; found is false
-// where a person has named none.
+// Clients returns the CA bundle that verifies the client certificates of API servers; found
+// is false if no administrator has provided one.
 func (c *Collections) Clients() (bundle []byte, found bool) {
 	s, found := c.clients.Get(inHub(hub.AdmissionClients))
 	return s.bundle, found
 }
 
-// Features returns what the ClusterManager asks for now; the defaults while
-// there is none.
+// Features returns the features that the ClusterManager enables, or the defaults while there
+// is no ClusterManager.
 func (c *Collections) Features() Features {
 	var spec operatorv1.ClusterManagerSpec
 	if cm, ok := c.managers.Get(reconcile.Key{Name: hub.Name}); ok {
@@ -156,8 +156,7 @@ func (c *Collections) Features() Features {
 	return f
 }
 
-// Fill keeps the certificates of the book current. It must be called before
-// Run.
+// Fill keeps the certificates in book up to date. It must be called before Run.
 func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
 	for dns, name := range servingSecrets() {
 		secrets := c.secrets[name]
@@ -168,7 +167,7 @@ func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
 				book.Drop(dns) // its gate is off
 				return
 			case !ok:
-				// The last one serves on until there is another.
+				// The last certificate is served until there is another.
 				return
 			}
 			if err := book.Put(dns, s.pair); err != nil {
@@ -178,24 +177,24 @@ func (c *Collections) Fill(book *certs.Book, log logr.Logger) {
 	}
 }
 
-// Run watches until ctx ends.
+// Run watches until ctx is done.
 func (c *Collections) Run(ctx context.Context) error {
 	run := []func(context.Context) error{c.managers.Run, c.clients.Run}
 	for _, s := range c.secrets {
 		run = append(run, s.Run)
 	}
-	return all(ctx, run)
+	return runAll(ctx, run)
 }
 
-// found is what is kept of an object that this loop applies.
+// found is what is cached of an object that this loop applies.
 type found struct {
 	version, intent, release string
-	// shared is true when somebody else wrote parts of the object.
+	// shared is true when another field manager owns parts of the object.
 	shared bool
-	// established is true of a CustomResourceDefinition that is served.
+	// established is true for a CustomResourceDefinition that is served.
 	established bool
-	// content is what is kept of the object beside it, and other is true when its
-	// schemas are not those of this program.
+	// content is the part of the object that is kept for comparison, and other is true when
+	// its schemas are not those of this program.
 	content map[string]any
 	other   bool
 }
@@ -214,10 +213,13 @@ func keepFound(u *unstructured.Unstructured) (found, bool) {
 	return f, true
 }
 
-// is tells whether the object is what the intent with this hash makes of it.
-func (f found) is(intent string) bool { return f.version != "" && !f.shared && f.intent == intent }
+// hasIntent reports whether the object exists, was applied from the intent with this hash,
+// and has no other field manager.
+func (f found) hasIntent(intent string) bool {
+	return f.version != "" && !f.shared && f.intent == intent
+}
 
-// readiness is what is kept of a Deployment.
+// readiness is what is cached of a Deployment.
 type readiness struct {
 	name              string
 	wanted, available int32
@@ -236,7 +238,7 @@ func keepReadiness(u *unstructured.Unstructured) (readiness, bool) {
 	return r, true
 }
 
-// leading is what only the leader watches.
+// leading holds the collections that only the leader watches.
 type leading struct {
 	signer      *watch.Collection[stored]
 	bundle      *watch.Collection[stored]
@@ -281,7 +283,7 @@ func (l *leading) waits() []func(context.Context) error {
 	}
 }
 
-// onChange calls f when anything of it changes.
+// onChange calls f when anything in the collections changes.
 func (l *leading) onChange(f func(reconcile.Key)) {
 	l.signer.OnChange(f)
 	l.bundle.OnChange(f)

@@ -12,8 +12,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// covers tells whether live says all that wanted says; an API server adds defaults.
-// Lists have to be of the same length, and their entries are compared in order.
+// covers reports whether live has every field of wanted; it may have more, since an API
+// server adds defaults. Lists must have the same length, and their entries are compared in
+// order.
 func covers(live, wanted any) bool {
 	switch w := wanted.(type) {
 	case map[string]any:
@@ -42,8 +43,8 @@ func covers(live, wanted any) bool {
 	return reflect.DeepEqual(live, wanted)
 }
 
-// content is what an object says, as it comes over the wire.
-func content(o reconcile.Object) map[string]any {
+// wireForm returns an object in its wire form.
+func wireForm(o reconcile.Object) map[string]any {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return nil
@@ -55,16 +56,16 @@ func content(o reconcile.Object) map[string]any {
 	return u.Object
 }
 
-// keepHook is keepFound for webhook configurations, which are few and small: they
-// are kept whole.
+// keepHook is keepFound for webhook configurations; their webhooks, few and small, are kept
+// whole.
 func keepHook(u *unstructured.Unstructured) (found, bool) {
 	f, ok := keepFound(u)
 	f.content = map[string]any{"webhooks": u.Object["webhooks"]}
 	return f, ok
 }
 
-// keepDefinition is keepFound for definitions: of their schemas it is kept whether
-// they are those of this program.
+// keepDefinition is keepFound for definitions; of their schemas, it keeps only whether they
+// are those of this program.
 func keepDefinition(u *unstructured.Unstructured) (found, bool) {
 	f, ok := keepFound(u)
 	spec, _ := u.Object["spec"].(map[string]any)
@@ -77,8 +78,9 @@ func keepDefinition(u *unstructured.Unstructured) (found, bool) {
 	return f, ok
 }
 
-// says tells whether what is found holds what is wanted, as far as it is kept.
-func (f found) says(wanted map[string]any) bool {
+// matches reports whether the object has every field of wanted, as far as its content is
+// kept.
+func (f found) matches(wanted map[string]any) bool {
 	if spec, ok := f.content["spec"].(map[string]any); ok {
 		w, _ := wanted["spec"].(map[string]any)
 		return !f.other && covers(spec["conversion"], w["conversion"])

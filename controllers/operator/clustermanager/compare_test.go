@@ -14,7 +14,7 @@ import (
 )
 
 func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
-	wanted := func() map[string]any { return content(hooks[0].object("cluster-manager", []byte("ca"))) }
+	wanted := func() map[string]any { return wireForm(hooks[0].object("cluster-manager", []byte("ca"))) }
 	for name, tc := range map[string]struct {
 		change func(hook map[string]any)
 		same   bool
@@ -34,7 +34,7 @@ func TestWhatIsThereIsComparedWithWhatIsWanted(t *testing.T) {
 			tc.change(live.Object["webhooks"].([]any)[0].(map[string]any))
 			f, ok := keepHook(live)
 			require.True(t, ok)
-			require.Equal(t, tc.same, f.says(wanted()))
+			require.Equal(t, tc.same, f.matches(wanted()))
 		})
 	}
 }
@@ -45,23 +45,25 @@ func TestADefinitionThatLostAFieldIsNotTheOneOfThisProgram(t *testing.T) {
 		require.NoError(t, err)
 		conversion, _, _ := unstructured.NestedMap(u.Object, "spec", "conversion")
 		f, _ := keepDefinition(u)
-		require.True(t, f.says(map[string]any{"spec": map[string]any{"conversion": conversion}}), name)
+		require.True(t, f.matches(map[string]any{"spec": map[string]any{"conversion": conversion}}), name)
 		versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
 		unstructured.RemoveNestedField(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties")
 		require.NoError(t, unstructured.SetNestedSlice(u.Object, versions, "spec", "versions"))
 		f, _ = keepDefinition(u)
-		require.False(t, f.says(map[string]any{}), name)
+		require.False(t, f.matches(map[string]any{}), name)
 	}
 }
 
 func TestTheStatusNamesAllPartsOfTheHub(t *testing.T) {
-	parts, err := installed("v1.2.3")
+	parts, err := installedObjects("v1.2.3")
 	require.NoError(t, err)
 	s := state(t, func(s *State) { s.Installed, s.Deployment = parts, 7 })
 	cm := Decide(s).Object.(*operatorv1.ClusterManager)
 	require.Equal(
 		t,
-		[]operatorv1.GenerationStatus{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: hub.Namespace, Name: hub.Name, LastGeneration: 7}},
+		[]operatorv1.GenerationStatus{
+			{Group: "apps", Version: "v1", Resource: "deployments", Namespace: hub.Namespace, Name: hub.Name, LastGeneration: 7},
+		},
 		cm.Status.Generations,
 	)
 	count := map[string]int{}
@@ -75,5 +77,8 @@ func TestTheStatusNamesAllPartsOfTheHub(t *testing.T) {
 	require.Equal(t, 4, count["secrets"])
 	require.Equal(t, 1, count["deployments"])
 	require.Equal(t, 5, count["services"])
-	require.Equal(t, cm.Status.RelatedResources, Decide(s).Object.(*operatorv1.ClusterManager).Status.RelatedResources, "it does not grow")
+	require.Equal(
+		t, cm.Status.RelatedResources, Decide(s).Object.(*operatorv1.ClusterManager).Status.RelatedResources,
+		"repeated calls do not make it grow",
+	)
 }

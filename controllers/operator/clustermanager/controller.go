@@ -18,13 +18,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Name is the loop's id.
+// Name is the id of the loop.
 const Name = "clustermanager.compact"
 
-// fieldManager is that of the loop's applies.
+// fieldManager is the field manager of the loop's applies.
 const fieldManager = "ocm." + Name
 
-// definitionNames are the APIs of the hub in the order in which they are applied.
+// definitionNames lists the CustomResourceDefinitions of the hub in the order in which they
+// are applied.
 var definitionNames = []string{
 	"clustermanagementaddons.addon.open-cluster-management.io",
 	"managedclusters.cluster.open-cluster-management.io",
@@ -42,40 +43,39 @@ var definitionNames = []string{
 
 // Loops are the control loops of the hub.
 type Loops interface {
-	// Run starts the loops with these features, or restarts them when they run
-	// with others.
+	// Run starts the loops with these features, or restarts them if they run with different
+	// ones.
 	Run(f Features)
-	// Stop ends them and waits until they have ended.
+	// Stop stops the loops and waits until they have ended.
 	Stop()
-	// Err is nil while they work, else it tells what keeps them from it.
+	// Err returns nil while the loops work, otherwise what prevents it.
 	Err() error
-	// OnChange registers a function to call when Err changes.
+	// OnChange registers a function that is called when Err changes.
 	OnChange(func())
 }
 
-// Config of the controller.
+// Config configures the controller.
 type Config struct {
-	// Client writes.
+	// Client reads and writes the objects of the hub.
 	Client dynamic.Interface
-	// Clock tells the time of certificates and conditions.
+	// Clock is the time source for certificates and conditions.
 	Clock clock.PassiveClock
 	// Version is the release of this process.
 	Version string
-	// Policy of the certificates.
+	// Policy is the certificate policy.
 	Policy certs.Policy
-	// Serving is nil once this process serves admission and conversion;
-	// OnServing registers a function to call when it does.
+	// Serving returns nil once this process serves admission and conversion; OnServing
+	// registers a function that is called when it does.
 	Serving   func() error
 	OnServing func(func())
-	// Loops are started and stopped here.
+	// Loops are the control loops that the controller starts and stops.
 	Loops Loops
-	// Labels and SyncLabels are those of State.
+	// Labels and SyncLabels are described at State.
 	Labels     map[string]string
 	SyncLabels bool
 }
 
-// Controller keeps one hub as its ClusterManager says. It belongs to the
-// leader.
+// Controller keeps one hub as its ClusterManager specifies. Only the leader runs it.
 type Controller struct {
 	config      Config
 	collections *Collections
@@ -84,18 +84,18 @@ type Controller struct {
 	queue       *reconcile.Queue
 	log         logr.Logger
 
-	// Only the one worker touches these.
+	// Only the single worker accesses these fields.
 	made    *certs.Set
 	bundle  string
 	sight   manager.Sight
 	intents map[string]string
-	// conversions are the parts of the definitions that depend on the authorities.
+	// conversions holds the parts of the definitions that depend on the CA bundle.
 	conversions map[string]map[string]any
 	installed   []operatorv1.RelatedResourceMeta
 }
 
-// Lead runs the controller until ctx ends, and stops the loops then. The
-// collections must run already.
+// Lead runs the controller until ctx is done, then stops the loops. The collections must
+// already be running.
 func Lead(ctx context.Context, config Config, collections *Collections) error {
 	c := &Controller{
 		config: config, collections: collections, leading: newLeading(config.Client, logr.FromContextOrDiscard(ctx)),
@@ -104,7 +104,7 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	}
 	c.config.Policy.Aliases = placementAliases()
 	var err error
-	if c.installed, err = installed(config.Version); err != nil {
+	if c.installed, err = installedObjects(config.Version); err != nil {
 		return err
 	}
 	kept, err := newParts(config, collections, c.log)
@@ -132,22 +132,22 @@ func Lead(ctx context.Context, config Config, collections *Collections) error {
 	}
 	for _, synced := range append(c.leading.waits(), collections.waits()...) {
 		if err := synced(ctx); err != nil {
-			return ended(ctx, err)
+			return ignoreStopped(ctx, err)
 		}
 	}
 	wake()
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
-// ended hides errors that only say that the run was stopped.
-func ended(ctx context.Context, err error) error {
+// ignoreStopped drops an error that only reports that ctx is done.
+func ignoreStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // the error is that of the stop
 	}
 	return err
 }
 
-// Reconcile brings the hub nearer to what its ClusterManager says.
+// Reconcile brings the hub closer to what its ClusterManager specifies.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	live, ok := c.collections.managers.Get(key)
 	if !ok {
@@ -172,8 +172,8 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	return result, errors.Join(err, execErr)
 }
 
-// all runs everything until ctx ends.
-func all(ctx context.Context, run []func(context.Context) error) error {
+// runAll runs all functions until ctx is done.
+func runAll(ctx context.Context, run []func(context.Context) error) error {
 	var wg sync.WaitGroup
 	errs := make([]error, len(run))
 	for i, r := range run {

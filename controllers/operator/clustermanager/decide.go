@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Reasons beside those of the API, for waits that the field's operator
-// keeps to itself.
+// Reasons that the API does not define, for waits that the operator of Open Cluster
+// Management does not report.
 const (
 	reasonStarting    = "ControllersStarting"
 	reasonSplitLayout = "SplitDeploymentsRunning"
@@ -28,10 +28,10 @@ const (
 	reasonRemoving    = "ClusterManagerTerminating"
 )
 
-// retryRemoval is how often a removal looks again at what it cannot watch.
+// retryRemoval is how often a removal checks what it cannot watch.
 const retryRemoval = 2 * time.Second
 
-// Definition is one CustomResourceDefinition, as found and as wanted.
+// Definition is one CustomResourceDefinition, as found and as desired.
 type Definition struct {
 	// Name of the definition.
 	Name string
@@ -39,84 +39,85 @@ type Definition struct {
 	Version string
 	// Established is true when the API is served.
 	Established bool
-	// Newer is the release that wrote the definition, when it is newer than
-	// this one; then it is left alone.
+	// Newer is the release that wrote the definition if it is newer than this one; the
+	// definition is then left alone.
 	Newer string
-	// Wanted is the object to apply; nil when it is known to be there already.
+	// Wanted is the object to apply; nil when the definition is known to be up to date.
 	Wanted *unstructured.Unstructured
 }
 
-// Hook is one webhook configuration, as found and as wanted.
+// Hook is one webhook configuration, as found and as desired.
 type Hook struct {
 	// Name of the configuration.
 	Name string
 	// Version is the resourceVersion found, empty when there is none.
 	Version string
-	// Wanted is the object to apply; nil when it is there already.
+	// Wanted is the object to apply; nil when the configuration is up to date.
 	Wanted reconcile.Object
 }
 
-// State is everything that a decision needs.
+// State is the input of Decide.
 type State struct {
 	// ClusterManager is the object.
 	ClusterManager *operatorv1.ClusterManager
-	// Certs are the certificates as they have to be now, and CertsNext is when
-	// they have to be looked at again.
+	// Certs are the desired certificates, and CertsNext is when they have to be checked
+	// again.
 	Certs     certs.Set
 	CertsNext time.Time
 	// Stored is true when Certs are in their Secrets.
 	Stored bool
-	// Held are the Secrets and the ConfigMap that hold their part of Certs, and
-	// Versions the resourceVersions found of them, by name.
+	// Held tells by name which Secrets and ConfigMaps hold their part of Certs, and Versions
+	// their resourceVersions.
 	Held     map[string]bool
 	Versions map[string]string
 	// Hooks are the webhook configurations.
 	Hooks []Hook
-	// Definitions of the hub's APIs, in their order.
+	// Definitions are the CustomResourceDefinitions of the hub, in the order to apply.
 	Definitions []Definition
-	// Profiles is the API of ClusterProfiles; Wanted is set when it is missing.
+	// Profiles is the ClusterProfile API as found.
 	Profiles Profiles
-	// Installed is what an installer applied of the hub, and Deployment the generation
-	// of the Deployment that runs it, zero where none does.
+	// Installed are the objects that the installer applied for the hub, and Deployment is the
+	// generation of the Deployment that runs it, zero if none does.
 	Installed  []operatorv1.RelatedResourceMeta
 	Deployment int64
 	// Serving is nil when this process serves admission and conversion.
 	Serving error
-	// Unready tells what keeps Services from leading to this process; empty
-	// when they do, or when no Deployment runs it.
+	// Unready is what prevents Services from reaching this process; empty when they do, or
+	// when no Deployment runs it.
 	Unready string
 	// Split are the running Deployments of the split layout.
 	Split []string
-	// Loops tells what keeps the control loops from working; nil when they do.
+	// Loops is what prevents the control loops from working; nil when they work.
 	Loops error
-	// Remaining is what a removal still waits for, when the object is being
-	// deleted; Removed is true when nothing is left.
+	// Remaining is what a removal still waits for when the ClusterManager is being deleted;
+	// Removed is true when nothing is left.
 	Remaining string
 	Removed   bool
-	// Labels are those that the process was started with for the objects of
-	// clusters; with SyncLabels the ClusterManager's own are added.
+	// Labels are set on the objects of clusters, as the flags of the process specify; with
+	// SyncLabels the labels of the ClusterManager are added.
 	Labels     map[string]string
 	SyncLabels bool
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// Decision is a plan, and what is to become of the control loops.
+// Decision is a plan and the desired state of the control loops.
 type Decision struct {
 	reconcile.Plan
-	// Run is true when the loops are to run, with Features.
+	// Run is true when the loops should run with Features.
 	Run      bool
 	Features Features
 }
 
-// Decide is pure: it goes as far towards a working hub as the state allows.
+// Decide returns the next steps towards a working hub, as far as the state allows. It is a
+// pure function.
 func Decide(s State) Decision {
 	cm := s.ClusterManager.DeepCopy()
 	features, unknown, unsupported := parseFeatures(cm.Spec)
 	features.ProfilesServed = s.Profiles.Served
 	features.Labels = s.Labels
 	if s.SyncLabels {
-		features.Labels = synced(cm.Labels)
+		features.Labels = syncedLabels(cm.Labels)
 		maps.Copy(features.Labels, s.Labels)
 	}
 	d := Decision{Plan: reconcile.Plan{Object: cm}, Features: features}
@@ -127,24 +128,24 @@ func Decide(s State) Decision {
 		cm.Finalizers = append(cm.Finalizers, operatorv1.FinalizerClusterManager)
 	}
 	cm.Status.ObservedGeneration = cm.Generation
-	inventoryOf(s, cm, features)
-	judgeGates(s, unknown, unsupported)(cm)
-	judgeProfiles(s, cm, features.ClusterProfile)
+	setInventory(s, cm, features)
+	gatesCondition(s, unknown, unsupported)(cm)
+	setProfilesCondition(s, cm, features.ClusterProfile)
 	if len(s.Split) > 0 {
 		degrade(
 			s, cm, reasonSplitLayout,
-			fmt.Sprintf("A hub of the split layout runs here (%s); remove its Deployments, then this one takes over", strings.Join(s.Split, ", ")),
+			fmt.Sprintf("A hub of the split layout runs here (%s); remove its Deployments to let this one take over", strings.Join(s.Split, ", ")),
 		)
 		return d
 	}
 	if cm.Spec.DeployOption.Mode == operatorv1.InstallModeHosted {
-		degrade(s, cm, reasonHostedMode, "spec.deployOption.mode Hosted is not served by the compact layout; use Default, or the split layout")
+		degrade(s, cm, reasonHostedMode, "spec.deployOption.mode Hosted is not supported by the compact layout; use Default, or the split layout")
 		return d
 	}
 	return build(s, d)
 }
 
-// build applies stage after stage; a stage waits for the one before.
+// build applies stage after stage; each stage waits for the one before.
 func build(s State, d Decision) Decision {
 	cm := d.Object.(*operatorv1.ClusterManager)
 	if !s.CertsNext.IsZero() {
@@ -179,10 +180,10 @@ func build(s State, d Decision) Decision {
 		}
 	}
 	d.Writes = append(d.Writes, unused(s, d.Features)...)
-	// Loops that run go on while something is repaired.
+	// Running loops keep running while something is repaired.
 	d.Run = waiting == "" || s.Loops == nil
 	d.OnFailure = &metav1.Condition{Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: reason, Message: "The hub is not complete:"}
-	report(s, cm, waiting)
+	setConditions(s, cm, waiting)
 	return d
 }
 
@@ -210,15 +211,15 @@ func notEstablished(s State) string {
 	return "APIs to be established: " + strings.Join(missing, ", ")
 }
 
-// report sets the conditions of a hub that is being kept in order.
-func report(s State, cm *operatorv1.ClusterManager, waiting string) {
+// setConditions sets the conditions of a hub that is not being deleted.
+func setConditions(s State, cm *operatorv1.ClusterManager, waiting string) {
 	if waiting != "" {
-		set(cm, s.Now, metav1.Condition{
+		setCondition(cm, s.Now, metav1.Condition{
 			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue,
 			Reason: operatorv1.ReasonClusterManagerDeploymentRolling, Message: "Waiting for " + waiting,
 		})
 		if s.Loops != nil {
-			functional(s, cm, s.Loops)
+			setDegraded(s, cm, s.Loops)
 		}
 		return
 	}
@@ -231,17 +232,17 @@ func report(s State, cm *operatorv1.ClusterManager, waiting string) {
 	if newer := newerAPIs(s); newer != "" {
 		applied.Message = "All parts of the hub are applied; left as they are: " + newer
 	}
-	set(cm, s.Now, applied)
+	setCondition(cm, s.Now, applied)
 	if s.Loops != nil {
-		set(cm, s.Now, metav1.Condition{
+		setCondition(cm, s.Now, metav1.Condition{
 			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionTrue, Reason: reasonStarting, Message: "Waiting for controllers: " + s.Loops.Error(),
 		})
 	} else {
-		set(cm, s.Now, metav1.Condition{
-			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonClusterManagerUpToDate, Message: "The hub is as it has to be",
+		setCondition(cm, s.Now, metav1.Condition{
+			Type: operatorv1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonClusterManagerUpToDate, Message: "The hub is up to date",
 		})
 	}
-	functional(s, cm, s.Loops)
+	setDegraded(s, cm, s.Loops)
 }
 
 func newerAPIs(s State) string {
@@ -254,35 +255,40 @@ func newerAPIs(s State) string {
 	return strings.Join(out, ", ")
 }
 
-// functional tells whether the loops work.
-func functional(s State, cm *operatorv1.ClusterManager, fault error) {
+// setDegraded sets the Degraded conditions according to fault, nil if the loops work.
+func setDegraded(s State, cm *operatorv1.ClusterManager, fault error) {
 	if fault != nil {
 		degrade(s, cm, "", "Controllers do not run: "+fault.Error())
 		return
 	}
-	set(cm, s.Now, metav1.Condition{
+	setCondition(cm, s.Now, metav1.Condition{
 		Type: operatorv1.ConditionHubRegistrationDegraded, Status: metav1.ConditionFalse,
 		Reason: operatorv1.ReasonRegistrationFunctional, Message: "Registration works",
 	})
-	set(cm, s.Now, metav1.Condition{
+	setCondition(cm, s.Now, metav1.Condition{
 		Type: operatorv1.ConditionHubPlacementDegraded, Status: metav1.ConditionFalse,
 		Reason: operatorv1.ReasonPlacementFunctional, Message: "Placement works",
 	})
 }
 
-// degrade says of both parts that they do not work; the empty reason means that
-// of a missing pod.
+// degrade sets the Degraded conditions of registration and placement to True. With an empty
+// reason, each gets the reason of an unavailable pod.
 func degrade(s State, cm *operatorv1.ClusterManager, reason, message string) {
 	registration, placement := reason, reason
 	if reason == "" {
 		registration, placement = operatorv1.ReasonUnavailableRegistrationPod, operatorv1.ReasonUnavailablePlacementPod
 	}
-	set(cm, s.Now, metav1.Condition{Type: operatorv1.ConditionHubRegistrationDegraded, Status: metav1.ConditionTrue, Reason: registration, Message: message})
-	set(cm, s.Now, metav1.Condition{Type: operatorv1.ConditionHubPlacementDegraded, Status: metav1.ConditionTrue, Reason: placement, Message: message})
+	setCondition(cm, s.Now, metav1.Condition{
+		Type: operatorv1.ConditionHubRegistrationDegraded, Status: metav1.ConditionTrue, Reason: registration, Message: message,
+	})
+	setCondition(cm, s.Now, metav1.Condition{
+		Type: operatorv1.ConditionHubPlacementDegraded, Status: metav1.ConditionTrue, Reason: placement, Message: message,
+	})
 }
 
-// judgeGates tells of feature gates that are not known, or not served here.
-func judgeGates(s State, unknown, unsupported []string) func(*operatorv1.ClusterManager) {
+// gatesCondition returns a function that sets the condition about feature gates that are
+// unknown or not supported.
+func gatesCondition(s State, unknown, unsupported []string) func(*operatorv1.ClusterManager) {
 	c := metav1.Condition{
 		Type: operatorv1.ConditionValidFeatureGates, Status: metav1.ConditionTrue,
 		Reason: operatorv1.ReasonFeatureGatesAllValid, Message: "Feature gates are all valid",
@@ -298,10 +304,10 @@ func judgeGates(s State, unknown, unsupported []string) func(*operatorv1.Cluster
 		}
 		c.Message += " all others are in effect"
 	}
-	return func(cm *operatorv1.ClusterManager) { set(cm, s.Now, c) }
+	return func(cm *operatorv1.ClusterManager) { setCondition(cm, s.Now, c) }
 }
 
-// remove waits until nothing is left, then lets the ClusterManager go.
+// remove waits until nothing is left, then removes the finalizer of the ClusterManager.
 func remove(s State, d Decision) Decision {
 	cm := d.Object.(*operatorv1.ClusterManager)
 	if s.Removed {
@@ -319,12 +325,12 @@ func remove(s State, d Decision) Decision {
 			Namespace: operatorv1.NamespaceOperator,
 		})
 	}
-	set(cm, s.Now, c)
+	setCondition(cm, s.Now, c)
 	return d
 }
 
-// set changes a condition that does not say so already.
-func set(cm *operatorv1.ClusterManager, now time.Time, c metav1.Condition) {
+// setCondition sets c unless the same status, reason and message are already set.
+func setCondition(cm *operatorv1.ClusterManager, now time.Time, c metav1.Condition) {
 	have := apimeta.FindStatusCondition(cm.Status.Conditions, c.Type)
 	if have != nil && have.Status == c.Status && have.Reason == c.Reason && have.Message == c.Message {
 		return

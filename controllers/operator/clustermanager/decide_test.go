@@ -31,7 +31,7 @@ func theManager(change ...func(*operatorv1.ClusterManager)) *operatorv1.ClusterM
 	return cm
 }
 
-// state is one in which everything is there and works.
+// state returns a State in which everything exists and works.
 func state(t *testing.T, change ...func(*State)) State {
 	t.Helper()
 	policy := certs.DefaultPolicy()
@@ -81,28 +81,33 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 			"True",
 			"False",
 			operatorv1.ReasonClusterManagerUpToDate,
-			"as it has to be",
+			"up to date",
 			"False",
 		},
 		"certificates come first": {
 			func(s *State) { s.Stored, s.Loops = false, stopped },
-			5, false, operatorv1.ReasonHubResourceApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "certificates", "True",
+			5, false, operatorv1.ReasonHubResourceApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling,
+			"certificates", "True",
 		},
 		"then the APIs": {
 			func(s *State) { s.Definitions[2].Established, s.Loops = false, stopped },
-			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "managedclustersets.cluster", "True",
+			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling,
+			"managedclustersets.cluster", "True",
 		},
 		"then admission has to be served": {
 			func(s *State) { s.Serving, s.Loops = errors.New("no port"), stopped },
-			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "no port", "True",
+			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling,
+			"no port", "True",
 		},
 		"and be reached": {
 			func(s *State) { s.Unready, s.Loops = "the hub's pod to be available", stopped },
-			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "pod", "True",
+			5 + 12, false, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "pod",
+			"True",
 		},
 		"then it is registered": {
 			func(s *State) { s.Hooks[0].Version = ""; s.Loops = stopped },
-			5 + 12 + 12, false, operatorv1.ReasonWebhookApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "registered", "True",
+			5 + 12 + 12, false, operatorv1.ReasonWebhookApplyFailed, "", "True",
+			operatorv1.ReasonClusterManagerDeploymentRolling, "registered", "True",
 		},
 		"then the loops start": {
 			func(s *State) { s.Loops = stopped },
@@ -110,22 +115,26 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 		},
 		"loops that run go on while something is repaired": {
 			func(s *State) { s.Definitions[0].Established = false },
-			5 + 12, true, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling, "clustermanagementaddons", "",
+			5 + 12, true, operatorv1.ReasonCRDApplyFailed, "", "True", operatorv1.ReasonClusterManagerDeploymentRolling,
+			"clustermanagementaddons", "",
 		},
 		"APIs of a newer release are left alone": {
 			func(s *State) { s.Definitions[0].Newer = "9.9.9" },
-			5 + 11 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			5 + 11 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
+			"False",
 		},
 		"what is there already is not written": {
 			func(s *State) {
 				s.Held[operatorv1.SecretSigner], s.Held[operatorv1.ConfigMapCABundle] = true, true
 				s.Hooks[1].Wanted = nil
 			},
-			3 + 12 + 11, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			3 + 12 + 11, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
+			"False",
 		},
 		"a definition that is known to be right is not written": {
 			func(s *State) { s.Definitions[0].Wanted = nil },
-			5 + 11 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "", "False",
+			5 + 11 + 12, true, operatorv1.ReasonWebhookApplyFailed, "True", "False", operatorv1.ReasonClusterManagerUpToDate, "",
+			"False",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +142,7 @@ func TestDecideGoesAsFarAsItCan(t *testing.T) {
 			require.Len(t, reconcile.Of[reconcile.Apply](d.Writes), tc.wantApply)
 			require.Equal(t, tc.wantRun, d.Run)
 			require.Equal(t, tc.wantFailure, d.OnFailure.Reason)
-			require.Greater(t, d.RequeueAfter, 23*24*time.Hour, "it comes back when certificates have to be renewed")
+			require.Greater(t, d.RequeueAfter, 23*24*time.Hour, "it is requeued when certificates have to be renewed")
 			cm := d.Object.(*operatorv1.ClusterManager)
 			require.Equal(t, []string{operatorv1.FinalizerClusterManager}, cm.Finalizers)
 			require.EqualValues(t, 3, cm.Status.ObservedGeneration)
@@ -163,7 +172,9 @@ func TestTheHubDoesNotStartBesideAnother(t *testing.T) {
 		d := Decide(state(t, change))
 		require.False(t, d.Run)
 		require.Empty(t, reconcile.Of[reconcile.Apply](d.Writes))
-		c := apimeta.FindStatusCondition(d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionHubRegistrationDegraded)
+		c := apimeta.FindStatusCondition(
+			d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionHubRegistrationDegraded,
+		)
 		require.Equal(t, name, c.Reason)
 	}
 }
@@ -174,7 +185,7 @@ func TestRemoval(t *testing.T) {
 		s.ClusterManager.Finalizers = []string{operatorv1.FinalizerClusterManager, "other"}
 	}
 	d := Decide(state(t, going, func(s *State) { s.Remaining = "ManagedClusters to go: c1" }))
-	require.False(t, d.Run, "loops would make again what goes")
+	require.False(t, d.Run, "loops would recreate what is removed")
 	require.Empty(t, reconcile.Of[reconcile.Apply](d.Writes))
 	require.Equal(t, retryRemoval, d.RequeueAfter)
 	require.Len(t, d.Events, 1)
@@ -218,7 +229,9 @@ func TestFeatures(t *testing.T) {
 			},
 		}},
 		"users count only with their gate": {
-			spec: operatorv1.ClusterManagerSpec{RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"u"}}},
+			spec: operatorv1.ClusterManagerSpec{
+				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"u"}},
+			},
 			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true},
 		},
 		"the driver's identities replace the older field": {
@@ -232,21 +245,26 @@ func TestFeatures(t *testing.T) {
 		},
 		"the older field alone": {
 			spec: operatorv1.ClusterManagerSpec{
-				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval)},
+				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
+					AutoApproveUsers: []string{"old"}, FeatureGates: gates(gateAutoApproval),
+				},
 			},
 			want: Features{DefaultClusterSet: true, ResourceCleanup: true, AddOnManagement: true, AutoApprove: []string{"old"}},
 		},
 		"what is not known or not served is named": {
 			spec: operatorv1.ClusterManagerSpec{
 				RegistrationConfiguration: &operatorv1.RegistrationHubConfiguration{
-					FeatureGates: gates("Nonsense", "ClusterImporter"), RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeGRPC}},
+					FeatureGates:        gates("Nonsense", "ClusterImporter"),
+					RegistrationDrivers: []operatorv1.RegistrationDriverHub{{AuthType: operatorv1.AuthTypeGRPC}},
 				},
 				WorkConfiguration: &operatorv1.WorkConfiguration{
 					WorkDriver:   "mqtt",
 					FeatureGates: gates(gateReplicaSet, gateNilExecutor, gateCleanUpCompleted, "Other"),
 				},
 				AddOnManagerConfiguration: &operatorv1.AddOnManagerConfiguration{FeatureGates: gates("AddonManagement")},
-				PlacementConfiguration:    &operatorv1.PlacementConfiguration{FeatureGates: gates(gatePlacementDebug, "SIGPlacementDecision")},
+				PlacementConfiguration: &operatorv1.PlacementConfiguration{
+					FeatureGates: gates(gatePlacementDebug, "SIGPlacementDecision"),
+				},
 			},
 			want: Features{
 				DefaultClusterSet:            true,
@@ -257,7 +275,8 @@ func TestFeatures(t *testing.T) {
 				CleanUpCompletedManifestWork: true,
 				PlacementDebugServer:         true,
 			},
-			unknown: []string{"Nonsense", "Other"}, unsupported: []string{"ClusterImporter", "SIGPlacementDecision", "registration driver grpc", "work driver mqtt"},
+			unknown:     []string{"Nonsense", "Other"},
+			unsupported: []string{"ClusterImporter", "SIGPlacementDecision", "registration driver grpc", "work driver mqtt"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -267,14 +286,16 @@ func TestFeatures(t *testing.T) {
 			require.Equal(t, tc.unknown, unknown)
 			require.Equal(t, tc.unsupported, unsupported)
 			d := Decide(state(t, func(s *State) { s.ClusterManager.Spec = tc.spec }))
-			c := apimeta.FindStatusCondition(d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionValidFeatureGates)
+			c := apimeta.FindStatusCondition(
+				d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionValidFeatureGates,
+			)
 			require.Equal(t, len(unknown)+len(unsupported) == 0, c.Status == metav1.ConditionTrue)
 			require.True(t, d.Run, "the rest is in effect")
 		})
 	}
 }
 
-// The certificate of the debug endpoint of placement is there while its gate is on.
+// The certificate of the placement debug endpoint exists while its gate is on.
 func TestTheDebugEndpointHasACertificateWhileItIsServed(t *testing.T) {
 	policy := certs.DefaultPolicy()
 	on := Features{PlacementDebugServer: true}
@@ -294,15 +315,19 @@ func TestTheDebugEndpointHasACertificateWhileItIsServed(t *testing.T) {
 	gate := operatorv1.ClusterManagerSpec{PlacementConfiguration: &operatorv1.PlacementConfiguration{
 		FeatureGates: []operatorv1.FeatureGate{{Feature: gatePlacementDebug, Mode: operatorv1.FeatureGateModeTypeEnable}},
 	}}
-	applied, deleted := debug(Decide(state(t, func(s *State) { s.ClusterManager.Spec, s.Certs, s.Held = gate, set, map[string]bool{} })))
+	applied, deleted := debug(
+		Decide(state(t, func(s *State) { s.ClusterManager.Spec, s.Certs, s.Held = gate, set, map[string]bool{} })),
+	)
 	require.Equal(t, []string{"open-cluster-management-hub"}, applied)
 	require.Empty(t, deleted)
 	applied, deleted = debug(Decide(state(t)))
 	require.Empty(t, applied)
 	require.Empty(t, deleted, "there is none")
-	_, deleted = debug(Decide(state(t, func(s *State) { s.Versions = map[string]string{operatorv1.SecretPlacementDebugServingCert: "1"} })))
+	_, deleted = debug(
+		Decide(state(t, func(s *State) { s.Versions = map[string]string{operatorv1.SecretPlacementDebugServingCert: "1"} })),
+	)
 	require.Equal(t, []string{"open-cluster-management-hub/placement-debug-serving-cert"}, deleted)
-	require.True(t, on.Equal(Features{}), "the loops do not start again for it")
+	require.True(t, on.Equal(Features{}), "it does not restart the loops")
 }
 
 func TestReleases(t *testing.T) {
@@ -317,13 +342,16 @@ func TestReleases(t *testing.T) {
 		{"rubbish", "v0.1.0", false},
 		{"0.0.0-dev", "v0.1.0", false},
 	} {
-		require.Equal(t, tc.want, newer(tc.a, tc.b), "%s %s", tc.a, tc.b)
+		require.Equal(t, tc.want, isNewer(tc.a, tc.b), "%s %s", tc.a, tc.b)
 	}
 }
 
 func TestLabelsForClusters(t *testing.T) {
 	labelled := func(cm *operatorv1.ClusterManager) {
-		cm.Labels = map[string]string{"app": "x", "team": "a", "stage": "prod", "open-cluster-management.io/x": "y", operatorv1.LabelCreatedByClusterManager: "z"}
+		cm.Labels = map[string]string{
+			"app": "x", "team": "a", "stage": "prod", "open-cluster-management.io/x": "y",
+			operatorv1.LabelCreatedByClusterManager: "z",
+		}
 	}
 	for name, tc := range map[string]struct {
 		sync bool
@@ -334,7 +362,9 @@ func TestLabelsForClusters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := map[string]string{"team": "b"}
-			d := Decide(state(t, func(s *State) { s.ClusterManager, s.Labels, s.SyncLabels = theManager(labelled), given, tc.sync }))
+			d := Decide(
+				state(t, func(s *State) { s.ClusterManager, s.Labels, s.SyncLabels = theManager(labelled), given, tc.sync }),
+			)
 			require.Equal(t, tc.want, d.Features.Labels)
 			require.Equal(t, map[string]string{"team": "b"}, given)
 			require.False(
@@ -372,8 +402,8 @@ func TestCheckLabels(t *testing.T) {
 	}
 }
 
-// TestAWebhookThatHangsHoldsNobodyUp: the API server waits for ten seconds at
-// most, and what happens then is decided for each of them.
+// TestAWebhookThatHangsHoldsNobodyUp: the API server waits for ten seconds at most, and each
+// webhook has a failure policy for that case.
 func TestAWebhookThatHangsHoldsNobodyUp(t *testing.T) {
 	policies := map[string]admissionregistrationv1.FailurePolicyType{}
 	note := func(name string, seconds *int32, policy *admissionregistrationv1.FailurePolicyType) {

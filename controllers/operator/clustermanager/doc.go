@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustermanager makes of the ClusterManager what it says, in the
-// compact layout: certificates, the APIs of the hub, its admission, and then the
-// control loops in the same process; and takes all that away again when the
-// ClusterManager is deleted.
+// Package clustermanager installs a hub as its ClusterManager specifies, in the compact
+// layout: certificates, the hub's APIs, admission, and then the control loops in the same
+// process. It removes all of them when the ClusterManager is deleted.
 //
-// One pass goes as far as it can: certificates, APIs, until they are
-// established, admission, once this process serves it, loops. What it waits for
-// is in the conditions of the ClusterManager, never only in a log. It does not
-// start beside a running hub of the split layout. Changes of feature gates
-// restart the loops, not the process.
+// One pass goes as far as it can: certificates, then APIs until they are established, then
+// admission once this process serves it, then the loops. Whatever a pass waits for is
+// reported in the conditions of the ClusterManager, never only in a log. The hub does not
+// start next to a running hub of the split layout. A change of feature gates restarts the
+// loops, not the process.
 //
 // It owns the Secrets and the ConfigMap of the webhooks' certificates, the twelve
 // CustomResourceDefinitions of the hub, the six webhook configurations, and the conditions
-// and the finalizer of the ClusterManager. Of what the installer applies (config/hub) it
-// puts back its Services, the namespace of the certificates with its own rights there, and
-// the account of the add-on manager, as far as its rights reach; the rest it leaves alone.
+// and the finalizer of the ClusterManager. Of the objects that the installer applies
+// (config/hub), it restores its Services, the namespace of the certificates with its own role
+// bindings there, and the ServiceAccount of the add-on manager, as far as its permissions
+// allow; it leaves the rest alone.
 //
-// When the hub is removed, admission goes first and certificates last.
+// When the hub is removed, admission is removed first and certificates last.
 package clustermanager

@@ -26,39 +26,37 @@ const (
 	gateAddOnManagement   = "AddonManagement"
 )
 
-// Features are what the ClusterManager asks for.
+// Features are the features that the ClusterManager enables.
 type Features struct {
-	// DefaultClusterSet keeps the sets default and global.
+	// DefaultClusterSet maintains the cluster sets default and global.
 	DefaultClusterSet bool
-	// ResourceCleanup removes what a deleted cluster has on the hub.
+	// ResourceCleanup removes the resources of a deleted cluster from the hub.
 	ResourceCleanup bool
 	// NilExecutorValidating also checks works that name no executor.
 	NilExecutorValidating bool
 	// ManifestWorkReplicaSet deploys works to placements.
 	ManifestWorkReplicaSet bool
-	// CleanUpCompletedManifestWork deletes complete works whose time to live is
-	// over.
+	// CleanUpCompletedManifestWork deletes completed works whose time to live has expired.
 	CleanUpCompletedManifestWork bool
 	// AddOnManagement installs add-ons and rolls out their configurations.
 	AddOnManagement bool
-	// ClusterProfile keeps a ClusterProfile for each cluster in each namespace
-	// that is bound to a set with it.
+	// ClusterProfile maintains a ClusterProfile for each cluster in each namespace that is
+	// bound to a set which contains the cluster.
 	ClusterProfile bool
-	// ProfilesServed is true when the API of ClusterProfiles is served, whoever
-	// installed it.
+	// ProfilesServed is true when the ClusterProfile API is served, whoever installed it.
 	ProfilesServed bool
-	// PlacementDebugServer tells what placements select, and why, over HTTP. It is
-	// no matter of the loops.
+	// PlacementDebugServer serves over HTTP what placements select, and why. It does not
+	// affect the loops.
 	PlacementDebugServer bool
-	// AutoApprove lists the users whose clusters need no person; empty unless
-	// the gate ManagedClusterAutoApproval is on.
+	// AutoApprove lists the users whose clusters are accepted automatically; empty unless the
+	// gate ManagedClusterAutoApproval is on.
 	AutoApprove []string
-	// Labels are put on the namespace and the RBAC objects of every cluster,
-	// beside those that say whose they are.
+	// Labels are set on the namespace and the RBAC objects of every cluster, besides the
+	// labels that name the cluster.
 	Labels map[string]string
 }
 
-// Equal tells whether both ask the same of the loops.
+// Equal reports whether the loops run the same way with f and o.
 func (f Features) Equal(o Features) bool {
 	return f.DefaultClusterSet == o.DefaultClusterSet && f.ResourceCleanup == o.ResourceCleanup &&
 		f.NilExecutorValidating == o.NilExecutorValidating && f.ManifestWorkReplicaSet == o.ManifestWorkReplicaSet &&
@@ -73,8 +71,8 @@ type gate struct {
 	supported bool
 }
 
-// gates that a component knows, with their defaults. Those that are not
-// supported here are accepted by name.
+// The feature gates of each component, with their defaults. Unsupported ones are known by
+// name only.
 var (
 	registrationGates = map[string]gate{
 		gateDefaultClusterSet: {on: true, supported: true}, gateResourceCleanup: {on: true, supported: true},
@@ -87,8 +85,8 @@ var (
 	placementGates = map[string]gate{"SIGPlacementDecision": {}, gatePlacementDebug: {supported: true}}
 )
 
-// parseFeatures reads the gates of all components. unknown are names that no
-// component has; unsupported are gates that are switched on and not served.
+// parseFeatures reads the gates of all components. unknown are gates that no component has;
+// unsupported are enabled gates and drivers that are not supported.
 func parseFeatures(spec operatorv1.ClusterManagerSpec) (f Features, unknown, unsupported []string) {
 	read := func(known map[string]gate, given []operatorv1.FeatureGate) map[string]bool {
 		out := map[string]bool{}
@@ -138,8 +136,8 @@ func parseFeatures(spec operatorv1.ClusterManagerSpec) (f Features, unknown, uns
 	return f, slices.Compact(unknown), slices.Compact(unsupported)
 }
 
-// approvers are the identities of the csr driver, or the older field, which
-// the newer one replaces as a whole.
+// approvers returns the auto-approved identities of the csr driver. They replace those of the
+// older field as a whole.
 func approvers(c operatorv1.RegistrationHubConfiguration) []string {
 	for _, driver := range c.RegistrationDrivers {
 		if (driver.AuthType == operatorv1.AuthTypeCSR || driver.AuthType == "") && driver.CSR != nil && len(driver.CSR.AutoApprovedIdentities) > 0 {
@@ -149,8 +147,7 @@ func approvers(c operatorv1.RegistrationHubConfiguration) []string {
 	return c.AutoApproveUsers
 }
 
-// drivers names the ways of registration and of work transport that are asked
-// for and not served yet.
+// drivers returns the requested registration and work drivers that are not supported.
 func drivers(registration operatorv1.RegistrationHubConfiguration, work *operatorv1.WorkConfiguration) []string {
 	var out []string
 	for _, d := range registration.RegistrationDrivers {
@@ -164,19 +161,20 @@ func drivers(registration operatorv1.RegistrationHubConfiguration, work *operato
 	return out
 }
 
-// labelPrefix begins the label keys that the API keeps to itself.
+// labelPrefix is the domain of the label keys that the API reserves.
 const labelPrefix = "open-cluster-management.io"
 
-// synced are the labels of a ClusterManager that its clusters get too.
-func synced(labels map[string]string) map[string]string {
+// syncedLabels returns the labels of a ClusterManager that are also set on the objects of its
+// clusters.
+func syncedLabels(labels map[string]string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, labels)
 	maps.DeleteFunc(out, func(key, _ string) bool { return key == "app" || strings.HasPrefix(key, labelPrefix) })
 	return out
 }
 
-// CheckLabels refuses labels that cannot be put on the objects of clusters: keys
-// and values that Kubernetes does not take, and keys of the API itself.
+// CheckLabels returns an error for labels that cannot be set on the objects of clusters: keys
+// and values that Kubernetes does not accept, and keys that the API reserves.
 func CheckLabels(labels map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if faults := validation.IsQualifiedName(key); len(faults) > 0 {

@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// gather reads the state from the collections. When the object is being deleted
-// it also carries the removal on, since what is left is only known by trying.
+// gather reads the state from the collections. When the ClusterManager is being deleted it
+// also continues the removal, since only trying shows what is left.
 func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) (State, error) {
 	s := State{
 		ClusterManager: cm,
@@ -35,7 +35,7 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 		SyncLabels:     c.config.SyncLabels,
 	}
 	if cm.DeletionTimestamp != nil {
-		return s, c.carryOn(ctx, &s)
+		return s, c.continueRemoval(ctx, &s)
 	}
 	if err := c.gatherCertificates(&s); err != nil {
 		return s, err
@@ -59,9 +59,9 @@ func (c *Controller) gather(ctx context.Context, cm *operatorv1.ClusterManager) 
 	return s, c.gatherDefinitions(&s)
 }
 
-// carryOn goes on with the removal. The loops end first: they would make again
-// what goes, and must not see the APIs go.
-func (c *Controller) carryOn(ctx context.Context, s *State) error {
+// continueRemoval continues the removal. The loops are stopped first: they would recreate
+// what is removed, and must not see the APIs disappear.
+func (c *Controller) continueRemoval(ctx context.Context, s *State) error {
 	c.config.Loops.Stop()
 	waiting, err := teardown.HubInstances(ctx, c.config.Client)
 	if waiting == "" && err == nil {
@@ -74,7 +74,8 @@ func (c *Controller) carryOn(ctx context.Context, s *State) error {
 	return err
 }
 
-// gatherCertificates reads what is stored and makes what is missing or worn.
+// gatherCertificates reads the stored certificates and issues those that are missing or due
+// for renewal.
 func (c *Controller) gatherCertificates(s *State) error {
 	have := certs.Set{Leaves: map[string]certs.Pair{}}
 	if signer, ok := c.leading.signer.Get(inHub(operatorv1.SecretSigner)); ok {
@@ -93,8 +94,8 @@ func (c *Controller) gatherCertificates(s *State) error {
 			}
 		}
 	}
-	// What was made in the last pass is kept until the watch shows it: making
-	// it again would never end.
+	// Certificates issued in the last pass are kept until the watch shows them: otherwise
+	// every pass would issue new ones.
 	if c.made != nil && !reflect.DeepEqual(have, *c.made) {
 		if _, changed, err := c.config.Policy.Ensure(*c.made, names, s.Now); err == nil && len(changed) == 0 && !c.replaced(have, names) {
 			have = *c.made
@@ -113,15 +114,15 @@ func (c *Controller) gatherCertificates(s *State) error {
 	return nil
 }
 
-// replaced tells whether somebody else stored another good authority meanwhile:
-// then that one counts.
+// replaced reports whether another writer has stored a valid authority in the meantime; that
+// one is then used.
 func (c *Controller) replaced(have certs.Set, names []string) bool {
 	_, changed, err := c.config.Policy.Ensure(have, names, c.config.Clock.Now())
 	return err == nil && len(changed) == 0
 }
 
-// stored tells whether the Secrets and the ConfigMap hold exactly this set; held
-// notes those that do, by name.
+// stored reports whether the Secrets and the ConfigMap hold exactly this set, and records in
+// held, by name, which of them do.
 func (c *Controller) stored(set certs.Set, names []string, held map[string]bool) bool {
 	signer, _ := c.leading.signer.Get(inHub(operatorv1.SecretSigner))
 	held[operatorv1.SecretSigner] = reflect.DeepEqual(signer.pair, set.Signer)
@@ -142,26 +143,25 @@ func inHub(name string) reconcile.Key {
 	return reconcile.Key{Namespace: hub.ComponentNamespace, Name: name}
 }
 
-// gatherHooks prepares the webhook configurations, and leaves those out of the
-// applies that are as they have to be.
+// gatherHooks prepares the webhook configurations. Those that are up to date are not applied.
 func (c *Controller) gatherHooks(s *State) {
 	for _, h := range hooks {
 		list := c.leading.validating
 		if h.mutating {
 			list = c.leading.mutating
 		}
-		f := c.look(list, h.name)
+		f := c.readFound(list, h.name)
 		hook := Hook{Name: h.name, Version: f.version, Wanted: h.object(s.ClusterManager.Name, s.Certs.Bundle)}
-		if f.is(manager.Stamp(hook.Wanted)) && f.says(content(hook.Wanted)) {
+		if f.hasIntent(manager.Stamp(hook.Wanted)) && f.matches(wireForm(hook.Wanted)) {
 			hook.Wanted = nil
 		}
 		s.Hooks = append(s.Hooks, hook)
 	}
 }
 
-// look reads what is found of an object, and notes whether it changed since
-// this process saw it first.
-func (c *Controller) look(list *watch.Collection[found], name string) found {
+// readFound reads what is cached of an object, and marks it shared if it changed since this
+// process first saw it.
+func (c *Controller) readFound(list *watch.Collection[found], name string) found {
 	f, ok := list.Get(reconcile.Key{Name: name})
 	if !ok {
 		c.sight.Forget(name)
@@ -171,7 +171,7 @@ func (c *Controller) look(list *watch.Collection[found], name string) found {
 	return f
 }
 
-// gatherDefinitions prepares the APIs. Reading a definition from the program
+// gatherDefinitions prepares the CustomResourceDefinitions. Decoding an embedded definition
 // costs memory, so the hash of each is remembered.
 func (c *Controller) gatherDefinitions(s *State) error {
 	if bundle := string(s.Certs.Bundle); c.bundle != bundle {
@@ -179,11 +179,11 @@ func (c *Controller) gatherDefinitions(s *State) error {
 		clear(c.intents)
 	}
 	for _, name := range definitionNames {
-		f := c.look(c.leading.definitions, name)
+		f := c.readFound(c.leading.definitions, name)
 		d := Definition{Name: name, Version: f.version, Established: f.established}
-		if f.release != "" && newer(f.release, c.config.Version) {
+		if f.release != "" && isNewer(f.release, c.config.Version) {
 			d.Newer = f.release
-		} else if intent, ok := c.intents[name]; !ok || !f.is(intent) || !f.says(c.conversions[name]) {
+		} else if intent, ok := c.intents[name]; !ok || !f.hasIntent(intent) || !f.matches(c.conversions[name]) {
 			wanted, err := c.definition(name, s)
 			if err != nil {
 				return err
@@ -191,7 +191,7 @@ func (c *Controller) gatherDefinitions(s *State) error {
 			c.intents[name] = manager.Stamp(wanted)
 			conversion, _, _ := unstructured.NestedMap(wanted.Object, "spec", "conversion")
 			c.conversions[name] = map[string]any{"spec": map[string]any{"conversion": conversion}}
-			if !f.is(c.intents[name]) || !f.says(c.conversions[name]) {
+			if !f.hasIntent(c.intents[name]) || !f.matches(c.conversions[name]) {
 				d.Wanted = wanted
 			}
 		}
@@ -200,7 +200,7 @@ func (c *Controller) gatherDefinitions(s *State) error {
 	return nil
 }
 
-// definition is the object to apply.
+// definition returns the CustomResourceDefinition to apply.
 func (c *Controller) definition(name string, s *State) (*unstructured.Unstructured, error) {
 	u, err := crd.Get(name)
 	if err != nil {
@@ -221,9 +221,9 @@ func (c *Controller) definition(name string, s *State) (*unstructured.Unstructur
 	return u, nil
 }
 
-// newer tells whether release a is newer than release b; what is no release is
-// 0.0.0, as builds of developers are.
-func newer(a, b string) bool {
+// isNewer reports whether release a is newer than release b. A string that is no release, and a
+// development build, count as 0.0.0.
+func isNewer(a, b string) bool {
 	return parseRelease(b).LessThan(parseRelease(a))
 }
 

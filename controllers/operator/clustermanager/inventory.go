@@ -8,9 +8,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// installed are the objects that an installer applies of a hub, without the
+// installedObjects returns the objects that an installer applies for a hub, without the
 // ClusterManager itself.
-func installed(version string) ([]operatorv1.RelatedResourceMeta, error) {
+func installedObjects(version string) ([]operatorv1.RelatedResourceMeta, error) {
 	objects, err := hub.Objects(hub.Options{Version: version})
 	if err != nil {
 		return nil, err
@@ -28,9 +28,9 @@ func installed(version string) ([]operatorv1.RelatedResourceMeta, error) {
 	return out, nil
 }
 
-// inventoryOf tells what the hub consists of, and of which generation its Deployment
-// is.
-func inventoryOf(s State, cm *operatorv1.ClusterManager, f Features) {
+// setInventory sets the related resources of the hub and the generation of its Deployment in
+// the status.
+func setInventory(s State, cm *operatorv1.ClusterManager, f Features) {
 	out := append([]operatorv1.RelatedResourceMeta{}, s.Installed...)
 	for _, d := range s.Definitions {
 		out = append(out, operatorv1.RelatedResourceMeta{Group: definitionsResource.Group, Version: "v1", Resource: definitionsResource.Resource, Name: d.Name})

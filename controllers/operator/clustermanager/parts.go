@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// partsName is the id of the loop that keeps parts of the installation.
+// partsName is the id of the loop that restores parts of the installation.
 const partsName = "clustermanager.parts"
 
 var (
@@ -29,27 +29,27 @@ var (
 	bindingsResource   = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
 )
 
-// part is one object of the installation that this process puts back.
+// part is one object of the installation that this process restores.
 type part struct {
 	// Wanted is the object as an installer applies it.
 	Wanted *unstructured.Unstructured
-	// Version is the resourceVersion found, empty when there is none.
+	// Version is the resourceVersion found, empty when the object is missing.
 	Version string
-	// Kept is true when the object says all that is wanted, and Ending when it is being
+	// Kept is true when the object has every desired field, and Ending when it is being
 	// deleted.
 	Kept, Ending bool
 }
 
-// partsState is everything that a decision about the parts needs.
+// partsState is the input of decideParts.
 type partsState struct {
-	// ClusterManager is the one that the parts belong to.
+	// ClusterManager owns the parts.
 	ClusterManager *operatorv1.ClusterManager
 	// Parts in the order to apply.
 	Parts []part
 }
 
-// decideParts is pure: what is missing or changed is applied unless the
-// ClusterManager is being deleted, and nothing into a namespace that is going.
+// decideParts applies what is missing or changed, unless the ClusterManager or the part's
+// namespace is being deleted. It is a pure function.
 func decideParts(s partsState) reconcile.Plan {
 	var plan reconcile.Plan
 	if s.ClusterManager.DeletionTimestamp != nil {
@@ -68,32 +68,32 @@ func decideParts(s partsState) reconcile.Plan {
 	return plan
 }
 
-// place is where parts of one kind are.
-type place struct {
+// location is the resource and the namespace of parts of one kind.
+type location struct {
 	resource  schema.GroupVersionResource
 	namespace string
 }
 
-func placeOf(u *unstructured.Unstructured) place {
-	return place{reconcile.ResourceOf(u.GroupVersionKind()), u.GetNamespace()}
+func locationOf(u *unstructured.Unstructured) location {
+	return location{reconcile.ResourceOf(u.GroupVersionKind()), u.GetNamespace()}
 }
 
-// partsOf are the objects of an installation that the process may put back: its
-// Services, then the namespace of its certificates, its rights there, and the account of
-// the add-on manager. What an installer shapes by options is not among them.
+// partsOf returns the objects of an installation that the process may restore: its Services,
+// then the namespace of its certificates, its role bindings there, and the ServiceAccount of
+// the add-on manager. Objects that depend on options of the installer are not included.
 func partsOf(version string) ([]*unstructured.Unstructured, error) {
 	objects, err := hub.Objects(hub.Options{Version: version})
 	if err != nil {
 		return nil, err
 	}
 	var ordered []*unstructured.Unstructured
-	// The namespace and the rights in it come before what needs them.
-	for _, p := range []place{
+	// The namespace and the role bindings in it come before the objects that need them.
+	for _, p := range []location{
 		{servicesResource, hub.Namespace}, {namespacesResource, ""}, {bindingsResource, hub.ComponentNamespace},
 		{accountsResource, hub.ComponentNamespace}, {servicesResource, hub.ComponentNamespace},
 	} {
 		for _, u := range objects {
-			if placeOf(u) == p && (p.namespace != "" || u.GetName() == hub.ComponentNamespace) {
+			if locationOf(u) == p && (p.namespace != "" || u.GetName() == hub.ComponentNamespace) {
 				ordered = append(ordered, u)
 			}
 		}
@@ -101,13 +101,13 @@ func partsOf(version string) ([]*unstructured.Unstructured, error) {
 	return ordered, nil
 }
 
-// parts keeps the objects that this process, its admission and its rights need of the
-// installation. It is a loop of its own, because the collections of the other one
-// cannot be read before the rights are there.
+// parts restores the objects of the installation that this process, its admission and its
+// permissions need. It is a separate loop, because the collections of the other one cannot be
+// read before the permissions exist.
 type parts struct {
 	collections *Collections
 	objects     []*unstructured.Unstructured
-	watches     map[place]*watch.Collection[part]
+	watches     map[location]*watch.Collection[part]
 	exec        *reconcile.Executor
 	queue       *reconcile.Queue
 }
@@ -120,9 +120,9 @@ func newParts(config Config, collections *Collections, log logr.Logger) (*parts,
 	p := &parts{
 		collections: collections, objects: objects, exec: reconcile.NewExecutor(config.Client, partsName, config.Clock), queue: reconcile.NewQueue(partsName),
 	}
-	wanted := map[place]map[string]*unstructured.Unstructured{}
+	wanted := map[location]map[string]*unstructured.Unstructured{}
 	for _, u := range objects {
-		at := placeOf(u)
+		at := locationOf(u)
 		if wanted[at] == nil {
 			wanted[at] = map[string]*unstructured.Unstructured{}
 		}
@@ -132,7 +132,7 @@ func newParts(config Config, collections *Collections, log logr.Logger) (*parts,
 	return p, nil
 }
 
-// onChange calls f when anything of it changes.
+// onChange calls f when any of the parts changes.
 func (p *parts) onChange(f func()) {
 	for _, w := range p.watches {
 		w.OnChange(func(reconcile.Key) { f() })
@@ -141,9 +141,10 @@ func (p *parts) onChange(f func()) {
 
 func (p *parts) wake() { p.queue.Add(reconcile.Key{Name: hub.Name}) }
 
-// watchParts watches what is wanted: one object by its name, several by their label.
-func watchParts(client dynamic.Interface, log logr.Logger, wanted map[place]map[string]*unstructured.Unstructured) map[place]*watch.Collection[part] {
-	out := map[place]*watch.Collection[part]{}
+// watchParts watches the desired objects: a single object by its name, several by their
+// label.
+func watchParts(client dynamic.Interface, log logr.Logger, wanted map[location]map[string]*unstructured.Unstructured) map[location]*watch.Collection[part] {
+	out := map[location]*watch.Collection[part]{}
 	for at, objects := range wanted {
 		o := watch.Options[part]{Client: client, Resource: at.resource, Namespace: at.namespace, Log: log}
 		for name := range objects {
@@ -158,7 +159,8 @@ func watchParts(client dynamic.Interface, log logr.Logger, wanted map[place]map[
 	return out
 }
 
-// keepPart compares what is found with what is wanted; nil is wanted of foreign objects.
+// keepPart compares the live object with the desired one, which is nil for objects that are
+// not parts.
 func keepPart(live, wanted *unstructured.Unstructured) part {
 	p := part{Version: live.GetResourceVersion(), Ending: live.GetDeletionTimestamp() != nil}
 	if wanted == nil {
@@ -166,7 +168,7 @@ func keepPart(live, wanted *unstructured.Unstructured) part {
 	}
 	p.Kept = true
 	for key, value := range wanted.Object {
-		// Of the items of a list neither is told.
+		// The items of a list have neither of them.
 		if key != "apiVersion" && key != "kind" {
 			p.Kept = p.Kept && covers(live.Object[key], value)
 		}
@@ -189,14 +191,14 @@ func (p *parts) loop(ctx context.Context) error {
 	}
 	for _, synced := range waits {
 		if err := synced(ctx); err != nil {
-			return ended(ctx, err)
+			return ignoreStopped(ctx, err)
 		}
 	}
 	p.wake()
 	return reconcile.Loop{Name: partsName, Reconcile: p.reconcile}.Run(ctx, p.queue)
 }
 
-// reconcile puts back what is missing.
+// reconcile restores what is missing or changed.
 func (p *parts) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	cm, ok := p.collections.managers.Get(key)
 	if !ok {
@@ -204,13 +206,13 @@ func (p *parts) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	}
 	s := partsState{ClusterManager: cm}
 	for _, u := range p.objects {
-		found, _ := p.watches[placeOf(u)].Get(reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
+		found, _ := p.watches[locationOf(u)].Get(reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()})
 		found.Wanted = u.DeepCopy()
 		s.Parts = append(s.Parts, found)
 	}
 	result, err := p.exec.Execute(ctx, cm, decideParts(s))
 	if err != nil {
-		return result, fmt.Errorf("putting back parts of the installation: %w", err)
+		return result, fmt.Errorf("restore parts of the installation: %w", err)
 	}
 	return result, nil
 }

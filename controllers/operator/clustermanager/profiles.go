@@ -17,14 +17,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Profiles is the API of ClusterProfiles as found; the zero value is none. It
-// is a third party's: the hub creates it where it is missing, and never changes
-// nor removes it.
+// Profiles is the ClusterProfile API as found; the zero value means that it is missing. The
+// API belongs to another project: the hub creates it where it is missing, and never changes
+// or removes it.
 type Profiles struct {
-	// Found is true when there is a definition, and Served when the version that
-	// the hub writes is established.
+	// Found is true when the definition exists, and Served when the version that the hub
+	// writes is established.
 	Found, Served bool
-	// Versions are those that the definition serves.
+	// Versions are the versions that the definition serves.
 	Versions []string
 }
 
@@ -42,22 +42,22 @@ func keepProfiles(u *unstructured.Unstructured) (Profiles, bool) {
 	return p, true
 }
 
-// profiles creates the API that the gate needs.
+// profiles returns the write that creates the API that the gate needs, if it is missing.
 func profiles(s State, f Features) []reconcile.Write {
 	if !f.ClusterProfile || s.Profiles.Found {
 		return nil
 	}
 	definition, err := crd.Get(crd.ClusterProfiles)
 	if err != nil {
-		// Only a broken build has no definition; the condition says that the API
-		// is missing.
+		// Only a broken build has no definition; the condition reports the missing API.
 		return nil
 	}
 	return []reconcile.Write{reconcile.Create{Object: definition, Lenient: true}}
 }
 
-// judgeProfiles tells, while the gate is on, whether ClusterProfiles are kept.
-func judgeProfiles(s State, cm *operatorv1.ClusterManager, on bool) {
+// setProfilesCondition sets the condition about ClusterProfiles while the gate is on, and
+// removes it otherwise.
+func setProfilesCondition(s State, cm *operatorv1.ClusterManager, on bool) {
 	c := metav1.Condition{
 		Type: operatorv1.ConditionClusterProfilesKept, Status: metav1.ConditionTrue,
 		Reason: operatorv1.ReasonClusterProfilesServed, Message: "ClusterProfiles are kept in the namespaces that are bound to sets",
@@ -77,5 +77,5 @@ func judgeProfiles(s State, cm *operatorv1.ClusterManager, on bool) {
 		c.Status, c.Reason = metav1.ConditionFalse, operatorv1.ReasonClusterProfilesNotServed
 		c.Message = fmt.Sprintf("Waiting for the API %s in version %s to be established; no ClusterProfile is kept until then", crd.ClusterProfiles, wanted)
 	}
-	set(cm, s.Now, c)
+	setCondition(cm, s.Now, c)
 }

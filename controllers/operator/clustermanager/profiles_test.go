@@ -17,7 +17,9 @@ import (
 
 func TestTheHubSaysWhetherProfilesAreKept(t *testing.T) {
 	gate := func(mode operatorv1.FeatureGateModeType) *operatorv1.RegistrationHubConfiguration {
-		return &operatorv1.RegistrationHubConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProfile", Mode: mode}}}
+		return &operatorv1.RegistrationHubConfiguration{
+			FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProfile", Mode: mode}},
+		}
 	}
 	on, off := gate(operatorv1.FeatureGateModeTypeEnable), gate(operatorv1.FeatureGateModeTypeDisable)
 	for name, tc := range map[string]struct {
@@ -56,22 +58,26 @@ func TestTheHubSaysWhetherProfilesAreKept(t *testing.T) {
 			with := state(t, func(s *State) { s.Profiles = tc.found })
 			with.ClusterManager.Spec.RegistrationConfiguration = tc.gate
 			if tc.gate == off {
-				with.ClusterManager.Status.Conditions = []metav1.Condition{{Type: operatorv1.ConditionClusterProfilesKept, Status: "True", Reason: "R"}}
+				with.ClusterManager.Status.Conditions = []metav1.Condition{
+					{Type: operatorv1.ConditionClusterProfilesKept, Status: "True", Reason: "R"},
+				}
 			}
 			d := Decide(with)
 			created := 0
 			for _, a := range reconcile.Of[reconcile.Create](d.Writes) {
 				if a.Object.GetName() == crd.ClusterProfiles {
 					created++
-					require.True(t, a.Lenient, "one that is there is never changed")
-					require.Empty(t, a.Object.GetLabels(), "it is no part of the hub's inventory")
+					require.True(t, a.Lenient, "an existing one is never changed")
+					require.Empty(t, a.Object.GetLabels(), "it is not part of the hub's inventory")
 				}
 			}
 			require.Equal(t, tc.creates, created == 1)
 			require.True(t, d.Run, "all other loops run")
 			require.Equal(t, tc.gate == on, d.Features.ClusterProfile)
 			require.Equal(t, tc.found.Served, d.Features.ProfilesServed)
-			c := apimeta.FindStatusCondition(d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionClusterProfilesKept)
+			c := apimeta.FindStatusCondition(
+				d.Object.(*operatorv1.ClusterManager).Status.Conditions, operatorv1.ConditionClusterProfilesKept,
+			)
 			if tc.status == "" {
 				require.Nil(t, c)
 				return
@@ -88,13 +94,18 @@ func TestADefinitionIsServedOnceItIsEstablished(t *testing.T) {
 	got, keep := keepProfiles(u)
 	require.True(t, keep)
 	require.Equal(t, Profiles{Found: true, Versions: []string{"v1alpha1"}}, got)
-	require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"type": "Established", "status": "True"}}, "status", "conditions"))
+	require.NoError(
+		t,
+		unstructured.SetNestedSlice(
+			u.Object, []any{map[string]any{"type": "Established", "status": "True"}}, "status", "conditions",
+		),
+	)
 	got, _ = keepProfiles(u)
 	require.True(t, got.Served)
 	now := metav1.Now()
 	u.SetDeletionTimestamp(&now)
 	got, _ = keepProfiles(u)
-	require.False(t, got.Served, "one that goes is no longer served")
+	require.False(t, got.Served, "one that is being deleted is no longer served")
 	got, _ = keepProfiles(&unstructured.Unstructured{
 		Object: map[string]any{"spec": map[string]any{"versions": []any{"broken", map[string]any{"name": "v1alpha1"}}}},
 	})

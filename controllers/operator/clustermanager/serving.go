@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// servingSecrets are the Secrets of the serving certificates, by the DNS name
-// that each is for.
+// servingSecrets returns the Secrets of the serving certificates, keyed by the DNS name that
+// each is for.
 func servingSecrets() map[string]string {
 	return map[string]string{
 		dnsName(operatorv1.ServiceRegistrationWebhook): operatorv1.SecretRegistrationWebhookServingCert,
@@ -25,24 +25,24 @@ func servingSecrets() map[string]string {
 
 func dnsName(service string) string { return service + "." + hub.Namespace + ".svc" }
 
-// ServingNames are the DNS names that admission and conversion are reached by.
+// ServingNames returns the DNS names at which admission and conversion are served.
 func ServingNames() []string {
 	return []string{
 		dnsName(operatorv1.ServiceRegistrationWebhook), dnsName(operatorv1.ServiceWorkWebhook), dnsName(operatorv1.ServiceAddOnWebhook),
 	}
 }
 
-// PlacementName is the DNS name that the debug endpoint of placements is reached
-// by.
+// PlacementName returns the DNS name at which the debug endpoint of placements is served.
 func PlacementName() string { return dnsName(operatorv1.ServicePlacement) }
 
-// placementAliases are the names by which tools of the field reach that endpoint.
+// placementAliases returns the names that tools of Open Cluster Management use for that
+// endpoint.
 func placementAliases() map[string][]string {
 	name := operatorv1.ServicePlacement + "." + hub.ComponentNamespace + ".svc"
 	return map[string][]string{PlacementName(): {name, name + ".cluster.local"}}
 }
 
-// servingNames are all names that the features need a certificate for.
+// servingNames returns all DNS names that need a certificate with these features.
 func servingNames(f Features) []string {
 	names := ServingNames()
 	if f.PlacementDebugServer {
@@ -51,7 +51,7 @@ func servingNames(f Features) []string {
 	return names
 }
 
-// tlsSecret holds a pair in the hub's namespace.
+// tlsSecret returns a Secret in the component namespace that holds the pair.
 func tlsSecret(owner, name string, p certs.Pair) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -61,7 +61,7 @@ func tlsSecret(owner, name string, p certs.Pair) *corev1.Secret {
 	}
 }
 
-// bundleMap holds the authorities.
+// bundleMap returns the ConfigMap that holds the CA bundle.
 func bundleMap(owner string, bundle []byte) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
@@ -70,8 +70,8 @@ func bundleMap(owner string, bundle []byte) *corev1.ConfigMap {
 	}
 }
 
-// certificates are the applies that make what is stored what is wanted: the
-// authorities before what they vouch for.
+// certificates returns the applies that store the desired certificates: the authorities
+// before the certificates that they sign.
 func certificates(s State, f Features) []reconcile.Write {
 	owner := s.ClusterManager.Name
 	all := []reconcile.Object{tlsSecret(owner, operatorv1.SecretSigner, s.Certs.Signer), bundleMap(owner, s.Certs.Bundle)}
@@ -88,7 +88,7 @@ func certificates(s State, f Features) []reconcile.Write {
 	return out
 }
 
-// unused are the Secrets of certificates that nothing is served with any more.
+// unused returns the removals of Secrets whose certificates are no longer served.
 func unused(s State, f Features) []reconcile.Write {
 	name := operatorv1.SecretPlacementDebugServingCert
 	if f.PlacementDebugServer || s.Versions[name] == "" {

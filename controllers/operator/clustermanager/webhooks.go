@@ -20,41 +20,40 @@ type hook struct {
 	name, service, path       string
 	group, version, resources string
 	mutating                  bool
-	// deletions makes it ask about deletions instead of creations and updates, of
-	// objects with the label labelled.
+	// deletions makes the webhook check deletions instead of creations and updates, of
+	// objects that have the label labelled.
 	deletions bool
 	labelled  string
-	// conditions, unless empty, are all that must hold for somebody to be asked.
+	// conditions must all hold for the webhook to be called.
 	conditions []admissionregistrationv1.MatchCondition
-	// failure is what happens while nobody answers.
+	// failure is the failure policy, for when the webhook does not answer.
 	failure admissionregistrationv1.FailurePolicyType
 }
 
-// hooks are the four of the API's contract, and one each for sets, sets of works,
-// placements, templates of add-ons, for what agents write into a status, and for the
-// deletion of the namespaces of clusters.
-// None of them sees a lease, a certificate request or another deletion: with the
-// hub's process away, clusters go on to report, to renew and to be taken away. What a
-// rule guards decides what happens to the rest meanwhile:
+// hooks are the four webhooks of the API's contract, and further ones for cluster sets,
+// replica sets of works, placements, add-on templates, what agents write into a status, and
+// the deletion of cluster namespaces. None of them is called for a lease, a certificate
+// request or any other deletion: while the hub's process is down, clusters still report,
+// renew certificates and can be removed. The failure policy of the others depends on what the
+// webhook protects:
 //
 //   - clusters, mutating: Fail. Automatic acceptance trusts the stamped creator,
 //     and adoption of a namespace the stamped UID.
-//   - clusters, validating: Fail. Nobody may accept a cluster, move it between
-//     sets, or change another agent's while nobody looks.
+//   - clusters, validating: Fail. Otherwise, while the hub is down, anyone could accept
+//     a cluster, move it between sets, or change the cluster of another agent.
 //   - bindings: Fail. A binding gives a namespace the clusters of a set.
-//   - works: Fail. A work without its check could run as somebody else.
-//   - sets of works: Fail. The hub makes the works with its own rights, so that
-//     nobody else asks whether their author may use the executor.
-//   - sets: Ignore. The rules catch mistakes early; the loops live with a set
-//     that is malformed, and nothing is protected by it.
-//   - placements: Ignore, for the same reason: one that cannot be followed keeps
-//     its decisions.
+//   - works: Fail. An unchecked work could run as another user's account.
+//   - replica sets of works: Fail. The hub creates the works with its own rights, so
+//     there is no later check whether the author may use the executor.
+//   - cluster sets: Ignore. The rules catch mistakes early; the loops cope with a
+//     malformed set, and the rules protect nothing.
+//   - placements: Ignore, for the same reason: an invalid one keeps its decisions.
 //   - templates: Fail. The hub binds roles and signs for them with its own rights.
 //   - status of add-ons: Fail. It names the configurations that a cluster gets.
-//   - namespaces of clusters, deletion: Ignore. It keeps people from a mistake, and
-//     nothing may stand in the way of deleting a namespace for ever.
-//   - status of clusters and works: Ignore. It is bounded in usual times, nothing is
-//     decided by more than what agents may say, and who is away must not silence them.
+//   - namespaces of clusters, deletion: Ignore. The rule prevents mistakes of users, and
+//     must not block the deletion of a namespace forever.
+//   - status of clusters and works: Ignore. Its size is usually limited, no decision
+//     relies on more than agents may write, and a hub that is down must not block them.
 var hooks = []hook{
 	{
 		name: "managedclustermutators.admission.cluster.open-cluster-management.io", service: operatorv1.ServiceRegistrationWebhook,
@@ -118,9 +117,9 @@ var hooks = []hook{
 	},
 }
 
-// agents and tokenAgent tell requests of agents from those of everybody else. The hub,
-// people and controllers are not asked about, so that a hub that is away stands in the
-// way of none of them. Which agent it is the rule itself finds out.
+// agents and tokenAgent match the requests of agents. Requests of the hub, of users and of
+// controllers do not call the webhook, so that a hub that is down blocks none of them. The
+// webhook itself finds out which agent made the request.
 const (
 	agents     = `request.userInfo.groups.exists(g, g.startsWith("` + clusterv1.UserPrefix + `") || g.startsWith("` + clusterv1.GroupPrefixEKS + `"))`
 	tokenAgent = `request.userInfo.username == "system:serviceaccount:" + request.namespace + ":" + request.name + "` + addonv1alpha1.ServiceAccountSuffix + `"`
@@ -130,14 +129,14 @@ func byAgents(expression string) []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{{Name: "agents", Expression: expression}}
 }
 
-// hookTimeout in seconds, as the contract has it.
+// hookTimeout is the timeout in seconds that the API's contract specifies.
 const hookTimeout = 10
 
 func inventory(name string) map[string]string {
 	return map[string]string{operatorv1.LabelCreatedByClusterManager: name}
 }
 
-// object is the configuration, verified by the authorities in the bundle.
+// object returns the webhook configuration, with bundle as the CA bundle of its client.
 func (h hook) object(owner string, bundle []byte) reconcile.Object {
 	fail, none, timeout := h.failure, admissionregistrationv1.SideEffectClassNone, int32(hookTimeout)
 	all, port := admissionregistrationv1.AllScopes, int32(hub.WebhookPort)

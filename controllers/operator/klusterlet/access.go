@@ -13,15 +13,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
-// accessTimeout bounds all questions about one kubeconfig.
+// accessTimeout limits all requests about one kubeconfig.
 const accessTimeout = 10 * time.Second
 
-// asker asks a hub about a kubeconfig, and remembers the answer until the
-// kubeconfig changes; a refusal or a failure only for a while.
+// asker asks a hub what a kubeconfig grants, and remembers the answer until the kubeconfig
+// changes. It remembers a refusal or a failure only for unauthorizedRetry.
 type asker struct {
 	clock     clock.PassiveClock
 	userAgent string
-	// brief remembers a consent only for a while, too: a token expires.
+	// brief limits how long a grant is remembered, too: a token expires.
 	brief bool
 
 	about string
@@ -29,15 +29,14 @@ type asker struct {
 	last  access.Answer
 }
 
-// forget makes the next question go to the hub, unless all was granted and a consent
-// lasts.
+// forget drops the remembered answer, unless it granted everything and grants are not brief.
 func (a *asker) forget() {
 	if a.brief || !a.last.Granted() {
 		a.about = ""
 	}
 }
 
-// ask tells what the hub grants to the credential of c; about identifies it.
+// ask returns what the hub grants to the credential of c; about identifies the credential.
 func (a *asker) ask(ctx context.Context, about string, c *kubeconfig.Config, rights []access.Right) access.Answer {
 	fresh := (a.last.Granted() && !a.brief) || a.clock.Since(a.at) < unauthorizedRetry
 	if a.about == about && fresh {
@@ -45,11 +44,11 @@ func (a *asker) ask(ctx context.Context, about string, c *kubeconfig.Config, rig
 	}
 	ctx, cancel := context.WithTimeout(ctx, accessTimeout)
 	defer cancel()
-	a.about, a.at, a.last = about, a.clock.Now(), question(ctx, c, a.userAgent, rights)
+	a.about, a.at, a.last = about, a.clock.Now(), askHub(ctx, c, a.userAgent, rights)
 	return a.last
 }
 
-func question(ctx context.Context, c *kubeconfig.Config, userAgent string, rights []access.Right) access.Answer {
+func askHub(ctx context.Context, c *kubeconfig.Config, userAgent string, rights []access.Right) access.Answer {
 	link, err := agent.NewLink(c, userAgent)
 	if err != nil {
 		return access.Answer{Problem: err.Error()}

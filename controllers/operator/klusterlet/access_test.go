@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/kubeconfig"
 )
 
-// TestAConsentOfTheBootstrapKubeconfigIsAskedForAgainWhenTheRegistrationMovedOn: it was
-// given before the hub went away.
+// TestAConsentOfTheBootstrapKubeconfigIsAskedForAgainWhenTheRegistrationMovedOn: the consent
+// dates from before the hub went away.
 func TestAConsentOfTheBootstrapKubeconfigIsAskedForAgainWhenTheRegistrationMovedOn(t *testing.T) {
 	broken := &kubeconfig.Config{}
 	for name, brief := range map[string]bool{"bootstrap": true, "kept": false} {

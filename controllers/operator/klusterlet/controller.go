@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Name is the id of this loop.
+// Name is the id of the loop.
 const Name = "operator.klusterlet"
 
 var (
@@ -29,46 +29,45 @@ var (
 	definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// Registration is what the operator drives; credential.Controller is one.
+// Registration is the registration that the loop drives; credential.Controller implements it.
 type Registration interface {
-	// Configure starts the registration or changes its settings; nil ends it.
+	// Configure starts the registration or changes its settings; nil stops it.
 	Configure(*agent.Settings)
-	// Report tells where it stands.
+	// Report returns the state of the registration.
 	Report() credential.Report
 }
 
-// Config is what a Controller works with; all are required.
+// Config configures a Controller; all fields are required.
 type Config struct {
-	// Spoke is the cluster of the Klusterlet.
+	// Spoke is a client of the cluster of the Klusterlet.
 	Spoke dynamic.Interface
-	// Name is the Klusterlet that this process serves, Namespace where it runs.
+	// Name is the Klusterlet that this process serves, Namespace the namespace it runs in.
 	Name, Namespace string
-	// Definitions are the ones to apply (config/crd.Agent).
+	// Definitions are the CustomResourceDefinitions to apply (config/crd.Agent).
 	Definitions []*unstructured.Unstructured
-	// Version is the one of this program.
+	// Version is the version of this program.
 	Version string
-	// UserAgent names the process to the hub.
+	// UserAgent is the user agent of requests to the hub.
 	UserAgent string
-	// Secrets is the collection of credential.NewSecrets; its owner runs it,
-	// after New.
+	// Secrets is the collection of credential.NewSecrets; its owner runs it after New.
 	Secrets      *watch.Collection[credential.Secret]
 	Registration Registration
-	// WorkProblem is why works are not carried out; empty while they are.
+	// WorkProblem returns why works are not applied; empty while they are.
 	WorkProblem func() string
-	// Hubs is what of the list of hubs does not work, empty while nothing or
-	// without a list; a change comes with a Wake.
+	// Hubs returns what is wrong with the list of hubs; empty without a problem or without a
+	// list. The caller calls Wake after a change.
 	Hubs func() string
-	// Accepted tells whether the hub grants the agent its rights, as far as it
-	// is known; a change makes the hub be asked again.
+	// Accepted reports whether the hub grants the agent its rights, as far as it is known.
+	// After a change the hub is asked again.
 	Accepted func() bool
-	// Trouble is what of the talk with the hub fails; a change of it comes with
-	// a Wake.
+	// Trouble returns what fails in the communication with the hub. The caller calls Wake
+	// after a change.
 	Trouble func() agent.Trouble
 	Clock   clock.PassiveClock
 	Log     logr.Logger
 }
 
-// Controller is the loop. Make it with New, run it once.
+// Controller is the loop. Create it with New and run it once.
 type Controller struct {
 	config      Config
 	queue       *reconcile.Queue
@@ -85,7 +84,7 @@ type Controller struct {
 	accepted       bool
 }
 
-// New prepares the loop.
+// New returns a Controller that is ready to run.
 func New(o Config) *Controller {
 	c := &Controller{
 		config: o, queue: reconcile.NewQueue(Name), execute: reconcile.NewExecutor(o.Spoke, Name, o.Clock),
@@ -108,9 +107,9 @@ func New(o Config) *Controller {
 	return c
 }
 
-// seen is what is kept of the Klusterlet. Its definition lets pass what cannot be
-// read, such as a number of hours that no clock counts: problem says so, and the
-// spec is empty then.
+// seen is what is cached of the Klusterlet. Its definition admits specs that cannot be
+// decoded, for example with a duration that overflows; problem then says why, and the spec is
+// empty.
 type seen struct {
 	klusterlet *operatorv1.Klusterlet
 	problem    string
@@ -144,15 +143,15 @@ func keepDefinition(u *unstructured.Unstructured) (Definition, bool) {
 	return d, true
 }
 
-// Wake brings a pass, when something that Options hold has changed.
+// Wake requeues the Klusterlet. It is called when something that Config provides has changed.
 func (c *Controller) Wake() { c.queue.Add(reconcile.Key{Name: c.config.Name}) }
 
-// Run serves the Klusterlet until ctx ends.
+// Run serves the Klusterlet until ctx is done.
 func (c *Controller) Run(ctx context.Context) error {
 	return reconcile.Loop{Name: Name, Reconcile: c.Reconcile}.Run(ctx, c.queue)
 }
 
-// Collections are those that the loop reads; their owner runs them, after New.
+// Collections returns the collections that the loop reads; the caller runs them.
 func (c *Controller) Collections() []interface{ Run(context.Context) error } {
 	out := []interface{ Run(context.Context) error }{c.klusterlets, c.others, c.addOns, c.deployment}
 	for _, d := range c.definitions {
@@ -161,10 +160,11 @@ func (c *Controller) Collections() []interface{ Run(context.Context) error } {
 	return out
 }
 
-// Reconcile says of one Klusterlet whether it is served, and removes what it leaves.
+// Reconcile serves the Klusterlet of this process, removes the agent when it is deleted, and
+// marks any other Klusterlet as not served.
 func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	if key.Name != c.config.Name {
-		return c.leave(ctx, key)
+		return c.reconcileOther(ctx, key)
 	}
 	is, ok := c.klusterlets.Get(key)
 	if !ok {
@@ -189,7 +189,7 @@ func (c *Controller) Reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	return result, err
 }
 
-// gather reads caches, and what the hub said about the secrets as they are.
+// gather reads the caches, and what the hub grants to the current secrets.
 func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State {
 	s := State{
 		Now: c.config.Clock.Now(), Klusterlet: k, Wanted: c.config.Definitions, Live: map[string]Definition{},
@@ -216,7 +216,7 @@ func (c *Controller) gather(ctx context.Context, k *operatorv1.Klusterlet) State
 
 func (c *Controller) gatherAccess(ctx context.Context, s *State) {
 	if accepted := c.config.Accepted(); c.phase != s.Registration.Phase || c.accepted != accepted {
-		// Whatever moved the registration on may have changed the answer.
+		// What changed the phase may also have changed the hub's answer.
 		c.phase, c.accepted = s.Registration.Phase, accepted
 		c.bootstrap.forget()
 		c.hub.forget()
@@ -232,11 +232,11 @@ func (c *Controller) gatherAccess(ctx context.Context, s *State) {
 	c.gatherBootstrap(ctx, s)
 }
 
-// gatherBootstrap reads the bootstrap secret in use, and asks its hub about it
-// if something is wrong with the kept access.
+// gatherBootstrap reads the bootstrap secret in use, and asks its hub about it if the hub
+// kubeconfig does not work.
 func (c *Controller) gatherBootstrap(ctx context.Context, s *State) {
 	if s.Registration.Bootstrap == "" {
-		// None of several is in use, and the registration says why.
+		// None of several secrets is in use, and the registration reports why.
 		return
 	}
 	secret, ok := c.secret(s.Registration.Bootstrap)
@@ -247,8 +247,8 @@ func (c *Controller) gatherBootstrap(ctx context.Context, s *State) {
 	if reason, _ := s.hubReason(); reason == "" {
 		return
 	}
-	if s.silent() {
-		// Both kubeconfigs go to one hub while there is a session.
+	if s.isSilent() {
+		// During a session both kubeconfigs point to the same hub.
 		s.Bootstrap = access.Answer{Problem: "it goes to the same hub"}
 		return
 	}

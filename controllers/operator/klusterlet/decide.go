@@ -21,72 +21,70 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Condition SpecSupported and its reasons; they are this project's own.
+// Conditions and reasons of this project, beyond those of the API.
 const (
-	// conditionSpecSupported is False when the spec asks for something that
-	// this layout does not do.
+	// conditionSpecSupported is False when the spec asks for something that this layout does
+	// not support.
 	conditionSpecSupported = "SpecSupported"
-	// reasonAllFieldsSupported goes with SpecSupported True.
+	// reasonAllFieldsSupported is the reason of SpecSupported True.
 	reasonAllFieldsSupported = "AllFieldsSupported"
-	// reasonNotSupported goes with SpecSupported False.
+	// reasonNotSupported is the reason of SpecSupported False.
 	reasonNotSupported = "NotSupported"
-	// conditionServed is False on a Klusterlet that no agent serves; it is this
-	// project's own.
+	// conditionServed is False on a Klusterlet that no agent serves.
 	conditionServed = "Served"
-	// reasonNotServed goes with Served False, and is that of the event.
+	// reasonNotServed is the reason of Served False and of its event.
 	reasonNotServed = "NotServed"
 )
 
 const (
-	// unauthorizedRetry is how soon access is asked about again that the hub has
-	// not granted yet.
+	// unauthorizedRetry is how long to wait before asking again for access that the hub has
+	// not granted.
 	unauthorizedRetry = 30 * time.Second
-	// patience is how long the talk with the hub may fail before it is told: a
-	// hub that starts again does not answer for a moment.
+	// patience is how long communication with the hub may fail before it is reported: a hub
+	// that restarts does not answer for a moment.
 	patience = 5 * time.Second
-	// stopRetry is how soon it is looked again whether the registration stopped.
+	// stopRetry is how often to check whether the registration has stopped.
 	stopRetry = 100 * time.Millisecond
 )
 
-// Definition is what the cluster has of a definition.
+// Definition is the live state of a CustomResourceDefinition.
 type Definition struct {
 	// ResourceVersion is empty when the definition is absent.
 	ResourceVersion string
-	// Version is the one of the program that wrote it last.
+	// Version is the version of the program that last wrote the definition.
 	Version string
-	// Established tells that its objects are served.
+	// Established is true when its objects are served.
 	Established bool
 }
 
-// State is what a decision is made on.
+// State is the input of Decide.
 type State struct {
 	Now        time.Time
 	Klusterlet *operatorv1.Klusterlet
-	// Unreadable is why its spec cannot be read, empty when it can.
+	// Unreadable is why the spec of the Klusterlet cannot be read; empty when it can.
 	Unreadable string
-	// Wanted are the definitions to apply, Live what there is of them by name.
+	// Wanted are the definitions to apply, Live their live state by name.
 	Wanted []*unstructured.Unstructured
 	Live   map[string]Definition
-	// AddOnNamespace is what there is of the namespace of add-ons.
+	// AddOnNamespace is the live state of the namespace of add-ons.
 	AddOnNamespace Namespace
-	// Deployment is the generation of the Deployment that runs the agent, zero
-	// where none does.
+	// Deployment is the generation of the Deployment that runs the agent; zero if none does.
 	Deployment int64
-	// Version is the one of this program, Namespace where it runs.
+	// Version is the version of this program, Namespace the namespace it runs in.
 	Version, Namespace string
-	// Registration is where that stands.
+	// Registration is the state of the registration.
 	Registration credential.Report
-	// BootstrapSecret and HubSecret are the data of the secrets; nil: absent.
+	// BootstrapSecret and HubSecret are the data of the secrets; nil when absent.
 	BootstrapSecret, HubSecret map[string][]byte
-	// Joined is the cluster that the kept certificate is for; empty without one.
+	// Joined is the cluster named in the agent's certificate; empty without a certificate.
 	Joined string
-	// Bootstrap and Hub are what the hub says about them.
+	// Bootstrap and Hub are what the hub grants to these secrets.
 	Bootstrap, Hub access.Answer
-	// Trouble is what of the talk with the hub fails.
+	// Trouble is what fails in the communication with the hub.
 	Trouble agent.Trouble
-	// Hubs is what of a list of hubs does not work.
+	// Hubs is what is wrong with the list of hubs.
 	Hubs string
-	// WorkProblem is why works are not carried out, empty while they are.
+	// WorkProblem is why works are not applied; empty while they are.
 	WorkProblem string
 }
 
@@ -97,11 +95,12 @@ type Plan struct {
 	Settings *agent.Settings
 	// Keep leaves the registration as it is, whatever Settings say.
 	Keep bool
-	// Remove tells to remove the agent; it is the last thing that happens.
+	// Remove is true when the agent is to be removed, as the last step.
 	Remove bool
 }
 
-// Decide serves the Klusterlet.
+// Decide returns what to write for the Klusterlet and how to configure its registration. It
+// is a pure function.
 func Decide(s State) Plan {
 	if s.Klusterlet == nil {
 		return Plan{}
@@ -116,28 +115,32 @@ func Decide(s State) Plan {
 	p := Plan{Plan: reconcile.Plan{Object: next, Writes: append(s.definitions(), s.addOnNamespace()...), OnFailure: &metav1.Condition{
 		Type: operatorv1.ConditionApplied, Status: metav1.ConditionFalse, Reason: operatorv1.ReasonCRDApplyFailed, ObservedGeneration: next.Generation,
 	}}}
-	asked := read(s.Klusterlet, s.Namespace)
+	asked := readRequested(s.Klusterlet, s.Namespace)
 	asked.invalid = cmp.Or(s.Unreadable, asked.invalid)
 	s.holdName(&asked)
 	next.Status.ObservedGeneration = next.Generation
-	s.spec(next, asked)
-	s.running(next)
-	s.inventory(next)
-	p.RequeueAfter = s.connection(next)
+	s.setSpecConditions(next, asked)
+	s.setRunningConditions(next)
+	s.setInventory(next)
+	p.RequeueAfter = s.setConnection(next)
 	p.Events = s.events(next)
-	// Loops that watch what the definitions define start when they are served.
-	p.Settings, p.Keep = &asked.settings, asked.invalid != "" || !s.established()
+	// The registration's loops watch resources of these definitions, so they start once these
+	// are established.
+	p.Settings, p.Keep = &asked.settings, asked.invalid != "" || !s.isEstablished()
 	return p
 }
 
-// holdName keeps the name that the agent has joined by. A spec that asks for another
-// one may be the work of any tool; the name changes only by joining anew.
+// holdName keeps the name that the agent joined with. Any tool may have written another name
+// into the spec; only a new join changes the name.
 func (s State) holdName(asked *requested) {
 	if s.Joined == "" || asked.settings.ClusterName == s.Joined {
 		return
 	}
-	asked.refuse(asked.settings.ClusterName != "", fmt.Sprintf("clusterName %s (the agent is joined as %s and stays so; kubectl ocm join %[2]s sets the spec right, "+
-		"kubectl ocm join %[1]s --rejoin takes another name)", asked.settings.ClusterName, s.Joined))
+	asked.addUnsupported(asked.settings.ClusterName != "", fmt.Sprintf(
+		"clusterName %s (the agent is joined as %s and keeps that name; kubectl ocm join %[2]s corrects the spec, "+
+			"kubectl ocm join %[1]s --rejoin takes another name)",
+		asked.settings.ClusterName, s.Joined,
+	))
 	asked.settings.ClusterName = s.Joined
 }
 
@@ -156,12 +159,12 @@ func (s State) removal() Plan {
 	return p
 }
 
-// definitions are those to apply: none over a newer one.
+// definitions returns the applies of the definitions, none of them over a newer one.
 func (s State) definitions() []reconcile.Write {
 	var out []reconcile.Write
 	for _, u := range s.Wanted {
 		live := s.Live[u.GetName()]
-		if newer(live.Version, s.Version) {
+		if isNewer(live.Version, s.Version) {
 			continue
 		}
 		out = append(out, reconcile.Apply{Object: s.marked(u), LiveVersion: live.ResourceVersion})
@@ -169,7 +172,8 @@ func (s State) definitions() []reconcile.Write {
 	return out
 }
 
-// marked is a definition with our labels and version on it.
+// marked returns a copy of a definition with the label and the version annotation of this
+// agent.
 func (s State) marked(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u = u.DeepCopy()
 	labels, annotations := u.GetLabels(), u.GetAnnotations()
@@ -186,9 +190,9 @@ func (s State) marked(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// newer tells whether the version a comes after b. One that is no version
-// comes before all others.
-func newer(a, b string) bool {
+// isNewer reports whether version a is newer than version b. An invalid version is older than
+// any other.
+func isNewer(a, b string) bool {
 	va, err := version.ParseSemantic(a)
 	if err != nil {
 		return false
@@ -197,64 +201,70 @@ func newer(a, b string) bool {
 	return err != nil || vb.LessThan(va)
 }
 
-func (s State) established() bool {
+func (s State) isEstablished() bool {
 	return !slices.ContainsFunc(s.Wanted, func(u *unstructured.Unstructured) bool { return !s.Live[u.GetName()].Established })
 }
 
-func (s State) set(k *operatorv1.Klusterlet, t string, status metav1.ConditionStatus, reason, message string) {
+func (s State) setCondition(k *operatorv1.Klusterlet, t string, status metav1.ConditionStatus, reason, message string) {
 	reconcile.SetCondition(&k.Status.Conditions, metav1.Condition{
 		Type: t, Status: status, Reason: reason, Message: message, ObservedGeneration: k.Generation,
 	}, s.Now)
 }
 
-// spec sets the conditions about what was asked for.
-func (s State) spec(k *operatorv1.Klusterlet, asked requested) {
+// setSpecConditions sets the conditions about the requested settings.
+func (s State) setSpecConditions(k *operatorv1.Klusterlet, asked requested) {
 	if asked.invalid != "" {
-		s.set(k, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed, asked.invalid)
+		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionFalse, operatorv1.ReasonKlusterletApplyFailed, asked.invalid)
 	} else {
-		s.set(k, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied, "Definitions and settings are applied")
+		s.setCondition(k, operatorv1.ConditionApplied, metav1.ConditionTrue, operatorv1.ReasonKlusterletApplied, "Definitions and settings are applied")
 	}
 	if s.Unreadable != "" {
 		return
 	}
 	if len(asked.unknown) > 0 {
-		s.set(k, operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
+		s.setCondition(k, operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
 			"There are no feature gates with these names: "+strings.Join(asked.unknown, ", "))
 	} else {
-		s.set(k, operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
+		s.setCondition(k, operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "All feature gates are known")
 	}
 	if len(asked.unsupported) > 0 {
-		s.set(k, conditionSpecSupported, metav1.ConditionFalse, reasonNotSupported,
+		s.setCondition(k, conditionSpecSupported, metav1.ConditionFalse, reasonNotSupported,
 			"This agent does not support, and leaves out: "+strings.Join(asked.unsupported, ", "))
 	} else {
-		s.set(k, conditionSpecSupported, metav1.ConditionTrue, reasonAllFieldsSupported, "All fields of the spec are carried out")
+		s.setCondition(k, conditionSpecSupported, metav1.ConditionTrue, reasonAllFieldsSupported, "All fields of the spec are in effect")
 	}
 }
 
-// running sets the conditions about the process. It is the one that writes
-// them, so it runs; parts of it may still not do what they should.
-func (s State) running(k *operatorv1.Klusterlet) {
-	s.set(k, operatorv1.ConditionAvailable, metav1.ConditionTrue, operatorv1.ReasonKlusterletAvailable, "The agent is running")
-	s.set(k, operatorv1.ConditionRegistrationDesiredDegraded, metav1.ConditionFalse, operatorv1.ReasonDeploymentsFunctional, "The registration agent is running")
+// setRunningConditions sets the conditions about the process. It is this process that writes
+// them, so it is running; parts of it may still have failed.
+func (s State) setRunningConditions(k *operatorv1.Klusterlet) {
+	s.setCondition(k, operatorv1.ConditionAvailable, metav1.ConditionTrue, operatorv1.ReasonKlusterletAvailable, "The agent is running")
+	s.setCondition(
+		k, operatorv1.ConditionRegistrationDesiredDegraded, metav1.ConditionFalse, operatorv1.ReasonDeploymentsFunctional,
+		"The registration agent is running",
+	)
 	if s.WorkProblem != "" {
-		s.set(k, operatorv1.ConditionWorkDesiredDegraded, metav1.ConditionTrue, operatorv1.ReasonUnavailablePods, "The work agent stopped: "+s.WorkProblem)
+		s.setCondition(k, operatorv1.ConditionWorkDesiredDegraded, metav1.ConditionTrue, operatorv1.ReasonUnavailablePods, "The work agent stopped: "+s.WorkProblem)
 		return
 	}
-	s.set(
+	s.setCondition(
 		k, operatorv1.ConditionWorkDesiredDegraded, metav1.ConditionFalse, operatorv1.ReasonDeploymentsFunctional,
-		"The work agent is running or waits for access to the hub",
+		"The work agent is running or waiting for access to the hub",
 	)
 }
 
-// connection sets HubConnectionDegraded and returns when to ask the hub again.
-// Before the registration has started nobody has asked the hub.
-func (s State) connection(k *operatorv1.Klusterlet) time.Duration {
+// setConnection sets HubConnectionDegraded and returns after how long to ask the hub again.
+// Before the registration has started, the hub has not been asked.
+func (s State) setConnection(k *operatorv1.Klusterlet) time.Duration {
 	if s.Registration.Phase == credential.PhaseStopped {
 		return 0
 	}
 	hub, message := s.hubReason()
 	if hub == "" {
-		s.set(k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional, "The agent has access to the hub")
+		s.setCondition(
+			k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional,
+			"The agent has access to the hub",
+		)
 		return s.untilLost()
 	}
 	bootstrap, more := s.bootstrapReason()
@@ -267,22 +277,22 @@ func (s State) connection(k *operatorv1.Klusterlet) time.Duration {
 	if s.Registration.Bootstrap != "" {
 		parts = append(parts, s.Hubs)
 	}
-	s.set(k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionTrue, bootstrap+","+hub, sentences(parts))
-	if !s.silent() && (hub == operatorv1.ReasonHubKubeConfigUnauthorized || s.Hub.Problem != "" || s.Registration.Unusable != "" || !s.Bootstrap.Granted()) {
+	s.setCondition(k, operatorv1.ConditionHubConnectionDegraded, metav1.ConditionTrue, bootstrap+","+hub, sentences(parts))
+	if !s.isSilent() && (hub == operatorv1.ReasonHubKubeConfigUnauthorized || s.Hub.Problem != "" || s.Registration.Unusable != "" || !s.Bootstrap.Granted()) {
 		return unauthorizedRetry
 	}
 	return 0
 }
 
-// lost tells whether the talk with the hub has failed for too long.
-func (s State) lost() bool { return s.Trouble.Problem != "" && s.untilLost() == 0 }
+// isLost reports whether communication with the hub has failed for longer than patience.
+func (s State) isLost() bool { return s.Trouble.Problem != "" && s.untilLost() == 0 }
 
-// silent tells whether it fails because the hub does not answer. The loops that
-// found that out go on trying; nothing else has to ask.
-func (s State) silent() bool { return s.lost() && !s.Trouble.Refused }
+// isSilent reports whether communication is lost because the hub does not answer. The loops
+// that found that out keep retrying; nothing else has to ask.
+func (s State) isSilent() bool { return s.isLost() && !s.Trouble.Refused }
 
-// untilLost is how long the talk with the hub may still fail; zero when it is
-// lost or nothing fails.
+// untilLost returns how much longer communication with the hub may fail; zero when it is lost
+// or nothing fails.
 func (s State) untilLost() time.Duration {
 	if s.Trouble.Problem == "" {
 		return 0
@@ -290,7 +300,8 @@ func (s State) untilLost() time.Duration {
 	return max(0, s.Trouble.Since.Add(patience).Sub(s.Now))
 }
 
-// hubReason is the half of the reason that is about the kept access.
+// hubReason returns the half of the reason that is about the hub kubeconfig; empty when it
+// works.
 func (s State) hubReason() (reason, message string) {
 	secret := "Secret " + clusterv1.SecretHubKubeconfig
 	switch {
@@ -302,10 +313,10 @@ func (s State) hubReason() (reason, message string) {
 		return operatorv1.ReasonClusterNameMissing, secret + " has no cluster-name"
 	case s.Registration.Unusable != "":
 		return operatorv1.ReasonHubKubeConfigError, "The kept access cannot be used: " + s.Registration.Unusable
-	case s.silent():
-		return operatorv1.ReasonHubKubeConfigError, fmt.Sprintf("The hub does not answer since %s: %s", stamp(s.Trouble.Since), s.Trouble.Problem)
-	case s.lost():
-		return operatorv1.ReasonHubKubeConfigUnauthorized, fmt.Sprintf("The hub refuses the agent since %s: %s", stamp(s.Trouble.Since), s.Trouble.Problem)
+	case s.isSilent():
+		return operatorv1.ReasonHubKubeConfigError, fmt.Sprintf("The hub has not answered since %s: %s", formatTime(s.Trouble.Since), s.Trouble.Problem)
+	case s.isLost():
+		return operatorv1.ReasonHubKubeConfigUnauthorized, fmt.Sprintf("The hub has refused the agent since %s: %s", formatTime(s.Trouble.Since), s.Trouble.Problem)
 	case s.Hub.Problem != "":
 		return operatorv1.ReasonHubKubeConfigError, "The kept access does not work: " + s.Hub.Problem
 	case s.Hub.Refused:
@@ -314,18 +325,19 @@ func (s State) hubReason() (reason, message string) {
 	return "", ""
 }
 
-// refusal says what the hub does not grant. An agent that may not even see its
-// own ManagedCluster has nothing at all; a list of all rights would hide why.
+// refusal describes what the hub does not grant. An agent that cannot even read its own
+// ManagedCluster has no rights at all; a list of all rights would hide the cause.
 func refusal(missing []string) string {
 	for _, right := range missing {
 		if strings.HasPrefix(right, "get managedclusters.") {
-			return "The hub does not let the agent see its ManagedCluster: the cluster was not accepted yet, or it was removed from the hub (join it again to ask anew)"
+			return "The hub does not let the agent see its ManagedCluster: " +
+				"the cluster was not accepted yet, or it was removed from the hub (join it again to request access)"
 		}
 	}
-	return "The hub does not grant the agent its rights" + list(missing)
+	return "The hub does not grant the agent its rights" + listMissing(missing)
 }
 
-// bootstrapReason is the half of the reason that is about the bootstrap secret.
+// bootstrapReason returns the half of the reason that is about the bootstrap secret.
 func (s State) bootstrapReason() (reason, message string) {
 	switch {
 	case s.Registration.Bootstrap == "":
@@ -335,14 +347,14 @@ func (s State) bootstrapReason() (reason, message string) {
 	case s.Bootstrap.Problem != "":
 		return operatorv1.ReasonBootstrapSecretError, "The bootstrap kubeconfig does not work: " + s.Bootstrap.Problem
 	case s.Bootstrap.Refused:
-		return operatorv1.ReasonBootstrapSecretUnauthorized, "The hub refuses the bootstrap kubeconfig" + list(s.Bootstrap.Missing)
+		return operatorv1.ReasonBootstrapSecretUnauthorized, "The hub refuses the bootstrap kubeconfig" + listMissing(s.Bootstrap.Missing)
 	}
 	return operatorv1.ReasonBootstrapSecretFunctional, ""
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-func list(missing []string) string {
+func listMissing(missing []string) string {
 	if len(missing) == 0 {
 		return ""
 	}
@@ -353,7 +365,7 @@ func sentences(parts []string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ". ")
 }
 
-// events tells, once for each change, what a person may have to act on.
+// events returns, once for each change, what a user may have to act on.
 func (s State) events(next *operatorv1.Klusterlet) []reconcile.Event {
 	before := message(s.Klusterlet)
 	after := message(next)

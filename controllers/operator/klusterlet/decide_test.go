@@ -28,12 +28,14 @@ const bootstrap = operatorv1.SecretBootstrapHubKubeconfig
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func definition(name string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}}
+	u := &unstructured.Unstructured{
+		Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"},
+	}
 	u.SetName(name)
 	return u
 }
 
-// serving is the state of an agent that works.
+// serving returns the State of a working agent.
 func serving(change ...func(*operatorv1.Klusterlet)) State {
 	k := &operatorv1.Klusterlet{}
 	k.Name, k.UID, k.Generation, k.Spec.ClusterName = "klusterlet", "uid", 2, "c1"
@@ -57,8 +59,9 @@ func serving(change ...func(*operatorv1.Klusterlet)) State {
 				Version:         "v1.1.0",
 				Established:     true,
 			}},
-		Registration: credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseServing},
-		HubSecret:    map[string][]byte{"kubeconfig": []byte("k"), "cluster-name": []byte("c1")}, BootstrapSecret: map[string][]byte{"kubeconfig": []byte("k")},
+		Registration:    credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseServing},
+		HubSecret:       map[string][]byte{"kubeconfig": []byte("k"), "cluster-name": []byte("c1")},
+		BootstrapSecret: map[string][]byte{"kubeconfig": []byte("k")},
 	}
 }
 
@@ -77,8 +80,9 @@ func conditions(t *testing.T, p Plan) map[string]string {
 func TestServedKlusterlet(t *testing.T) {
 	p := Decide(serving())
 	require.Empty(t, cmp.Diff(map[string]string{
-		"Applied": "True KlusterletApplied", "ValidFeatureGates": "True FeatureGatesAllValid", "SpecSupported": "True AllFieldsSupported",
-		"Available": "True KlusterletAvailable", "RegistrationDesiredDegraded": "False DeploymentsFunctional",
+		"Applied": "True KlusterletApplied", "ValidFeatureGates": "True FeatureGatesAllValid",
+		"SpecSupported": "True AllFieldsSupported",
+		"Available":     "True KlusterletAvailable", "RegistrationDesiredDegraded": "False DeploymentsFunctional",
 		"WorkDesiredDegraded": "False DeploymentsFunctional", "HubConnectionDegraded": "False HubConnectionFunctional",
 	}, conditions(t, p)))
 	require.Len(t, reconcile.Of[reconcile.Apply](p.Writes), 3)
@@ -87,7 +91,13 @@ func TestServedKlusterlet(t *testing.T) {
 	require.Equal(t, "klusterlet", u.GetLabels()[operatorv1.LabelCreatedByKlusterlet])
 	require.Equal(t, "v1.2.0", u.GetAnnotations()[operatorv1.AnnotationVersion])
 	require.False(t, p.Keep)
-	require.Equal(t, &agent.Settings{ClusterName: "c1", AgentName: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20}, p.Settings)
+	require.Equal(
+		t,
+		&agent.Settings{
+			ClusterName: "c1", AgentName: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20,
+		},
+		p.Settings,
+	)
 	require.Zero(t, p.RequeueAfter)
 }
 
@@ -114,7 +124,9 @@ func TestDefinitionsOfANewerVersionAreLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serving()
-			s.Version, s.Wanted, s.Live = tc.own, s.Wanted[:1], map[string]Definition{"works": {ResourceVersion: "1", Version: tc.live, Established: true}}
+			s.Version, s.Wanted, s.Live = tc.own, s.Wanted[:1], map[string]Definition{
+				"works": {ResourceVersion: "1", Version: tc.live, Established: true},
+			}
 			require.Equal(t, tc.want, reconcile.Of[reconcile.Apply](Decide(s).Writes)[0].Object.GetName() == "works")
 		})
 	}
@@ -159,7 +171,10 @@ func TestHubConnection(t *testing.T) {
 			"BootstrapSecretFunctional,HubKubeConfigError", "no route", 30 * time.Second},
 		"the certificate expired": {
 			func(s *State) {
-				s.Registration = credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseConnecting, Unusable: "the certificate expired at noon", Message: "asking"}
+				s.Registration = credential.Report{
+					Bootstrap: bootstrap, Phase: credential.PhaseConnecting, Unusable: "the certificate expired at noon",
+					Message: "asking",
+				}
 			},
 			"BootstrapSecretFunctional,HubKubeConfigError",
 			"The kept access cannot be used: the certificate expired at noon. asking",
@@ -171,7 +186,7 @@ func TestHubConnection(t *testing.T) {
 				s.Bootstrap.Problem = "it goes to the same hub"
 			},
 			"BootstrapSecretError,HubKubeConfigError",
-			"The hub does not answer since 2026-01-01T11:59:55Z: watching: timeout",
+			"The hub has not answered since 2026-01-01T11:59:55Z: watching: timeout",
 			0,
 		},
 		"the hub refuses the agent": {
@@ -179,7 +194,7 @@ func TestHubConnection(t *testing.T) {
 				s.Trouble = agent.Trouble{Problem: "renewing: Unauthorized", Since: now.Add(-time.Minute), Refused: true}
 			},
 			"BootstrapSecretFunctional,HubKubeConfigUnauthorized",
-			"The hub refuses the agent since 2026-01-01T11:59:00Z: renewing: Unauthorized",
+			"The hub has refused the agent since 2026-01-01T11:59:00Z: renewing: Unauthorized",
 			30 * time.Second,
 		},
 		"not accepted yet: asked again": {
@@ -201,7 +216,9 @@ func TestHubConnection(t *testing.T) {
 		}, "BootstrapSecretError,HubKubeConfigSecretMissing", "missing. no hub of the list is usable: hub-1: refused", 0},
 		"the hub in use is away and no other is usable": {
 			func(s *State) {
-				s.Trouble, s.Hubs = agent.Trouble{Problem: "watching: timeout", Since: now.Add(-time.Minute)}, "secret hub-1 is still in use"
+				s.Trouble, s.Hubs = agent.Trouble{
+					Problem: "watching: timeout", Since: now.Add(-time.Minute),
+				}, "secret hub-1 is still in use"
 			},
 			"BootstrapSecretFunctional,HubKubeConfigError",
 			"timeout. secret hub-1 is still in use",
@@ -209,7 +226,9 @@ func TestHubConnection(t *testing.T) {
 		},
 		"what the registration waits for is said": {
 			func(s *State) {
-				s.HubSecret, s.Registration = nil, credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseWaiting, Message: "request c1-x waits"}
+				s.HubSecret, s.Registration = nil, credential.Report{
+					Bootstrap: bootstrap, Phase: credential.PhaseWaiting, Message: "request c1-x waits",
+				}
 			},
 			"BootstrapSecretFunctional,HubKubeConfigSecretMissing",
 			"request c1-x waits",
@@ -220,7 +239,9 @@ func TestHubConnection(t *testing.T) {
 			s := serving()
 			tc.change(&s)
 			p := Decide(s)
-			c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, operatorv1.ConditionHubConnectionDegraded)
+			c := apimeta.FindStatusCondition(
+				p.Object.(*operatorv1.Klusterlet).Status.Conditions, operatorv1.ConditionHubConnectionDegraded,
+			)
 			require.Equal(t, metav1.ConditionTrue, c.Status)
 			require.Equal(t, tc.reason, c.Reason)
 			require.Contains(t, c.Message, tc.message)
@@ -229,12 +250,16 @@ func TestHubConnection(t *testing.T) {
 	}
 	s := serving()
 	s.Registration.Phase, s.HubSecret = credential.PhaseStopped, nil
-	require.NotContains(t, conditions(t, Decide(s)), operatorv1.ConditionHubConnectionDegraded, "nobody asked the hub yet")
+	require.NotContains(
+		t, conditions(t, Decide(s)), operatorv1.ConditionHubConnectionDegraded, "the hub has not been asked yet",
+	)
 }
 
 func TestDenialIsAnEventOnce(t *testing.T) {
 	s := serving()
-	s.HubSecret, s.Registration = nil, credential.Report{Bootstrap: bootstrap, Phase: credential.PhaseDenied, Message: "denied: no"}
+	s.HubSecret, s.Registration = nil, credential.Report{
+		Bootstrap: bootstrap, Phase: credential.PhaseDenied, Message: "denied: no",
+	}
 	p := Decide(s)
 	require.Len(t, p.Events, 1)
 	require.Equal(t, "CertificateRequestDenied", p.Events[0].Reason)
@@ -259,7 +284,7 @@ func TestRemoval(t *testing.T) {
 	s.Registration.Phase = credential.PhaseStopped
 	require.True(t, Decide(s).Remove)
 	s.Klusterlet.Finalizers = []string{"other"}
-	require.False(t, Decide(s).Remove, "it is removed already, or was never ours")
+	require.False(t, Decide(s).Remove, "it is already removed, or never belonged to this agent")
 }
 
 func several(timeout int32, names ...string) operatorv1.BootstrapKubeConfigs {
@@ -281,7 +306,9 @@ func TestSpec(t *testing.T) {
 	}{
 		"properties are reported where their gate is on": {
 			change: func(s *operatorv1.KlusterletSpec) {
-				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProperty", Mode: enable}}}
+				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
+					FeatureGates: []operatorv1.FeatureGate{{Feature: "ClusterProperty", Mode: enable}},
+				}
 			},
 			want: func(s *agent.Settings) { s.Properties = true },
 		},
@@ -294,7 +321,8 @@ func TestSpec(t *testing.T) {
 				}
 				s.ExternalServerURLs = []operatorv1.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
 				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
-					ClientCertExpirationSeconds: 3600, ClusterAnnotations: map[string]string{"agent.open-cluster-management.io/a": "1", "b": "2"},
+					ClientCertExpirationSeconds: 3600,
+					ClusterAnnotations:          map[string]string{"agent.open-cluster-management.io/a": "1", "b": "2"},
 					FeatureGates: []operatorv1.FeatureGate{{
 						Feature: "ClusterClaim",
 						Mode:    disable,
@@ -302,8 +330,10 @@ func TestSpec(t *testing.T) {
 						Feature: "AddonManagement",
 						Mode:    disable,
 					}},
-					AddOnKubeClientRegistrationDriver: &operatorv1.AddOnRegistrationDriver{AuthType: "token", Token: &operatorv1.TokenConfig{ExpirationSeconds: 7200}},
-					ClusterClaimConfiguration:         &operatorv1.ClusterClaimConfiguration{MaxCustomClusterClaims: 5, ReservedClusterClaimSuffixes: []string{".x"}}}
+					AddOnKubeClientRegistrationDriver: &operatorv1.AddOnRegistrationDriver{
+						AuthType: "token", Token: &operatorv1.TokenConfig{ExpirationSeconds: 7200},
+					},
+					ClusterClaimConfiguration: &operatorv1.ClusterClaimConfiguration{MaxCustomClusterClaims: 5, ReservedClusterClaimSuffixes: []string{".x"}}}
 			},
 			want: func(s *agent.Settings) {
 				s.ExternalServerURLs = []agent.ServerURL{{URL: "https://x", CABundle: []byte("ca")}}
@@ -315,16 +345,21 @@ func TestSpec(t *testing.T) {
 		},
 		"a gate that does not exist": {
 			change: func(s *operatorv1.KlusterletSpec) {
-				s.WorkConfiguration = &operatorv1.WorkAgentConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: "Nonsense", Mode: enable}}}
+				s.WorkConfiguration = &operatorv1.WorkAgentConfiguration{
+					FeatureGates: []operatorv1.FeatureGate{{Feature: "Nonsense", Mode: enable}},
+				}
 			},
-			conditions: map[string]string{"ValidFeatureGates": "False InvalidFeatureGatesExisting", "Applied": "True KlusterletApplied"},
+			conditions: map[string]string{
+				"ValidFeatureGates": "False InvalidFeatureGatesExisting", "Applied": "True KlusterletApplied",
+			},
 		},
 		"what is not supported is named and the rest applied": {
 			change: func(s *operatorv1.KlusterletSpec) {
 				s.DeployOption.Mode, s.ImagePullSpec, s.Namespace = operatorv1.InstallModeHosted, "example.com/agent:v1", "open-cluster-management-x"
 				s.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{
-					ClientCertExpirationSeconds: 7200, BootstrapKubeConfigs: operatorv1.BootstrapKubeConfigs{Type: operatorv1.BootstrapKubeConfigTypeLocalSecrets},
-					RegistrationDriver: operatorv1.RegistrationDriver{AuthType: "grpc"},
+					ClientCertExpirationSeconds: 7200,
+					BootstrapKubeConfigs:        operatorv1.BootstrapKubeConfigs{Type: operatorv1.BootstrapKubeConfigTypeLocalSecrets},
+					RegistrationDriver:          operatorv1.RegistrationDriver{AuthType: "grpc"},
 					FeatureGates: []operatorv1.FeatureGate{{
 						Feature: "V1beta1CSRAPICompatibility",
 						Mode:    enable,
@@ -333,9 +368,12 @@ func TestSpec(t *testing.T) {
 						Mode:    disable,
 					}}}
 			},
-			want:       func(s *agent.Settings) { s.CertificateSeconds = 7200 },
-			conditions: map[string]string{"SpecSupported": "False NotSupported", "ValidFeatureGates": "True FeatureGatesAllValid"},
-			message: "deployOption.mode Hosted, imagePullSpec, namespace (install the agent there), registrationConfiguration.bootstrapKubeConfigs (enable the feature gate MultipleHubs), " +
+			want: func(s *agent.Settings) { s.CertificateSeconds = 7200 },
+			conditions: map[string]string{
+				"SpecSupported": "False NotSupported", "ValidFeatureGates": "True FeatureGatesAllValid",
+			},
+			message: "deployOption.mode Hosted, imagePullSpec, namespace (install the agent there), " +
+				"registrationConfiguration.bootstrapKubeConfigs (enable the feature gate MultipleHubs), " +
 				"registrationConfiguration.featureGates V1beta1CSRAPICompatibility, registrationConfiguration.registrationDriver grpc",
 		},
 		"an image of the field's repositories means ours": {
@@ -381,7 +419,9 @@ func TestSpec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := Decide(serving(func(k *operatorv1.Klusterlet) { tc.change(&k.Spec) }))
-			want := &agent.Settings{ClusterName: "c1", AgentName: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20}
+			want := &agent.Settings{
+				ClusterName: "c1", AgentName: "uid", Claims: true, AddOns: true, HealthPeriod: time.Minute, MaxClaims: 20,
+			}
 			if tc.want != nil {
 				tc.want(want)
 			}
@@ -409,14 +449,14 @@ func TestTheNameOfTheCertificateCountsAndNotAnEditedSpec(t *testing.T) {
 	c := apimeta.FindStatusCondition(p.Object.(*operatorv1.Klusterlet).Status.Conditions, conditionSpecSupported)
 	require.Contains(
 		t, c.Message,
-		"clusterName other (the agent is joined as c1 and stays so; kubectl ocm join c1 sets the spec right, kubectl ocm join other --rejoin",
+		"clusterName other (the agent is joined as c1 and keeps that name; kubectl ocm join c1 corrects the spec, kubectl ocm join other --rejoin",
 	)
 
 	emptied := serving(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "" })
 	emptied.Joined = "c1"
 	p = Decide(emptied)
 	require.Equal(t, "c1", p.Settings.ClusterName)
-	require.Equal(t, "True AllFieldsSupported", conditions(t, p)["SpecSupported"], "an empty name asks for none")
+	require.Equal(t, "True AllFieldsSupported", conditions(t, p)["SpecSupported"], "an empty name requests no name")
 
 	p = Decide(serving(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "other" }))
 	require.Equal(t, "other", p.Settings.ClusterName, "before it has joined, the spec counts")
@@ -446,7 +486,7 @@ func TestTheNamespaceOfAddOnsIsPutBackOnceItIsGone(t *testing.T) {
 			version, found := applied(tc.live)
 			require.Equal(t, tc.want, found)
 			if found {
-				require.Equal(t, tc.live.ResourceVersion, version, "the executor sends nothing while it is as it was left")
+				require.Equal(t, tc.live.ResourceVersion, version, "the executor sends nothing while the namespace is unchanged")
 			}
 		})
 	}
@@ -470,15 +510,19 @@ func TestAFurtherKlusterletIsToldThatItIsNotServed(t *testing.T) {
 
 	plan, ok = further(func(k *operatorv1.Klusterlet) { k.Status = told.Status }).notServed("klusterlet")
 	require.True(t, ok)
-	require.Empty(t, plan.Events, "it is told once")
+	require.Empty(t, plan.Events, "it is reported once")
 
-	_, ok = further(func(k *operatorv1.Klusterlet) { k.Finalizers = []string{operatorv1.FinalizerKlusterlet} }).notServed("klusterlet")
+	_, ok = further(
+		func(k *operatorv1.Klusterlet) { k.Finalizers = []string{operatorv1.FinalizerKlusterlet} },
+	).notServed("klusterlet")
 	require.False(t, ok, "another operator serves it")
 	plan, ok = further(func(k *operatorv1.Klusterlet) {
 		k.Finalizers, k.Status = []string{operatorv1.FinalizerKlusterlet}, told.Status
 	}).notServed("klusterlet")
 	require.True(t, ok)
-	require.Empty(t, plan.Object.(*operatorv1.Klusterlet).Status.Conditions, "what is no longer so is taken back")
+	require.Empty(
+		t, plan.Object.(*operatorv1.Klusterlet).Status.Conditions, "the condition is removed when it no longer holds",
+	)
 }
 
 func TestTheStatusNamesAllPartsOfTheAgent(t *testing.T) {
@@ -487,10 +531,17 @@ func TestTheStatusNamesAllPartsOfTheAgent(t *testing.T) {
 	k := Decide(s).Object.(*operatorv1.Klusterlet)
 	require.Equal(
 		t,
-		[]operatorv1.GenerationStatus{{Group: "apps", Version: "v1", Resource: "deployments", Namespace: s.Namespace, Name: "klusterlet-agent", LastGeneration: 4}},
+		[]operatorv1.GenerationStatus{
+			{
+				Group: "apps", Version: "v1", Resource: "deployments", Namespace: s.Namespace, Name: "klusterlet-agent",
+				LastGeneration: 4,
+			},
+		},
 		k.Status.Generations,
 	)
-	objects, err := config.Objects(config.Options{Image: "i", ClusterName: "c1", Namespace: s.Namespace, NarrowRights: true})
+	objects, err := config.Objects(
+		config.Options{Image: "i", ClusterName: "c1", Namespace: s.Namespace, NarrowRights: true},
+	)
 	require.NoError(t, err)
 	var want, got []string
 	for _, u := range objects {
@@ -514,24 +565,24 @@ func TestAHubThatIsAwayForAMomentIsNotTold(t *testing.T) {
 	s.Trouble = agent.Trouble{Problem: "watching: refused", Since: now.Add(-2 * time.Second)}
 	p := Decide(s)
 	require.Equal(t, "False HubConnectionFunctional", conditions(t, p)["HubConnectionDegraded"])
-	require.Equal(t, 3*time.Second, p.RequeueAfter, "it is looked again when it has lasted")
+	require.Equal(t, 3*time.Second, p.RequeueAfter, "it is checked again after patience")
 }
 
 func TestSpecThatCannotBeReadEndsNothing(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "operator.open-cluster-management.io/v1", "kind": "Klusterlet",
 		"metadata": map[string]any{"name": "klusterlet", "generation": int64(2)},
-		// The definition's pattern takes it.
+		// The definition's pattern admits it.
 		"spec": map[string]any{
 			"workConfiguration": map[string]any{"appliedManifestWorkEvictionGracePeriod": "99999999999999999999h"},
 		},
 	}}
 	is, ok := keepKlusterlet(logr.Discard())(u)
-	require.True(t, ok, "what is not kept counts as removed, and ends the registration")
+	require.True(t, ok, "what is not cached counts as removed, and stops the registration")
 	s := serving()
 	s.Klusterlet, s.Unreadable = is.klusterlet, is.problem
 	p := Decide(s)
 	require.True(t, p.Keep)
 	require.Equal(t, "False KlusterletApplyFailed", conditions(t, p)["Applied"])
-	require.NotContains(t, conditions(t, p), "SpecSupported", "nobody knows what it asks for")
+	require.NotContains(t, conditions(t, p), "SpecSupported", "what it asks for is unknown")
 }

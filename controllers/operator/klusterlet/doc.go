@@ -3,24 +3,23 @@
 // Package klusterlet serves, in the agent's own process, the Klusterlet that
 // the process was installed with (compact layout).
 //
-// It reads the Klusterlet, the definitions it installs, the agent's three
-// secrets, and where registration and work stand. It applies the definitions
-// of appliedmanifestworks and clusterclaims, never over those of a newer
-// version, and the namespace of add-ons, which it puts back when somebody deletes it;
-// it hands the settings of the spec to the registration; it writes
-// the Klusterlet's conditions. Whether the kept access and the bootstrap
-// kubeconfig are good for what an agent has to do is asked of the hub itself,
-// by SelfSubjectAccessReviews, when they change. Later on it is the session's own
-// work on the hub that tells whether the hub is there (agent.Contact).
+// It reads the Klusterlet, the definitions it installs, the agent's three secrets, and the
+// state of registration and work. It applies the definitions of appliedmanifestworks and
+// clusterclaims, never over those of a newer version, and the namespace of add-ons, which it
+// restores after a deletion; it passes the settings of the spec to the registration; it
+// writes the Klusterlet's conditions. When the hub kubeconfig or the bootstrap kubeconfig
+// changes, it asks the hub by SelfSubjectAccessReviews whether they grant an agent the rights
+// it needs. From then on, the requests of the session itself show whether the hub is
+// reachable (agent.Contact).
 //
-// The name of the cluster is that of the agent's certificate, once there is one: a
-// spec that asks for another is told so. A further Klusterlet is told that nobody
-// serves it.
+// Once the agent has a certificate, the cluster name is the one in the certificate; a spec
+// that asks for another name gets a condition about it. Any further Klusterlet gets a
+// condition that it is not served.
 //
-// When the Klusterlet is deleted it stops everything that talks to the hub and
-// removes the agent by pkg/fleet/teardown.
+// When the Klusterlet is deleted, it stops everything that talks to the hub and removes the
+// agent with pkg/fleet/teardown.
 //
-// It creates no Deployment and no rights: those are applied by who installs
-// the agent (config/agent). What the spec asks for and this layout does not do
-// stands in the condition SpecSupported; the rest of the spec is carried out.
+// It creates no Deployment and no RBAC objects: the installer of the agent applies those
+// (config/agent). The condition SpecSupported lists what the spec asks for and this layout
+// does not support; the rest of the spec takes effect.
 package klusterlet

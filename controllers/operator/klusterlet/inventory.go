@@ -6,8 +6,9 @@ import (
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
-// parts are the objects that an agent consists of beside its definitions: those of
-// config/agent, which would bring more into the process than their names are worth.
+// parts returns the objects that an agent consists of besides its definitions: those of
+// config/agent. They are listed here because importing that package only for the names would
+// bloat the process.
 func parts(k *operatorv1.Klusterlet, namespace string) []operatorv1.RelatedResourceMeta {
 	rights := "rbac.authorization.k8s.io"
 	out := []operatorv1.RelatedResourceMeta{
@@ -35,9 +36,9 @@ func parts(k *operatorv1.Klusterlet, namespace string) []operatorv1.RelatedResou
 	return out
 }
 
-// inventory tells what the agent consists of, and of which generation its
-// Deployment is.
-func (s State) inventory(k *operatorv1.Klusterlet) {
+// setInventory sets the related resources of the agent and the generation of its Deployment
+// in the status.
+func (s State) setInventory(k *operatorv1.Klusterlet) {
 	k.Status.RelatedResources = nil
 	for _, u := range s.Wanted {
 		k.Status.RelatedResources = append(k.Status.RelatedResources, operatorv1.RelatedResourceMeta{

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// deploymentName is the Deployment that runs this process.
+// deploymentName is the name of the Deployment that runs this process.
 const deploymentName = "klusterlet-agent"
 
 var (
@@ -24,15 +24,15 @@ var (
 	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// Namespace is what the cluster has of a namespace.
+// Namespace is the live state of a namespace.
 type Namespace struct {
 	// ResourceVersion is empty when the namespace is absent.
 	ResourceVersion string
-	// Leaving tells that it is being deleted.
+	// Leaving is true when the namespace is being deleted.
 	Leaving bool
 }
 
-// watchRest watches what the loop keeps or tells beside its Klusterlet.
+// watchRest watches what the loop maintains or reports besides its Klusterlet.
 func (c *Controller) watchRest(wake func(reconcile.Key)) {
 	c.others = watch.New(watch.Options[*operatorv1.Klusterlet]{
 		Client: c.config.Spoke, Resource: klusterletsResource, FieldSelector: "metadata.name!=" + c.config.Name, Log: c.config.Log,
@@ -58,8 +58,8 @@ func (c *Controller) watchRest(wake func(reconcile.Key)) {
 	c.deployment.OnChange(wake)
 }
 
-// addOnNamespace puts the namespace of add-ons back, once it is gone whole: whoever
-// deletes it, with a work that held it for example, takes all add-ons along.
+// addOnNamespace restores the namespace of add-ons once it is completely gone. Deleting it,
+// for example with a work that contained it, removes all add-ons.
 func (s State) addOnNamespace() []reconcile.Write {
 	if s.AddOnNamespace.Leaving {
 		return nil
@@ -74,8 +74,8 @@ func (s State) addOnNamespace() []reconcile.Write {
 	return []reconcile.Write{reconcile.Apply{Object: u, LiveVersion: s.AddOnNamespace.ResourceVersion}}
 }
 
-// leave looks at a Klusterlet that another name than ours has.
-func (c *Controller) leave(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+// reconcileOther reconciles a Klusterlet that this process does not serve.
+func (c *Controller) reconcileOther(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	k, ok := c.others.Get(key)
 	if !ok {
 		return reconcile.Result{}, nil
@@ -88,8 +88,8 @@ func (c *Controller) leave(ctx context.Context, key reconcile.Key) (reconcile.Re
 	return c.execute.Execute(ctx, k, plan)
 }
 
-// notServed says of a Klusterlet that nobody serves that nobody does, and takes that
-// back when an operator of its own has put its finalizer on it.
+// notServed sets Served to False on a Klusterlet that nothing serves, and removes the
+// condition once another operator has put its finalizer on it.
 func (s State) notServed(served string) (reconcile.Plan, bool) {
 	next := s.Klusterlet.DeepCopy()
 	before := apimeta.FindStatusCondition(next.Status.Conditions, conditionServed)
@@ -101,7 +101,7 @@ func (s State) notServed(served string) (reconcile.Plan, bool) {
 		return reconcile.Plan{Object: next}, true
 	}
 	message := "The agent of this cluster serves klusterlet/" + served + " alone: nothing is installed for this one"
-	s.set(next, conditionServed, metav1.ConditionFalse, reasonNotServed, message)
+	s.setCondition(next, conditionServed, metav1.ConditionFalse, reasonNotServed, message)
 	plan := reconcile.Plan{Object: next}
 	if before == nil {
 		plan.Events = []reconcile.Event{{Type: "Warning", Reason: reasonNotServed, Message: message}}

@@ -13,26 +13,26 @@ import (
 	operatorv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/operator/v1"
 )
 
-// registrationGates are those of the agent, and one of the operator.
+// registrationGates returns the feature gates of the agent, and one of the operator.
 func registrationGates() map[string]agent.Gate {
 	gates := agent.Gates()
 	gates["NetworkPolicies"] = agent.Gate{}
 	return gates
 }
 
-// requested is what a spec asks of this layout.
+// requested is what a spec asks for, as this layout understands it.
 type requested struct {
 	settings agent.Settings
 	// invalid is why the settings cannot be used, empty when they can.
 	invalid string
-	// unknown are the feature gates that do not exist.
+	// unknown lists the feature gates that do not exist.
 	unknown []string
-	// unsupported are the fields and gates that this layout does not carry out.
+	// unsupported lists the fields and gates that this layout does not support.
 	unsupported []string
 }
 
-// read understands the spec of a Klusterlet whose agent runs in namespace.
-func read(k *operatorv1.Klusterlet, namespace string) requested {
+// readRequested reads the spec of a Klusterlet whose agent runs in namespace.
+func readRequested(k *operatorv1.Klusterlet, namespace string) requested {
 	r := requested{settings: agent.Settings{
 		ClusterName: k.Spec.ClusterName, AgentName: string(k.UID), Claims: true, AddOns: true,
 		HealthPeriod: agent.DefaultHealthPeriod, MaxClaims: agent.DefaultMaxClaims,
@@ -41,7 +41,7 @@ func read(k *operatorv1.Klusterlet, namespace string) requested {
 		r.settings.ExternalServerURLs = append(r.settings.ExternalServerURLs, agent.ServerURL{URL: e.URL, CABundle: e.CABundle})
 	}
 	r.readSpec(k.Spec)
-	r.refuse(k.Spec.Namespace != "" && k.Spec.Namespace != namespace, "namespace (install the agent there)")
+	r.addUnsupported(k.Spec.Namespace != "" && k.Spec.Namespace != namespace, "namespace (install the agent there)")
 	if c := k.Spec.RegistrationConfiguration; c != nil {
 		r.readRegistration(c)
 	}
@@ -60,7 +60,7 @@ func read(k *operatorv1.Klusterlet, namespace string) requested {
 	return r
 }
 
-func (r *requested) refuse(asked bool, field string) {
+func (r *requested) addUnsupported(asked bool, field string) {
 	if asked {
 		r.unsupported = append(r.unsupported, field)
 	}
@@ -68,15 +68,15 @@ func (r *requested) refuse(asked bool, field string) {
 
 func (r *requested) readSpec(s operatorv1.KlusterletSpec) {
 	mode := s.DeployOption.Mode
-	r.refuse(mode == operatorv1.InstallModeHosted || mode == operatorv1.InstallModeSingletonHosted, "deployOption.mode "+string(mode))
+	r.addUnsupported(mode == operatorv1.InstallModeHosted || mode == operatorv1.InstallModeSingletonHosted, "deployOption.mode "+string(mode))
 	for field, image := range map[string]string{
 		"imagePullSpec": s.ImagePullSpec, "registrationImagePullSpec": s.RegistrationImagePullSpec, "workImagePullSpec": s.WorkImagePullSpec,
 	} {
-		// An image of the field's own repositories means ours.
-		r.refuse(image != "" && !strings.HasPrefix(image, "quay.io/open-cluster-management/"), field)
+		// An image of Open Cluster Management's own repositories stands for this program's.
+		r.addUnsupported(image != "" && !strings.HasPrefix(image, "quay.io/open-cluster-management/"), field)
 	}
-	r.refuse(s.HubAPIServerHostAlias != nil, "hubApiServerHostAlias")
-	r.refuse(
+	r.addUnsupported(s.HubAPIServerHostAlias != nil, "hubApiServerHostAlias")
+	r.addUnsupported(
 		s.ResourceRequirement != nil && s.ResourceRequirement.Type != "" && s.ResourceRequirement.Type != operatorv1.ResourceQosClassDefault,
 		"resourceRequirement",
 	)
@@ -94,7 +94,7 @@ func (r *requested) readRegistration(c *operatorv1.RegistrationConfiguration) {
 	r.settings.Labels = c.ClusterLabels
 	r.readHubs(c.BootstrapKubeConfigs, gates[agent.GateMultipleHubs].Enabled)
 	driver := c.RegistrationDriver.AuthType
-	r.refuse(driver != "" && driver != "csr", "registrationConfiguration.registrationDriver "+driver)
+	r.addUnsupported(driver != "" && driver != "csr", "registrationConfiguration.registrationDriver "+driver)
 	if d := c.AddOnKubeClientRegistrationDriver; d != nil {
 		r.settings.AddOnDriver = addonv1alpha1.DriverType(d.AuthType)
 		if d.Token != nil {
@@ -109,7 +109,7 @@ func (r *requested) readHubs(b operatorv1.BootstrapKubeConfigs, enabled bool) {
 	if b.Type != operatorv1.BootstrapKubeConfigTypeLocalSecrets {
 		return
 	}
-	r.refuse(!enabled, field+" (enable the feature gate MultipleHubs)")
+	r.addUnsupported(!enabled, field+" (enable the feature gate MultipleHubs)")
 	switch list := b.LocalSecretsConfig; {
 	case !enabled:
 	case list == nil || len(list.KubeConfigSecrets) < 2:
@@ -124,8 +124,8 @@ func (r *requested) readHubs(b operatorv1.BootstrapKubeConfigs, enabled bool) {
 	}
 }
 
-// readGates switches the known gates, and notes those that do not exist and
-// those that are switched on though nothing serves them.
+// readGates applies the requested gates to the known ones, and records those that do not
+// exist and those that are enabled but not supported.
 func (r *requested) readGates(field string, known map[string]agent.Gate, asked []operatorv1.FeatureGate) map[string]agent.Gate {
 	for _, a := range asked {
 		g, ok := known[a.Feature]
@@ -135,7 +135,7 @@ func (r *requested) readGates(field string, known map[string]agent.Gate, asked [
 		}
 		g.Enabled = a.Mode == operatorv1.FeatureGateModeTypeEnable
 		known[a.Feature] = g
-		r.refuse(g.Enabled && !g.Served, fmt.Sprintf("%s.featureGates %s", field, a.Feature))
+		r.addUnsupported(g.Enabled && !g.Served, fmt.Sprintf("%s.featureGates %s", field, a.Feature))
 	}
 	return known
 }
