@@ -16,10 +16,10 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Action says what happened to an object, or would happen in a dry run.
+// Action is what happened to an object, or would happen in a dry run.
 type Action string
 
-// The actions, as kubectl words them.
+// The actions, in kubectl's words.
 const (
 	Created    Action = "created"
 	Configured Action = "configured"
@@ -33,22 +33,22 @@ type Change struct {
 	Object *unstructured.Unstructured
 	// Action is what happened.
 	Action Action
-	// Live is the object before, nil when there was none. It is set when a
-	// difference was asked for.
+	// Live is the object before the change; nil when there was none. It is set when a diff was
+	// requested.
 	Live *unstructured.Unstructured
-	// On is the managed cluster that has the object, where it is not on the one
-	// that was asked.
+	// On is the managed cluster that has the object, when that is not the cluster the request
+	// went to.
 	On string
 }
 
-// Withheld tells that the object is a secret, which a dry run names and does not hand
-// out: with its values it would tell them, without them it could be applied and break
-// what reads it.
+// Withheld reports whether the object is a secret, which a dry run names but does not print:
+// with its values the output would leak them, without them it could be applied and break what
+// reads the secret.
 func (c Change) Withheld() bool {
 	return c.Object.GetKind() == "Secret" && len(c.Object.Object) > len(Reference(c.Object).Object)
 }
 
-// MarshalJSON writes object and action.
+// MarshalJSON writes the object and the action.
 func (c Change) MarshalJSON() ([]byte, error) {
 	object := c.Object
 	if c.Withheld() {
@@ -70,12 +70,12 @@ func ObjectName(u *unstructured.Unstructured) string {
 	return kind + "/" + u.GetName()
 }
 
-// Reference returns an object of kind and name alone.
+// Reference returns an object with only kind and name.
 func Reference(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return Named(u.GroupVersionKind(), u.GetNamespace(), u.GetName())
 }
 
-// Named makes an object of kind, namespace and name alone, for a Change.
+// Named returns an object with only kind, namespace and name, for a Change.
 func Named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(gvk)
@@ -84,8 +84,8 @@ func Named(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Un
 	return out
 }
 
-// Worst folds the actions of many objects into one for the whole: what was
-// changed at all wins over what was not.
+// Worst folds the actions of many objects into one for all of them: any change outranks
+// unchanged.
 func Worst(changes []Change) Action {
 	out := Unchanged
 	for _, c := range changes {
@@ -108,8 +108,8 @@ func Names(changes []Change) []string {
 	return out
 }
 
-// Documents returns the objects that can be applied, in the order in which they can
-// be: namespaces, definitions, rights, the rest. Secrets are not among them.
+// Documents returns the objects that can be applied, in the order to apply them: namespaces,
+// definitions, RBAC, the rest. Secrets are left out.
 func Documents(changes []Change) []map[string]any {
 	sorted := slices.DeleteFunc(slices.Clone(changes), Change.Withheld)
 	slices.SortStableFunc(sorted, func(a, b Change) int { return cmp.Compare(rank(a.Object), rank(b.Object)) })
@@ -134,8 +134,8 @@ func rank(u *unstructured.Unstructured) int {
 	return 3
 }
 
-// Redact takes the values out of a secret, in a copy. A kubeconfig keeps all but
-// its credentials, so that a person can check the rest.
+// Redact returns a copy of a secret without its values. A kubeconfig loses only its
+// credentials, so that the rest can be checked.
 func Redact(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if u == nil || u.GetKind() != "Secret" {
 		return u
@@ -162,7 +162,7 @@ func Describe(u *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s", u.GetKind(), u.GetName())
 }
 
-// RedactedToken stands where a token would be.
+// RedactedToken replaces a token in output.
 const RedactedToken = "REDACTED"
 
 // redactedValue returns what a dry run shows of a secret's value.

@@ -14,16 +14,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// FieldManager owns the fields that the plugin applies.
+// FieldManager is the field manager of everything the plugin applies.
 const FieldManager = "kubectl-ocm"
 
-// Cluster is an open connection to one API server with the caller's rights.
-// Nothing is sent before the first request.
+// Cluster is a connection to one API server with the caller's rights. It sends nothing before
+// the first request.
 type Cluster struct {
-	// Context is the kubeconfig context it came from, for messages and hints.
-	// Empty for connections made from a token.
+	// Context is the kubeconfig context it came from, for messages and hints; empty for
+	// connections made from a token.
 	Context string
-	// Config is how to reach it. It must not be changed.
+	// Config is how to reach the API server. It must not be changed.
 	Config *rest.Config
 	// Client reads and writes objects.
 	Client dynamic.Interface
@@ -32,7 +32,7 @@ type Cluster struct {
 	date *serverDate
 }
 
-// Connect opens the cluster that config points to. It makes no request.
+// Connect returns a connection to the cluster that config points to. It sends no request.
 func Connect(config *rest.Config, contextName string) (*Cluster, error) {
 	c := rest.CopyConfig(config)
 	if c.QPS == 0 {
@@ -54,7 +54,7 @@ func Connect(config *rest.Config, contextName string) (*Cluster, error) {
 	return &Cluster{Context: contextName, Config: c, Client: client, raw: raw, date: date}, nil
 }
 
-// Server is the URL of the API server.
+// Server returns the URL of the API server.
 func (c *Cluster) Server() string { return c.Config.Host }
 
 // String names the cluster by context and server.
@@ -65,7 +65,7 @@ func (c *Cluster) String() string {
 	return fmt.Sprintf("context %s (%s)", c.Context, c.Config.Host)
 }
 
-// Where names the cluster shortly, for hints.
+// Where names the cluster briefly, for hints.
 func (c *Cluster) Where() string {
 	if c.Context == "" {
 		return c.Config.Host
@@ -73,7 +73,7 @@ func (c *Cluster) Where() string {
 	return "context " + c.Context
 }
 
-// Called is the context, or the address of a cluster without one.
+// Called returns the context, or the address of a cluster without one.
 func (c *Cluster) Called() string {
 	if c.Context == "" {
 		return c.Config.Host
@@ -81,11 +81,11 @@ func (c *Cluster) Called() string {
 	return c.Context
 }
 
-// Get sends one GET and returns the body.
+// Get sends one GET request and returns the body.
 func (c *Cluster) Get(ctx context.Context, path string) ([]byte, error) {
 	return c.raw.Get().AbsPath(path).Do(ctx).Raw()
 }
 
-// ReachTimeout bounds the first request to a cluster, so that a wrong address
-// is reported soon and not after the whole deadline.
+// ReachTimeout bounds the first request to a cluster, so that a wrong address is reported soon
+// and not only after the whole deadline.
 const ReachTimeout = 10 * time.Second

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 )
 
-// ConditionsOf reads status.conditions. Kinds of Kubernetes that keep fewer
-// fields (Deployments, definitions) can be read too.
+// ConditionsOf reads status.conditions. It also reads Kubernetes kinds whose conditions have
+// fewer fields (Deployments, CustomResourceDefinitions).
 func ConditionsOf(u *unstructured.Unstructured) []metav1.Condition {
 	items, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	var out []metav1.Condition
@@ -34,18 +34,18 @@ func ConditionsOf(u *unstructured.Unstructured) []metav1.Condition {
 	return out
 }
 
-// ConditionTrue tells whether a condition is there and True.
+// ConditionTrue reports whether a condition is present and True.
 func ConditionTrue(u *unstructured.Unstructured, kind string) bool {
 	return apimeta.IsStatusConditionTrue(ConditionsOf(u), kind)
 }
 
-// Blocker is what a wait hangs on, as far as it can be told.
+// Blocker is what holds up a wait, as far as it is known.
 type Blocker struct {
 	// Cause is one line.
 	Cause string
 	// Since is when it began; zero when unknown.
 	Since time.Time
-	// Fix is what helps; nil where nothing is known to.
+	// Fix is what helps; nil when unknown.
 	Fix Fix
 }
 
@@ -57,8 +57,8 @@ func BlockedBy(c *metav1.Condition, fix Fix) *Blocker {
 // DiagnosisTimeout bounds the reads that look for the cause of a time-out.
 const DiagnosisTimeout = 8 * time.Second
 
-// TimedOut turns the end of a wait for subject into the error that a person
-// reads. find looks for the cause, with a deadline of its own.
+// TimedOut turns the end of a wait for subject into an error for the user. find looks for the
+// cause, with a deadline of its own.
 func (r *Run) TimedOut(ctx context.Context, err error, subject string, find func(context.Context) *Blocker) error {
 	var expired *await.Expired
 	if !errors.As(err, &expired) {
@@ -81,8 +81,8 @@ func (r *Run) TimedOut(ctx context.Context, err error, subject string, find func
 	return e
 }
 
-// Expired turns the end of a wait into an Error of kind Timeout; other errors
-// are returned as they are.
+// Expired turns the end of a wait into an Error of kind Timeout; other errors are returned
+// unchanged.
 func (r *Run) Expired(err error, subject, cause string, fix Fix) error {
 	var expired *await.Expired
 	if !errors.As(err, &expired) {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// serverDate is what an API server last said of the time. What the hub stamped is
-// compared with the hub's own time, since the clock of this machine may differ.
+// serverDate is the time of an API server's last answer. Times stamped by the hub are compared
+// with the hub's own clock, because the clock of this machine may differ.
 type serverDate struct{ last atomic.Pointer[time.Time] }
 
-// read makes a transport that notes the header Date of each answer.
+// read wraps a transport and records the Date header of each response.
 func (d *serverDate) read(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(q *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(q)
@@ -31,8 +31,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip sends a request.
 func (f roundTrip) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
 
-// Now is the time of the API server as its last answer gave it, or local where it
-// gave none.
+// Now returns the time of the API server's last response, or local when there was none.
 func (c *Cluster) Now(local time.Time) time.Time {
 	if c.date == nil {
 		return local

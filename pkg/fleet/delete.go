@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Remove deletes exactly the object that was read; one that is gone is fine.
+// Remove deletes exactly the object that was read; it is no error when that is gone.
 func Remove(ctx context.Context, c *Cluster, u *unstructured.Unstructured) error {
 	uid := u.GetUID()
 	policy := metav1.DeletePropagationBackground
@@ -29,7 +29,7 @@ func Remove(ctx context.Context, c *Cluster, u *unstructured.Unstructured) error
 	return err
 }
 
-// DropFinalizer deletes an object and takes finalizers off it.
+// DropFinalizer deletes an object and removes finalizers from it.
 func DropFinalizer(ctx context.Context, c *Cluster, resource schema.GroupVersionResource, u *unstructured.Unstructured, finalizers ...string) error {
 	client := c.Client.Resource(resource).Namespace(u.GetNamespace())
 	if err := Remove(ctx, c, u); err != nil {

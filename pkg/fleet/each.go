@@ -19,7 +19,7 @@ import (
 type ClusterChange struct {
 	// Cluster is its name.
 	Cluster string `json:"cluster"`
-	// Change is the work there.
+	// Change is what happened to the object there.
 	Change
 	// Failure is why it failed, if it did.
 	Failure string `json:"error,omitempty"`
@@ -48,7 +48,7 @@ type ClusterChanges struct {
 // parallel bounds how many clusters are written to at the same time.
 const parallel = 16
 
-// Each runs do for every cluster at the same time and collects what happened.
+// Each runs do for every cluster in parallel and collects the results.
 func Each(names []string, do func(string) (Change, error)) (ClusterChanges, error) {
 	return EachOf(names, func(i int) (Change, error) { return do(names[i]) })
 }
@@ -110,7 +110,7 @@ func Outcome(failures []error, total int) error {
 	return out
 }
 
-// kindOf returns the kind that all errors share, else Failed.
+// kindOf returns the kind that all errors share, or Failed.
 func kindOf(failures []error) Kind {
 	kind := Kind(-1)
 	for _, err := range failures {
@@ -123,7 +123,7 @@ func kindOf(failures []error) Kind {
 	return kind
 }
 
-// BeingDeleted is the error for a write to an object that is on its way out.
+// BeingDeleted is the error for a write to an object that is being deleted.
 func BeingDeleted(live *unstructured.Unstructured) error {
 	return &Error{Message: Describe(live) + " is being deleted", Cause: "finalizers: " + strings.Join(live.GetFinalizers(), ", "),
 		Fix: Advice("wait until it is gone, then run this again")}

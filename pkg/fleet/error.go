@@ -13,33 +13,34 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Kind says what sort of failure an Error is. The plugin's exit codes follow it.
+// Kind is the kind of failure of an Error. The plugin's exit codes follow it.
 type Kind int
 
 // The kinds of failure.
 const (
-	// Failed: the API refused or could not be reached, or something is not there.
+	// Failed: the API refused the request or could not be reached, or something does not
+	// exist.
 	Failed Kind = iota
-	// Usage: the request itself is wrong, whatever the clusters hold.
+	// Usage: the request itself is wrong, whatever is on the clusters.
 	Usage
 	// Timeout: a wait ended before its condition held. Nothing is undone.
 	Timeout
 	// Partial: some clusters are done and some failed.
 	Partial
-	// Refused: it could be done but would harm; the message names the override.
+	// Refused: it is possible but would do harm; the message names the override.
 	Refused
 )
 
-// Error is a failure that a person can act on. Message, Cause and Fix are one
-// line each and never hold a token or key.
+// Error is a failure that a user can act on. Message, Cause and Fix are one line each and
+// never contain a token or key.
 type Error struct {
 	// Kind decides the exit code.
 	Kind Kind
 	// Message says what went wrong, in lower case.
 	Message string
-	// Cause says why, as far as it is known.
+	// Cause says why, as far as is known.
 	Cause string
-	// Fix is what helps; nil where nothing is known to.
+	// Fix is what helps; nil when unknown.
 	Fix Fix
 	// Since is how long the blocking condition has held; zero when unknown.
 	Since time.Duration
@@ -60,17 +61,17 @@ func (e *Error) Error() string {
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Misuse makes an Error of kind Usage.
+// Misuse returns an Error of kind Usage.
 func Misuse(message, cause string, fix Fix) *Error {
 	return &Error{Kind: Usage, Message: message, Cause: cause, Fix: fix}
 }
 
-// Refuse makes an Error of kind Refused.
+// Refuse returns an Error of kind Refused.
 func Refuse(message, cause string, fix Fix) *Error {
 	return &Error{Kind: Refused, Message: message, Cause: cause, Fix: fix}
 }
 
-// Fail makes an Error of kind Failed around err.
+// Fail returns an Error of kind Failed that wraps err.
 func Fail(message string, err error, fix Fix) *Error {
 	e := &Error{Kind: Failed, Message: message, Fix: fix, Err: err}
 	if err != nil {
@@ -79,9 +80,8 @@ func Fail(message string, err error, fix Fix) *Error {
 	return e
 }
 
-// Explain turns an API error about subject into an Error with a fix where the
-// reason is one that a person meets often. An error that is one already is
-// returned as it is.
+// Explain turns an API error about subject into an Error, with a fix for the common reasons.
+// An err that already is an Error is returned unchanged.
 func Explain(subject string, c *Cluster, err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) {
@@ -110,14 +110,14 @@ func Explain(subject string, c *Cluster, err error) error {
 	return Fail(subject, err, nil)
 }
 
-// Unanswered tells that no API server answered at all.
+// Unanswered reports whether no API server answered at all.
 func Unanswered(err error) bool {
 	var status apierrors.APIStatus
 	var network *url.Error
 	return !errors.As(err, &status) && errors.As(err, &network)
 }
 
-// IsNoKind tells the answer "no such resource type" from "no such object".
+// IsNoKind distinguishes the answer "no such resource type" from "no such object".
 func IsNoKind(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
@@ -127,10 +127,10 @@ func IsNoKind(err error) bool {
 	return details == nil || details.Name == "" || strings.Contains(err.Error(), "could not find the requested resource")
 }
 
-// ErrNotHub is in every error that says that a cluster is not a hub.
+// ErrNotHub is wrapped by every error which says that a cluster is not a hub.
 var ErrNotHub = errors.New("not a hub")
 
-// NotHub makes the error for a cluster that is not a hub.
+// NotHub returns the error for a cluster that is not a hub.
 func NotHub(c *Cluster, cause string) *Error {
 	return &Error{Message: c.String() + " is not a hub", Cause: cause, Fix: ChooseHub.On(c), Err: ErrNotHub}
 }

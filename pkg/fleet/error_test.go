@@ -16,7 +16,8 @@ import (
 func TestErrorsOfTheAPIAreExplained(t *testing.T) {
 	c := &Cluster{Context: "hub", Config: &rest.Config{Host: "https://hub:6443"}}
 	webhook := func(text string) error {
-		return apierrors.NewForbidden(ManagedClusters.GroupResource(), "c1", errors.New(`admission webhook "v" denied the request: `+text))
+		return apierrors.NewForbidden(ManagedClusters.GroupResource(), "c1",
+			errors.New(`admission webhook "v" denied the request: `+text))
 	}
 	for name, tc := range map[string]struct {
 		err  error
@@ -54,5 +55,5 @@ func TestErrorsOfTheAPIAreExplained(t *testing.T) {
 		})
 	}
 	canceled := &url.Error{Op: "Get", URL: "https://hub", Err: context.Canceled}
-	require.Equal(t, error(canceled), Explain("x", c, canceled), "an interruption is told as one")
+	require.Equal(t, error(canceled), Explain("x", c, canceled), "an interruption is returned unchanged")
 }

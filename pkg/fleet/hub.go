@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// The oldest Kubernetes that is supported on each side.
+// The oldest supported version of Kubernetes on each side.
 const (
 	OldestHub     = "1.28.0"
 	OldestManaged = "1.22.0"
 )
 
-// ServerVersion asks the API server for its version. It is the first request to
-// a cluster, so that an address that does not answer is told here.
+// ServerVersion returns the version of the API server. It is the first request to a cluster,
+// so an address that does not answer is reported here.
 func ServerVersion(ctx context.Context, c *Cluster) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, ReachTimeout)
 	defer cancel()
@@ -32,7 +32,7 @@ func ServerVersion(ctx context.Context, c *Cluster) (string, error) {
 		GitVersion string `json:"gitVersion"`
 	}
 	if err := json.Unmarshal(raw, &info); err != nil || info.GitVersion == "" {
-		return "", Fail(fmt.Sprintf("%s is no Kubernetes API server", c), errors.New("it does not tell a version"), Advice("check the server of "+c.Where()))
+		return "", Fail(fmt.Sprintf("%s is not a Kubernetes API server", c), errors.New("it returns no version"), Advice("check the server of "+c.Where()))
 	}
 	return info.GitVersion, nil
 }
@@ -50,7 +50,7 @@ func unreachable(c *Cluster, err error) error {
 	return Fail(fmt.Sprintf("%s cannot be reached", c), err, Advice("check address, network and proxy of "+c.Where()))
 }
 
-// AtLeast refuses a server that is older than oldest.
+// AtLeast refuses a server older than oldest.
 func AtLeast(c *Cluster, have, oldest, side string) error {
 	v, err := version.ParseGeneric(have)
 	if err != nil {
@@ -63,13 +63,13 @@ func AtLeast(c *Cluster, have, oldest, side string) error {
 	return nil
 }
 
-// IsHub tells whether a cluster serves the hub's API. It makes one request.
+// IsHub reports whether a cluster serves the hub's API. It sends one request.
 func IsHub(ctx context.Context, c *Cluster) bool {
 	ok, err := ServesHub(ctx, c)
 	return ok && err == nil
 }
 
-// ServesHub tells whether the cluster serves the hub's API.
+// ServesHub reports whether the cluster serves the hub's API.
 func ServesHub(ctx context.Context, c *Cluster) (bool, error) {
 	raw, err := c.Get(ctx, clusterGroupPath)
 	if apierrors.IsNotFound(err) {
@@ -81,7 +81,7 @@ func ServesHub(ctx context.Context, c *Cluster) (bool, error) {
 	return strings.Contains(string(raw), `"managedclusters"`), nil
 }
 
-// NeedHub refuses a cluster that is no hub.
+// NeedHub refuses a cluster that is not a hub.
 func NeedHub(ctx context.Context, c *Cluster) error {
 	ok, err := ServesHub(ctx, c)
 	if err != nil {

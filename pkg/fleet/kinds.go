@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GetOptions of plain reads.
+// GetOptions are the options of plain reads.
 var GetOptions = metav1.GetOptions{}
 
-// aggregated asks for all of an API server's kinds in one document.
+// aggregated is the media type for all kinds of an API server in one document.
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
-// Namespaced lists every resource that lies in namespaces and can be listed, each
-// at its preferred version. A group whose server does not answer is an error:
-// there might be anything of it.
+// Namespaced lists every namespaced resource that can be listed, each at its preferred
+// version. A group whose server does not answer is an error, because it might have any
+// objects.
 func (c *Cluster) Namespaced(ctx context.Context) ([]schema.GroupVersionResource, error) {
 	var out []schema.GroupVersionResource
 	for _, path := range []string{"/api", "/apis"} {

@@ -22,16 +22,16 @@ type Query struct {
 	Labels, Fields string
 }
 
-// Wanted is one of several lists that are read at a time.
+// Wanted is one of several lists that are read in parallel.
 type Wanted struct {
 	into *[]unstructured.Unstructured
 	Query
 }
 
-// Into is the list that q names, read into items.
+// Into returns a Wanted that reads the list named by q into items.
 func Into(items *[]unstructured.Unstructured, q Query) Wanted { return Wanted{items, q} }
 
-// ListTogether reads several lists at a time.
+// ListTogether reads several lists in parallel.
 func ListTogether(ctx context.Context, c *Cluster, all ...Wanted) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, one := range all {
@@ -43,7 +43,7 @@ func ListTogether(ctx context.Context, c *Cluster, all ...Wanted) error {
 	return group.Wait()
 }
 
-// listLimit bounds one answer. Fleets of some thousand clusters come in one.
+// listLimit is the page size of a list. Fleets of some thousand clusters fit in one page.
 const listLimit = 10000
 
 // ListAll lists what q names. A kind that is not served has no objects.

@@ -2,39 +2,39 @@
 
 package fleet
 
-// Place is one of the clusters on which an operation waits at the same time.
+// Place is one of several clusters on which an operation waits in parallel.
 type Place struct {
 	r    *Run
 	name string
-	// last is what was seen there last; empty when there was nothing to wait for.
+	// last is the last reported detail; empty when there was nothing to wait for.
 	last string
 }
 
-// Place begins a wait on one cluster of many.
+// Place starts a wait on one cluster of many.
 func (r *Run) Place(name string) *Place { return &Place{r: r, name: name} }
 
-// See tells what the wait on the cluster is for, where that changed.
+// See reports what the wait on the cluster is for, when that has changed.
 func (p *Place) See(detail string) {
 	if detail != p.last {
 		p.last = detail
-		p.tell(Running, detail)
+		p.report(Running, detail)
 	}
 }
 
-// End tells how a wait that took a while ended, and passes err on.
+// End reports how a wait ended if it had reported anything, and returns err.
 func (p *Place) End(err error, reached string) error {
 	switch {
 	case p.last == "":
 	case err == nil:
-		p.tell(Done, reached)
+		p.report(Done, reached)
 	default:
-		p.tell(Broken, p.last)
+		p.report(Broken, p.last)
 	}
 	return err
 }
 
-// tell is for many clusters at a time: whoever listens hears one after the other.
-func (p *Place) tell(state StepState, detail string) {
+// report reports a step; calls from many clusters never overlap.
+func (p *Place) report(state StepState, detail string) {
 	if p.r.Given.Progress == nil {
 		return
 	}

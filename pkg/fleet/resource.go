@@ -66,8 +66,7 @@ func rbac(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
 }
 
-// ResourceOf returns the resource of an object that we install. Their plurals
-// all follow the rule.
+// ResourceOf returns the resource of an object that we install. Their plurals are all regular.
 func ResourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 	plural, _ := apimeta.UnsafeGuessKindToResource(u.GroupVersionKind())
 	return plural

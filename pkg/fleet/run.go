@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// DryRun says how far an operation goes.
+// DryRun is how far an operation goes.
 type DryRun string
 
 // The values of DryRun, as kubectl spells them.
@@ -21,15 +21,15 @@ const (
 	DryRunNone DryRun = ""
 	// DryRunClient builds the objects and sends reads only.
 	DryRunClient DryRun = "client"
-	// DryRunServer lets the API server judge the objects without storing them.
+	// DryRunServer has the API server check the objects without storing them.
 	DryRunServer DryRun = "server"
 )
 
 // StepState is the state of one step of an operation.
 type StepState string
 
-// The states of a step. Running may be reported many times with other details;
-// the others end the step.
+// The states of a step. Running may be reported many times with other details; each of the
+// others ends the step.
 const (
 	Running StepState = "running"
 	Done    StepState = "done"
@@ -44,39 +44,39 @@ type Step struct {
 	Name string
 	// State is where the step is.
 	State StepState
-	// Detail is what a person may want to know; it may change while running.
+	// Detail is extra information; it may change while the step is running.
 	Detail string
-	// Fix is what helps with a step that has to be warned of; nil for nothing.
+	// Fix is what helps with a step that ends with a warning; nil for nothing.
 	Fix Fix
 	// Elapsed is the time since the operation began.
 	Elapsed time.Duration
 }
 
-// Common holds what every changing operation takes.
+// Common are the options of every operation that makes changes.
 type Common struct {
 	// DryRun is DryRunNone for a real run.
 	DryRun DryRun
-	// Diff asks for the difference to what is there; nothing is written.
+	// Diff requests the difference to the live objects; nothing is written.
 	Diff bool
-	// Wait holds the operation until what it started has been reached.
+	// Wait makes the operation wait until the wanted state is reached.
 	Wait bool
 	// Timeout bounds the whole operation, waits included. 0 means 5 minutes.
 	Timeout time.Duration
-	// Progress receives steps, one after the other; nil means none.
+	// Progress receives steps one at a time; it may be nil.
 	Progress func(Step)
-	// Clock measures; nil means the machine's clock.
+	// Clock measures time; nil means the real clock.
 	Clock clock.WithTicker
-	// Random makes tokens; nil means the system's source.
+	// Random is the source for tokens; nil means the system's source.
 	Random io.Reader
 }
 
 // defaultTimeout is the deadline of an operation when none is given.
 const defaultTimeout = 5 * time.Minute
 
-// Reads tells that nothing may be written.
+// Reads reports whether nothing may be written.
 func (o *Common) Reads() bool { return o.DryRun != DryRunNone || o.Diff }
 
-// Begin fills the defaults and starts the one deadline of the operation.
+// Begin fills in the defaults and starts the one deadline of the operation.
 func (o *Common) Begin(ctx context.Context) (context.Context, context.CancelFunc, *Run) {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -91,18 +91,18 @@ func (o *Common) Begin(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, cancel, &Run{Given: o, Start: o.Clock.Now()}
 }
 
-// Run is one operation under way.
+// Run is one operation in progress.
 type Run struct {
-	// Given is what the caller asked for, defaults filled in.
+	// Given are the caller's options, with defaults filled in.
 	Given *Common
 	// Start is when it began.
 	Start time.Time
 	name  string
-	// mu is held where several clusters tell at a time.
+	// mu serializes reports of several clusters.
 	mu sync.Mutex
 }
 
-// Now is the time by the clock of the operation.
+// Now returns the time by the clock of the operation.
 func (r *Run) Now() time.Time { return r.Given.Clock.Now() }
 
 func (r *Run) report(state StepState, detail string, fix Fix) {
@@ -121,17 +121,16 @@ func (r *Run) Step(name string) {
 	r.report(Running, "", nil)
 }
 
-// Detail tells where the running step is.
+// Detail reports the progress of the running step.
 func (r *Run) Detail(text string) { r.report(Running, text, nil) }
 
-// Done ends the running step well.
+// Done ends the running step with success.
 func (r *Run) Done(detail string) { r.report(Done, detail, nil) }
 
-// Warn ends the running step with something that deserves attention, and what
-// helps.
+// Warn ends the running step with a warning, and what helps.
 func (r *Run) Warn(detail string, fix Fix) { r.report(Warned, detail, fix) }
 
-// Fail ends the running step and passes err on.
+// Fail ends the running step with failure and returns err.
 func (r *Run) Fail(err error) error {
 	if err != nil {
 		r.report(Broken, "", nil)

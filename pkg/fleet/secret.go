@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// SecretData decodes what a Secret holds.
+// SecretData decodes the data of a Secret.
 func SecretData(u *unstructured.Unstructured) map[string][]byte {
 	out := map[string][]byte{}
 	encoded, _, _ := unstructured.NestedStringMap(u.Object, "data")
@@ -20,7 +20,7 @@ func SecretData(u *unstructured.Unstructured) map[string][]byte {
 	return out
 }
 
-// SecretValue decodes one value of a Secret; "" where there is none.
+// SecretValue decodes one value of a Secret; "" when there is none.
 func SecretValue(u *unstructured.Unstructured, key string) string {
 	text, _, _ := unstructured.NestedString(u.Object, "data", key)
 	raw, err := base64.StdEncoding.DecodeString(text)

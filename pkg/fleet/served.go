@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// Served are the kinds that a cluster serves, group by group as it names them.
+// Served are the kinds that a cluster serves, by group in the cluster's order.
 type Served struct {
 	cluster *Cluster
 	groups  []*restmapper.APIGroupResources
@@ -23,15 +23,15 @@ type Served struct {
 
 // ServedKind is one of them.
 type ServedKind struct {
-	// Resource is how its objects are asked for, Kind what they say of themselves.
+	// Resource is the kind's resource, Kind its group, version and kind.
 	Resource schema.GroupVersionResource
 	Kind     string
-	// Namespaced tells that its objects live in a namespace.
+	// Namespaced reports whether its objects are in a namespace.
 	Namespaced bool
 }
 
-// Kinds asks what the cluster serves, in two requests where it can tell all at
-// once. A group whose own API server does not answer is left out.
+// Kinds reads what the cluster serves, in two requests if it supports aggregated discovery. A
+// group whose own API server does not answer is left out.
 func (c *Cluster) Kinds() (*Served, error) {
 	config := rest.CopyConfig(c.Config)
 	if config.Timeout == 0 {
@@ -48,9 +48,9 @@ func (c *Cluster) Kinds() (*Served, error) {
 	return &Served{c, groups}, nil
 }
 
-// Named finds what a person names as for kubectl get: by plural, singular, kind
-// or short name, and where that is needed with group, or version and group,
-// behind a dot. Of several groups the first that the cluster names wins.
+// Named finds a kind by a name as for kubectl get: plural, singular, kind or short name,
+// optionally with group, or version and group, after a dot. Of several groups the first in the
+// cluster's order wins.
 func (s *Served) Named(word string) (ServedKind, error) {
 	name, rest, _ := strings.Cut(strings.ToLower(word), ".")
 	for _, g := range s.groups {
@@ -68,7 +68,7 @@ func (s *Served) Named(word string) (ServedKind, error) {
 	return ServedKind{}, &Error{Message: fmt.Sprintf("%s has no resource type %q", s.cluster, word), Fix: ListKinds.On(s.cluster)}
 }
 
-// Of finds the resource of a kind; false when the cluster does not serve it.
+// Of returns the resource of a kind; false when the cluster does not serve it.
 func (s *Served) Of(gvk schema.GroupVersionKind) (ServedKind, bool) {
 	for _, g := range s.groups {
 		if g.Group.Name != gvk.Group {
@@ -83,7 +83,7 @@ func (s *Served) Of(gvk schema.GroupVersionKind) (ServedKind, bool) {
 	return ServedKind{}, false
 }
 
-// versionsOf are the versions of a group, the preferred one first.
+// versionsOf returns the versions of a group, the preferred one first.
 func versionsOf(g *restmapper.APIGroupResources) []string {
 	out := []string{g.Group.PreferredVersion.Version}
 	for _, v := range g.Group.Versions {
@@ -94,7 +94,8 @@ func versionsOf(g *restmapper.APIGroupResources) []string {
 	return out
 }
 
-// isObject tells objects from subresources and from what can only be posted.
+// isObject reports whether a resource has objects, unlike subresources and resources that only
+// accept POST.
 func isObject(r metav1.APIResource) bool {
 	return !strings.Contains(r.Name, "/") && slices.Contains(r.Verbs, "get")
 }
@@ -103,7 +104,7 @@ func mapped(group, version string, r metav1.APIResource) ServedKind {
 	return ServedKind{schema.GroupVersionResource{Group: group, Version: version, Resource: r.Name}, r.Kind, r.Namespaced}
 }
 
-// Served finds the version under which a resource can be read; see apply.Served.
+// Served returns the version under which a resource can be read; see apply.Served.
 func (s *Served) Served(_ context.Context, gvr schema.GroupVersionResource) (schema.GroupVersionResource, bool, error) {
 	kind, err := s.Named(gvr.GroupResource().String())
 	return kind.Resource, err == nil, nil

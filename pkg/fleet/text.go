@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// OrElse is the first text that says something.
+// OrElse returns the first text that is not empty.
 func OrElse(text, other string) string {
 	if text != "" {
 		return text
@@ -34,10 +34,10 @@ func AreMany(n int, what string) string {
 // OneLine folds an error text into one line.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// listedAtMost bounds how many names a message holds.
+// listedAtMost bounds how many names a message contains.
 const listedAtMost = 8
 
-// Listed writes names, not too many.
+// Listed joins names, up to a limit.
 func Listed(names []string) string {
 	if len(names) > listedAtMost {
 		return strings.Join(names[:listedAtMost], ", ") + fmt.Sprintf(" and %d more", len(names)-listedAtMost)

@@ -26,36 +26,35 @@ import (
 // acceptParallel bounds how many clusters are accepted at the same time.
 const acceptParallel = 8
 
-// Options say which clusters to let in.
+// Options say which clusters to accept or deny.
 type Options struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
 	// Clusters are their names.
 	Clusters []string
-	// AllPending means every cluster with a request that can be trusted, but for
-	// those that have joined before and are asked for with a join token: they have
-	// to be named.
+	// AllPending means every cluster with a request that can be trusted, except clusters that
+	// have joined before and are requested with a join token: those have to be named.
 	AllPending bool
-	// Requesters select requests by the common name they ask for, and vouch for
-	// senders by their user name, both exactly.
+	// Requesters select requests by the common name they ask for, and senders to trust by user
+	// name; both match exactly.
 	Requesters []string
-	// Deny refuses the clusters instead.
+	// Deny denies the clusters instead.
 	Deny bool
-	// Replace lets another agent take the name of one whose lease is fresh.
+	// Replace allows another agent to take over the name of an agent whose lease is fresh.
 	Replace bool
-	// Notice is told, before a cluster is let in, of labels that it gave itself; nil
-	// for nobody. It is called by one at a time.
+	// Notice is called, before a cluster is accepted, with the labels that it gave itself; it
+	// may be nil. Calls never overlap.
 	Notice func(SelfLabels)
 	// Labels are put on the clusters that are accepted.
 	Labels map[string]string
 
-	// Own is the only request to approve, read on the cluster itself by somebody
-	// who has all rights there: it is the agent's, and the one whose key it keeps.
+	// Own is the only request to approve. It was read on the cluster itself by a user with all
+	// rights there, so it is the agent's, and the one whose key the agent keeps.
 	Own string
 	// uses counts the uses of tokens; requests sets it.
 	uses *request.Uses
-	// readers are read when they are needed first.
+	// readers is read on first use.
 	readers func() (readers, error)
 }
 
@@ -63,13 +62,13 @@ type Options struct {
 type Cluster struct {
 	// Cluster is its name.
 	Cluster string `json:"cluster"`
-	// Action is created when the cluster was let in (or refused) now.
+	// Action is created when this run accepted (or denied) the cluster.
 	Action fleet.Action `json:"action"`
 	// Message says what was done.
 	Message string `json:"message"`
-	// Replaces is the agent whose place another one was given.
+	// Replaces is the agent that another one has replaced.
 	Replaces string `json:"replaces,omitempty"`
-	// Error is why it failed; nil when it did not.
+	// Error is why it failed; nil on success.
 	Error error `json:"-"`
 	// Failure is the text of Error.
 	Failure string `json:"error,omitempty"`
@@ -77,16 +76,16 @@ type Cluster struct {
 	Changes []fleet.Change `json:"-"`
 }
 
-// Result is what happened to all of them.
+// Result is what happened to all the clusters.
 type Result struct {
-	// Clusters holds one entry a cluster, by name.
+	// Clusters holds one entry per cluster, by name.
 	Clusters []Cluster `json:"clusters"`
 	// Items are all objects that were changed.
 	Items []fleet.Change `json:"items"`
 }
 
-// Requests lists the certificate requests of clusters on the hub: those that
-// wait for an answer first, then by cluster.
+// Requests lists the certificate requests of clusters on the hub: pending ones first, then by
+// cluster.
 func Requests(ctx context.Context, o Options) ([]request.Request, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -123,10 +122,10 @@ func (o *Options) requests(ctx context.Context, r *fleet.Run) ([]request.Request
 	return out, nil
 }
 
-// Run lets clusters in: it approves their requests after checking exactly who
-// sent them and what they ask for, and then, and only then, accepts the
-// ManagedCluster. With several clusters the others go on when one fails; the
-// error is then of kind Partial and the result tells which.
+// Run accepts clusters: it approves their requests after checking exactly who sent them and
+// what they ask for, and only then accepts the ManagedCluster. With several clusters, a
+// failure does not stop the others; the error is then of kind Partial and the result shows
+// which failed.
 func Run(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -147,15 +146,15 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	names := o.names(requests)
+	names := o.clusterNames(requests)
 	if len(names) == 0 {
 		return Result{}, nil
 	}
 	return o.each(ctx, r, names, requests)
 }
 
-// names returns the clusters meant, sorted, each once.
-func (o *Options) names(requests []request.Request) []string {
+// clusterNames returns the clusters to act on, sorted and without duplicates.
+func (o *Options) clusterNames(requests []request.Request) []string {
 	set := map[string]bool{}
 	for _, name := range o.Clusters {
 		set[name] = true
@@ -183,7 +182,7 @@ func (o *Options) each(ctx context.Context, r *fleet.Run, names []string, reques
 	group.SetLimit(acceptParallel)
 	for i, name := range names {
 		group.Go(func() error {
-			a := o.one(ctx, r, name, requests)
+			a := o.acceptOrDeny(ctx, r, name, requests)
 			mu.Lock()
 			defer mu.Unlock()
 			if a.Error != nil {
@@ -205,8 +204,8 @@ func (o *Options) each(ctx context.Context, r *fleet.Run, names []string, reques
 	return result, fleet.Outcome(failures, len(names))
 }
 
-// one accepts or denies one cluster.
-func (o *Options) one(ctx context.Context, r *fleet.Run, name string, all []request.Request) Cluster {
+// acceptOrDeny accepts or denies one cluster.
+func (o *Options) acceptOrDeny(ctx context.Context, r *fleet.Run, name string, all []request.Request) Cluster {
 	out := Cluster{Cluster: name, Action: fleet.Unchanged}
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, o.Hub.Client, fleet.ManagedClusters, "", name)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -235,44 +234,44 @@ func (o *Options) one(ctx context.Context, r *fleet.Run, name string, all []requ
 	return out
 }
 
-// applicant is what is known of a cluster that shall be accepted.
+// applicant is what is known of a cluster that is to be accepted.
 type applicant struct {
 	// mc is its ManagedCluster; nil when there is none.
 	mc *clusterv1.ManagedCluster
-	// requests wait for an answer.
+	// requests are pending.
 	requests []request.Request
-	// known tells that an earlier request was approved already.
+	// known is true when an earlier request was approved already.
 	known bool
 }
 
-// admit approves what may be approved and accepts the cluster.
+// admit approves what may be approved, and accepts the cluster.
 func (o *Options) admit(ctx context.Context, r *fleet.Run, a applicant, out *Cluster) error {
 	mc := a.mc
-	held, err := o.holderOf(ctx, mc)
+	held, err := o.readHolder(ctx, mc)
 	if err != nil {
 		return err
 	}
-	chosen, err := o.choose(out.Cluster, a, held, r.Now())
+	chosen, err := o.chooseRequests(out.Cluster, a, held, r.Now())
 	if err != nil {
 		return err
 	}
 	if mc == nil {
-		return &fleet.Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no ManagedCluster of that name on " +
+		return &fleet.Error{Message: fmt.Sprintf("cluster %q has not asked to join", out.Cluster), Cause: "there is no ManagedCluster of that name on " +
 			o.Hub.String(),
 			Fix: fleet.JoinCluster.With("cluster", out.Cluster, "context", "", "hub", o.Hub.Context)}
 	}
 	if len(chosen) == 0 && !mc.Spec.HubAcceptsClient && !a.known {
-		return &fleet.Error{Message: fmt.Sprintf("cluster %q has not asked to be joined", out.Cluster), Cause: "there is no certificate request of it to approve",
+		return &fleet.Error{Message: fmt.Sprintf("cluster %q has not asked to join", out.Cluster), Cause: "it has no certificate request to approve",
 			Fix: fleet.AcceptAndWait.On(o.Hub, "cluster", out.Cluster)}
 	}
-	if err := o.notice(mc); err != nil {
+	if err := o.warnSelfLabels(mc); err != nil {
 		return err
 	}
 	return o.approve(ctx, r, applicant{mc: mc, requests: chosen}, held, out)
 }
 
-// notice tells of the labels that a cluster gave itself.
-func (o *Options) notice(mc *clusterv1.ManagedCluster) error {
+// warnSelfLabels reports the labels that a cluster gave itself.
+func (o *Options) warnSelfLabels(mc *clusterv1.ManagedCluster) error {
 	if o.Notice == nil || len(selfGiven(mc)) == 0 {
 		return nil
 	}
@@ -280,11 +279,11 @@ func (o *Options) notice(mc *clusterv1.ManagedCluster) error {
 	if err != nil {
 		return err
 	}
-	o.Notice(readers.brought(mc))
+	o.Notice(readers.selfLabels(mc))
 	return nil
 }
 
-// approve approves the requests that were chosen, and accepts their cluster.
+// approve approves the chosen requests and accepts their cluster.
 func (o *Options) approve(ctx context.Context, r *fleet.Run, a applicant, held holding, out *Cluster) error {
 	chosen := a.requests
 	for i := range chosen {
@@ -298,9 +297,9 @@ func (o *Options) approve(ctx context.Context, r *fleet.Run, a applicant, held h
 		}
 		out.Changes = append(out.Changes, fleet.Change{Object: fleet.Reference(chosen[i].Object), Action: fleet.Configured})
 		out.Action, out.Message = fleet.Configured, "approved "+chosen[i].Name
-		if held.rival(chosen[i]) {
+		if held.isRival(chosen[i]) {
 			out.Replaces = held.agent
-			out.Message += "; " + held.both(chosen[i], r.Now())
+			out.Message += "; " + held.describeRivals(chosen[i], r.Now())
 		}
 	}
 	return o.acceptCluster(ctx, r, a.mc, out)
@@ -326,11 +325,10 @@ func (o *Options) acceptCluster(ctx context.Context, r *fleet.Run, mc *clusterv1
 	return nil
 }
 
-// choose returns the requests to approve, or why none can be. Requests of more
-// than one sender or agent are ambiguous: nothing is approved. Of several of one
-// agent only the newest counts: it waits for that one, and the keys of the others
-// are lost.
-func (o *Options) choose(name string, a applicant, held holding, now time.Time) ([]request.Request, error) {
+// chooseRequests returns the requests to approve, or an error when none can be. Requests of more than
+// one sender or agent are ambiguous: nothing is approved. Of several requests of one agent
+// only the newest counts: the agent waits for that one and has lost the keys of the others.
+func (o *Options) chooseRequests(name string, a applicant, held holding, now time.Time) ([]request.Request, error) {
 	var good []request.Request
 	var bad *request.Request
 	for i, q := range a.requests {
@@ -349,27 +347,28 @@ func (o *Options) choose(name string, a applicant, held holding, now time.Time) 
 	if len(good) == 0 {
 		return nil, nil
 	}
-	if err := o.single(name, held, good, now); err != nil {
+	if err := o.checkSingleAgent(name, held, good, now); err != nil {
 		return nil, err
 	}
-	if o.AllPending && !slices.Contains(o.Clusters, name) && len(o.Requesters) == 0 && takesOver(a.mc, good[0], now) {
-		return nil, fleet.Refuse(fmt.Sprintf("cluster %q has joined before", name), good[0].Requester+" asks for its name and, with it, for all that is meant for it",
+	if o.AllPending && !slices.Contains(o.Clusters, name) && len(o.Requesters) == 0 && isTakeOver(a.mc, good[0], now) {
+		return nil, fleet.Refuse(fmt.Sprintf("cluster %q has joined before", name),
+			good[0].Requester+" asks for its name, and so for everything that is meant for it",
 			AcceptIfSame.On(o.Hub, "cluster", name))
 	}
 	return newest(good), nil
 }
 
-// newest returns the requests that came last; the API server counts in seconds.
+// newest returns the most recent requests; creation times have a resolution of one second.
 func newest(requests []request.Request) []request.Request {
 	last := slices.MaxFunc(requests, func(a, b request.Request) int { return a.Created.Compare(b.Created.Time) })
 	return slices.DeleteFunc(requests, func(q request.Request) bool { return q.Created.Before(&last.Created) })
 }
 
-// takesOver tells whether a request of a join token, not of the agent itself,
-// asks for the name of a cluster that has joined. Who holds a token could ask for
-// the place of a cluster that is only away; an agent whose certificate has ended
-// asks so too, and under its former name.
-func takesOver(mc *clusterv1.ManagedCluster, q request.Request, now time.Time) bool {
+// isTakeOver reports whether a request sent with a join token, not by the agent itself, asks
+// for the name of a cluster that has joined. The holder of a token could ask for the name of a
+// cluster that is only away; an agent whose certificate has expired sends such a request too,
+// under its former name.
+func isTakeOver(mc *clusterv1.ManagedCluster, q request.Request, now time.Time) bool {
 	if mc == nil || q.Identity == "renewal" || !cluster.EverJoined(mc) {
 		return false
 	}
@@ -377,23 +376,23 @@ func takesOver(mc *clusterv1.ManagedCluster, q request.Request, now time.Time) b
 	return cluster.Certified(mc, now) || q.Requester != clusterv1.UserPrefix+mc.Name+":"+agent
 }
 
-// single refuses requests of more than one agent, and those of another agent
-// than the one that reports, unless it shall take its place.
-func (o *Options) single(name string, held holding, good []request.Request, now time.Time) error {
+// checkSingleAgent refuses requests of more than one agent, and requests of an agent other than the one
+// that reports unless Replace is set.
+func (o *Options) checkSingleAgent(name string, held holding, good []request.Request, now time.Time) error {
 	for _, q := range good {
 		if q.Requester != good[0].Requester || q.User != good[0].User {
-			return fleet.Refuse(fmt.Sprintf("cluster %q is asked for by more than one", name),
+			return fleet.Refuse(fmt.Sprintf("cluster %q is requested by more than one agent or sender", name),
 				fmt.Sprintf("%s by %s, %s by %s", good[0].Requester, good[0].User, q.Requester, q.User),
 				ChooseRequester.On(o.Hub))
 		}
 	}
-	if held.rival(good[0]) && !o.Replace {
-		return o.contested(held, good[0], now)
+	if held.isRival(good[0]) && !o.Replace {
+		return o.contestedError(held, good[0], now)
 	}
 	return nil
 }
 
-// deny refuses the cluster and its waiting requests.
+// deny denies the cluster and its pending requests.
 func (o *Options) deny(ctx context.Context, r *fleet.Run, mc *clusterv1.ManagedCluster, mine []request.Request, out *Cluster) error {
 	if mc == nil && len(mine) == 0 {
 		return naming.NoCluster(out.Cluster, o.Hub)

@@ -43,8 +43,8 @@ func TestWhetherAClusterNeedsACertificate(t *testing.T) {
 	}
 }
 
-// Whoever holds a join token can ask for the name of a cluster that is only
-// away; letting in all that wait must not hand it over.
+// The holder of a join token can ask for the name of a cluster that is only away; accepting
+// all pending clusters must not hand the name over.
 func TestAllPendingDoesNotHandOverAClusterThatHasJoined(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	joined := func(life time.Duration) *clusterv1.ManagedCluster {
@@ -102,7 +102,8 @@ func TestAllPendingDoesNotHandOverAClusterThatHasJoined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.options.Hub = &fleet.Cluster{Context: "hub"}
 			q := request.Request{Cluster: "prod1", State: request.StatePending, Requester: tc.requester, Identity: tc.identity}
-			chosen, err := tc.options.choose("prod1", applicant{mc: tc.mc, requests: []request.Request{q}}, holding{}, now)
+			chosen, err := tc.options.chooseRequests("prod1", applicant{mc: tc.mc, requests: []request.Request{q}}, holding{},
+				now)
 			if tc.Refuse {
 				require.ErrorContains(t, err, "has joined before")
 				require.Empty(t, chosen)
@@ -114,8 +115,8 @@ func TestAllPendingDoesNotHandOverAClusterThatHasJoined(t *testing.T) {
 	}
 }
 
-// A name is kept for the agent that holds it while that one reports: another agent
-// needs a person who says that it takes the place, the same one needs nobody.
+// A name is kept for the agent that holds it while that agent reports: another agent needs an
+// explicit Replace, the same agent needs nothing.
 func TestANameIsKeptForTheAgentThatReports(t *testing.T) {
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	const prefix = clusterv1.UserPrefix + "prod1:"
@@ -132,13 +133,14 @@ func TestANameIsKeptForTheAgentThatReports(t *testing.T) {
 			held:  reports,
 			agent: "b",
 			age:   time.Minute,
-			says:  []string{"agent a (certificate until 2026-08-02T12:00:00Z)", "20s ago, after", "both are running", "agent b asks for it by r1, sent by sa"},
+			says: []string{"agent a (certificate until 2026-08-02T12:00:00Z)", "20s ago, after", "both are running",
+				"agent b asks for it by r1, sent by sa"},
 		},
 		"whose rival may be gone": {
 			held:  reports,
 			agent: "b",
 			age:   time.Second,
-			says:  []string{"before the other one asked: it may be gone"},
+			says:  []string{"before the other agent asked: it may be gone"},
 		},
 		"another agent with a certificate": {
 			held:     reports,
@@ -150,10 +152,10 @@ func TestANameIsKeptForTheAgentThatReports(t *testing.T) {
 		"once the lease is stale":           {held: holding{agent: "a"}, agent: "b"},
 		"the same agent":                    {held: reports, agent: "a"},
 		"the same agent by its certificate": {held: reports, agent: "a", identity: "renewal"},
-		"nobody knows who holds it": {
+		"it is not known which agent holds it": {
 			held:  holding{reports: true},
 			agent: "b",
-			says:  []string{"no name of", "counts as available"},
+			says:  []string{"has not recorded", "counts as available"},
 		},
 		"but it renews": {held: holding{reports: true}, agent: "b", identity: "renewal"},
 		"read on a cluster that was cloned": {
@@ -165,9 +167,10 @@ func TestANameIsKeptForTheAgentThatReports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.options.Hub = &fleet.Cluster{Context: "hub"}
-			q := request.Request{Cluster: "prod1", Name: "r1", State: request.StatePending, Requester: prefix + tc.agent, User: "sa", Identity: tc.identity,
+			q := request.Request{Cluster: "prod1", Name: "r1", State: request.StatePending, Requester: prefix + tc.agent,
+				User: "sa", Identity: tc.identity,
 				Created: metav1.NewTime(now.Add(-tc.age))}
-			chosen, err := tc.options.choose("prod1", applicant{requests: []request.Request{q}}, tc.held, now)
+			chosen, err := tc.options.chooseRequests("prod1", applicant{requests: []request.Request{q}}, tc.held, now)
 			if len(tc.says) == 0 {
 				require.NoError(t, err)
 				require.Len(t, chosen, 1)
@@ -188,10 +191,11 @@ func TestOfTheRequestsOfOneAgentTheNewestCounts(t *testing.T) {
 	o := Options{Hub: &fleet.Cluster{Context: "hub"}}
 	var asked []request.Request
 	for i, name := range []string{"lost", "older", "new"} {
-		asked = append(asked, request.Request{Cluster: "c1", Name: name, State: request.StatePending, Requester: clusterv1.UserPrefix + "c1:a", User: "sa",
+		asked = append(asked, request.Request{Cluster: "c1", Name: name, State: request.StatePending,
+			Requester: clusterv1.UserPrefix + "c1:a", User: "sa",
 			Created: metav1.NewTime(now.Add(time.Duration(i) * time.Second))})
 	}
-	chosen, err := o.choose("c1", applicant{requests: asked}, holding{}, now)
+	chosen, err := o.chooseRequests("c1", applicant{requests: asked}, holding{}, now)
 	require.NoError(t, err)
 	require.Len(t, chosen, 1)
 	require.Equal(t, "new", chosen[0].Name)
@@ -205,14 +209,15 @@ func TestLabelsThatAClusterGaveItselfAreToldWithTheirReaders(t *testing.T) {
 	r := readers{}
 	r.add("placement default/p", placementKeys(&placement)...)
 	r.add("clusterset prod", clusterv1.LabelClusterSet+"=prod")
-	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{clusterv1.AnnotationCreator: identity.BootstrapUser},
-		Labels: map[string]string{"env": "prod", "zone": "a", "team": "x", clusterv1.LabelClusterSet: "prod"}}}
+	mc := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1",
+		Annotations: map[string]string{clusterv1.AnnotationCreator: identity.BootstrapUser},
+		Labels:      map[string]string{"env": "prod", "zone": "a", "team": "x", clusterv1.LabelClusterSet: "prod"}}}
 	require.Equal(t, "cluster c1 gave itself: cluster.open-cluster-management.io/clusterset=prod (read by clusterset prod); "+
-		"env=prod (read by placement default/p); team=x; zone=a (read by placement default/p)", r.brought(mc).String())
+		"env=prod (read by placement default/p); team=x; zone=a (read by placement default/p)", r.selfLabels(mc).String())
 	mc.Labels[clusterv1.LabelClusterSet] = "default"
-	require.Len(t, r.brought(mc).Labels, 3, "the hub's own word")
+	require.Len(t, r.selfLabels(mc).Labels, 3, "the hub's own word")
 	mc.Annotations[clusterv1.AnnotationCreator] = "ann"
-	require.Empty(t, r.brought(mc).Labels, "a person gave them")
+	require.Empty(t, r.selfLabels(mc).Labels, "a person gave them")
 	mc.Annotations[clusterv1.AnnotationCreator], mc.Spec.HubAcceptsClient = identity.BootstrapUser, true
-	require.Empty(t, r.brought(mc).Labels, "it is in")
+	require.Empty(t, r.selfLabels(mc).Labels, "it is in")
 }

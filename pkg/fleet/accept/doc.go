@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accept lets clusters in that ask to be joined, or denies them, and
-// waits for what comes of it.
+// Package accept accepts or denies clusters that ask to join, and waits for the outcome.
 package accept

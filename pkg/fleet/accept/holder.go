@@ -17,22 +17,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
 )
 
-// holding is who has the name of a cluster now.
+// holding is which agent holds the name of a cluster.
 type holding struct {
-	// agent is the name of the agent that got the last certificate, as the hub noted
-	// it; empty where it noted none.
+	// agent is the name of the agent that got the last certificate, as the hub recorded it;
+	// empty when nothing is recorded.
 	agent string
-	// reports is true while the hub has heard of the agent within the grace time.
+	// reports is true while the agent's last lease renewal is within the grace time.
 	reports bool
-	// renewed is when the agent renewed its lease last; zero when that is not known.
+	// renewed is when the agent last renewed its lease; zero when unknown.
 	renewed time.Time
-	// until is the end of its certificate, as the hub noted it.
+	// until is when its certificate expires, as the hub recorded it.
 	until string
 }
 
-// holderOf reads who has the name. The lease is read now: what the conditions say
-// is true for some minutes after an agent has gone.
-func (o *Options) holderOf(ctx context.Context, mc *clusterv1.ManagedCluster) (holding, error) {
+// readHolder reads which agent holds the name. It reads the lease itself: the conditions stay
+// true for some minutes after an agent has gone.
+func (o *Options) readHolder(ctx context.Context, mc *clusterv1.ManagedCluster) (holding, error) {
 	if mc == nil {
 		return holding{}, nil
 	}
@@ -53,10 +53,10 @@ func (o *Options) holderOf(ctx context.Context, mc *clusterv1.ManagedCluster) (h
 	return h, nil
 }
 
-// rival tells whether a request is of another agent than the one that has the
-// name and reports. The agent that had the last certificate is no rival of itself:
-// it may have lost it.
-func (h holding) rival(q request.Request) bool {
+// isRival reports whether a request is of another agent than the one that holds the name and
+// reports. The agent that had the last certificate is not a rival of itself: it may have lost
+// the certificate.
+func (h holding) isRival(q request.Request) bool {
 	if !h.reports {
 		return false
 	}
@@ -66,21 +66,21 @@ func (h holding) rival(q request.Request) bool {
 	return q.Requester != clusterv1.UserPrefix+q.Cluster+":"+h.agent
 }
 
-// state says in words how sure it is that the holder is there.
-func (h holding) state(q request.Request, now time.Time) string {
+// describeState says how certain it is that the holder is running.
+func (h holding) describeState(q request.Request, now time.Time) string {
 	switch {
 	case h.renewed.IsZero():
 		return "and counts as available"
 	case h.renewed.After(q.Created.Time):
-		return fmt.Sprintf("and renewed its lease %s ago, after the other one asked: both are running", duration.HumanDuration(now.Sub(h.renewed)))
+		return fmt.Sprintf("and renewed its lease %s ago, after the other agent asked: both are running", duration.HumanDuration(now.Sub(h.renewed)))
 	}
-	return fmt.Sprintf("and renewed its lease %s ago, before the other one asked: it may be gone", duration.HumanDuration(now.Sub(h.renewed)))
+	return fmt.Sprintf("and renewed its lease %s ago, before the other agent asked: it may be gone", duration.HumanDuration(now.Sub(h.renewed)))
 }
 
-// who names the holder.
-func (h holding) who() string {
+// describeHolder names the holder.
+func (h holding) describeHolder() string {
 	if h.agent == "" {
-		return "an agent that the hub has no name of"
+		return "an agent whose name the hub has not recorded"
 	}
 	if h.until == "" {
 		return "agent " + h.agent
@@ -88,7 +88,7 @@ func (h holding) who() string {
 	return fmt.Sprintf("agent %s (certificate until %s)", h.agent, h.until)
 }
 
-// agentOf is the name of the agent that a request is for.
+// agentOf returns the name of the agent that a request is for.
 func agentOf(q request.Request) string {
 	prefix := clusterv1.UserPrefix + q.Cluster + ":"
 	if len(q.Requester) > len(prefix) && q.Requester[:len(prefix)] == prefix {
@@ -97,13 +97,13 @@ func agentOf(q request.Request) string {
 	return q.Requester
 }
 
-// both names both agents that want the name.
-func (h holding) both(q request.Request, now time.Time) string {
-	return fmt.Sprintf("%s holds the name %s; agent %s asks for it by %s, sent by %s %s ago", h.who(), h.state(q, now),
+// describeRivals names both agents that want the name.
+func (h holding) describeRivals(q request.Request, now time.Time) string {
+	return fmt.Sprintf("%s holds the name %s; agent %s asks for it by %s, sent by %s %s ago", h.describeHolder(), h.describeState(q, now),
 		agentOf(q), q.Name, q.User, duration.HumanDuration(now.Sub(q.Created.Time)))
 }
 
-// contested is the refusal to give a name away that somebody holds.
-func (o *Options) contested(h holding, q request.Request, now time.Time) error {
-	return fleet.Refuse(fmt.Sprintf("another agent holds the name %q", q.Cluster), h.both(q, now), ReplaceAgent.On(o.Hub, "cluster", q.Cluster))
+// contestedError is the refusal to give away a name that another agent holds.
+func (o *Options) contestedError(h holding, q request.Request, now time.Time) error {
+	return fleet.Refuse(fmt.Sprintf("another agent holds the name %q", q.Cluster), h.describeRivals(q, now), ReplaceAgent.On(o.Hub, "cluster", q.Cluster))
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// SelfLabels are those of one cluster.
+// SelfLabels are the labels that one cluster gave itself.
 type SelfLabels struct {
 	// Cluster is its name.
 	Cluster string `json:"cluster"`
@@ -33,7 +33,7 @@ type SelfLabels struct {
 	Labels []request.SelfLabel `json:"labels"`
 }
 
-// String says it in one line; what is read by others is marked.
+// String returns the labels in one line and marks those that placements or sets select by.
 func (s SelfLabels) String() string {
 	var out []string
 	for _, l := range s.Labels {
@@ -46,9 +46,9 @@ func (s SelfLabels) String() string {
 	return fmt.Sprintf("cluster %s gave itself: %s", s.Cluster, strings.Join(out, "; "))
 }
 
-// selfGiven returns the labels that a cluster which is not let in yet brought
-// along: all, unless somebody else than a holder of a join token made its
-// ManagedCluster. The default set is the hub's word.
+// selfGiven returns the labels that a cluster which is not accepted yet brought along: all of
+// them, unless its ManagedCluster was created by someone other than a holder of a join token.
+// The label of the default set is the hub's.
 func selfGiven(mc *clusterv1.ManagedCluster) map[string]string {
 	creator := mc.Annotations[clusterv1.AnnotationCreator]
 	if mc.Spec.HubAcceptsClient || (creator != "" && creator != identity.BootstrapUser && !request.BootstrapTokenUser.MatchString(creator)) {
@@ -61,7 +61,7 @@ func selfGiven(mc *clusterv1.ManagedCluster) map[string]string {
 	return out
 }
 
-// readers tells which placements and sets select by a label.
+// readers maps a label key to the placements and sets that select by it.
 type readers map[string][]string
 
 func (r readers) add(what string, keys ...string) {
@@ -72,8 +72,8 @@ func (r readers) add(what string, keys ...string) {
 	}
 }
 
-// readReaders reads all placements and sets. Who may not list them is told of no
-// reader.
+// readReaders reads all placements and sets. Without the right to list them the result is
+// empty.
 func readReaders(ctx context.Context, hub *fleet.Cluster) (readers, error) {
 	out := readers{}
 	sets, err := typed.List[clusterv1beta2.ManagedClusterSet](ctx, hub.Client, fleet.ManagedClusterSets, "", metav1.ListOptions{})
@@ -97,7 +97,7 @@ func readReaders(ctx context.Context, hub *fleet.Cluster) (readers, error) {
 	return out, nil
 }
 
-// labelKey finds what may be the key of a label in an expression.
+// labelKey matches what may be the key of a label in an expression.
 var labelKey = regexp.MustCompile(`["']([A-Za-z0-9][-A-Za-z0-9_./]*)["']|labels\.([A-Za-z_][A-Za-z0-9_]*)`)
 
 // placementKeys are the keys of the labels that a placement selects, groups or
@@ -131,8 +131,8 @@ func keysOf(s metav1.LabelSelector) []string {
 	return out
 }
 
-// brought returns the labels that a cluster gave itself, with their readers.
-func (r readers) brought(mc *clusterv1.ManagedCluster) SelfLabels {
+// selfLabels returns the labels that a cluster gave itself, with their readers.
+func (r readers) selfLabels(mc *clusterv1.ManagedCluster) SelfLabels {
 	out := SelfLabels{Cluster: mc.Name}
 	given := selfGiven(mc)
 	for _, key := range slices.Sorted(maps.Keys(given)) {
@@ -143,8 +143,8 @@ func (r readers) brought(mc *clusterv1.ManagedCluster) SelfLabels {
 	return out
 }
 
-// describe adds, to requests that wait for an answer, who holds the name and what
-// labels the cluster gave itself.
+// describe adds to pending requests which agent holds the name and what labels the cluster
+// gave itself.
 func (o *Options) describe(ctx context.Context, requests []request.Request, now time.Time) error {
 	o.readers = sync.OnceValues(func() (readers, error) { return readReaders(ctx, o.Hub) })
 	group, ctx := errgroup.WithContext(ctx)
@@ -165,12 +165,12 @@ func (o *Options) describeOne(ctx context.Context, q *request.Request, now time.
 	if err != nil {
 		return fleet.Explain("reading managedcluster "+q.Cluster, o.Hub, err)
 	}
-	held, err := o.holderOf(ctx, mc)
+	held, err := o.readHolder(ctx, mc)
 	if err != nil {
 		return err
 	}
-	if held.rival(*q) {
-		q.Holder, q.Reason = held.agent, held.both(*q, now)
+	if held.isRival(*q) {
+		q.Holder, q.Reason = held.agent, held.describeRivals(*q, now)
 	}
 	if len(selfGiven(mc)) == 0 {
 		return nil
@@ -179,6 +179,6 @@ func (o *Options) describeOne(ctx context.Context, q *request.Request, now time.
 	if err != nil {
 		return err
 	}
-	q.Labels = readers.brought(mc).Labels
+	q.Labels = readers.selfLabels(mc).Labels
 	return nil
 }

@@ -58,10 +58,10 @@ func joinDetail(mc *unstructured.Unstructured) string {
 	if fleet.ConditionTrue(mc, clusterv1.ConditionHubAccepted) {
 		return "accepted, the agent has not reported yet"
 	}
-	return "waiting for the hub to let the agent in"
+	return "waiting for the hub to accept the agent"
 }
 
-// awaitRequests waits until every named cluster has something to be accepted.
+// awaitRequests waits until every named cluster has something to accept.
 func (o *Options) awaitRequests(ctx context.Context, r *fleet.Run) error {
 	for _, name := range o.Clusters {
 		r.Step("request of " + name)
@@ -77,7 +77,7 @@ func (o *Options) awaitRequests(ctx context.Context, r *fleet.Run) error {
 		})
 		if err != nil {
 			return r.Fail(r.TimedOut(ctx, err, "a request of cluster "+name, func(context.Context) *fleet.Blocker {
-				return &fleet.Blocker{Cause: "the cluster has not asked to be joined",
+				return &fleet.Blocker{Cause: "the cluster has not asked to join",
 					Fix: fleet.JoinCluster.With("cluster", name, "context", "", "hub", o.Hub.Context)}
 			}))
 		}
@@ -93,7 +93,7 @@ func AwaitAvailable(ctx context.Context, o Options, names []string) error {
 	})
 }
 
-// AwaitDenied waits until the hub has taken the rights of clusters away.
+// AwaitDenied waits until the hub has removed the rights of the clusters.
 func AwaitDenied(ctx context.Context, o Options, names []string) error {
 	return o.awaitEach(ctx, names, "denied", func(ctx context.Context, r *fleet.Run, name string) error {
 		q := await.Query{Client: o.Hub.Client, Resource: fleet.ManagedClusters, Name: name, Clock: r.Given.Clock}
@@ -102,16 +102,16 @@ func AwaitDenied(ctx context.Context, o Options, names []string) error {
 				return true, nil
 			}
 			c := apimeta.FindStatusCondition(fleet.ConditionsOf(items[0]), clusterv1.ConditionHubAccepted)
-			// One that never was accepted has no rights to lose.
+			// A cluster that was never accepted has no rights to lose.
 			return c == nil || c.Status == metav1.ConditionFalse, nil
 		})
-		return r.TimedOut(ctx, err, "the hub to take the rights of "+name+" away", func(context.Context) *fleet.Blocker {
-			return &fleet.Blocker{Cause: "the hub's controllers have not taken note of the denial", Fix: fleet.HubStatus.On(o.Hub)}
+		return r.TimedOut(ctx, err, "the hub to remove the rights of "+name+" away", func(context.Context) *fleet.Blocker {
+			return &fleet.Blocker{Cause: "the hub's controllers have not processed the denial", Fix: fleet.HubStatus.On(o.Hub)}
 		})
 	})
 }
 
-// awaitEach waits for one cluster after the other within one deadline.
+// awaitEach waits for one cluster after another within one deadline.
 func (o *Options) awaitEach(ctx context.Context, names []string, what string, wait func(context.Context, *fleet.Run, string) error) error {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()

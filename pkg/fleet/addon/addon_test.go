@@ -39,16 +39,19 @@ func TestConfigurationsAreNamedByTheirResource(t *testing.T) {
 
 func TestRightsOfAgentsAreNamedByTheirRole(t *testing.T) {
 	single := func(namespace, kind, name string) addonv1alpha1.HubPermissionConfig {
-		return addonv1alpha1.HubPermissionConfig{Type: addonv1alpha1.HubPermissionTypeSingleNamespace, SingleNamespace: &addonv1alpha1.SingleNamespaceBindingConfig{
-			Namespace: namespace, RoleRef: addonv1alpha1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: kind, Name: name},
-		}}
+		return addonv1alpha1.HubPermissionConfig{Type: addonv1alpha1.HubPermissionTypeSingleNamespace,
+			SingleNamespace: &addonv1alpha1.SingleNamespaceBindingConfig{
+				Namespace: namespace, RoleRef: addonv1alpha1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: kind, Name: name},
+			}}
 	}
 	own := addonv1alpha1.HubPermissionConfig{
-		Type: addonv1alpha1.HubPermissionTypeCurrentCluster, CurrentCluster: &addonv1alpha1.CurrentClusterBindingConfig{ClusterRoleName: "reader"},
+		Type:           addonv1alpha1.HubPermissionTypeCurrentCluster,
+		CurrentCluster: &addonv1alpha1.CurrentClusterBindingConfig{ClusterRoleName: "reader"},
 	}
 	for text, want := range map[string]addonv1alpha1.HubPermissionConfig{
 		"reader": own, "clusterrole/reader": own, "ClusterRole/reader": own,
-		"shared/role/writer": single("shared", "Role", "writer"), "shared/clusterrole/writer": single("shared", "ClusterRole", "writer"),
+		"shared/role/writer":        single("shared", "Role", "writer"),
+		"shared/clusterrole/writer": single("shared", "ClusterRole", "writer"),
 	} {
 		got, err := hubPermission(text)
 		require.NoError(t, err, text)
@@ -90,9 +93,10 @@ func TestTheDefaultTemplateIsReplacedAndTheRestStays(t *testing.T) {
 	}
 }
 
-// What runs as it did before is not what was asked for.
+// An agent that still runs as before is not what was asked for.
 func TestAnAddOnWhoseObjectsCannotBeAppliedIsNotThere(t *testing.T) {
-	refused := metav1.Condition{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionFalse, Message: "failed to apply the manifests of addon: no"}
+	refused := metav1.Condition{Type: addonv1alpha1.ConditionManifestApplied, Status: metav1.ConditionFalse,
+		Message: "failed to apply the manifests of addon: no"}
 	available := metav1.Condition{Type: addonv1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}
 	for name, tc := range map[string]struct {
 		conditions []metav1.Condition
@@ -126,7 +130,8 @@ func TestAnAddOnWhoseObjectsCannotBeAppliedIsNotThere(t *testing.T) {
 			Info{Enabled: 1},
 		},
 		"not on the hosting cluster": {
-			[]metav1.Condition{{Type: addonv1alpha1.ConditionHostingManifestApplied, Status: metav1.ConditionFalse, Message: "m"}},
+			[]metav1.Condition{{Type: addonv1alpha1.ConditionHostingManifestApplied, Status: metav1.ConditionFalse,
+				Message: "m"}},
 			"m",
 			Info{Enabled: 1},
 		},
@@ -138,15 +143,15 @@ func TestAnAddOnWhoseObjectsCannotBeAppliedIsNotThere(t *testing.T) {
 	} {
 		a := &addonv1alpha1.ManagedClusterAddOn{}
 		a.Status.Conditions = tc.conditions
-		require.Equal(t, tc.why, unapplied(a), name)
+		require.Equal(t, tc.why, unappliedObjects(a), name)
 		got := Info{}
 		got.count(a)
 		require.Equal(t, tc.want, got, name)
 	}
 }
 
-// One that worked before is not through with a change because it still works. The
-// field's framework says of no condition which spec it is about.
+// An add-on that worked before the change still works, but that does not mean the change is
+// complete. The conditions of addon-framework do not say which spec they are about.
 func TestAnAddOnIsBehindItsSpec(t *testing.T) {
 	said := func(kind string, of int64) metav1.Condition {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, ObservedGeneration: of}
@@ -164,10 +169,10 @@ func TestAnAddOnIsBehindItsSpec(t *testing.T) {
 		"not seen": {conditions: []metav1.Condition{said(addonv1alpha1.ConditionRegistrationApplied, 2),
 			said(addonv1alpha1.ConditionManifestApplied, 2)}, want: "its controller has not seen the change yet"},
 		"seen and not applied": {conditions: []metav1.Condition{said(addonv1alpha1.ConditionRegistrationApplied, 3),
-			said(addonv1alpha1.ConditionManifestApplied, 2)}, want: "its manifests are not applied yet as they are wanted now"},
+			said(addonv1alpha1.ConditionManifestApplied, 2)}, want: "its current manifests are not applied yet"},
 		"not applied on the other cluster": {conditions: []metav1.Condition{said(addonv1alpha1.ConditionManifestApplied, 3),
 			said(addonv1alpha1.ConditionHostingManifestApplied, 2)}, hosted: true,
-			want: "its manifests are not applied yet on the hosting cluster as they are wanted now"},
+			want: "its current manifests are not applied yet on the hosting cluster"},
 		"left over of the other cluster": {conditions: []metav1.Condition{said(addonv1alpha1.ConditionManifestApplied, 3),
 			said(addonv1alpha1.ConditionHostingManifestApplied, 2)}},
 	} {
@@ -176,6 +181,6 @@ func TestAnAddOnIsBehindItsSpec(t *testing.T) {
 		if tc.hosted {
 			a.Annotations = map[string]string{addonv1alpha1.AnnotationHostingClusterName: "other"}
 		}
-		require.Equal(t, tc.want, behind(a), name)
+		require.Equal(t, tc.want, pendingChange(a), name)
 	}
 }

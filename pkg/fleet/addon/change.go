@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Options say which add-ons to bring to which clusters, or to take from them.
+// Options say which add-ons to enable on which clusters, or to disable there.
 type Options struct {
 	fleet.Common
 	// Hub is the hub.
@@ -32,36 +32,36 @@ type Options struct {
 	Names []string
 	// Targets are the clusters.
 	Targets cluster.Targets
-	// InstallNamespace is where the agent shall run; empty leaves it as it is.
+	// InstallNamespace is the namespace for the agent; empty leaves it as it is.
 	InstallNamespace string
-	// Configs are configuration objects for these clusters. Of each kind that is
-	// named here they replace the whole list.
+	// Configs are configuration objects for these clusters. For each kind named here they
+	// replace the whole list.
 	Configs []addonv1alpha1.AddOnConfig
 	// Objects are configuration objects to apply first, and to use like Configs.
 	Objects []*unstructured.Unstructured
-	// Variables are put into an AddOnDeploymentConfig of the cluster.
+	// Variables are set in an AddOnDeploymentConfig of the cluster.
 	Variables map[string]string
-	// Labels and Annotations are added to those that are there.
+	// Labels and Annotations are merged into the existing ones.
 	Labels, Annotations map[string]string
-	// Warn is told what a person may not have meant; nil means nobody is.
+	// Warn is called with warnings about what may be a mistake; it may be nil.
 	Warn func(string)
 }
 
-// change is one change of many add-ons on many clusters under way.
+// change is one change in progress, of many add-ons on many clusters.
 type change struct {
 	Options
 	run *fleet.Run
-	// addOns are those that are registered, by name; selected the clusters that the
-	// placements of their install strategies select.
+	// addOns are the registered ones, by name; selected are the clusters that the placements
+	// of their install strategies select.
 	addOns   map[string]*addonv1alpha1.ClusterManagementAddOn
 	selected map[string]map[string]bool
 	// clusters are all ManagedClusters by name.
 	clusters map[string]*unstructured.Unstructured
 
 	mu sync.Mutex
-	// beside are changes of other objects than add-ons.
+	// beside are changes of objects other than add-ons.
 	beside []fleet.Change
-	// served are the kinds of the hub, once somebody has asked for one.
+	// served are the resources that the hub serves, once they have been read.
 	served *fleet.Served
 }
 
@@ -71,8 +71,8 @@ type Pair struct {
 	AddOn, Cluster string
 }
 
-// CheckName tells why an add-on cannot have this name: it is part of the names of
-// works, secrets and users, and the value of labels.
+// CheckName returns why an add-on cannot have this name: it is part of the names of works,
+// secrets and users, and a label value.
 func CheckName(name string) error {
 	problems := validation.IsDNS1123Subdomain(name)
 	if len(problems) == 0 {
@@ -84,12 +84,11 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Enable brings add-ons to clusters. A cluster that was left out of the install
-// strategy by Disable is no longer left out. Labels, annotations and
-// configurations are merged with what is there. An add-on that its placements install
-// is refused on other clusters, because the hub would take it away again. With Wait it
-// returns when the add-ons are available, with the configurations of their clusters.
-// The error is of kind Partial when only some failed.
+// Enable enables add-ons on clusters. A cluster that Disable excluded from the install
+// strategy is included again. Labels, annotations and configurations are merged with the
+// existing ones. An add-on that its placements install is refused on other clusters, because
+// the hub would remove it again. With Wait it returns when the add-ons are available, with the
+// configurations of their clusters. The error is of kind Partial when only some failed.
 func Enable(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -102,7 +101,7 @@ func Enable(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 		return fleet.ClusterChanges{}, err
 	}
 	return c.each(pairs, func(p Pair) (fleet.Change, error) {
-		if err := c.mayEnable(p); err != nil {
+		if err := c.checkEnable(p); err != nil {
 			return fleet.Change{}, err
 		}
 		included, err := c.include(ctx, p)
@@ -120,8 +119,8 @@ func Enable(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	})
 }
 
-// gather reads what the change depends on, and which add-ons on which clusters are
-// meant. need says that an add-on that nobody has registered is an error.
+// gather reads what the change depends on and returns the pairs to act on. With need, an
+// add-on that is not registered is an error.
 func (c *change) gather(ctx context.Context, need bool) ([]Pair, error) {
 	var registered, clusters []unstructured.Unstructured
 	names, err := c.Targets.Resolve(ctx, c.Hub)
@@ -163,7 +162,7 @@ func (c *change) gather(ctx context.Context, need bool) ([]Pair, error) {
 	return out, nil
 }
 
-// each does something for every pair and adds what was done beside it.
+// each runs do for every pair and adds the changes of other objects.
 func (c *change) each(pairs []Pair, do func(Pair) (fleet.Change, error)) (fleet.ClusterChanges, error) {
 	names := make([]string, 0, len(pairs))
 	for _, p := range pairs {
@@ -177,7 +176,7 @@ func (c *change) each(pairs []Pair, do func(Pair) (fleet.Change, error)) (fleet.
 	return result, err
 }
 
-// warn tells what a person may not have meant, one thing at a time.
+// warn calls Warn; calls never overlap.
 func (c *change) warn(format string, args ...any) {
 	if c.Warn != nil {
 		c.mu.Lock()
@@ -186,8 +185,8 @@ func (c *change) warn(format string, args ...any) {
 	}
 }
 
-// note keeps what was done beside; where something is decided on anew, only once.
-func (c *change) note(change fleet.Change) {
+// recordBeside records a change of another object, once even when a conflict repeats the write.
+func (c *change) recordBeside(change fleet.Change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if change.Action == fleet.Unchanged && slices.ContainsFunc(c.beside,
@@ -197,15 +196,15 @@ func (c *change) note(change fleet.Change) {
 	c.beside = append(c.beside, change)
 }
 
-// byPlacements tells whether the hub installs the add-on by placements.
-func byPlacements(a *addonv1alpha1.ClusterManagementAddOn) bool {
+// isInstalledByPlacements reports whether the hub installs the add-on by placements.
+func isInstalledByPlacements(a *addonv1alpha1.ClusterManagementAddOn) bool {
 	return a != nil && ManagedByHub(a) && a.Spec.InstallStrategy.Type == addonv1alpha1.InstallStrategyPlacements
 }
 
-// selectedFor are the clusters that the placements of an add-on select; nil where
-// there are none to look at.
+// selectedFor returns the clusters that the placements of an add-on select; nil when it has no
+// placements.
 func selectedFor(ctx context.Context, hub *fleet.Cluster, a *addonv1alpha1.ClusterManagementAddOn) (map[string]bool, error) {
-	if !byPlacements(a) {
+	if !isInstalledByPlacements(a) {
 		return nil, nil
 	}
 	out := map[string]bool{}
@@ -224,10 +223,10 @@ func selectedFor(ctx context.Context, hub *fleet.Cluster, a *addonv1alpha1.Clust
 	return out, nil
 }
 
-// mayEnable refuses what the hub would undo.
-func (c *change) mayEnable(p Pair) error {
+// checkEnable refuses what the hub would undo.
+func (c *change) checkEnable(p Pair) error {
 	a := c.addOns[p.AddOn]
-	if !byPlacements(a) || c.selected[p.AddOn][p.Cluster] {
+	if !isInstalledByPlacements(a) || c.selected[p.AddOn][p.Cluster] {
 		return nil
 	}
 	names := make([]string, 0, len(a.Spec.InstallStrategy.Placements))
@@ -235,22 +234,22 @@ func (c *change) mayEnable(p Pair) error {
 		names = append(names, s.Namespace+"/"+s.Name)
 	}
 	return fleet.Refuse(fmt.Sprintf("no placement of the add-on %q selects cluster %q", p.AddOn, p.Cluster),
-		"the hub would take it away again; its placements are: "+fleet.Listed(names),
+		"the hub would remove it again; its placements are: "+fleet.Listed(names),
 		AddPlacement.On(c.Hub, "addon", p.AddOn))
 }
 
-// include takes back that a cluster is left out of the install strategy.
+// include includes a cluster in the install strategy again.
 func (c *change) include(ctx context.Context, p Pair) (bool, error) {
 	return c.annotate(ctx, p, nil)
 }
 
-// exclude leaves a cluster out of the install strategy.
+// exclude excludes a cluster from the install strategy.
 func (c *change) exclude(ctx context.Context, p Pair) (bool, error) {
 	return c.annotate(ctx, p, "true")
 }
 
-// annotate writes the annotation that leaves a cluster out, nil to remove it, and
-// tells whether that changed anything.
+// annotate writes the annotation that excludes a cluster, or removes it when value is nil, and
+// reports whether that changed anything.
 func (c *change) annotate(ctx context.Context, p Pair, value any) (bool, error) {
 	key := addonv1alpha1.AnnotationPrefixExclude + p.AddOn
 	mc := c.clusters[p.Cluster]
@@ -269,7 +268,7 @@ func (c *change) annotate(ctx context.Context, p Pair, value any) (bool, error) 
 	if annotations, ok, _ := unstructured.NestedMap(change.Object.Object, "metadata", "annotations"); ok && annotations[key] == nil {
 		unstructured.RemoveNestedField(change.Object.Object, "metadata", "annotations", key)
 	}
-	c.note(change)
+	c.recordBeside(change)
 	return change.Action != fleet.Unchanged, nil
 }
 
@@ -277,7 +276,7 @@ func managedAddOn(p Pair) *unstructured.Unstructured {
 	return fleet.Named(addonv1alpha1.GroupVersion.WithKind("ManagedClusterAddOn"), p.Cluster, p.AddOn)
 }
 
-// enable makes the add-on of a cluster, or changes what the options say of it.
+// enable creates the add-on of a cluster, or changes what the options name.
 func (c *change) enable(ctx context.Context, p Pair) (change fleet.Change, err error) {
 	u := managedAddOn(p)
 	err = write.Busy(u, write.Again(func() (err error) {
@@ -291,7 +290,7 @@ func (c *change) enable(ctx context.Context, p Pair) (change fleet.Change, err e
 	return change, fleet.Explain("applying "+fleet.Describe(u), c.Hub, err)
 }
 
-// enableOnce does it in u, for the add-on as it is now.
+// enableOnce is one attempt of enable; u is the add-on to apply, based on what is live now.
 func (c *change) enableOnce(ctx context.Context, p Pair, u *unstructured.Unstructured) (fleet.Change, error) {
 	live, err := write.Live(ctx, c.Hub, u)
 	if err != nil {
@@ -307,13 +306,13 @@ func (c *change) enableOnce(ctx context.Context, p Pair, u *unstructured.Unstruc
 		return write.Create(ctx, c.run, c.Hub, u)
 	}
 	if !c.Reads() {
-		// The list of configurations was made of what was read.
+		// The list of configurations is based on the version that was read.
 		u.SetResourceVersion(live.GetResourceVersion())
 	}
 	return write.Merge(ctx, c.run, c.Hub, u)
 }
 
-// describeInstance writes what the options say into the add-on of a cluster.
+// describeInstance writes the options into the add-on of a cluster.
 func (c *change) describeInstance(ctx context.Context, p Pair, u, live *unstructured.Unstructured) error {
 	if len(c.Labels) > 0 {
 		u.SetLabels(c.Labels)

@@ -22,13 +22,13 @@ import (
 
 var deploymentConfigs = addonv1alpha1.GroupVersion.WithResource(addonv1alpha1.ResourceDeploymentConfig)
 
-// labelSetFor is on an AddOnDeploymentConfig that Enable made to hold variables; its
-// value is the add-on that it goes with.
+// labelSetFor marks an AddOnDeploymentConfig that Enable created to hold variables; its value
+// is the add-on that it belongs to.
 const labelSetFor = "addon.open-cluster-management.io/set-for"
 
-// ParseConfig reads the name of a configuration object: GROUP/RESOURCE/NAMESPACE/NAME,
-// or RESOURCE/NAMESPACE/NAME for the core group and for AddOnDeploymentConfigs. The
-// namespace is empty for one that lives in none.
+// ParseConfig parses the name of a configuration object: GROUP/RESOURCE/NAMESPACE/NAME, or
+// RESOURCE/NAMESPACE/NAME for the core group and for AddOnDeploymentConfigs. The namespace is
+// empty for a cluster-scoped object.
 func ParseConfig(text string) (addonv1alpha1.AddOnConfig, error) {
 	words := strings.Split(text, "/")
 	var out addonv1alpha1.AddOnConfig
@@ -48,7 +48,7 @@ func ParseConfig(text string) (addonv1alpha1.AddOnConfig, error) {
 	return out, nil
 }
 
-// applyConfigs applies the configuration objects, and uses them from then on.
+// applyConfigs applies the configuration objects and adds them to Configs.
 func (c *change) applyConfigs(ctx context.Context) error {
 	if len(c.Objects) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (c *change) applyConfigs(ctx context.Context) error {
 		if err != nil {
 			return fleet.Explain("applying "+fleet.Describe(u), c.Hub, err)
 		}
-		c.note(change)
+		c.recordBeside(change)
 		c.Configs = append(c.Configs, addonv1alpha1.AddOnConfig{
 			ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: kind.Resource.Group, Resource: kind.Resource.Resource},
 			ConfigReferent:      addonv1alpha1.ConfigReferent{Namespace: u.GetNamespace(), Name: u.GetName()},
@@ -79,8 +79,8 @@ func (c *change) applyConfigs(ctx context.Context) error {
 	return nil
 }
 
-// configsFor is the list of configurations that an add-on shall have on a cluster;
-// nil leaves it as it is.
+// configsFor returns the list of configurations that an add-on is to have on a cluster; nil
+// leaves it as it is.
 func (c *change) configsFor(ctx context.Context, p Pair, live *unstructured.Unstructured) ([]any, error) {
 	var present addonv1alpha1.ManagedClusterAddOn
 	if live != nil {
@@ -92,7 +92,7 @@ func (c *change) configsFor(ctx context.Context, p Pair, live *unstructured.Unst
 	}
 	given := slices.Clone(c.Configs)
 	if len(c.Variables) > 0 {
-		own, err := c.variables(ctx, p, &present)
+		own, err := c.applyVariables(ctx, p, &present)
 		if err != nil {
 			return nil, err
 		}
@@ -117,10 +117,9 @@ func (c *change) configsFor(ctx context.Context, p Pair, live *unstructured.Unst
 	return out, nil
 }
 
-// variables puts the variables into the AddOnDeploymentConfig of the add-on in the
-// cluster's namespace. One that is made begins as a copy of what counted before,
-// because it takes its place.
-func (c *change) variables(ctx context.Context, p Pair, present *addonv1alpha1.ManagedClusterAddOn) (addonv1alpha1.AddOnConfig, error) {
+// applyVariables sets the variables in the AddOnDeploymentConfig of the add-on in the cluster's
+// namespace. A new one starts as a copy of the one in effect, because it replaces that.
+func (c *change) applyVariables(ctx context.Context, p Pair, present *addonv1alpha1.ManagedClusterAddOn) (addonv1alpha1.AddOnConfig, error) {
 	own := addonv1alpha1.AddOnConfig{
 		ConfigGroupResource: addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig},
 		ConfigReferent:      addonv1alpha1.ConfigReferent{Namespace: p.Cluster, Name: p.AddOn},
@@ -133,7 +132,7 @@ func (c *change) variables(ctx context.Context, p Pair, present *addonv1alpha1.M
 	spec := map[string]any{"agentInstallNamespace": ""}
 	before := live
 	if before == nil {
-		if before, err = c.before(ctx, p, present); err != nil {
+		if before, err = c.configInEffect(ctx, p, present); err != nil {
 			return own, err
 		}
 	}
@@ -161,13 +160,12 @@ func (c *change) variables(ctx context.Context, p Pair, present *addonv1alpha1.M
 	if err != nil {
 		return own, fleet.Explain("applying "+fleet.Describe(u), c.Hub, err)
 	}
-	c.note(change)
+	c.recordBeside(change)
 	return own, nil
 }
 
-// before is the AddOnDeploymentConfig that counts on a cluster now, nil where there
-// is none.
-func (c *change) before(ctx context.Context, p Pair, present *addonv1alpha1.ManagedClusterAddOn) (*unstructured.Unstructured, error) {
+// configInEffect returns the AddOnDeploymentConfig in effect on a cluster; nil when there is none.
+func (c *change) configInEffect(ctx context.Context, p Pair, present *addonv1alpha1.ManagedClusterAddOn) (*unstructured.Unstructured, error) {
 	own := addonv1alpha1.ConfigGroupResource{Group: addonv1alpha1.GroupName, Resource: addonv1alpha1.ResourceDeploymentConfig}
 	var at *addonv1alpha1.ConfigReferent
 	for _, s := range c.addOns[p.AddOn].Spec.SupportedConfigs {
@@ -198,8 +196,8 @@ func (c *change) before(ctx context.Context, p Pair, present *addonv1alpha1.Mana
 	return u, fleet.Explain("reading addondeploymentconfig "+at.Namespace+"/"+at.Name, c.Hub, err)
 }
 
-// ReadConfigs reads configuration objects of files. Those of the add-on kinds and of
-// Kubernetes itself that have no namespace get the given one.
+// ReadConfigs reads configuration objects from files. Those without a namespace get the given
+// one if their kind is an add-on kind or a namespaced kind of Kubernetes itself.
 func ReadConfigs(sources []manifest.Source, namespace string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, s := range sources {
@@ -218,7 +216,7 @@ func ReadConfigs(sources []manifest.Source, namespace string) ([]*unstructured.U
 		}
 	}
 	if len(out) == 0 {
-		return nil, fleet.Misuse("there is no configuration", "what was read holds no Kubernetes object", NameConfig.With())
+		return nil, fleet.Misuse("there is no configuration", "the input contains no Kubernetes object", NameConfig.With())
 	}
 	return out, nil
 }

@@ -26,35 +26,35 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// CreateOptions says which add-on to make of manifests.
+// CreateOptions say which add-on to create from manifests.
 type CreateOptions struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
 	// Name of the add-on, and its Version; together they name the template.
 	Name, Version string
-	// Sources are texts with the manifests. They may hold {{VARIABLES}} in texts.
+	// Sources are the manifests as text; their strings may contain {{VARIABLES}}.
 	Sources []manifest.Source
-	// Namespace is for objects of built-in kinds that live in a namespace and name
-	// none; empty leaves them without.
+	// Namespace is for namespaced objects of built-in kinds that name no namespace; empty
+	// leaves them without.
 	Namespace string
-	// Registered gives the agent access to the hub; Permissions are what it may do
-	// there: clusterrole/NAME in the namespace of its cluster, or
-	// NAMESPACE/role/NAME and NAMESPACE/clusterrole/NAME in another one.
+	// Registered gives the agent access to the hub; Permissions are what it may do there:
+	// clusterrole/NAME for its cluster's namespace, or NAMESPACE/role/NAME and
+	// NAMESPACE/clusterrole/NAME for another one.
 	Registered  bool
 	Permissions []string
-	// DisplayName and Description are for people; empty leaves them as they are.
+	// DisplayName and Description are for display; empty leaves them as they are.
 	DisplayName, Description string
-	// Labels are added to those of the add-on.
+	// Labels are merged into those of the add-on.
 	Labels map[string]string
-	// Placement is one that installs the add-on, NAMESPACE/NAME; empty leaves the
-	// install strategy as it is.
+	// Placement, NAMESPACE/NAME, is to install the add-on; empty leaves the install strategy
+	// as it is.
 	Placement string
-	// Overwrite changes a template that is there, or the default one of the add-on.
+	// Overwrite allows an existing template, or the add-on's default template, to be changed.
 	Overwrite bool
 }
 
-// Template is the AddOnTemplate that the options describe. It is not rendered here.
+// Template returns the AddOnTemplate that the options describe. It is not rendered here.
 func (o *CreateOptions) Template() (*addonv1alpha1.AddOnTemplate, error) {
 	if err := CheckName(o.Name); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (o *CreateOptions) Template() (*addonv1alpha1.AddOnTemplate, error) {
 	return t, nil
 }
 
-// manifests are the objects of the sources, each in a namespace if it needs one.
+// manifests returns the objects of the sources, with a namespace where they need one.
 func (o *CreateOptions) manifests() ([]workv1.Manifest, error) {
 	var out []workv1.Manifest
 	for _, s := range o.Sources {
@@ -110,7 +110,7 @@ func (o *CreateOptions) manifests() ([]workv1.Manifest, error) {
 	return out, nil
 }
 
-// hubPermission reads a right of an agent on the hub.
+// hubPermission parses a permission of an agent on the hub.
 func hubPermission(text string) (addonv1alpha1.HubPermissionConfig, error) {
 	words := strings.Split(text, "/")
 	kinds := map[string]string{"role": "Role", "clusterrole": "ClusterRole"}
@@ -146,9 +146,9 @@ func ReadCluster(ctx context.Context, hub *fleet.Cluster, name string) (*cluster
 	return mc, fleet.Explain("reading managedcluster "+name, hub, err)
 }
 
-// Create makes the template and registers the add-on, with the template as its
-// default. A template that is there with another content, and an add-on that has
-// another default template, are refused without Overwrite: clusters would be changed.
+// Create creates the template and registers the add-on with it as the default. An existing
+// template with other content, or another default template, is refused without Overwrite:
+// clusters would change.
 func Create(ctx context.Context, o CreateOptions) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -167,7 +167,7 @@ func Create(ctx context.Context, o CreateOptions) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	u, err := o.template(ctx, t)
+	u, err := o.templateToApply(ctx, t)
 	if err != nil {
 		return Result{}, err
 	}
@@ -191,7 +191,7 @@ func Create(ctx context.Context, o CreateOptions) (Result, error) {
 		} else {
 			change, err = write.Merge(ctx, r, o.Hub, registration)
 		}
-		u, registration = registration, nil // it is decided on anew
+		u, registration = registration, nil // decided again
 		return err
 	})
 	if err != nil {
@@ -201,8 +201,8 @@ func Create(ctx context.Context, o CreateOptions) (Result, error) {
 	return out, nil
 }
 
-// template is the template to apply, once it is clear that it may be.
-func (o *CreateOptions) template(ctx context.Context, t *addonv1alpha1.AddOnTemplate) (*unstructured.Unstructured, error) {
+// templateToApply returns the template to apply, once it is clear that it may be applied.
+func (o *CreateOptions) templateToApply(ctx context.Context, t *addonv1alpha1.AddOnTemplate) (*unstructured.Unstructured, error) {
 	raw, err := json.Marshal(t)
 	if err != nil {
 		return nil, fmt.Errorf("encoding template %s: %w", t.Name, err)
@@ -217,14 +217,14 @@ func (o *CreateOptions) template(ctx context.Context, t *addonv1alpha1.AddOnTemp
 		return nil, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
 	}
 	if live != nil && !o.Overwrite && !equality.Semantic.DeepEqual(live.Object["spec"], u.Object["spec"]) {
-		return nil, fleet.Refuse(fmt.Sprintf("the template %q is there with another content", t.Name), "clusters that use it would be changed at once",
+		return nil, fleet.Refuse(fmt.Sprintf("the template %q already exists with other content", t.Name), "clusters that use it would be changed at once",
 			OtherVersion.With())
 	}
 	return u, nil
 }
 
-// registration is the ClusterManagementAddOn, or what to change of the one that is
-// there.
+// registration returns the ClusterManagementAddOn to create, or the changes to the existing
+// one.
 func (o *CreateOptions) registration(ctx context.Context, r *fleet.Run, present *addonv1alpha1.ClusterManagementAddOn,
 	template string) (*unstructured.Unstructured, error) {
 	wanted := &addonv1alpha1.ClusterManagementAddOn{}
@@ -265,7 +265,7 @@ func (o *CreateOptions) registration(ctx context.Context, r *fleet.Run, present 
 	return u, nil
 }
 
-// setDefault makes a template the default one, and returns the one that was.
+// setDefault makes a template the default one, and returns the previous one.
 func setDefault(a *addonv1alpha1.ClusterManagementAddOn, template string) (old string) {
 	has := map[string]int{}
 	for i, s := range a.Spec.SupportedConfigs {
@@ -288,8 +288,8 @@ func setDefault(a *addonv1alpha1.ClusterManagementAddOn, template string) (old s
 	return old
 }
 
-// plain is a value as it stands in an object.
-func plain(value any) (any, error) {
+// toPlain returns a value in the form of unstructured content.
+func toPlain(value any) (any, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("encoding an add-on: %w", err)
@@ -298,7 +298,7 @@ func plain(value any) (any, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// spec is what the options say of the add-on's spec.
+// spec returns the fields of the add-on's spec that the options set.
 func (o *CreateOptions) spec(wanted *addonv1alpha1.ClusterManagementAddOn) (map[string]any, error) {
 	spec := map[string]any{}
 	for field, value := range map[string]any{"supportedConfigs": wanted.Spec.SupportedConfigs, "installStrategy": wanted.Spec.InstallStrategy} {
@@ -306,7 +306,7 @@ func (o *CreateOptions) spec(wanted *addonv1alpha1.ClusterManagementAddOn) (map[
 			continue
 		}
 		var err error
-		if spec[field], err = plain(value); err != nil {
+		if spec[field], err = toPlain(value); err != nil {
 			return nil, err
 		}
 	}

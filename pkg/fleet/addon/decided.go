@@ -22,14 +22,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// decisionWait is how long the first decision of a placement is waited for. A hub that
-// runs makes it within a second.
+// decisionWait bounds the wait for the first decision of a placement. A running hub decides
+// within a second.
 const decisionWait = 30 * time.Second
 
 // AwaitDecided waits until the hub has decided for the first time on the placement that
-// EnableByPlacement would use, and on those that the add-ons have besides: until then
-// nobody can tell which add-ons LostByPlacement has to name. It waits for half a minute
-// at most; the error names the placement.
+// EnableByPlacement would use, and on the other placements of the add-ons: until then the
+// result of LostByPlacement is not known. It waits for half a minute at most; the error names
+// the placement.
 func AwaitDecided(ctx context.Context, o Options) error {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -57,10 +57,10 @@ func AwaitDecided(ctx context.Context, o Options) error {
 	return nil
 }
 
-// awaitDecision waits for the first decision of a placement; one that there is not, or
-// that the hub is kept from deciding, is not waited for.
+// awaitDecision waits for the first decision of a placement. It does not wait for a placement
+// that does not exist or that the hub is kept from deciding.
 func (c *change) awaitDecision(ctx context.Context, ref addonv1alpha1.PlacementRef) error {
-	if ok, err := c.decided(ctx, ref); ok || err != nil {
+	if ok, err := c.isDecided(ctx, ref); ok || err != nil {
 		return err
 	}
 	bound := min(decisionWait, c.run.Given.Timeout)
@@ -79,19 +79,19 @@ func (c *change) awaitDecision(ctx context.Context, ref addonv1alpha1.PlacementR
 		}
 		return err
 	}
-	// Somebody else than the hub may have decided, who says so in decisions alone.
+	// Another controller than the hub may decide, and write nothing but decisions.
 	last, cancelLast := context.WithTimeout(context.WithoutCancel(ctx), fleet.DiagnosisTimeout)
 	defer cancelLast()
-	if ok, err := c.decided(last, ref); ok || err != nil {
+	if ok, err := c.isDecided(last, ref); ok || err != nil {
 		return err
 	}
 	return c.run.Fail(&fleet.Error{Kind: fleet.Timeout, Message: fmt.Sprintf("placement %s is not decided yet, after %s", text, bound),
-		Cause: "so nobody can tell from which clusters the add-on would go; the hub decides within a second, where it runs",
+		Cause: "so it is not known which clusters would lose the add-on; a running hub decides within a second",
 		Fix:   CheckPlacementOrConfirm.On(c.Hub, "placement", text), Err: err})
 }
 
-// decided tells whether what a placement selects can be told.
-func (c *change) decided(ctx context.Context, ref addonv1alpha1.PlacementRef) (bool, error) {
+// isDecided reports whether it is known what a placement selects.
+func (c *change) isDecided(ctx context.Context, ref addonv1alpha1.PlacementRef) (bool, error) {
 	p, err := c.readPlacement(ctx, ref.Namespace, ref.Name)
 	switch {
 	case apierrors.IsNotFound(err):

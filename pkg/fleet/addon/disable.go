@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
-// Find returns on which of the clusters the add-ons are, as "NAME on CLUSTER",
-// without changing anything: what Disable would take away.
+// Find returns which add-ons are on which of the clusters, as "NAME on CLUSTER": what Disable
+// would remove. It changes nothing.
 func Find(ctx context.Context, o Options) ([]string, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -41,11 +41,10 @@ func Find(ctx context.Context, o Options) ([]string, error) {
 	return out, nil
 }
 
-// Disable takes add-ons from clusters. Where an install strategy would bring one
-// back, the cluster is left out of it first, by an annotation of the ManagedCluster;
-// Enable takes that back. With Wait it returns when the add-ons are gone. An
-// add-on that is not there is unchanged. The error is of kind Partial when only some
-// failed.
+// Disable removes add-ons from clusters. Where an install strategy would bring one back, the
+// cluster is first excluded from it by an annotation of the ManagedCluster; Enable reverts
+// that. With Wait it returns when the add-ons are gone. An add-on that does not exist is
+// unchanged. The error is of kind Partial when only some failed.
 func Disable(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -75,9 +74,9 @@ func Disable(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 
 func (c *change) disable(ctx context.Context, p Pair, live *unstructured.Unstructured) (fleet.Change, error) {
 	change := fleet.Change{Object: managedAddOn(p), Action: fleet.Unchanged}
-	// Clusters that were meant by name stay without it also when a placement selects
-	// them later; of others only those where it would come back.
-	if byPlacements(c.addOns[p.AddOn]) && (live != nil || c.selected[p.AddOn][p.Cluster] || slices.Contains(c.Targets.Clusters, p.Cluster)) {
+	// Clusters given by name stay without the add-on even if a placement selects them later;
+	// others are excluded only where it would come back.
+	if isInstalledByPlacements(c.addOns[p.AddOn]) && (live != nil || c.selected[p.AddOn][p.Cluster] || slices.Contains(c.Targets.Clusters, p.Cluster)) {
 		excluded, err := c.exclude(ctx, p)
 		if err != nil {
 			return fleet.Change{}, err
@@ -104,7 +103,7 @@ func (c *change) disable(ctx context.Context, p Pair, live *unstructured.Unstruc
 	return change, c.awaitGone(ctx, live)
 }
 
-// awaitGone waits until exactly this add-on is gone.
+// awaitGone waits until exactly this add-on object is gone.
 func (c *change) awaitGone(ctx context.Context, live *unstructured.Unstructured) error {
 	var last *unstructured.Unstructured
 	at := c.run.Place(live.GetName() + " on " + live.GetNamespace())
@@ -125,7 +124,7 @@ func (c *change) awaitGone(ctx context.Context, live *unstructured.Unstructured)
 		cause := "held by " + strings.Join(last.GetFinalizers(), ", ")
 		if hook := apimeta.FindStatusCondition(fleet.ConditionsOf(last), addonv1alpha1.ConditionHookManifestCompleted); hook != nil &&
 			hook.Status != metav1.ConditionTrue {
-			cause = "its hook has not run to its end (" + fleet.OneLine(hook.Message) + "); " + cause
+			cause = "its hook has not completed (" + fleet.OneLine(hook.Message) + "); " + cause
 		}
 		return &fleet.Blocker{Cause: cause, Since: last.GetDeletionTimestamp().Time, Fix: ShowHook.On(c.Hub, "cluster", last.GetNamespace())}
 	})

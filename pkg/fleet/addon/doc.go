@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addon lists, brings, configures, follows and removes add-ons.
+// Package addon lists, creates, enables, configures, disables and deletes add-ons.
 package addon

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// labelVersion is where an add-on may say which version it is.
+// labelVersion is the label with which an add-on may give its version.
 const labelVersion = "app.kubernetes.io/version"
 
 // ListOptions say which add-ons to list.
@@ -25,44 +25,43 @@ type ListOptions struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
-	// Names keeps add-ons of these names; none keeps all.
+	// Names keeps add-ons of these names; empty keeps all.
 	Names []string
 	// Selector is a label selector on the ClusterManagementAddOns.
 	Selector string
 }
 
-// Info is one add-on at a glance.
+// Info is the summary of one add-on.
 type Info struct {
 	Name        string `json:"name"`
 	DisplayName string `json:"displayName,omitempty"`
-	// Install is Manual or Placements; empty when nobody has registered the add-on,
-	// and it is on clusters all the same.
+	// Install is Manual or Placements; empty when the add-on is on clusters but not
+	// registered.
 	Install string `json:"install,omitempty"`
 	// Placements are those of the install strategy, NAMESPACE/NAME.
 	Placements []string `json:"placements,omitempty"`
-	// Enabled counts clusters with the add-on; Available those on which it works,
-	// Degraded those on which it works and says that it does so badly, or is not as it is
-	// wanted; Unavailable those on which it does not work. On the rest nobody knows.
+	// Enabled counts clusters with the add-on: Available where it works, Degraded where it
+	// works but reports trouble or is not in the desired state, Unavailable where it does not
+	// work. The rest is unknown.
 	Enabled     int `json:"enabled"`
 	Available   int `json:"available"`
 	Degraded    int `json:"degraded"`
 	Unavailable int `json:"unavailable"`
-	// Version is what the label of the add-on or the name of its default template
-	// says.
+	// Version comes from the label of the add-on or the name of its default template.
 	Version string `json:"version,omitempty"`
 	// Configs are its default configurations, RESOURCE/NAMESPACE/NAME.
 	Configs []string `json:"configs,omitempty"`
-	// Lifecycle is who installs it: addon-manager or self.
+	// Lifecycle is who manages its installation: addon-manager or self.
 	Lifecycle string `json:"lifecycle,omitempty"`
-	// Registrations are how it gets at the hub on some cluster: csr, token, or the
+	// Registrations are how it authenticates to the hub on its clusters: csr, token, or the
 	// name of another signer.
 	Registrations []string          `json:"registrations,omitempty"`
 	Created       metav1.Time       `json:"created"`
 	Labels        map[string]string `json:"labels,omitempty"`
 }
 
-// List lists add-ons by name, with the clusters that have them counted. It
-// makes two lists, however many there are.
+// List lists add-ons by name and counts the clusters that have them. It sends two list
+// requests, however many there are.
 func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -135,7 +134,7 @@ func infoOf(a *addonv1alpha1.ClusterManagementAddOn) *Info {
 	return info
 }
 
-// VersionOf is the version in the name of a template, where it has one.
+// VersionOf returns the version in the name of a template; empty when there is none.
 func VersionOf(addOn, template string) string {
 	version, ok := strings.CutPrefix(template, addOn+"-")
 	if !ok {
@@ -144,7 +143,7 @@ func VersionOf(addOn, template string) string {
 	return version
 }
 
-// ManagedByHub tells whether the hub installs the add-on.
+// ManagedByHub reports whether the hub installs the add-on.
 func ManagedByHub(a *addonv1alpha1.ClusterManagementAddOn) bool {
 	lifecycle, set := a.Annotations[addonv1alpha1.AnnotationLifecycle]
 	return !set || lifecycle == addonv1alpha1.LifecycleAddOnManager
@@ -157,7 +156,7 @@ func (i *Info) count(a *addonv1alpha1.ManagedClusterAddOn) {
 	case available != nil && available.Status == metav1.ConditionFalse:
 		i.Unavailable++
 	case apimeta.IsStatusConditionTrue(a.Status.Conditions, addonv1alpha1.ConditionDegraded),
-		available != nil && available.Status == metav1.ConditionTrue && unapplied(a) != "":
+		available != nil && available.Status == metav1.ConditionTrue && unappliedObjects(a) != "":
 		i.Degraded++
 	case available != nil && available.Status == metav1.ConditionTrue:
 		i.Available++

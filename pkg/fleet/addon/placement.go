@@ -24,10 +24,10 @@ type Result struct {
 	Items []fleet.Change `json:"items"`
 }
 
-// LostByPlacement returns the add-ons, as "NAME on CLUSTER", that the hub takes away
-// when EnableByPlacement has put the add-ons under the placement: those that were
-// enabled by hand on clusters that no placement selects. A placement that is not
-// decided yet selects nobody; AwaitDecided waits for it.
+// LostByPlacement returns the add-ons, as "NAME on CLUSTER", that the hub will remove once
+// EnableByPlacement has added the placement: those that were enabled by hand on clusters that
+// no placement selects. A placement without a decision selects nothing; AwaitDecided waits for
+// it.
 func LostByPlacement(ctx context.Context, o Options) ([]string, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -60,9 +60,9 @@ func LostByPlacement(ctx context.Context, o Options) ([]string, error) {
 	return out, nil
 }
 
-// EnableByPlacement adds the placement to the install strategies of add-ons: the hub
-// keeps them on the clusters that it selects, now and later. Placements that are in a
-// strategy already stay there. Configurations are those of this placement.
+// EnableByPlacement adds the placement to the install strategies of add-ons: the hub keeps
+// them on the clusters that it selects, now and later. Placements already in a strategy stay.
+// Configurations apply to this placement.
 func EnableByPlacement(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -100,7 +100,7 @@ func EnableByPlacement(ctx context.Context, o Options) (Result, error) {
 	return out, nil
 }
 
-// addPlacement writes the placement into u, which names the add-on.
+// addPlacement writes the placement into u, the object to apply for the add-on.
 func (c *change) addPlacement(ctx context.Context, a *addonv1alpha1.ClusterManagementAddOn, u *unstructured.Unstructured) (fleet.Change, error) {
 	wanted, err := c.underPlacement(ctx, a)
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *change) readAddOns(ctx context.Context) ([]*addonv1alpha1.ClusterManage
 	return out, nil
 }
 
-// readAddOn reads one add-on, nil when there is none.
+// readAddOn reads one add-on; nil when there is none.
 func readAddOn(ctx context.Context, hub *fleet.Cluster, name string) (*addonv1alpha1.ClusterManagementAddOn, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func readAddOn(ctx context.Context, hub *fleet.Cluster, name string) (*addonv1al
 	return a, fleet.Explain("reading clustermanagementaddon "+name, hub, err)
 }
 
-// underPlacement is the add-on with the placement in its install strategy.
+// underPlacement returns the add-on with the placement in its install strategy.
 func (c *change) underPlacement(ctx context.Context, a *addonv1alpha1.ClusterManagementAddOn) (*addonv1alpha1.ClusterManagementAddOn, error) {
 	namespace, name, ok := strings.Cut(c.Targets.Placement, "/")
 	if !ok || namespace == "" || name == "" {
@@ -156,7 +156,7 @@ func (c *change) underPlacement(ctx context.Context, a *addonv1alpha1.ClusterMan
 	}
 	if !ManagedByHub(a) {
 		return nil, fleet.Refuse(fmt.Sprintf("the add-on %q installs itself", a.Name), "its annotation "+addonv1alpha1.AnnotationLifecycle+
-			" says so, and the hub follows no placement for it", NameClusters.With())
+			" says so, and the hub ignores placements for it", NameClusters.With())
 	}
 	if _, err := c.readPlacement(ctx, namespace, name); err != nil {
 		return nil, err
@@ -178,10 +178,10 @@ func (c *change) underPlacement(ctx context.Context, a *addonv1alpha1.ClusterMan
 	return out, nil
 }
 
-// Delete deletes an add-on from the hub: its registration, itself from every
-// cluster, and the templates that were made for it. With Wait it returns when all of
-// it is gone; the templates go last, because hooks are rendered of them, and without
-// Wait they stay.
+// Delete deletes an add-on from the hub: its registration, its instances on every cluster, and
+// the templates that were made for it. With Wait it returns when everything is gone; the
+// templates are deleted last, because hooks are rendered from them, and without Wait they
+// stay.
 func Delete(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -210,7 +210,7 @@ func Delete(ctx context.Context, o Options) (Result, error) {
 		return Result{Items: []fleet.Change{{Object: u, Action: fleet.Unchanged}}}, nil
 	}
 	var out Result
-	// The registration goes first, or the hub would bring instances back.
+	// The registration is deleted first, or the hub would create instances again.
 	if err := c.removeAll(ctx, slices.Concat(registered, instances), &out); err != nil {
 		return out, err
 	}
@@ -230,7 +230,7 @@ func Delete(ctx context.Context, o Options) (Result, error) {
 	return out, c.removeAll(ctx, made, &out)
 }
 
-// removeAll deletes objects and notes it.
+// removeAll deletes objects and adds the changes to out.
 func (c *change) removeAll(ctx context.Context, items []unstructured.Unstructured, out *Result) error {
 	for i := range items {
 		if !c.Reads() {

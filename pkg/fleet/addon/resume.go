@@ -20,11 +20,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Resume lets rollouts of add-ons go on that have stopped because more clusters
-// are out of time than maxFailures allows: what is out of time now holds up nobody any
-// more, and what fails later counts anew. An add-on none of whose rollouts has stopped
-// is unchanged, and Warn says so. With Wait it returns when the hub has noted it.
-// The annotation is our own.
+// Resume resumes rollouts of add-ons that have stopped because more clusters timed out than
+// maxFailures allows: clusters that have timed out so far no longer hold it up, and later
+// failures count from zero. An add-on without a stopped rollout is unchanged, and Warn is
+// called. With Wait it returns when the hub has recorded the request. The annotation is an
+// extension of this project.
 func Resume(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -70,7 +70,7 @@ func (c *change) resume(ctx context.Context, a *addonv1alpha1.ClusterManagementA
 	return change, c.awaitResumed(ctx, a.Name, request, stopped)
 }
 
-// StoppedRollouts are the placements whose rollout the hub goes on with no more.
+// StoppedRollouts returns the placements whose rollout has stopped.
 func StoppedRollouts(a *addonv1alpha1.ClusterManagementAddOn) []addonv1alpha1.PlacementRef {
 	var out []addonv1alpha1.PlacementRef
 	for _, p := range a.Status.InstallProgressions {
@@ -82,9 +82,9 @@ func StoppedRollouts(a *addonv1alpha1.ClusterManagementAddOn) []addonv1alpha1.Pl
 	return out
 }
 
-// nothingStopped says how the rollouts of an add-on are, none of which has stopped.
+// nothingStopped describes the rollouts of an add-on of which none has stopped.
 func nothingStopped(a *addonv1alpha1.ClusterManagementAddOn) string {
-	if !byPlacements(a) {
+	if !isInstalledByPlacements(a) {
 		return "no placement installs " + a.Name + ", so that every cluster has its configurations at once"
 	}
 	parts := []string{"no rollout of " + a.Name + " has stopped"}
@@ -96,8 +96,8 @@ func nothingStopped(a *addonv1alpha1.ClusterManagementAddOn) string {
 	return strings.Join(parts, "; ")
 }
 
-// awaitResumed waits until the hub has noted the request in every progression that had
-// stopped, or has gone on with it for another reason.
+// awaitResumed waits until the hub has recorded the request in every progression that had
+// stopped, or has continued it for another reason.
 func (c *change) awaitResumed(ctx context.Context, name, request string, stopped []addonv1alpha1.PlacementRef) error {
 	holds := func(p addonv1alpha1.InstallProgression) bool {
 		noted := apimeta.FindStatusCondition(p.Conditions, addonv1alpha1.ConditionResumed)
@@ -114,7 +114,7 @@ func (c *change) awaitResumed(ctx context.Context, name, request string, stopped
 			}
 			return !slices.ContainsFunc(a.Status.InstallProgressions, holds), nil
 		})
-	return c.run.TimedOut(ctx, err, "the rollout of "+name+" to go on", func(context.Context) *fleet.Blocker {
-		return &fleet.Blocker{Cause: "the hub has not taken the request up; it was written and holds", Fix: fleet.CheckHub.On(c.Hub)}
+	return c.run.TimedOut(ctx, err, "the rollout of "+name+" to resume", func(context.Context) *fleet.Blocker {
+		return &fleet.Blocker{Cause: "the hub has not processed the request; it is stored and stays in effect", Fix: fleet.CheckHub.On(c.Hub)}
 	})
 }

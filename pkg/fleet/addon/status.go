@@ -20,14 +20,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// StatusOptions say of which add-on, and on which clusters, the state is asked.
+// StatusOptions say which add-on to report on, and on which clusters.
 type StatusOptions struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
 	// Name of the add-on.
 	Name string
-	// Targets keeps clusters; nothing keeps all that have to do with the add-on.
+	// Targets keeps these clusters; empty keeps all that the add-on concerns.
 	Targets cluster.Targets
 	// Selector is a label selector on the ManagedClusterAddOns.
 	Selector string
@@ -37,29 +37,29 @@ type StatusOptions struct {
 type State struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`
-	// Available, Progressing, Registered and Applied are the statuses of conditions;
-	// empty where nothing is said yet.
+	// Available, Progressing, Registered and Applied are the statuses of conditions; empty
+	// while there is none.
 	Available   string `json:"available,omitempty"`
 	Progressing string `json:"progressing,omitempty"`
 	Registered  string `json:"registered,omitempty"`
 	Applied     string `json:"applied,omitempty"`
-	// Lease is fresh, stale or missing; empty where health is told in another way.
+	// Lease is fresh, stale or missing; empty where health is reported in another way.
 	Lease string `json:"lease,omitempty"`
-	// Namespace is the one that the agent runs in on the cluster.
+	// Namespace is where the agent runs on the cluster.
 	Namespace string `json:"namespace,omitempty"`
-	// Configs counts configurations that are applied, of those that are desired.
+	// Configs counts the applied configurations among the desired ones.
 	Configs cluster.Count `json:"configs"`
-	// Excluded tells that the cluster is left out of the install strategy.
+	// Excluded is true when the cluster is excluded from the install strategy.
 	Excluded bool `json:"excluded,omitempty"`
-	// Message says what is not well, or what is waited for.
+	// Message says what is wrong, or what is still pending.
 	Message string            `json:"message,omitempty"`
 	Created metav1.Time       `json:"created"`
 	Labels  map[string]string `json:"labels,omitempty"`
 }
 
-// States tells how an add-on is on its clusters, by name, those that are left
-// out of its install strategy among them. It makes three lists, however many
-// clusters there are.
+// States returns the state of an add-on on its clusters, by name, including those that are
+// excluded from its install strategy. It sends three list requests, however many clusters
+// there are.
 func States(ctx context.Context, o StatusOptions) ([]State, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -94,7 +94,7 @@ func States(ctx context.Context, o StatusOptions) ([]State, error) {
 	return out, nil
 }
 
-// states are the clusters that have the add-on or are left out of it.
+// states returns the clusters that have the add-on or are excluded from it.
 func (o *StatusOptions) states(instances, clusters []unstructured.Unstructured) (map[string]State, error) {
 	out := map[string]State{}
 	for i := range instances {
@@ -117,7 +117,7 @@ func (o *StatusOptions) states(instances, clusters []unstructured.Unstructured) 
 		}
 		state.Cluster, state.Name, state.Excluded = name, o.Name, true
 		if !has {
-			state.Message = "left out by addon disable"
+			state.Message = "excluded by addon disable"
 		}
 		out[name] = state
 	}
@@ -135,7 +135,7 @@ func stateOf(a *addonv1alpha1.ManagedClusterAddOn) State {
 		Cluster: a.Namespace, Name: a.Name, Namespace: cmp.Or(a.Status.Namespace, a.Spec.InstallNamespace), Created: a.CreationTimestamp, Labels: a.Labels,
 		Available: is(addonv1alpha1.ConditionAvailable), Progressing: is(addonv1alpha1.ConditionProgressing),
 		Registered: is(addonv1alpha1.ConditionRegistrationApplied), Applied: is(addonv1alpha1.ConditionManifestApplied),
-		Lease: leaseOf(a), Message: message(a),
+		Lease: leaseOf(a), Message: firstTrouble(a),
 	}
 	for _, c := range a.Status.ConfigReferences {
 		if c.DesiredConfig == nil {
@@ -149,7 +149,7 @@ func stateOf(a *addonv1alpha1.ManagedClusterAddOn) State {
 	return s
 }
 
-// leaseOf words what the agent's condition says of the lease.
+// leaseOf returns the state of the lease, from the agent's condition.
 func leaseOf(a *addonv1alpha1.ManagedClusterAddOn) string {
 	c := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionAvailable)
 	if c == nil {
@@ -160,8 +160,8 @@ func leaseOf(a *addonv1alpha1.ManagedClusterAddOn) string {
 	}[c.Reason]
 }
 
-// troubles are the conditions that stand in the way of an add-on, in the order in
-// which it goes through them, and the status that is trouble.
+// troubles are the conditions that can keep an add-on from working, in the order in which it
+// passes them, and the status that means trouble.
 var troubles = []struct {
 	kind string
 	bad  metav1.ConditionStatus
@@ -179,8 +179,8 @@ var troubles = []struct {
 	{addonv1alpha1.ConditionProgressing, metav1.ConditionTrue},
 }
 
-// message is the first thing that is not well, or what is waited for.
-func message(a *addonv1alpha1.ManagedClusterAddOn) string {
+// firstTrouble returns the first thing that is wrong or pending.
+func firstTrouble(a *addonv1alpha1.ManagedClusterAddOn) string {
 	if a.DeletionTimestamp != nil {
 		return "being deleted, held by " + cmp.Or(strings.Join(a.Finalizers, ", "), "nothing")
 	}
@@ -194,7 +194,7 @@ func message(a *addonv1alpha1.ManagedClusterAddOn) string {
 	case c != nil && c.Reason != addonv1alpha1.ReasonCompleted:
 		return c.Type + ": " + cmp.Or(fleet.OneLine(c.Message), c.Reason)
 	case apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionAvailable) == nil:
-		return "nobody has said yet whether it works"
+		return "nothing has reported yet whether it works"
 	}
 	return ""
 }

@@ -21,18 +21,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// awaitEnabled waits until the add-on works on the cluster, as its spec is now and with
-// the configurations that are said of this cluster as they are now: one that worked
-// before does so until they get there. Of labels and annotations nobody tells when
-// they were seen.
+// awaitEnabled waits until the add-on works on the cluster with its current spec and the
+// current configurations of this cluster: an add-on that worked before is still available
+// until they are applied. Nothing records when labels and annotations are observed.
 func (c *change) awaitEnabled(ctx context.Context, p Pair) error {
 	var last *unstructured.Unstructured
-	missing := "nobody has said yet whether it works"
+	missing := "nothing has reported yet whether it works"
 	at := c.run.Place(p.AddOn + " on " + p.Cluster)
 	err := await.Objects(ctx, await.Query{Client: c.Hub.Client, Resource: fleet.ClusterAddOns, Namespace: p.Cluster, Name: p.AddOn, Clock: c.run.Given.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
-				return false, &fleet.Error{Message: fleet.Describe(managedAddOn(p)) + " was deleted while it was waited for",
+				return false, &fleet.Error{Message: fleet.Describe(managedAddOn(p)) + " was deleted during the wait",
 					Fix: fleet.Advice("run this again")}
 			}
 			last = items[0]
@@ -40,18 +39,18 @@ func (c *change) awaitEnabled(ctx context.Context, p Pair) error {
 			if err != nil {
 				return false, err
 			}
-			if err := c.unsupported(a); err != nil {
+			if err := c.unsupportedConfigError(a); err != nil {
 				return false, err
 			}
 			if !fleet.ConditionTrue(last, addonv1alpha1.ConditionAvailable) {
-				at.See(sight(last, missing))
+				at.See(describeUnavailable(last, missing))
 				return false, nil
 			}
-			if missing = behind(a); missing == "" {
-				missing = unapplied(a)
+			if missing = pendingChange(a); missing == "" {
+				missing = unappliedObjects(a)
 			}
 			if missing == "" {
-				missing, err = c.notThere(ctx, a)
+				missing, err = c.pendingConfig(ctx, a)
 			}
 			if missing != "" {
 				at.See(missing)
@@ -72,9 +71,9 @@ func (c *change) awaitEnabled(ctx context.Context, p Pair) error {
 	})
 }
 
-// sight is what an add-on says that is not available; otherwise stands where it says
-// nothing.
-func sight(u *unstructured.Unstructured, otherwise string) string {
+// describeUnavailable describes the add-on that is not available; otherwise is the fallback when its
+// conditions say nothing.
+func describeUnavailable(u *unstructured.Unstructured, otherwise string) string {
 	c := apimeta.FindStatusCondition(fleet.ConditionsOf(u), addonv1alpha1.ConditionAvailable)
 	if c == nil {
 		return otherwise
@@ -82,10 +81,11 @@ func sight(u *unstructured.Unstructured, otherwise string) string {
 	return fmt.Sprintf("%s=%s: %s", c.Type, c.Status, fleet.OneLine(c.Message))
 }
 
-// behind names what the add-on's controller has not done yet for the spec as it is now;
-// empty when it has, or does not tell of which spec it speaks, as the field's framework.
-// ManifestApplied is of the spec when the works are as they are wanted and applied.
-func behind(a *addonv1alpha1.ManagedClusterAddOn) string {
+// pendingChange returns what the add-on's controller has not yet done for the current spec; empty
+// when everything is done, or when the controller, like addon-framework, does not record the
+// generation. ManifestApplied is about the current spec when the works are up to date and
+// applied.
+func pendingChange(a *addonv1alpha1.ManagedClusterAddOn) string {
 	says := func(kind string) bool {
 		c := apimeta.FindStatusCondition(a.Status.Conditions, kind)
 		return c == nil || c.ObservedGeneration == 0 || c.ObservedGeneration >= a.Generation
@@ -94,16 +94,16 @@ func behind(a *addonv1alpha1.ManagedClusterAddOn) string {
 	case !says(addonv1alpha1.ConditionRegistrationApplied):
 		return "its controller has not seen the change yet"
 	case !says(addonv1alpha1.ConditionManifestApplied):
-		return "its manifests are not applied yet as they are wanted now"
+		return "its current manifests are not applied yet"
 	case a.Annotations[addonv1alpha1.AnnotationHostingClusterName] != "" && !says(addonv1alpha1.ConditionHostingManifestApplied):
-		return "its manifests are not applied yet on the hosting cluster as they are wanted now"
+		return "its current manifests are not applied yet on the hosting cluster"
 	}
 	return ""
 }
 
-// unapplied tells which of its objects could not be applied; empty for none. An add-on
-// whose agent of before goes on works, and is not what was asked for.
-func unapplied(a *addonv1alpha1.ManagedClusterAddOn) string {
+// unappliedObjects returns which of the add-on's objects could not be applied; empty for none. An
+// add-on whose previous agent still works is not what was asked for.
+func unappliedObjects(a *addonv1alpha1.ManagedClusterAddOn) string {
 	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
 		if c := apimeta.FindStatusCondition(a.Status.Conditions, kind); c != nil && c.Status == metav1.ConditionFalse {
 			return fleet.OneLine(c.Message)
@@ -112,8 +112,8 @@ func unapplied(a *addonv1alpha1.ManagedClusterAddOn) string {
 	return ""
 }
 
-// unsupported is the error that a configuration will never get there.
-func (c *change) unsupported(a *addonv1alpha1.ManagedClusterAddOn) error {
+// unsupportedConfigError is the error for a configuration that will never be applied.
+func (c *change) unsupportedConfigError(a *addonv1alpha1.ManagedClusterAddOn) error {
 	p := apimeta.FindStatusCondition(a.Status.Conditions, addonv1alpha1.ConditionProgressing)
 	if p == nil || p.Reason != addonv1alpha1.ReasonConfigurationUnsupported || p.ObservedGeneration != a.Generation || !ManagedByHub(c.addOns[a.Name]) {
 		return nil
@@ -122,9 +122,10 @@ func (c *change) unsupported(a *addonv1alpha1.ManagedClusterAddOn) error {
 		Fix: DropConfig.On(c.Hub, "addon", a.Name, "cluster", a.Namespace)}
 }
 
-// notThere names what of the cluster's own configurations is not applied yet as it is
-// now; empty when all are. Of an add-on that the hub does not manage nobody tells.
-func (c *change) notThere(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) (string, error) {
+// pendingConfig returns which of the cluster's own configurations is not yet applied in its current
+// version; empty when all are. Nothing reports that for an add-on that the hub does not
+// manage.
+func (c *change) pendingConfig(ctx context.Context, a *addonv1alpha1.ManagedClusterAddOn) (string, error) {
 	if !ManagedByHub(c.addOns[a.Name]) {
 		return "", nil
 	}
@@ -134,7 +135,7 @@ func (c *change) notThere(ctx context.Context, a *addonv1alpha1.ManagedClusterAd
 			return r.ConfigGroupResource == config.ConfigGroupResource && r.DesiredConfig != nil && r.DesiredConfig.ConfigReferent == config.ConfigReferent
 		})
 		if at < 0 {
-			return config.Resource + " " + text + " is not given to it yet", nil
+			return config.Resource + " " + text + " is not assigned to it yet", nil
 		}
 		desired, applied := a.Status.ConfigReferences[at].DesiredConfig, a.Status.ConfigReferences[at].LastAppliedConfig
 		if desired.SpecHash == "" || applied == nil || *applied != *desired {
@@ -145,13 +146,13 @@ func (c *change) notThere(ctx context.Context, a *addonv1alpha1.ManagedClusterAd
 			return "", err
 		}
 		if hash != desired.SpecHash {
-			return config.Resource + " " + text + " is not given to it as it is now", nil
+			return config.Resource + " " + text + " is not assigned to it in its current version", nil
 		}
 	}
 	return "", nil
 }
 
-// hashOf is the hash of a configuration as it is; empty when there is none.
+// hashOf returns the hash of a configuration as it is now; empty when it does not exist.
 func (c *change) hashOf(ctx context.Context, config addonv1alpha1.AddOnConfig) (string, error) {
 	resource, err := c.resourceOf(config.ConfigGroupResource)
 	if err != nil {
@@ -167,7 +168,7 @@ func (c *change) hashOf(ctx context.Context, config addonv1alpha1.AddOnConfig) (
 	return addonkit.SpecHash(u.Object)
 }
 
-// resourceOf finds the version of a kind of configurations.
+// resourceOf finds the served version of a kind of configuration.
 func (c *change) resourceOf(kind addonv1alpha1.ConfigGroupResource) (schema.GroupVersionResource, error) {
 	if kind.Group == addonv1alpha1.GroupName {
 		return addonv1alpha1.GroupVersion.WithResource(kind.Resource), nil

@@ -20,14 +20,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Pauses between tries. A kind that is not served yet is asked for at the
+// Pauses between attempts. Discovery of a kind that is not served yet is retried at the
 // shorter one.
 const (
 	shortPause = 300 * time.Millisecond
 	longPause  = 2 * time.Second
 )
 
-// Query names the objects to look at.
+// Query names the objects to watch.
 type Query struct {
 	// Client reads them.
 	Client dynamic.Interface
@@ -39,23 +39,23 @@ type Query struct {
 	Name string
 	// Labels is a label selector; empty selects all.
 	Labels string
-	// Clock paces the tries; nil means the machine's clock.
+	// Clock paces the attempts; nil means the real clock.
 	Clock clock.WithTicker
 }
 
-// Done judges the current set, sorted by namespace and name. The objects must
-// not be changed. An error ends the wait.
+// Done reports whether the current set, sorted by namespace and name, is as wanted. It must
+// not change the objects. An error ends the wait.
 type Done func([]*unstructured.Unstructured) (bool, error)
 
-// Expired tells that the deadline came first.
+// Expired is the error of a wait that reached its deadline.
 type Expired struct {
 	// LastEvent is when the set changed last; zero when it never did.
 	LastEvent time.Time
-	// Err is the last error of the server, nil when it answered.
+	// Err is the last error of the server; nil when it answered.
 	Err error
 }
 
-// Error says what was in the way.
+// Error says what was in the way, as far as it is known.
 func (e *Expired) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("timed out: %v", e.Err)
@@ -66,16 +66,15 @@ func (e *Expired) Error() string {
 // Unwrap returns context.DeadlineExceeded and the last error of the server.
 func (e *Expired) Unwrap() []error { return []error{context.DeadlineExceeded, e.Err} }
 
-// Objects waits until done says true of the objects of q. It returns *Expired
-// when ctx ends, the error of done, or a refusal of the server that trying
-// again cannot change.
+// Objects waits until done returns true for the objects of q. It returns *Expired when ctx
+// ends, the error of done, or an error of the server that a retry cannot fix.
 func Objects(ctx context.Context, q Query, done Done) error {
 	if q.Clock == nil {
 		q.Clock = clock.RealClock{}
 	}
 	w := &waiter{Query: q, done: done, set: map[string]*unstructured.Unstructured{}}
 	for {
-		finished, pause, err := w.once(ctx)
+		finished, pause, err := w.listAndWatch(ctx)
 		switch {
 		case finished:
 			return nil
@@ -116,9 +115,9 @@ func (w *waiter) options() metav1.ListOptions {
 	return o
 }
 
-// once lists, where no version to resume from is known, and watches until the
-// watch ends. A pause says that trying again makes sense.
-func (w *waiter) once(ctx context.Context) (finished bool, pause time.Duration, err error) {
+// listAndWatch lists, unless a resource version to resume from is known, and watches until the watch
+// ends. A pause above zero means that a retry makes sense.
+func (w *waiter) listAndWatch(ctx context.Context) (finished bool, pause time.Duration, err error) {
 	if w.version == "" {
 		if finished, pause, err = w.list(ctx); finished || err != nil || pause > 0 {
 			return finished, pause, err
@@ -129,7 +128,7 @@ func (w *waiter) once(ctx context.Context) (finished bool, pause time.Duration, 
 	stream, err := w.Client.Resource(w.Resource).Namespace(w.Namespace).Watch(ctx, o)
 	if err != nil {
 		w.version = ""
-		return false, shortPause, w.refusal(err)
+		return false, shortPause, w.permanentError(err)
 	}
 	defer stream.Stop()
 	finished, err = w.follow(ctx, stream)
@@ -140,23 +139,23 @@ func (w *waiter) list(ctx context.Context) (bool, time.Duration, error) {
 	list, err := w.Client.Resource(w.Resource).Namespace(w.Namespace).List(ctx, w.options())
 	if apierrors.IsNotFound(err) {
 		w.set = map[string]*unstructured.Unstructured{}
-		finished, err := w.judge()
+		finished, err := w.evaluate()
 		return finished, shortPause, err
 	}
 	if err != nil {
-		return false, longPause, w.refusal(err)
+		return false, longPause, w.permanentError(err)
 	}
 	w.lastErr, w.version = nil, list.GetResourceVersion()
 	w.set = map[string]*unstructured.Unstructured{}
 	for i := range list.Items {
 		w.set[key(&list.Items[i])] = &list.Items[i]
 	}
-	finished, err := w.judge()
+	finished, err := w.evaluate()
 	return finished, 0, err
 }
 
-// refusal returns err when trying again cannot help.
-func (w *waiter) refusal(err error) error {
+// permanentError returns err when a retry cannot help.
+func (w *waiter) permanentError(err error) error {
 	w.lastErr = err
 	if apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) {
 		return err
@@ -188,14 +187,14 @@ func (w *waiter) follow(ctx context.Context, stream watch.Interface) (bool, erro
 				w.set[key(u)] = u
 			}
 			w.lastEvent = w.Clock.Now()
-			if finished, err := w.judge(); finished || err != nil {
+			if finished, err := w.evaluate(); finished || err != nil {
 				return finished, err
 			}
 		}
 	}
 }
 
-func (w *waiter) judge() (bool, error) {
+func (w *waiter) evaluate() (bool, error) {
 	items := make([]*unstructured.Unstructured, 0, len(w.set))
 	for _, u := range w.set {
 		items = append(items, u)
@@ -206,8 +205,8 @@ func (w *waiter) judge() (bool, error) {
 
 func key(u *unstructured.Unstructured) string { return u.GetNamespace() + "/" + u.GetName() }
 
-// True calls try at once and then every pause until it says true. It returns
-// *Expired with the last error of try when ctx ends.
+// True calls try at once and then after every pause until it returns true. It returns *Expired
+// with the last error of try when ctx ends.
 func True(ctx context.Context, clk clock.WithTicker, pause time.Duration, try func(context.Context) (bool, error)) error {
 	var last error
 	for {

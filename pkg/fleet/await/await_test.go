@@ -35,10 +35,11 @@ func thing(name string) *unstructured.Unstructured {
 }
 
 func newClient(objects ...runtime.Object) *fake.FakeDynamicClient {
-	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{things: "ThingList"}, objects...)
+	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{things: "ThingList"}, objects...)
 }
 
-// nextWatch hands out one watch after the other and says when it is taken.
+// nextWatch returns a channel that receives each watch when the client opens it.
 func nextWatch(client *fake.FakeDynamicClient) chan *watch.FakeWatcher {
 	taken := make(chan *watch.FakeWatcher, 10)
 	client.PrependWatchReactor("things", func(kubetesting.Action) (bool, watch.Interface, error) {
@@ -112,7 +113,7 @@ func TestARefusalEndsTheWait(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(Objects(t.Context(), Query{Client: client, Resource: things}, has("a"))))
 }
 
-// expiring is a context whose deadline comes when a test closes done.
+// expiring is a context that reaches its deadline when a test closes done.
 type expiring struct {
 	context.Context
 	done chan struct{}
@@ -145,15 +146,18 @@ func TestTheDeadlineTellsTheLastErrorOfTheServer(t *testing.T) {
 
 func TestTheJudgeMayEndTheWait(t *testing.T) {
 	stop := errors.New("denied")
-	err := Objects(t.Context(), Query{Client: newClient(thing("a")), Resource: things}, func([]*unstructured.Unstructured) (bool, error) { return false, stop })
+	err := Objects(t.Context(), Query{Client: newClient(thing("a")), Resource: things},
+		func([]*unstructured.Unstructured) (bool, error) { return false, stop })
 	require.ErrorIs(t, err, stop)
 }
 
 func TestTrueTriesUntilItIs(t *testing.T) {
 	n := 0
-	require.NoError(t, True(t.Context(), clock.RealClock{}, time.Millisecond, func(context.Context) (bool, error) { n++; return n == 3, errors.New("not yet") }))
+	require.NoError(t, True(t.Context(), clock.RealClock{}, time.Millisecond,
+		func(context.Context) (bool, error) { n++; return n == 3, errors.New("not yet") }))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	require.ErrorContains(t, True(ctx, clock.RealClock{}, time.Millisecond, func(context.Context) (bool, error) { return false, errors.New("not yet") }),
+	require.ErrorContains(t, True(ctx, clock.RealClock{}, time.Millisecond,
+		func(context.Context) (bool, error) { return false, errors.New("not yet") }),
 		"not yet")
 }

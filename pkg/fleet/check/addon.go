@@ -25,14 +25,13 @@ import (
 )
 
 const (
-	// patient is how long a step of an add-on may take before that it has not been
-	// made is a finding.
-	patient = time.Minute
-	// maxOnClusters bounds the clusters that are told of one by one, of an add-on.
+	// stepPatience is how long one step of an add-on may take before its absence is a finding.
+	stepPatience = time.Minute
+	// maxOnClusters bounds the clusters of one add-on that are reported one by one.
 	maxOnClusters = 20
 )
 
-// addOnFleet is a hub's add-ons and all that they are judged by.
+// addOnFleet is the add-ons of a hub and everything needed to check them.
 type addOnFleet struct {
 	registered map[string]*addonv1alpha1.ClusterManagementAddOn
 	instances  map[string][]*addonv1alpha1.ManagedClusterAddOn
@@ -40,13 +39,13 @@ type addOnFleet struct {
 	placements map[addonv1alpha1.PlacementRef]*clusterv1beta1.Placement
 	// templates are the names of the AddOnTemplates.
 	templates map[string]bool
-	// requests are certificate requests that wait or were refused, by add-on and
+	// requests are certificate requests that are pending or were denied, by add-on and
 	// cluster.
 	requests map[addon.Pair][]*unstructured.Unstructured
 }
 
-// addOns looks at every add-on of the hub, or at those that were named. Those that
-// work everywhere share one line.
+// addOns checks every add-on of the hub, or the named ones. Those that work everywhere share
+// one line.
 func (c *checking) addOns(ctx context.Context) []Area {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -71,13 +70,13 @@ func (c *checking) addOns(ctx context.Context) []Area {
 	}
 	if well > 0 {
 		out = append([]Area{{Name: "add-ons", Findings: []Finding{{Code: CodeAddOnHealth, Severity: SeverityOK,
-			Title: fmt.Sprintf("%d of %d work where they are", well, len(names))}}}}, out...)
+			Title: fmt.Sprintf("%d of %d work on all their clusters", well, len(names))}}}}, out...)
 	}
 	return out
 }
 
-// readAddOnFleet reads the add-ons and, where there are any, what they depend on: six
-// lists at most.
+// readAddOnFleet reads the add-ons and, where there are any, what they depend on: six list
+// requests at most.
 func (c *checking) readAddOnFleet(ctx context.Context) (*addOnFleet, error) {
 	all := &addOnFleet{
 		registered: map[string]*addonv1alpha1.ClusterManagementAddOn{}, instances: map[string][]*addonv1alpha1.ManagedClusterAddOn{},
@@ -119,7 +118,7 @@ func (c *checking) readAddOnFleet(ctx context.Context) (*addOnFleet, error) {
 	return all, nil
 }
 
-// addOn judges one add-on, itself and where it is; nothing means that all is well.
+// addOn checks one add-on and its instances; no findings mean that all is well.
 func (c *checking) addOn(all *addOnFleet, name string) []Finding {
 	a, instances := all.registered[name], all.instances[name]
 	var out []Finding
@@ -129,41 +128,41 @@ func (c *checking) addOn(all *addOnFleet, name string) []Finding {
 			Fix: naming.ListAddOns.On(c.o.Hub)}}
 	case a == nil:
 		out = append(out, Finding{Code: CodeAddOnRegistered, Severity: SeverityError, Title: "it is on " + fleet.Many(len(instances), "cluster") +
-			", and nobody has registered it",
+			", but it is not registered",
 			Cause: "without a ClusterManagementAddOn nothing of it is deployed", Fix: RegisterAddOn.On(c.o.Hub, "addon", name)})
 	default:
 		out = append(out, c.strategy(all, a)...)
 		out = append(out, c.templates(all, a)...)
 	}
 	slices.SortFunc(instances, func(x, y *addonv1alpha1.ManagedClusterAddOn) int { return cmp.Compare(x.Namespace, y.Namespace) })
-	told, left := 0, 0
+	reported, left := 0, 0
 	for _, one := range instances {
 		f := c.instance(all, a, one)
 		switch {
 		case f == nil:
-		case told == maxOnClusters:
+		case reported == maxOnClusters:
 			left++
 		default:
-			told++
+			reported++
 			f.Title = "on " + one.Namespace + ": " + f.Title
 			out = append(out, *f)
 		}
 	}
 	if left > 0 {
-		out = append(out, Finding{Code: CodeAddOnHealth, Severity: SeverityWarning, Title: "it is not well on " + fleet.Many(left, "more cluster"),
+		out = append(out, Finding{Code: CodeAddOnHealth, Severity: SeverityWarning, Title: "it is unhealthy on " + fleet.Many(left, "more cluster"),
 			Fix: fleet.ShowAddOn.On(c.o.Hub, "addon", name, "cluster", "")})
 	}
 	return out
 }
 
-// strategy is what is wrong with the placements of an add-on, and with its rollouts.
+// strategy returns what is wrong with the placements of an add-on, and with its rollouts.
 func (c *checking) strategy(all *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn) []Finding {
 	if a.Spec.InstallStrategy.Type != addonv1alpha1.InstallStrategyPlacements {
 		return nil
 	}
 	if !addon.ManagedByHub(a) {
-		return []Finding{{Code: CodeAddOnRegistered, Severity: SeverityWarning, Title: "it names placements, and installs itself",
-			Cause: fmt.Sprintf("its annotation %s is %q, so that the hub follows no placement for it", addonv1alpha1.AnnotationLifecycle,
+		return []Finding{{Code: CodeAddOnRegistered, Severity: SeverityWarning, Title: "it names placements, but installs itself",
+			Cause: fmt.Sprintf("its annotation %s is %q, so that the hub ignores placements for it", addonv1alpha1.AnnotationLifecycle,
 				a.Annotations[addonv1alpha1.AnnotationLifecycle]),
 			Fix: LeaveToHub.On(c.o.Hub, "addon", a.Name, "annotation", addonv1alpha1.AnnotationLifecycle+"="+addonv1alpha1.LifecycleAddOnManager)}}
 	}
@@ -172,16 +171,16 @@ func (c *checking) strategy(all *addOnFleet, a *addonv1alpha1.ClusterManagementA
 		text := ref.Namespace + "/" + ref.Name
 		p := all.placements[ref.PlacementRef]
 		if p != nil && p.Annotations[clusterv1beta1.AnnotationSchedulingDisable] == "true" {
-			continue // somebody else decides it, and says so in decisions alone
+			continue // another controller decides it, and writes only decisions
 		}
 		f := Finding{Code: CodeAddOnPlacement, Severity: SeverityWarning, Fix: CheckPlacement.On(c.o.Hub, "placement", text)}
 		switch {
 		case p == nil:
 			f.Severity, f.Title, f.Cause = SeverityError, "there is no placement "+text, "its install strategy names it"
 			f.Fix = CreatePlacement.On(c.o.Hub, "name", ref.Name, "namespace", ref.Namespace)
-		case silent(p, c.run.Now()):
+		case isSilent(p, c.run.Now()):
 			f.Title = "placement " + text + " is not decided yet"
-			f.Cause = "until then the add-on is brought nowhere by it, and taken from nowhere"
+			f.Cause = "until then the add-on is neither added to clusters nor removed from them"
 		default:
 			found := apimeta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.ConditionSatisfied)
 			if found == nil || found.Reason == clusterv1beta1.ReasonAllDecisionsScheduled || p.Status.NumberOfSelectedClusters > 0 {
@@ -194,12 +193,12 @@ func (c *checking) strategy(all *addOnFleet, a *addonv1alpha1.ClusterManagementA
 	for _, ref := range addon.StoppedRollouts(a) {
 		out = append(out, Finding{Code: CodeAddOnRollout, Severity: SeverityError,
 			Title: fmt.Sprintf("its rollout to placement %s/%s has stopped", ref.Namespace, ref.Name),
-			Cause: "more clusters are out of time than maxFailures allows; it goes on when they recover", Fix: ResumeRollout.On(c.o.Hub, "addon", a.Name)})
+			Cause: "more clusters have timed out than maxFailures allows; it resumes when they recover", Fix: ResumeRollout.On(c.o.Hub, "addon", a.Name)})
 	}
 	return out
 }
 
-// templates are default templates that are not there.
+// templates returns a finding for each default template that does not exist.
 func (c *checking) templates(all *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn) []Finding {
 	var out []Finding
 	for _, s := range a.Spec.SupportedConfigs {
@@ -215,15 +214,15 @@ func (c *checking) templates(all *addOnFleet, a *addonv1alpha1.ClusterManagement
 	return out
 }
 
-// templated tells whether the hub renders the add-on of templates.
-func templated(a *addonv1alpha1.ClusterManagementAddOn) bool {
+// isTemplated reports whether the hub renders the add-on from templates.
+func isTemplated(a *addonv1alpha1.ClusterManagementAddOn) bool {
 	return a != nil && slices.ContainsFunc(a.Spec.SupportedConfigs, func(s addonv1alpha1.ConfigMeta) bool {
 		return s.Group == addonv1alpha1.GroupName && s.Resource == addonv1alpha1.ResourceTemplate
 	})
 }
 
-// because is the message of a condition, or its reason where it has none.
-func because(a *addonv1alpha1.ManagedClusterAddOn, kind string) string {
+// conditionCause returns the message of a condition, or its reason when it has no message.
+func conditionCause(a *addonv1alpha1.ManagedClusterAddOn, kind string) string {
 	found := apimeta.FindStatusCondition(a.Status.Conditions, kind)
 	if found == nil {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Severity says how bad a finding is.
+// Severity is how bad a finding is.
 type Severity string
 
 // The severities, from good to bad.
@@ -30,20 +30,19 @@ type Finding struct {
 	// Code names the check.
 	Code     string   `json:"code"`
 	Severity Severity `json:"severity"`
-	// Title is one line, Cause why, Fix what helps.
+	// Title is one line, Cause is why, Fix is what helps.
 	Title string    `json:"title"`
 	Cause string    `json:"cause,omitempty"`
 	Fix   fleet.Fix `json:"fix,omitempty"`
 }
 
-// Area is a hub, a cluster on it, or the agent of a cluster, and what was
-// found there.
+// Area is a hub, a cluster on it, or the agent of a cluster, with the findings there.
 type Area struct {
 	Name     string    `json:"name"`
 	Findings []Finding `json:"findings"`
 }
 
-// Report is what all checks found.
+// Report is the result of all checks.
 type Report struct {
 	Areas    []Area `json:"areas"`
 	OK       int    `json:"ok"`
@@ -51,35 +50,35 @@ type Report struct {
 	Errors   int    `json:"errors"`
 }
 
-// Options say what to look at.
+// Options say what to check.
 type Options struct {
 	fleet.Common
-	// Hub is the hub; nil when none is to be looked at.
+	// Hub is the hub to check; nil for none.
 	Hub *fleet.Cluster
-	// Spoke is the cluster whose agent is to be looked at; nil for none.
+	// Spoke is the cluster whose agent to check; nil for none.
 	Spoke *fleet.Cluster
-	// HubOnly looks at nothing on the hub but the hub itself, ClustersOnly at its
-	// clusters, PlacementsOnly at its placements, AddOnsOnly at its add-ons.
+	// HubOnly checks only the hub itself, ClustersOnly its clusters, PlacementsOnly its
+	// placements, AddOnsOnly its add-ons.
 	HubOnly, ClustersOnly, PlacementsOnly, AddOnsOnly bool
-	// Clusters are those of the hub to look at; none means all, or the one that
-	// Spoke is where that is another cluster.
+	// Clusters are the clusters of the hub to check; empty means all, or only Spoke's when
+	// Spoke is not the hub itself.
 	Clusters []string
-	// Placements are those to look at; none means all.
+	// Placements are the placements to check; empty means all.
 	Placements []types.NamespacedName
-	// AddOns are those to look at, by name; none means all.
+	// AddOns are the names of the add-ons to check; empty means all.
 	AddOns []string
-	// Skip leaves checks out, by code.
+	// Skip leaves out checks, by code.
 	Skip []string
-	// ContextOf names the context by which the caller reaches an API server, so that
-	// what is printed can be typed; "" where there is none. It may be nil.
+	// ContextOf returns the context with which the caller reaches an API server, so that
+	// printed commands can be run as they are; "" when there is none. It may be nil.
 	ContextOf func(server string) string
 }
 
-// checkTimeout bounds each check, so that one that hangs holds up no other.
+// checkTimeout bounds each check, so that one that hangs does not hold up the others.
 const checkTimeout = 10 * time.Second
 
-// Sides finds out what a cluster is: a hub, one with an agent, or both. The
-// error says that it is neither, or does not answer.
+// Sides finds out what a cluster is: a hub, a cluster with an agent, or both. It returns an
+// error when the cluster is neither or does not answer.
 func Sides(ctx context.Context, c *fleet.Cluster) (hub, spoke *fleet.Cluster, err error) {
 	if _, err := fleet.ServerVersion(ctx, c); err != nil {
 		return nil, nil, err
@@ -100,9 +99,9 @@ func Sides(ctx context.Context, c *fleet.Cluster) (hub, spoke *fleet.Cluster, er
 	return hub, spoke, nil
 }
 
-// Run looks for what keeps a fleet from working and names each cause with its
-// fix. It reads only. What could not be read is a finding and not an error. All
-// checks run at the same time, each for ten seconds at most.
+// Run looks for what keeps a fleet from working and names each cause with its fix. It only
+// reads. What cannot be read is a finding, not an error. All checks run at the same time, each
+// for ten seconds at most.
 func Run(ctx context.Context, o Options) (Report, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -130,7 +129,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, nil
 }
 
-// parts are what is looked at.
+// parts returns the parts to check.
 func (c *checking) parts() []func(context.Context) []Area {
 	var out []func(context.Context) []Area
 	o := c.o
@@ -166,14 +165,14 @@ type checking struct {
 	run *fleet.Run
 }
 
-// check is one look; what it returns stands in the order of the list.
+// check is one check; findings are returned in the order of the list.
 type check struct {
 	code string
 	look func(context.Context) ([]Finding, error)
 }
 
-// all runs checks at the same time. One that fails is a finding of its code.
-func (c *checking) all(ctx context.Context, checks []check) []Finding {
+// runAll runs checks at the same time. A check that fails yields a finding with its code.
+func (c *checking) runAll(ctx context.Context, checks []check) []Finding {
 	found := make([][]Finding, len(checks))
 	var group errgroup.Group
 	for i, one := range checks {
@@ -197,7 +196,7 @@ func (c *checking) all(ctx context.Context, checks []check) []Finding {
 	return slices.Concat(found...)
 }
 
-// unreadable makes a finding of a check that could not be made.
+// unreadable returns the finding for a check that could not run.
 func unreadable(code string, err error) Finding {
 	f := Finding{Code: code, Severity: SeverityError, Title: fleet.OneLine(err.Error())}
 	var e *fleet.Error
@@ -211,7 +210,7 @@ func good(format string, args ...any) []Finding {
 	return []Finding{{Severity: SeverityOK, Title: fmt.Sprintf(format, args...)}}
 }
 
-// reach is the check that an API server answers at all.
+// reach returns the check that an API server answers at all.
 func (c *checking) reach(code string, cluster *fleet.Cluster) check {
 	return check{code, func(ctx context.Context) ([]Finding, error) {
 		from := c.run.Now()

@@ -28,12 +28,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// clusters looks at every cluster of the hub, or at those that were named. The
-// healthy ones share one line, however many there are.
+// clusters checks every cluster of the hub, or the named ones. The healthy ones share one
+// line, however many there are.
 func (c *checking) clusters(ctx context.Context) []Area {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	wanted, err := c.wanted(ctx)
+	wanted, err := c.wantedClusters(ctx)
 	if err != nil {
 		return []Area{{Name: "clusters", Findings: []Finding{unreadable(CodeSpokeKlusterlet, err)}}}
 	}
@@ -72,7 +72,7 @@ func (c *checking) clusters(ctx context.Context) []Area {
 	if len(wanted) > 0 {
 		return out
 	}
-	out, lines := c.folded(out)
+	out, lines := c.foldByCode(out)
 	if available > 0 {
 		lines = append([]Finding{{Code: CodeClusterUnwell, Severity: SeverityOK,
 			Title: fmt.Sprintf("%d of %d available, agents %s", available, len(all.Clusters), countedText(versions))}}, lines...)
@@ -83,7 +83,7 @@ func (c *checking) clusters(ctx context.Context) []Area {
 	return out
 }
 
-// countedText says how many there are of each: "v0.1.0 (3), unknown (1)".
+// countedText lists how many there are of each: "v0.1.0 (3), unknown (1)".
 func countedText(counts map[string]int) string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -92,13 +92,13 @@ func countedText(counts map[string]int) string {
 	return strings.Join(out, ", ")
 }
 
-// maxOfCode is how many clusters are told of one by one with the same code, and
-// maxWorksTold how many works.
+// maxOfCode bounds the clusters reported one by one with the same code, and maxWorksTold the
+// works.
 const maxOfCode, maxWorksTold = 10, 50
 
-// folded leaves the first clusters of each code, and makes one line a code of the
-// others: what is wrong with a thousand clusters is one thing.
-func (c *checking) folded(areas []Area) ([]Area, []Finding) {
+// foldByCode keeps the first clusters of each code and folds the others into one line per code:
+// what is wrong with a thousand clusters is one problem.
+func (c *checking) foldByCode(areas []Area) ([]Area, []Finding) {
 	seen, more := map[string]int{}, map[string]*Finding{}
 	var out []Area
 	for _, area := range areas {
@@ -109,7 +109,7 @@ func (c *checking) folded(areas []Area) ([]Area, []Finding) {
 			case seen[f.Code] <= toldOf(f.Code):
 				kept = append(kept, f)
 			case more[f.Code] == nil:
-				more[f.Code] = &Finding{Code: f.Code, Severity: f.Severity, Cause: f.Title, Fix: c.others(f.Code)}
+				more[f.Code] = &Finding{Code: f.Code, Severity: f.Severity, Cause: f.Title, Fix: c.listOthers(f.Code)}
 			case f.Severity == SeverityError:
 				more[f.Code].Severity = SeverityError
 			}
@@ -137,8 +137,8 @@ func toldOf(code string) int {
 	return maxOfCode
 }
 
-// others lists the clusters of a code.
-func (c *checking) others(code string) fleet.Fix {
+// listOthers returns the fix that lists all clusters with a code.
+func (c *checking) listOthers(code string) fleet.Fix {
 	status := map[string]string{
 		CodeClusterWaits: "pendingaccept", CodeClusterRequest: "pendingcsr", CodeClusterJoining: "joining", CodeClusterLease: "unknown",
 		CodeClusterUnwell: "notavailable", CodeClusterDenied: "denied", CodeClusterLeaves: "deleting",
@@ -149,9 +149,9 @@ func (c *checking) others(code string) fleet.Fix {
 	return ListByStatus.On(c.o.Hub, "status", status)
 }
 
-// wanted names the clusters to look at; none means all. Beside the agent of a
-// cluster that is not the hub itself it is that one.
-func (c *checking) wanted(ctx context.Context) ([]string, error) {
+// wantedClusters returns the names of the clusters to check; empty means all. When the agent of
+// another cluster than the hub is checked, it is that cluster.
+func (c *checking) wantedClusters(ctx context.Context) ([]string, error) {
 	if len(c.o.Clusters) > 0 || c.o.Spoke == nil || c.o.Spoke == c.o.Hub {
 		return c.o.Clusters, nil
 	}
@@ -162,25 +162,25 @@ func (c *checking) wanted(ctx context.Context) ([]string, error) {
 	var out []string
 	for i := range agents {
 		a := &agentCheck{checking: c, k: &agents[i]}
-		a.learn(ctx)
+		a.readIdentity(ctx)
 		out = append(out, fleet.OrElse(a.cluster, a.k.Spec.ClusterName))
 	}
 	return out, nil
 }
 
-// judged is a fleet and what its clusters are judged by.
-type judged struct {
+// fleetState is a fleet and everything needed to check its clusters.
+type fleetState struct {
 	*cluster.State
-	// places and sets are the names of namespaces of clusters, and of sets.
+	// places are the namespaces of clusters, sets the names of cluster sets.
 	places, sets map[string]bool
-	// hub is the version of the hub, "" where it is not ours or cannot be told.
+	// hub is the version of the hub; "" when it is not ours or unknown.
 	hub   string
 	going work.Departures
 }
 
-// readFleet reads what all clusters are judged by: eight lists at most.
-func (c *checking) readFleet(ctx context.Context) (*judged, error) {
-	out := &judged{places: map[string]bool{}, sets: map[string]bool{}, going: work.Departures{Hub: c.o.Hub}}
+// readFleet reads everything needed to check the clusters: eight list requests at most.
+func (c *checking) readFleet(ctx context.Context) (*fleetState, error) {
+	out := &fleetState{places: map[string]bool{}, sets: map[string]bool{}, going: work.Departures{Hub: c.o.Hub}}
 	var places, sets []unstructured.Unstructured
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -193,7 +193,7 @@ func (c *checking) readFleet(ctx context.Context) (*judged, error) {
 			fleet.Into(&sets, fleet.Query{Resource: fleet.ManagedClusterSets}))
 	})
 	group.Go(func() error {
-		// Who may not read it is told so by the check of the hub.
+		// Missing rights to read it are reported by the check of the hub.
 		if d, err := hub.Deployment(ctx, c.o.Hub); err == nil && d != nil && !hub.OthersHub(d) {
 			out.hub = hub.TagOf(hub.ImageOf(d))
 		}
@@ -208,8 +208,8 @@ func (c *checking) readFleet(ctx context.Context) (*judged, error) {
 	return out, nil
 }
 
-// cluster judges one cluster; nothing means that all is well.
-func (c *checking) cluster(ctx context.Context, info cluster.Info, mc *clusterv1.ManagedCluster, all *judged) []Finding {
+// cluster checks one cluster; no findings mean that all is well.
+func (c *checking) cluster(ctx context.Context, info cluster.Info, mc *clusterv1.ManagedCluster, all *fleetState) []Finding {
 	out := c.state(info, mc, all)
 	add := func(code string, severity Severity, title, cause string, fix fleet.Fix) {
 		out = append(out, Finding{Code: code, Severity: severity, Title: title, Cause: cause, Fix: fix})
@@ -227,51 +227,51 @@ func (c *checking) cluster(ctx context.Context, info cluster.Info, mc *clusterv1
 			cluster.ConditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted), fleet.CheckHub.On(c.o.Hub))
 	}
 	if info.Set != "" && mc.DeletionTimestamp == nil && !all.sets[info.Set] {
-		add(CodeClusterSet, SeverityWarning, "it is in the cluster set "+info.Set+", and there is none", "its label "+clusterv1.LabelClusterSet+" names it",
+		add(CodeClusterSet, SeverityWarning, "it is in the cluster set "+info.Set+", which does not exist", "its label "+clusterv1.LabelClusterSet+" names it",
 			placement.CreateSet.On(c.o.Hub, "set", info.Set))
 	}
-	if apart(all.hub, info.AgentVersion) {
+	if minorVersionsDiffer(all.hub, info.AgentVersion) {
 		add(CodeClusterVersion, SeverityWarning, "its agent is "+info.AgentVersion+", the hub "+all.hub, "",
 			fleet.JoinCluster.With("cluster", info.Name, "context", c.contextOf(mc), "hub", c.o.Hub.Context))
 	}
 	return append(out, c.works(ctx, info, all)...)
 }
 
-// apart tells that two releases differ in their minor version. What is no release is
+// minorVersionsDiffer reports whether two releases differ in their minor version. Anything but releases is
 // not compared.
-func apart(hub, agent string) bool {
+func minorVersionsDiffer(hub, agent string) bool {
 	a, errA := version.ParseSemantic(hub)
 	b, errB := version.ParseSemantic(agent)
 	development := func(v *version.Version) bool { return v.Major() == 0 && v.Minor() == 0 }
 	return errA == nil && errB == nil && !development(a) && !development(b) && (a.Major() != b.Major() || a.Minor() != b.Minor())
 }
 
-// state is a finding for a cluster whose state is not the wanted one.
-func (c *checking) state(info cluster.Info, mc *clusterv1.ManagedCluster, all *judged) []Finding {
+// state returns the finding for a cluster that is not in the desired state.
+func (c *checking) state(info cluster.Info, mc *clusterv1.ManagedCluster, all *fleetState) []Finding {
 	accept := fleet.AcceptCluster.On(c.o.Hub, "cluster", info.Name)
 	wait := fleet.AcceptAndWait.On(c.o.Hub, "cluster", info.Name)
 	onSpoke := CheckSpoke.With("context", c.contextOf(mc), "hub", c.o.Hub.Context)
 	f := Finding{Severity: SeverityWarning, Cause: info.Message}
 	switch info.Status {
 	case cluster.PendingAccept:
-		f.Code, f.Title, f.Fix = CodeClusterWaits, "it asks to join and nobody has answered", accept
+		f.Code, f.Title, f.Fix = CodeClusterWaits, "it asks to join and waits for an answer", accept
 	case cluster.PendingCSR:
 		f.Code, f.Title, f.Fix = CodeClusterRequest, "it waits for its certificate", accept
 		if cluster.RequestDenied(mc) != "" {
 			f.Fix = wait
 		}
 	case cluster.Joining:
-		f.Code, f.Title, f.Fix = CodeClusterJoining, "accepted, and its agent has not reported", onSpoke
+		f.Code, f.Title, f.Fix = CodeClusterJoining, "accepted, but its agent has not reported", onSpoke
 	case cluster.Unknown:
-		f.Code, f.Severity, f.Title, f.Fix = CodeClusterLease, SeverityError, c.late(info, mc), onSpoke
+		f.Code, f.Severity, f.Title, f.Fix = CodeClusterLease, SeverityError, c.describeLease(info, mc), onSpoke
 		if !apimeta.IsStatusConditionPresentAndEqual(mc.Status.Conditions, clusterv1.ConditionAvailable, metav1.ConditionUnknown) {
-			// The hub has to notice it before anything can be said of the agent.
-			f.Title, f.Cause, f.Fix = "the hub does not look after it", all.Silent(mc), fleet.CheckHub.On(c.o.Hub)
+			// The hub has to notice it before anything is known of the agent.
+			f.Title, f.Cause, f.Fix = "the hub does not monitor it", all.Silent(mc), fleet.CheckHub.On(c.o.Hub)
 		}
 	case cluster.NotAvailable:
 		f.Code, f.Severity, f.Title, f.Fix = CodeClusterUnwell, SeverityError, "its API server is not healthy", onSpoke
 	case cluster.Denied:
-		// The agent may have to ask once more before there is something to approve.
+		// The agent may have to ask once more before there is a request to approve.
 		f.Code, f.Title, f.Fix = CodeClusterDenied, deniedTitle(info), wait
 	case cluster.Deleting:
 		f.Code, f.Title = CodeClusterLeaves, "it is being deleted for "+duration.HumanDuration(c.run.Now().Sub(mc.DeletionTimestamp.Time))
@@ -282,8 +282,8 @@ func (c *checking) state(info cluster.Info, mc *clusterv1.ManagedCluster, all *j
 	return []Finding{f}
 }
 
-// asksAgain is a finding for an agent that has lost its certificate: it asks for
-// another one under the name that it had, and its cluster may look well meanwhile.
+// asksAgain returns the finding for an agent that has lost its certificate: it asks for
+// another one under its former name, and its cluster may look healthy meanwhile.
 func (c *checking) asksAgain(mc *clusterv1.ManagedCluster, requests []unstructured.Unstructured) []Finding {
 	holder := mc.Annotations[clusterv1.AnnotationAgentName]
 	if holder == "" || !mc.Spec.HubAcceptsClient || !apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined) {
@@ -292,7 +292,7 @@ func (c *checking) asksAgain(mc *clusterv1.ManagedCluster, requests []unstructur
 	for i := range requests {
 		q := request.Parse(&requests[i], nil, nil)
 		if q.State == request.StatePending && q.Identity != "renewal" && q.Requester == clusterv1.UserPrefix+mc.Name+":"+holder {
-			return []Finding{{Code: CodeClusterRequest, Severity: SeverityWarning, Title: "its agent asks for a new certificate and nobody has answered",
+			return []Finding{{Code: CodeClusterRequest, Severity: SeverityWarning, Title: "its agent asks for a new certificate and waits for an answer",
 				Cause: "certificatesigningrequest/" + q.Name + " of agent " + holder + " waits for approval",
 				Fix:   fleet.AcceptCluster.On(c.o.Hub, "cluster", mc.Name)}}
 		}
@@ -300,7 +300,7 @@ func (c *checking) asksAgain(mc *clusterv1.ManagedCluster, requests []unstructur
 	return nil
 }
 
-// deniedTitle says what the agent of a denied cluster may still do.
+// deniedTitle says what the agent of a denied cluster can still do.
 func deniedTitle(info cluster.Info) string {
 	if info.Works.Total == 0 {
 		return "it is denied: its agent has no rights"
@@ -308,8 +308,7 @@ func deniedTitle(info cluster.Info) string {
 	return fmt.Sprintf("it is denied: its agent may only read and finish the works that it has (%d), until they are deleted", info.Works.Total)
 }
 
-// contextOf names the context by which a person reaches a cluster, "" where that is
-// not known.
+// contextOf returns the context with which the caller reaches a cluster; "" when unknown.
 func (c *checking) contextOf(mc *clusterv1.ManagedCluster) string {
 	for _, client := range mc.Spec.ManagedClusterClientConfigs {
 		if name := c.contextAt(client.URL); name != "" {
@@ -319,7 +318,7 @@ func (c *checking) contextOf(mc *clusterv1.ManagedCluster) string {
 	return ""
 }
 
-// contextAt names the context of an API server.
+// contextAt returns the context of an API server.
 func (c *checking) contextAt(server string) string {
 	if c.o.ContextOf == nil || server == "" {
 		return ""
@@ -327,8 +326,8 @@ func (c *checking) contextAt(server string) string {
 	return c.o.ContextOf(server)
 }
 
-// late says for how long a cluster has not been heard of, and how long is long.
-func (c *checking) late(info cluster.Info, mc *clusterv1.ManagedCluster) string {
+// describeLease says how long ago a cluster last reported, and what the limit is.
+func (c *checking) describeLease(info cluster.Info, mc *clusterv1.ManagedCluster) string {
 	if info.LastSeen == nil {
 		return "its lease was never renewed"
 	}

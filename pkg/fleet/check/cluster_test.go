@@ -33,7 +33,7 @@ func checkingAt() *checking {
 // atHub is the hub of these checks.
 var atHub = &fleet.Cluster{Context: "h"}
 
-// byContext compares clusters in fixes; nil is one without a context.
+// byContext compares clusters in fixes; nil is a cluster without a context.
 var byContext = cmp.Comparer(func(a, b *fleet.Cluster) bool {
 	named := func(c *fleet.Cluster) string {
 		if c == nil {
@@ -51,7 +51,7 @@ func onSpoke() *checking {
 	return c
 }
 
-// well is a cluster that nothing is wrong with; tests change it.
+// well is a healthy cluster; tests change it.
 func well() *clusterv1.ManagedCluster {
 	mc := &clusterv1.ManagedCluster{}
 	mc.Name = "c1"
@@ -65,7 +65,7 @@ func well() *clusterv1.ManagedCluster {
 	return mc
 }
 
-// says gives a condition of a cluster another status and message.
+// says sets the status and message of a condition of a cluster.
 func says(mc *clusterv1.ManagedCluster, kind string, status metav1.ConditionStatus, message string) {
 	for i := range mc.Status.Conditions {
 		if mc.Status.Conditions[i].Type == kind {
@@ -76,9 +76,9 @@ func says(mc *clusterv1.ManagedCluster, kind string, status metav1.ConditionStat
 	mc.Status.Conditions = append(mc.Status.Conditions, metav1.Condition{Type: kind, Status: status, Message: message})
 }
 
-// fleetOf is cluster c1 alone, whose lease arrived 40 seconds ago, with its namespace,
-// the set prod, and works.
-func fleetOf(t *testing.T, works ...string) *judged {
+// fleetOf is cluster c1 alone, whose lease arrived 40 seconds ago, with its namespace, the set
+// prod, and works.
+func fleetOf(t *testing.T, works ...string) *fleetState {
 	t.Helper()
 	object := func(text string) unstructured.Unstructured {
 		var u unstructured.Unstructured
@@ -86,7 +86,7 @@ func fleetOf(t *testing.T, works ...string) *judged {
 		return u
 	}
 	beat := object(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: managed-cluster-lease}, spec: {renewTime: "2026-11-21T11:59:20.000000Z"}}`)
-	out := &judged{State: &cluster.State{Now: checkedAt, Leases: map[string][]unstructured.Unstructured{"c1": {beat}}},
+	out := &fleetState{State: &cluster.State{Now: checkedAt, Leases: map[string][]unstructured.Unstructured{"c1": {beat}}},
 		places: map[string]bool{"c1": true}, sets: map[string]bool{"prod": true}}
 	for _, text := range works {
 		if out.Works == nil {
@@ -116,7 +116,8 @@ func goingWork(name, since string) string {
 func sameWorks(names ...string) []Finding {
 	var out []Finding
 	for _, name := range names {
-		out = append(out, Finding{CodeClusterWorks, SeverityWarning, "work " + name + " is not applied, 0 of 1 objects are well",
+		out = append(out, Finding{CodeClusterWorks, SeverityWarning,
+			"work " + name + " is not applied, 0 of 1 objects are healthy",
 			"configmap/a: Applied=False: x", ShowTree.On(atHub, "work", name, "cluster", "c1")})
 	}
 	return out
@@ -135,11 +136,12 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 		want    []Finding
 	}{
 		"all is well": {},
-		"nobody has answered": {
+		"its request has no answer": {
 			cluster: func(mc *clusterv1.ManagedCluster) {
 				mc.Spec.HubAcceptsClient, mc.Status.Conditions = false, nil
 			},
-			want: []Finding{{CodeClusterWaits, SeverityWarning, "it asks to join and nobody has answered", "", fleet.AcceptCluster.On(atHub, "cluster", "c1")}},
+			want: []Finding{{CodeClusterWaits, SeverityWarning, "it asks to join and waits for an answer", "",
+				fleet.AcceptCluster.On(atHub, "cluster", "c1")}},
 		},
 		"denied": {cluster: func(mc *clusterv1.ManagedCluster) {
 			mc.Spec.HubAcceptsClient = false
@@ -153,7 +155,7 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 			fleet.AcceptAndWait.On(atHub, "cluster", "c1")}}},
 		"accepted, and silent since": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionJoined, metav1.ConditionFalse, "")
-		}, want: []Finding{{CodeClusterJoining, SeverityWarning, "accepted, and its agent has not reported", "", onSpoke}}},
+		}, want: []Finding{{CodeClusterJoining, SeverityWarning, "accepted, but its agent has not reported", "", onSpoke}}},
 		"late, by the default of a lease": {
 			cluster: func(mc *clusterv1.ManagedCluster) {
 				says(mc, clusterv1.ConditionAvailable, metav1.ConditionUnknown, "no heartbeat")
@@ -190,14 +192,16 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 				mc.DeletionTimestamp = &metav1.Time{Time: checkedAt.Add(-time.Hour)}
 				mc.Finalizers = []string{"example.com/hold", "example.com/more"}
 			},
-			want: []Finding{{CodeClusterLeaves, SeverityWarning, "it is being deleted for 60m", "finalizers: example.com/hold, example.com/more",
+			want: []Finding{{CodeClusterLeaves, SeverityWarning, "it is being deleted for 60m",
+				"finalizers: example.com/hold, example.com/more",
 				RemoveGone.On(atHub, "cluster", "c1")}},
 		},
 		"a clock that differs": {
 			cluster: func(mc *clusterv1.ManagedCluster) {
 				says(mc, clusterv1.ConditionClockSynced, metav1.ConditionFalse, "off by 10m")
 			},
-			want: []Finding{{CodeClusterClock, SeverityWarning, "its clock differs from the hub's", "off by 10m", fleet.Advice("set the cluster's clock")}},
+			want: []Finding{{CodeClusterClock, SeverityWarning, "its clock differs from the hub's", "off by 10m",
+				fleet.Advice("set the cluster's clock")}},
 		},
 		"another cluster asks under its name": {cluster: func(mc *clusterv1.ManagedCluster) {
 			says(mc, clusterv1.ConditionDuplicateClusterName, metav1.ConditionTrue, "agent x\nasks")
@@ -207,42 +211,47 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 			says(mc, clusterv1.ConditionDuplicateClusterName, metav1.ConditionFalse, "agent x is gone")
 		}},
 		"a work that is not applied": {works: []string{badWork("web", "is refused")},
-			want: []Finding{{CodeClusterWorks, SeverityWarning, "work web is not applied, 0 of 1 objects are well",
+			want: []Finding{{CodeClusterWorks, SeverityWarning, "work web is not applied, 0 of 1 objects are healthy",
 				"configmap/a: Applied=False: is refused", ShowTree.On(atHub, "work", "web", "cluster", "c1")}}},
 		"works that the agent has not answered, and a new one": {
 			works: []string{newWork("old", "2026-11-21T11:00:00Z"), newWork("new", "2026-11-21T11:59:50Z")},
-			want: []Finding{{CodeClusterWorks, SeverityWarning, "work old is not applied: its agent has not answered generation 1", "",
+			want: []Finding{{CodeClusterWorks, SeverityWarning,
+				"work old is not applied: its agent has not answered generation 1", "",
 				ShowTree.On(atHub, "work", "old", "cluster", "c1")}},
 		},
 		"works whose deletion hangs, and one whose deletion has begun": {
 			works: []string{goingWork("old", "2026-11-21T11:00:00Z"),
 				goingWork("new", "2026-11-21T11:59:50Z")},
-			want: []Finding{{CodeClusterWorks, SeverityWarning, "work old is being deleted for 60m", "finalizers of somebody else hold it: example.com/hold",
+			want: []Finding{{CodeClusterWorks, SeverityWarning, "work old is being deleted for 60m",
+				"finalizers of others hold it: example.com/hold",
 				fleet.ShowWorks.On(atHub, "work", "old", "cluster", "c1")}},
 		},
 		"more works fail than are named": {
 			works: []string{badWork("a", "x"), badWork("b", "x"), badWork("c", "x"), badWork("d", "x"), badWork("e", "x"),
 				badWork("f", "x"), badWork("g", "x")},
 			want: append(sameWorks("a", "b", "c", "d", "e"),
-				Finding{CodeClusterWorks, SeverityWarning, "2 more works of it are not well", "", fleet.ShowWorks.On(atHub, "work", "", "cluster", "c1")}),
+				Finding{CodeClusterWorks, SeverityWarning, "2 more works of it are unhealthy", "",
+					fleet.ShowWorks.On(atHub, "work", "", "cluster", "c1")}),
 		},
-		"works of a cluster that is away are not told of": {
+		"works of a cluster that is away are not reported": {
 			cluster: func(mc *clusterv1.ManagedCluster) {
 				says(mc, clusterv1.ConditionAvailable, metav1.ConditionUnknown, "no heartbeat")
 			},
 			works: []string{badWork("web", "is refused")},
 			info:  seen(0),
-			want:  []Finding{{CodeClusterLease, SeverityError, "lease not renewed for 0s (limit 300s)", "no heartbeat", onSpoke}},
+			want: []Finding{{CodeClusterLease, SeverityError, "lease not renewed for 0s (limit 300s)", "no heartbeat",
+				onSpoke}},
 		},
 		"the hub goes on to call it available, and its lease is old": {
 			cluster: func(mc *clusterv1.ManagedCluster) { mc.Spec.LeaseDurationSeconds = 1 },
-			want: []Finding{{CodeClusterLease, SeverityError, "the hub does not look after it",
+			want: []Finding{{CodeClusterLease, SeverityError, "the hub does not monitor it",
 				"lease not renewed for 40s (limit 5s), and the hub has not noticed it", fleet.CheckHub.On(atHub)}},
 		},
 		"its set is not there": {
 			cluster: func(mc *clusterv1.ManagedCluster) { mc.Labels = map[string]string{clusterv1.LabelClusterSet: "nosuch"} },
-			want: []Finding{{CodeClusterSet, SeverityWarning, "it is in the cluster set nosuch, and there is none", "its label " + clusterv1.LabelClusterSet +
-				" names it",
+			want: []Finding{{CodeClusterSet, SeverityWarning, "it is in the cluster set nosuch, which does not exist",
+				"its label " + clusterv1.LabelClusterSet +
+					" names it",
 				placement.CreateSet.On(atHub, "set", "nosuch")}},
 		},
 		"its set is there": {
@@ -258,7 +267,7 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 			hub:  "v0.3.0",
 			info: func(info *cluster.Info) { info.AgentVersion = "v0.3.4" },
 		},
-		"its agent does not tell its version": {hub: "v0.3.0"},
+		"its agent does not report its version": {hub: "v0.3.0"},
 		"several things at once": {
 			cluster: func(mc *clusterv1.ManagedCluster) {
 				says(mc, clusterv1.ConditionAvailable, metav1.ConditionFalse, "etcd is away")
@@ -295,8 +304,8 @@ func TestEveryStateOfAClusterHasItsFinding(t *testing.T) {
 	}
 }
 
-// An accepted cluster needs its namespace; one that was not accepted has none
-// yet, and one that goes may have lost it.
+// An accepted cluster needs its namespace; one that was not accepted has none yet, and one
+// that is being deleted may have lost it.
 func TestAClusterWithoutItsNamespaceIsToldOf(t *testing.T) {
 	missing := func(mc *clusterv1.ManagedCluster, places map[string]bool) []Finding {
 		var out []Finding
@@ -311,7 +320,8 @@ func TestAClusterWithoutItsNamespaceIsToldOf(t *testing.T) {
 	}
 	accepted := well()
 	says(accepted, clusterv1.ConditionHubAccepted, metav1.ConditionFalse, "namespace c1 belongs to somebody else")
-	want := []Finding{{CodeClusterRights, SeverityError, "its namespace on the hub is missing or not its own", "namespace c1 belongs to somebody else",
+	want := []Finding{{CodeClusterRights, SeverityError, "its namespace on the hub is missing or not its own",
+		"namespace c1 belongs to somebody else",
 		fleet.CheckHub.On(atHub)}}
 	if diff := cmp.Diff(want, missing(accepted, map[string]bool{"c2": true}), byContext); diff != "" {
 		t.Error(diff)

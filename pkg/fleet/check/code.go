@@ -2,9 +2,8 @@
 
 package check
 
-// The codes: 01xx this machine, which only the program can look at, 02xx the hub,
-// 03xx a cluster on its hub, 04xx the agent on its cluster, 05xx a placement, 07xx an
-// add-on.
+// The codes: 01xx this machine, which only the program can check, 02xx the hub, 03xx a cluster
+// on its hub, 04xx the agent on its cluster, 05xx a placement, 07xx an add-on.
 const (
 	CodeShadowed         = "OCM0105"
 	CodeHubReached       = "OCM0201"

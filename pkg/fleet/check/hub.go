@@ -19,16 +19,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// hub looks at the hub itself.
+// hub checks the hub itself.
 func (c *checking) hub(ctx context.Context) []Area {
 	name := "hub (" + c.o.Hub.Where() + ")"
 	h := &hubCheck{checking: c}
 	var err error
 	if h.runner, err = hub.Deployment(ctx, c.o.Hub); err != nil {
-		return []Area{{Name: name, Findings: append(c.all(ctx, []check{c.reach(CodeHubReached, c.o.Hub)}), unreadable(CodeHubRuns, err))}}
+		return []Area{{Name: name, Findings: append(c.runAll(ctx, []check{c.reach(CodeHubReached, c.o.Hub)}), unreadable(CodeHubRuns, err))}}
 	}
 	h.others = hub.OthersHub(h.runner)
-	found := c.all(ctx, []check{
+	found := c.runAll(ctx, []check{
 		c.reach(CodeHubReached, c.o.Hub),
 		{CodeHubInstalled, c.installed},
 		{CodeHubRuns, h.runs},
@@ -41,16 +41,16 @@ func (c *checking) hub(ctx context.Context) []Area {
 	return []Area{{Name: name, Findings: found}}
 }
 
-// hubCheck is one hub that is looked at.
+// hubCheck checks one hub.
 type hubCheck struct {
 	*checking
-	// runner runs the hub, nil where nothing does; others tells that it is the
-	// operator of somebody else.
+	// runner runs the hub, nil where nothing does; others is true when it is the operator of
+	// another distribution.
 	runner *appsv1.Deployment
 	others bool
 }
 
-// fix puts back what belongs to the hub.
+// fix restores what belongs to the hub.
 func (h *hubCheck) fix() fleet.Fix { return workload.Repair(h.o.Hub, h.others) }
 
 func (c *checking) manager(ctx context.Context) (*operatorv1.ClusterManager, error) {
@@ -68,7 +68,7 @@ func (c *checking) installed(ctx context.Context) ([]Finding, error) {
 	}
 	var out []Finding
 	for _, problem := range hub.Problems(cm) {
-		out = append(out, Finding{Severity: SeverityError, Title: "the hub is not as it was declared", Cause: problem,
+		out = append(out, Finding{Severity: SeverityError, Title: "the hub is not as declared", Cause: problem,
 			Fix: ShowYAML.On(c.o.Hub, "resource", "clustermanager", "name", cm.Name)})
 	}
 	if out == nil {
@@ -106,7 +106,8 @@ func (h *hubCheck) runs(ctx context.Context) ([]Finding, error) {
 		out = append(out, f)
 	}
 	if well && !h.others {
-		// Who is ready answers; whether the loops go on is told by their lease alone.
+		// A ready process only answers probes; whether its loops run shows only in their
+		// lease.
 		why, err := hub.Idle(ctx, h.o.Hub, h.run.Now())
 		if err != nil {
 			return out, err
@@ -119,7 +120,7 @@ func (h *hubCheck) runs(ctx context.Context) ([]Finding, error) {
 	return out, nil
 }
 
-// foreign tells what somebody else put into the Deployment of our hub.
+// foreign reports what others have added to the Deployment of our hub.
 func (h *hubCheck) foreign(context.Context) ([]Finding, error) {
 	switch {
 	case h.runner == nil:
@@ -128,8 +129,8 @@ func (h *hubCheck) foreign(context.Context) ([]Finding, error) {
 		return good("the hub is run by another operator, %s", fleet.OrElse(hub.ImageOf(h.runner), h.runner.Name)), nil
 	}
 	if parts := hub.ForeignParts(h.runner); parts != "" {
-		return []Finding{{Severity: SeverityError, Title: "deployment " + h.runner.Namespace + "/" + h.runner.Name + " is not as it was installed",
-			Cause: "somebody else set: " + parts, Fix: h.fix()}}, nil
+		return []Finding{{Severity: SeverityError, Title: "deployment " + h.runner.Namespace + "/" + h.runner.Name + " is not as installed",
+			Cause: "set by others: " + parts, Fix: h.fix()}}, nil
 	}
 	return nil, nil
 }
@@ -140,7 +141,7 @@ func (h *hubCheck) address(ctx context.Context) ([]Finding, error) {
 		server = info.Server
 	}
 	if trust.IsLoopback(server) {
-		f := Finding{Severity: SeverityWarning, Title: server + " means this machine only: agents elsewhere cannot join",
+		f := Finding{Severity: SeverityWarning, Title: server + " is only valid on this machine: agents elsewhere cannot join",
 			Fix: PublishAddress.On(h.o.Hub)}
 		if h.others {
 			f.Fix = JoinByAddress.With()
@@ -176,7 +177,7 @@ func (h *hubCheck) kinds(ctx context.Context) ([]Finding, error) {
 	return good("%d kinds are served", len(wanted)), nil
 }
 
-// admission tells which webhook is not there, or does not answer.
+// admission reports which webhook is missing or does not answer.
 func (h *hubCheck) admission(ctx context.Context) ([]Finding, error) {
 	faults, asked, err := hub.CheckAdmission(ctx, h.o.Hub, h.others)
 	if err != nil {
@@ -198,7 +199,8 @@ func (h *hubCheck) admission(ctx context.Context) ([]Finding, error) {
 }
 
 func (c *checking) signer(ctx context.Context) ([]Finding, error) {
-	// Who may not read the lease, or runs a control plane without one, is not told.
+	// Without the right to read the lease, or on a control plane without one, nothing is
+	// reported.
 	if away, err := hub.SignerAway(ctx, c.run, c.o.Hub); err == nil && away > 0 {
 		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("kube-controller-manager has not been alive for %s", away),
 			Cause: "it signs the agents' certificates",

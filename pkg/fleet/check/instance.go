@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/addon"
 )
 
-// instance is the first thing that is wrong with an add-on on a cluster, in the order
-// in which it gets there; a is its registration, nil where there is none.
+// instance returns the first thing that is wrong with an add-on on a cluster, in the order of
+// its steps; a is its registration, nil when there is none.
 func (c *checking) instance(all *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	for _, look := range []func(*addOnFleet, *addonv1alpha1.ClusterManagementAddOn, *addonv1alpha1.ManagedClusterAddOn) *Finding{
 		c.instanceGoes, c.instancePlace, c.instanceConfigs, c.instanceRegistration, c.instanceWorks, c.instanceCredential, c.instanceHealth,
@@ -31,45 +31,45 @@ func (c *checking) instance(all *addOnFleet, a *addonv1alpha1.ClusterManagementA
 	return nil
 }
 
-// instanceError is what is wrong with an add-on on a cluster.
+// instanceError returns a finding for an add-on on a cluster.
 func instanceError(code, title, cause string, fix fleet.Fix) *Finding {
 	return &Finding{Code: code, Severity: SeverityError, Title: title, Cause: cause, Fix: fix}
 }
 
-// status shows all that is known of an add-on on a cluster.
+// status is the fix that shows everything known of an add-on on a cluster.
 func (c *checking) status(one *addonv1alpha1.ManagedClusterAddOn) fleet.Fix {
 	return fleet.ShowAddOn.On(c.o.Hub, "addon", one.Name, "cluster", one.Namespace)
 }
 
-// instanceGoes: it is being deleted, and something holds it.
+// instanceGoes: it is being deleted, and something holds it up.
 func (c *checking) instanceGoes(_ *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
-	if one.DeletionTimestamp == nil || c.run.Now().Sub(one.DeletionTimestamp.Time) < patient {
+	if one.DeletionTimestamp == nil || c.run.Now().Sub(one.DeletionTimestamp.Time) < stepPatience {
 		return nil
 	}
 	f := instanceError(CodeAddOnLeaves, "it is being deleted for "+duration.HumanDuration(c.run.Now().Sub(one.DeletionTimestamp.Time)),
 		"held by "+fleet.OrElse(strings.Join(one.Finalizers, ", "), "nothing"), fleet.ShowWorks.On(c.o.Hub, "work", "", "cluster", one.Namespace))
 	hook := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionHookManifestCompleted)
 	if hook != nil && hook.Status != metav1.ConditionTrue {
-		f.Cause = "its hook has not run to its end: " + because(one, hook.Type)
+		f.Cause = "its hook has not completed: " + conditionCause(one, hook.Type)
 		f.Fix = GiveUpHook.On(c.o.Hub, "addon", one.Name, "cluster", one.Namespace, "annotation", addonv1alpha1.AnnotationHookDeadline)
 	}
 	return f
 }
 
-// instancePlace: the cluster, or the one that hosts the add-on, is not there.
+// instancePlace: the cluster, or the cluster that hosts the add-on, does not exist.
 func (c *checking) instancePlace(all *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	switch {
 	case all.clusters[one.Namespace] == nil:
 		return instanceError(CodeAddOnCluster, "there is no such managed cluster", "an add-on lives in the namespace of its cluster",
 			DeleteInstance.On(c.o.Hub, "addon", one.Name, "cluster", one.Namespace))
 	case apimeta.IsStatusConditionFalse(one.Status.Conditions, addonv1alpha1.ConditionHostingClusterValidity):
-		return instanceError(CodeAddOnCluster, "the cluster that is to host it cannot", because(one, addonv1alpha1.ConditionHostingClusterValidity),
+		return instanceError(CodeAddOnCluster, "the cluster that is to host it cannot", conditionCause(one, addonv1alpha1.ConditionHostingClusterValidity),
 			CorrectHost.On(c.o.Hub, "annotation", addonv1alpha1.AnnotationHostingClusterName))
 	}
 	return nil
 }
 
-// instanceConfigs: a configuration is not supported, or not there.
+// instanceConfigs: a configuration is not supported or does not exist.
 func (c *checking) instanceConfigs(_ *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	if a == nil || !addon.ManagedByHub(a) {
 		return nil
@@ -90,23 +90,23 @@ func (c *checking) instanceConfigs(_ *addOnFleet, a *addonv1alpha1.ClusterManage
 	return nil
 }
 
-// instanceRegistration: nobody has looked at it, or its agent has no rights.
+// instanceRegistration: no controller has handled it, or its agent has no rights.
 func (c *checking) instanceRegistration(_ *addOnFleet, a *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	registered := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionRegistrationApplied)
 	switch {
-	case registered == nil && len(one.Status.Conditions) == 0 && a != nil && c.run.Now().Sub(one.CreationTimestamp.Time) >= patient:
-		f := instanceError(CodeAddOnRegistration, "nobody has taken it up", "the add-on's own controller does not run on the hub, or may not read it",
+	case registered == nil && len(one.Status.Conditions) == 0 && a != nil && c.run.Now().Sub(one.CreationTimestamp.Time) >= stepPatience:
+		f := instanceError(CodeAddOnRegistration, "no controller has handled it", "the add-on's own controller does not run on the hub, or may not read it",
 			FindController.On(c.o.Hub))
-		if templated(a) {
-			f.Cause, f.Fix = "the hub renders its templates, and has not", fleet.CheckHub.On(c.o.Hub)
+		if isTemplated(a) {
+			f.Cause, f.Fix = "the hub should render its templates, and has not", fleet.CheckHub.On(c.o.Hub)
 		}
 		return f
 	case registered != nil && registered.Status == metav1.ConditionFalse && registered.Reason != addonv1alpha1.ReasonPermissionConfigPending:
-		return instanceError(CodeAddOnRegistration, "its agent did not get its rights on the hub", because(one, registered.Type),
+		return instanceError(CodeAddOnRegistration, "its agent did not get its rights on the hub", conditionCause(one, registered.Type),
 			ShowMissingRights.On(c.o.Hub, "addon", one.Name, "cluster", one.Namespace))
 	case apimeta.IsStatusConditionFalse(one.Status.Conditions, addonv1alpha1.ConditionTokenInfrastructureReady):
-		f := instanceError(CodeAddOnToken, "it cannot have a token", because(one, addonv1alpha1.ConditionTokenInfrastructureReady), c.status(one))
-		// It reaches every account: where something else is wrong, nobody needs that right.
+		f := instanceError(CodeAddOnToken, "it cannot have a token", conditionCause(one, addonv1alpha1.ConditionTokenInfrastructureReady), c.status(one))
+		// This right reaches every account: it is proposed only when nothing else is wrong.
 		if strings.Contains(f.Cause, confighub.AllowTokenDriver) && strings.Contains(f.Cause, "forbidden") {
 			f.Fix = AllowTokens.On(c.o.Hub)
 		}
@@ -121,13 +121,13 @@ func (c *checking) instanceWorks(_ *addOnFleet, a *addonv1alpha1.ClusterManageme
 		found := apimeta.FindStatusCondition(one.Status.Conditions, kind)
 		switch {
 		case found == nil || found.Status != metav1.ConditionFalse:
-		case found.Reason == addonv1alpha1.ReasonManifestWorkApplyFailed && templated(a):
-			return instanceError(CodeAddOnTemplate, "its template cannot be rendered", because(one, kind),
+		case found.Reason == addonv1alpha1.ReasonManifestWorkApplyFailed && isTemplated(a):
+			return instanceError(CodeAddOnTemplate, "its template cannot be rendered", conditionCause(one, kind),
 				TryTemplate.On(c.o.Hub, "addon", one.Name, "cluster", one.Namespace))
 		case found.Reason == addonv1alpha1.ReasonManifestWorkApplyFailed:
-			return instanceError(CodeAddOnWorks, "its controller could not make its works", because(one, kind), ReadController.On(c.o.Hub))
+			return instanceError(CodeAddOnWorks, "its controller could not make its works", conditionCause(one, kind), ReadController.On(c.o.Hub))
 		default:
-			return instanceError(CodeAddOnWorks, "its manifests are not applied", because(one, kind),
+			return instanceError(CodeAddOnWorks, "its manifests are not applied", conditionCause(one, kind),
 				fleet.ShowWorks.On(c.o.Hub, "work", "", "cluster", one.Namespace))
 		}
 	}
@@ -138,54 +138,54 @@ func (c *checking) instanceWorks(_ *addOnFleet, a *addonv1alpha1.ClusterManageme
 func (c *checking) instanceCredential(all *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	for _, kind := range []string{addonv1alpha1.ConditionClusterCertificateRotated, addonv1alpha1.ConditionTokenRefreshed} {
 		if apimeta.IsStatusConditionFalse(one.Status.Conditions, kind) {
-			return instanceError(CodeAddOnCredential, "its agent gets no credential", because(one, kind),
+			return instanceError(CodeAddOnCredential, "its agent gets no credential", conditionCause(one, kind),
 				ListRequests.On(c.o.Hub, "label", addonv1alpha1.LabelAddOnName+"="+one.Name))
 		}
 	}
 	waiting := func(u *unstructured.Unstructured) bool {
 		certificate, _, _ := unstructured.NestedString(u.Object, "status", "certificate")
-		return certificate == "" && len(fleet.ConditionsOf(u)) == 0 && c.run.Now().Sub(u.GetCreationTimestamp().Time) >= patient
+		return certificate == "" && len(fleet.ConditionsOf(u)) == 0 && c.run.Now().Sub(u.GetCreationTimestamp().Time) >= stepPatience
 	}
 	requests := all.requests[addon.Pair{AddOn: one.Name, Cluster: one.Namespace}]
 	if i := slices.IndexFunc(requests, waiting); i >= 0 {
 		name, age := requests[i].GetName(), c.run.Now().Sub(requests[i].GetCreationTimestamp().Time)
-		return instanceError(CodeAddOnCredential, "nobody has answered the certificate request of its agent",
+		return instanceError(CodeAddOnCredential, "the certificate request of its agent waits for an answer",
 			name+" waits for "+duration.HumanDuration(age)+"; the add-on's controller approves it",
 			ApproveRequest.On(c.o.Hub, "request", name))
 	}
 	return nil
 }
 
-// instanceHealth: it does not work, or its agent is silent. Of a cluster that is away
-// the check of the cluster tells.
+// instanceHealth: it does not work, or its agent is silent. A cluster that is away is reported
+// by the check of the cluster.
 func (c *checking) instanceHealth(all *addOnFleet, _ *addonv1alpha1.ClusterManagementAddOn, one *addonv1alpha1.ManagedClusterAddOn) *Finding {
 	f := instanceError(CodeAddOnHealth, "", "", c.status(one))
 	onCluster := ShowAgent.With("namespace", fleet.OrElse(one.Status.Namespace, addonv1alpha1.DefaultInstallNamespace), "cluster", one.Namespace,
 		"context", c.onCluster(all, one.Namespace))
 	available := apimeta.FindStatusCondition(one.Status.Conditions, addonv1alpha1.ConditionAvailable)
-	late := available != nil && c.run.Now().Sub(available.LastTransitionTime.Time) >= patient
+	late := available != nil && c.run.Now().Sub(available.LastTransitionTime.Time) >= stepPatience
 	switch {
 	case apimeta.IsStatusConditionTrue(one.Status.Conditions, addonv1alpha1.ConditionDegraded):
-		f.Severity, f.Title, f.Cause = SeverityWarning, "it says that it is degraded", because(one, addonv1alpha1.ConditionDegraded)
+		f.Severity, f.Title, f.Cause = SeverityWarning, "it reports that it is degraded", conditionCause(one, addonv1alpha1.ConditionDegraded)
 	case available == nil || available.Status == metav1.ConditionTrue:
 		return nil
 	case !apimeta.IsStatusConditionTrue(all.clusters[one.Namespace].Status.Conditions, clusterv1.ConditionAvailable):
 		f.Severity, f.Title, f.Fix = SeverityWarning, "its cluster is not available", CheckCluster.On(c.o.Hub, "cluster", one.Namespace)
 	case available.Reason == addonv1alpha1.ReasonLeaseUpdateStopped:
-		f.Title, f.Cause = "its agent has stopped to renew its lease", "the agent does not run on the cluster, or one of its own checks fails"
+		f.Title, f.Cause = "its agent has stopped renewing its lease", "the agent does not run on the cluster, or one of its own checks fails"
 		f.Fix = onCluster
 	case available.Reason == addonv1alpha1.ReasonLeaseNotFound && late:
 		f.Title, f.Fix = "its agent has never renewed its lease", onCluster
-		f.Cause = "it does not run there, renews one in another namespace, or has no agent and another kind of health is meant"
+		f.Cause = "it does not run there or renews a lease in another namespace; an add-on without an agent needs another health mode"
 	case available.Status == metav1.ConditionFalse || late:
-		f.Title, f.Cause = "it is not available", because(one, available.Type)
+		f.Title, f.Cause = "it is not available", conditionCause(one, available.Type)
 	default:
 		return nil
 	}
 	return f
 }
 
-// onCluster is the context of the cluster of an add-on, "" where it is not known.
+// onCluster returns the context of the cluster of an add-on; "" when unknown.
 func (c *checking) onCluster(all *addOnFleet, cluster string) string {
 	if mc := all.clusters[cluster]; mc != nil {
 		return c.contextOf(mc)

@@ -25,27 +25,25 @@ import (
 )
 
 const (
-	// undecided is how long a hub may take to say something of a new placement
-	// before that is a finding.
-	undecided = time.Minute
-	// maxPlacements bounds how many placements with findings are told of one by one.
+	// decisionPatience is how long a hub may take to handle a new placement before that is a finding.
+	decisionPatience = time.Minute
+	// maxPlacements bounds the placements with findings that are reported one by one.
 	maxPlacements = 50
 )
 
-// placed is a hub's placements and all that they are decided on.
+// placed is the placements of a hub and everything they are decided on.
 type placed struct {
 	scheduler  *schedule.Scheduler
 	placements []*clusterv1beta1.Placement
 	sets       map[string]*clusterv1beta2.ManagedClusterSet
 	clusters   []string
 	bound      map[string][]string
-	// scores are the scores that any cluster has, as resource/score.
+	// scores are the scores that at least one cluster has, as resource/score.
 	scores map[string]bool
 }
 
-// placements looks at every placement of the hub, or at those that were named, and
-// decides them by the library that the hub decides with. Those that select what
-// they want share one line.
+// placements checks every placement of the hub, or the named ones, and decides them with the
+// library that the hub uses. Those that select what they want share one line.
 func (c *checking) placements(ctx context.Context) []Area {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -92,7 +90,7 @@ func (c *checking) placements(ctx context.Context) []Area {
 	return out
 }
 
-// readPlaced reads the placements and, where there are any, the fleet: six lists at
+// readPlaced reads the placements and, where there are any, the fleet: six list requests at
 // most.
 func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 	var items, clusters, sets, bindings, decisions, scores []unstructured.Unstructured
@@ -108,7 +106,7 @@ func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 		if schedule.ReadsScores(p) && len(reads) == 4 {
 			reads = append(reads, fleet.Into(&scores, fleet.Query{Resource: fleet.PlacementScores}))
 		}
-		// What is frozen or on its way out is as its owner wants it.
+		// A placement that is frozen or being deleted is as its owner wants it.
 		if _, frozen := schedule.Trial(p); p.DeletionTimestamp == nil && !frozen {
 			out.placements = append(out.placements, p)
 		}
@@ -123,7 +121,7 @@ func (c *checking) readPlaced(ctx context.Context) (*placed, error) {
 	return out, out.fill(&clusters, &sets, &bindings, &decisions, &scores)
 }
 
-// fill tells the scheduler of everything.
+// fill adds everything to the scheduler.
 func (p *placed) fill(clusters, sets, bindings, decisions, scores *[]unstructured.Unstructured) error {
 	s := p.scheduler
 	for _, err := range []error{
@@ -154,14 +152,14 @@ func (p *placed) fill(clusters, sets, bindings, decisions, scores *[]unstructure
 	return nil
 }
 
-// placement judges one placement; nothing means that all is well.
+// placement checks one placement; no findings mean that all is well.
 func (c *checking) placement(ctx context.Context, all *placed, p *clusterv1beta1.Placement) []Finding {
 	r := all.scheduler.Decide(placement.KeyOf(p), c.run.Now())
 	for r.Skip == schedule.SkipMore && ctx.Err() == nil {
 		r = all.scheduler.Decide(placement.KeyOf(p), c.run.Now())
 	}
 	if r.Skip != schedule.SkipNone {
-		return []Finding{{Code: CodePlacementDecided, Severity: SeverityWarning, Title: "its expressions are too dear to be evaluated in this check",
+		return []Finding{{Code: CodePlacementDecided, Severity: SeverityWarning, Title: "its expressions are too expensive to be evaluated in this check",
 			Fix: c.explain(p)}}
 	}
 	out := misconfigurations(&r)
@@ -169,19 +167,19 @@ func (c *checking) placement(ctx context.Context, all *placed, p *clusterv1beta1
 		out = append(out, c.selection(all, p, &r)...)
 		out = append(out, c.missingScores(all, p, &r)...)
 	}
-	if silent(p, c.run.Now()) {
+	if isSilent(p, c.run.Now()) {
 		out = append(out, Finding{Code: CodePlacementDecided, Severity: SeverityWarning, Title: "the hub has not decided on it yet",
 			Fix: fleet.CheckHub.On(c.o.Hub)})
 	}
 	return out
 }
 
-// explain tells why a placement selects what it does.
+// explain is the fix that shows why a placement selects what it does.
 func (c *checking) explain(p *clusterv1beta1.Placement) fleet.Fix {
 	return ExplainPlacement.On(c.o.Hub, "placement", placement.KeyOf(p).String())
 }
 
-// misconfigurations are what is wrong or without effect in the spec.
+// misconfigurations returns what is wrong or without effect in the spec.
 func misconfigurations(r *schedule.Result) []Finding {
 	var out []Finding
 	for _, problem := range r.Problems {
@@ -194,13 +192,13 @@ func misconfigurations(r *schedule.Result) []Finding {
 	return out
 }
 
-// silent tells that the hub says nothing of the placement as it is now, although it
+// isSilent reports whether the hub has not handled the current spec of the placement although it
 // had the time.
-func silent(p *clusterv1beta1.Placement, now time.Time) bool {
-	return now.Sub(p.CreationTimestamp.Time) >= undecided && apimeta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.ConditionSatisfied) == nil
+func isSilent(p *clusterv1beta1.Placement, now time.Time) bool {
+	return now.Sub(p.CreationTimestamp.Time) >= decisionPatience && apimeta.FindStatusCondition(p.Status.Conditions, clusterv1beta1.ConditionSatisfied) == nil
 }
 
-// selection is why fewer clusters are selected than are wanted.
+// selection returns why fewer clusters are selected than are wanted.
 func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedule.Result) []Finding {
 	hub := c.o.Hub
 	bound := all.bound[p.Namespace]
@@ -208,14 +206,14 @@ func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedu
 	for _, name := range p.Spec.ClusterSets {
 		if len(bound) > 0 && !slices.Contains(bound, name) {
 			out = append(out, Finding{Code: CodePlacementUnbound, Severity: SeverityWarning,
-				Title: fmt.Sprintf("it names the cluster set %s, and its namespace is not bound to that", name),
+				Title: fmt.Sprintf("it names the cluster set %s, to which its namespace is not bound", name),
 				Fix:   placement.BindSet.On(hub, "set", name, "namespace", p.Namespace)})
 		}
 	}
 	for _, name := range bound {
 		if all.sets[name] == nil && (len(p.Spec.ClusterSets) == 0 || slices.Contains(p.Spec.ClusterSets, name)) {
 			out = append(out, Finding{Code: CodePlacementUnbound, Severity: SeverityWarning,
-				Title: fmt.Sprintf("its namespace is bound to the cluster set %s, and there is none", name),
+				Title: fmt.Sprintf("its namespace is bound to the cluster set %s, which does not exist", name),
 				Fix:   placement.CreateSet.On(hub, "set", name)})
 		}
 	}
@@ -226,7 +224,7 @@ func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedu
 		f.Code, f.Title, f.Cause, f.Fix = CodePlacementNoBinding, "no cluster set is bound to its namespace", "there are the sets "+
 			fleet.OrElse(fleet.Listed(names), "(none)"), placement.BindSet.On(hub, "set", placement.Only(names), "namespace", p.Namespace)
 	case r.Satisfied.Reason == clusterv1beta1.ReasonAllManagedClusterSetsEmpty:
-		f.Code, f.Title, f.Fix = CodePlacementEmpty, "the cluster sets that it selects from have no clusters", all.filled(p, hub)
+		f.Code, f.Title, f.Fix = CodePlacementEmpty, "the cluster sets that it selects from have no clusters", all.fillFix(p, hub)
 	case r.Candidates == 0, r.Unscheduled == 0 && r.Selected > 0, p.Spec.NumberOfClusters != nil && *p.Spec.NumberOfClusters == 0:
 		return out // the sets say it, or all is well
 	case r.Matched == 0:
@@ -235,13 +233,13 @@ func (c *checking) selection(all *placed, p *clusterv1beta1.Placement, r *schedu
 	case r.Feasible == 0:
 		f.Code, f.Title = CodePlacementCount, fmt.Sprintf("taints that it does not tolerate keep out %s, all that fit", fleet.Many(r.Matched, "cluster"))
 	default:
-		f.Code, f.Title, f.Cause = CodePlacementCount, fmt.Sprintf("it selects %s of %s", fleet.Many(r.Selected, "cluster"), wantedText(p)), narrowed(r)
+		f.Code, f.Title, f.Cause = CodePlacementCount, fmt.Sprintf("it selects %s of %s", fleet.Many(r.Selected, "cluster"), wantedText(p)), describeSteps(r)
 	}
 	return append(out, f)
 }
 
-// fillable is the first set that a placement selects from; nil where none is there.
-func (p *placed) fillable(of *clusterv1beta1.Placement) *clusterv1beta2.ManagedClusterSet {
+// fillableSet returns the first set that a placement selects from; nil when none exists.
+func (p *placed) fillableSet(of *clusterv1beta1.Placement) *clusterv1beta2.ManagedClusterSet {
 	for _, name := range p.bound[of.Namespace] {
 		if set := p.sets[name]; set != nil && (len(of.Spec.ClusterSets) == 0 || slices.Contains(of.Spec.ClusterSets, name)) {
 			return set
@@ -250,16 +248,16 @@ func (p *placed) fillable(of *clusterv1beta1.Placement) *clusterv1beta2.ManagedC
 	return nil
 }
 
-// filled gives a placement a cluster.
-func (p *placed) filled(of *clusterv1beta1.Placement, hub *fleet.Cluster) fleet.Fix {
-	set := p.fillable(of)
+// fillFix is the fix that gives a placement a cluster.
+func (p *placed) fillFix(of *clusterv1beta1.Placement, hub *fleet.Cluster) fleet.Fix {
+	set := p.fillableSet(of)
 	if set == nil {
 		return naming.ListSets.On(hub)
 	}
 	return placement.Fill(set, p.clusters, hub)
 }
 
-// wantedText is how many clusters a placement wants.
+// wantedText says how many clusters a placement wants.
 func wantedText(p *clusterv1beta1.Placement) string {
 	if n := p.Spec.NumberOfClusters; n != nil {
 		return fmt.Sprintf("%d that it wants", *n)
@@ -267,8 +265,8 @@ func wantedText(p *clusterv1beta1.Placement) string {
 	return "all that fit"
 }
 
-// narrowed says how many clusters are left after each step.
-func narrowed(r *schedule.Result) string {
+// describeSteps says how many clusters are left after each step.
+func describeSteps(r *schedule.Result) string {
 	text := fmt.Sprintf("%s in its sets, %d fit its predicates, %d of them have no taint that keeps them out", fleet.Many(r.Candidates, "cluster"), r.Matched,
 		r.Feasible)
 	if r.Selected < r.Feasible {
@@ -277,8 +275,8 @@ func narrowed(r *schedule.Result) string {
 	return text
 }
 
-// missingScores names the scores that a placement ranks by and no cluster has, and
-// those that have expired.
+// missingScores returns the scores that a placement ranks by and no cluster has, and those
+// that have expired.
 func (c *checking) missingScores(all *placed, p *clusterv1beta1.Placement, r *schedule.Result) []Finding {
 	var out []Finding
 	add := func(title string) {

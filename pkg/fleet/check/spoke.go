@@ -26,14 +26,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// lateCertificate is the part of a certificate's life that may be left before it
-// is said to be late; it is renewed when a quarter is left.
+// lateCertificate is the remaining part of a certificate's lifetime below which it is reported
+// as late; agents renew when a quarter is left.
 const lateCertificate = 0.2
 
-// spoke looks at the agents of a cluster, one area for each.
+// spoke checks the agents of a cluster, one area for each.
 func (c *checking) spoke(ctx context.Context) []Area {
 	name := "spoke (" + c.o.Spoke.Where() + ")"
-	reached := c.all(ctx, []check{c.reach(CodeSpokeReached, c.o.Spoke)})
+	reached := c.runAll(ctx, []check{c.reach(CodeSpokeReached, c.o.Spoke)})
 	agents, err := typed.List[operatorv1.Klusterlet](ctx, c.o.Spoke.Client, fleet.Klusterlets, "", metav1.ListOptions{})
 	switch {
 	case err != nil && !apierrors.IsNotFound(err):
@@ -46,8 +46,8 @@ func (c *checking) spoke(ctx context.Context) []Area {
 	var out []Area
 	for i := range agents {
 		a := &agentCheck{checking: c, k: &agents[i]}
-		a.learn(ctx)
-		found := c.all(ctx, []check{
+		a.readIdentity(ctx)
+		found := c.runAll(ctx, []check{
 			{CodeSpokeAgent, a.runs}, {CodeSpokeKlusterlet, a.conditions}, {CodeSpokeIdentity, a.identity}, {CodeSpokeCertificate, a.certificate},
 			{CodeSpokeHub, a.hubAnswers},
 		})
@@ -61,20 +61,20 @@ func (c *checking) spoke(ctx context.Context) []Area {
 	return out
 }
 
-// agentCheck is one klusterlet that is looked at.
+// agentCheck checks one klusterlet.
 type agentCheck struct {
 	*checking
 	k *operatorv1.Klusterlet
-	// cluster is who the agent is by what it keeps of its certificate, "" before it
-	// has one. The spec of the klusterlet may have been edited.
+	// cluster is the agent's identity according to its certificate; "" before it has one. The
+	// spec of the klusterlet may have been edited.
 	cluster string
-	// server is the address of its hub, as far as it is known.
+	// server is the address of its hub; "" when unknown.
 	server string
 }
 
-// learn reads who the agent is. What cannot be read is told by the checks that need
+// readIdentity reads the agent's identity. What cannot be read is reported by the checks that need
 // it.
-func (a *agentCheck) learn(ctx context.Context) {
+func (a *agentCheck) readIdentity(ctx context.Context) {
 	for _, name := range []string{operatorv1.SecretBootstrapHubKubeconfig, operatorv1.SecretHubKubeconfig} {
 		s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.namespace(), name)
 		if err != nil {
@@ -89,34 +89,34 @@ func (a *agentCheck) learn(ctx context.Context) {
 	}
 }
 
-// name is that of the cluster: the agent's identity, or before it has one what the
-// klusterlet says, "" where neither does.
+// name returns the cluster's name: the agent's identity, or before it has one the klusterlet's
+// cluster name; "" when neither is known.
 func (a *agentCheck) name() string {
 	return fleet.OrElse(a.cluster, a.k.Spec.ClusterName)
 }
 
-// hub is the context of the agent's hub, "" where it is not known.
+// hub returns the context of the agent's hub; "" when unknown.
 func (a *agentCheck) hub() string { return fleet.OrElse(a.hubContext(), a.contextAt(a.server)) }
 
-// join writes everything of the agent anew, and keeps its certificate.
+// join is the fix that installs the agent again and keeps its certificate.
 func (a *agentCheck) join() fleet.Fix {
 	return fleet.JoinCluster.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub())
 }
 
-// accept answers the agent's request; it may be some seconds until there is one.
+// accept is the fix that answers the agent's request, which may take some seconds to appear.
 func (a *agentCheck) accept() fleet.Fix { return AcceptOnHub.With("cluster", a.name(), "hub", a.hub()) }
 
-// identity tells that the klusterlet names another cluster than the agent is.
+// identity reports a klusterlet that names another cluster than its agent's.
 func (a *agentCheck) identity(context.Context) ([]Finding, error) {
 	if named := a.k.Spec.ClusterName; a.cluster != "" && named != "" && named != a.cluster {
-		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("klusterlet/%s names cluster %s, and the agent is %s", a.k.Name, named, a.cluster),
-			Cause: "somebody edited spec.clusterName; the certificate of the agent counts",
+		return []Finding{{Severity: SeverityError, Title: fmt.Sprintf("klusterlet/%s names cluster %s, but the agent is %s", a.k.Name, named, a.cluster),
+			Cause: "spec.clusterName was edited; the agent's certificate counts",
 			Fix:   PutNameBack.On(a.o.Spoke, "klusterlet", a.k.Name, "patch", fmt.Sprintf(`{"spec":{"clusterName":%q}}`, a.cluster))}}, nil
 	}
 	return nil, nil
 }
 
-// hubContext is the context of the hub, where the caller named one.
+// hubContext returns the context of the hub; "" when the caller named none.
 func (c *checking) hubContext() string {
 	if c.o.Hub == nil {
 		return ""
@@ -131,8 +131,7 @@ func (a *agentCheck) namespace() string {
 	return operatorv1.NamespaceAgent
 }
 
-// runs looks at the agent's Deployments. An agent that runs on another cluster
-// has none here.
+// runs checks the agent's Deployments. An agent that runs on another cluster has none here.
 func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 	if strings.Contains(string(a.k.Spec.DeployOption.Mode), "Hosted") {
 		return good("the agent runs on its hosting cluster"), nil
@@ -166,7 +165,7 @@ func (a *agentCheck) runs(ctx context.Context) ([]Finding, error) {
 	return out, nil
 }
 
-// conditions tells which condition of the klusterlet is not as it should be.
+// conditions reports each condition of the klusterlet that is not as it should be.
 func (a *agentCheck) conditions(context.Context) ([]Finding, error) {
 	var out []Finding
 	for _, condition := range a.k.Status.Conditions {
@@ -176,28 +175,28 @@ func (a *agentCheck) conditions(context.Context) ([]Finding, error) {
 		}
 		if condition.Status == bad {
 			b := fleet.BlockedBy(&condition, nil)
-			out = append(out, Finding{Severity: SeverityError, Title: "the agent is not well", Cause: b.Cause + ", for " +
+			out = append(out, Finding{Severity: SeverityError, Title: "the agent is unhealthy", Cause: b.Cause + ", for " +
 				duration.HumanDuration(a.run.Now().Sub(b.Since)),
-				Fix: a.mend(&condition)})
+				Fix: a.fixFor(&condition)})
 		}
 	}
 	switch {
 	case out != nil:
 		return out, nil
 	case apimeta.FindStatusCondition(a.k.Status.Conditions, operatorv1.ConditionApplied) == nil:
-		return []Finding{{Severity: SeverityError, Title: "the agent has not looked at klusterlet/" + a.k.Name, Fix: a.logs()}}, nil
+		return []Finding{{Severity: SeverityError, Title: "the agent has not observed klusterlet/" + a.k.Name, Fix: a.logs()}}, nil
 	}
 	return good("klusterlet/%s of cluster %s is well", a.k.Name, fleet.OrElse(a.name(), "<name>")), nil
 }
 
-// logs are what the agent says.
+// logs is the fix that reads the agent's logs.
 func (a *agentCheck) logs() fleet.Fix {
 	return fleet.ShowLogs.On(a.o.Spoke, "namespace", a.namespace(), "name", a.k.Name+"-agent")
 }
 
-// mend is what helps against a condition of the klusterlet: a join puts a lost or
-// wrong way to the hub right, and an answer to its request what waits for that.
-func (a *agentCheck) mend(condition *metav1.Condition) fleet.Fix {
+// fixFor returns what helps against a condition of the klusterlet: a join repairs lost or wrong
+// access to the hub, and an agent that waits for its request needs that accepted.
+func (a *agentCheck) fixFor(condition *metav1.Condition) fleet.Fix {
 	switch {
 	case condition.Type != operatorv1.ConditionHubConnectionDegraded:
 		return a.logs()
@@ -207,7 +206,7 @@ func (a *agentCheck) mend(condition *metav1.Condition) fleet.Fix {
 	return a.join()
 }
 
-// access reads the agent's own access to the hub; nil while there is none.
+// access reads the agent's own access to the hub; nil when there is none yet.
 func (a *agentCheck) access(ctx context.Context) (*corev1.Secret, error) {
 	s, err := typed.Get[corev1.Secret](ctx, a.o.Spoke.Client, fleet.Secrets, a.namespace(), operatorv1.SecretHubKubeconfig)
 	if apierrors.IsNotFound(err) {
@@ -222,7 +221,7 @@ func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
 		return nil, err
 	}
 	if s == nil || len(s.Data["tls.crt"]) == 0 {
-		return []Finding{{Severity: SeverityWarning, Title: "the agent has no certificate yet", Cause: "the hub has not accepted it, or its request waits",
+		return []Finding{{Severity: SeverityWarning, Title: "the agent has no certificate yet", Cause: "the hub has not accepted it, or its request is pending",
 			Fix: a.accept()}}, nil
 	}
 	block, _ := pem.Decode(s.Data["tls.crt"])
@@ -234,17 +233,17 @@ func (a *agentCheck) certificate(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, fleet.Fail("reading the agent's certificate", err, nil)
 	}
-	return a.life(cert), nil
+	return a.checkLifetime(cert), nil
 }
 
-// life judges what is left of a certificate.
-func (a *agentCheck) life(cert *x509.Certificate) []Finding {
+// checkLifetime checks the remaining lifetime of a certificate.
+func (a *agentCheck) checkLifetime(cert *x509.Certificate) []Finding {
 	left := cert.NotAfter.Sub(a.run.Now())
 	title := fmt.Sprintf("certificate of %s, good for %s", cert.Subject.CommonName, duration.HumanDuration(left))
 	switch {
 	case left <= 0:
-		return []Finding{{Severity: SeverityError, Title: "the agent's certificate ran out " + duration.HumanDuration(-left) + " ago",
-			Cause: "it asks for another, which somebody has to accept",
+		return []Finding{{Severity: SeverityError, Title: "the agent's certificate expired " + duration.HumanDuration(-left) + " ago",
+			Cause: "it asks for another, which has to be accepted",
 			Fix:   a.accept()}}
 	case float64(left) < lateCertificate*float64(cert.NotAfter.Sub(cert.NotBefore)):
 		return []Finding{{Severity: SeverityWarning, Title: title, Fix: a.logs(), Cause: "it should have been renewed when a quarter of its life was left, at " +
@@ -253,7 +252,7 @@ func (a *agentCheck) life(cert *x509.Certificate) []Finding {
 	return good("%s", title)
 }
 
-// hubAnswers asks the hub at the agent's address and by the agent's CA, from here.
+// hubAnswers asks the hub, from here, at the agent's address and with the agent's CA.
 func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
 	s, err := a.access(ctx)
 	if err != nil || s == nil {
@@ -264,7 +263,7 @@ func (a *agentCheck) hubAnswers(ctx context.Context) ([]Finding, error) {
 		return nil, fleet.Fail("reading the agent's kubeconfig", err, DropCertificate.On(a.o.Spoke, "namespace", a.namespace(), "secret", s.Name))
 	}
 	if _, err := trust.RootAs(ctx, config.Server, config.TLSServerName, config.CAData, config.ProxyURL); err != nil {
-		return []Finding{{Severity: SeverityWarning, Title: "the hub at " + config.Server + " does not answer to this machine as the agent expects",
+		return []Finding{{Severity: SeverityWarning, Title: "the hub at " + config.Server + " does not answer this machine as the agent expects",
 			Cause: fleet.OneLine(err.Error()),
 			Fix:   MoveAgent.With("cluster", a.name(), "context", a.o.Spoke.Context, "hub", a.hub())}}, nil
 	}

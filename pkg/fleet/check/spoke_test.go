@@ -18,12 +18,12 @@ import (
 func TestTheLifeOfACertificateIsJudged(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, tc := range map[string]struct {
-		// age and left are how long ago it was issued and how long it is good.
+		// age is how long ago the certificate was issued, left how long it remains valid.
 		age, left time.Duration
 		want      Finding
 	}{
 		"just issued": {0, 100 * day, Finding{Severity: SeverityOK, Title: "certificate of agent, good for 100d"}},
-		// It is renewed when a quarter is left, and late when less than a fifth is.
+		// It is renewed when a quarter is left, and late when less than a fifth is left.
 		"due for renewal": {
 			76 * day,
 			24 * day,
@@ -37,15 +37,16 @@ func TestTheLifeOfACertificateIsJudged(t *testing.T) {
 		"late": {81 * day, 19 * day, Finding{Severity: SeverityWarning, Title: "certificate of agent, good for 19d",
 			Fix:   fleet.ShowLogs.With("namespace", "open-cluster-management-agent", "name", "klusterlet-agent"),
 			Cause: "it should have been renewed when a quarter of its life was left, at 2026-11-15T12:00:00Z"}},
-		"it runs out now": {100 * day, 0, Finding{Severity: SeverityError, Title: "the agent's certificate ran out 0s ago",
-			Cause: "it asks for another, which somebody has to accept", Fix: AcceptOnHub.With("cluster", "c1", "hub", "")}},
-		"over": {103 * day, -3 * day, Finding{Severity: SeverityError, Title: "the agent's certificate ran out 3d ago",
-			Cause: "it asks for another, which somebody has to accept", Fix: AcceptOnHub.With("cluster", "c1", "hub", "")}},
+		"it runs out now": {100 * day, 0, Finding{Severity: SeverityError, Title: "the agent's certificate expired 0s ago",
+			Cause: "it asks for another, which has to be accepted", Fix: AcceptOnHub.With("cluster", "c1", "hub", "")}},
+		"over": {103 * day, -3 * day, Finding{Severity: SeverityError, Title: "the agent's certificate expired 3d ago",
+			Cause: "it asks for another, which has to be accepted", Fix: AcceptOnHub.With("cluster", "c1", "hub", "")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &agentCheck{checking: onSpoke(), k: &operatorv1.Klusterlet{ObjectMeta: metav1.ObjectMeta{Name: "klusterlet"},
 				Spec: operatorv1.KlusterletSpec{ClusterName: "c1"}}}
-			got := a.life(&x509.Certificate{Subject: pkix.Name{CommonName: "agent"}, NotBefore: checkedAt.Add(-tc.age), NotAfter: checkedAt.Add(tc.left)})
+			got := a.checkLifetime(&x509.Certificate{Subject: pkix.Name{CommonName: "agent"}, NotBefore: checkedAt.Add(-tc.age),
+				NotAfter: checkedAt.Add(tc.left)})
 			if diff := cmp.Diff([]Finding{tc.want}, got, byContext); diff != "" {
 				t.Error(diff)
 			}

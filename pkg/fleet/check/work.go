@@ -14,12 +14,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/work"
 )
 
-// maxWorks bounds the works of one cluster that are told of one by one.
+// maxWorks bounds the works of one cluster that are reported one by one.
 const maxWorks = 5
 
-// works names the works of a cluster that fail, or hang in their deletion, with the
-// object and the cause. Of a cluster that is away its own finding tells.
-func (c *checking) works(ctx context.Context, info cluster.Info, all *judged) []Finding {
+// works reports the works of a cluster that fail or whose deletion hangs, with the object and
+// the cause. A cluster that is away has its own finding.
+func (c *checking) works(ctx context.Context, info cluster.Info, all *fleetState) []Finding {
 	if info.Status != cluster.Available && info.Status != cluster.Deleting {
 		return nil
 	}
@@ -44,14 +44,14 @@ func (c *checking) works(ctx context.Context, info cluster.Info, all *judged) []
 		}
 	}
 	if left > 0 {
-		out = append(out, Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Title: fleet.Many(left, "more work") + " of it are not well",
+		out = append(out, Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Title: fleet.Many(left, "more work") + " of it are unhealthy",
 			Fix: fleet.ShowWorks.On(c.o.Hub, "work", "", "cluster", info.Name)})
 	}
 	return out
 }
 
-// work is what is wrong with one; nil means nothing. What is not answered yet may
-// still be on its way.
+// work returns what is wrong with one work; nil for nothing. What has no status yet may still
+// be on its way.
 func (c *checking) work(w *work.Info, state string) *Finding {
 	f := &Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Cause: w.Message,
 		Fix: ShowTree.On(c.o.Hub, "work", w.Name, "cluster", w.Cluster)}
@@ -59,10 +59,10 @@ func (c *checking) work(w *work.Info, state string) *Finding {
 	case state != cluster.Available:
 		return nil
 	case w.State == work.ApplyFailed:
-		f.Title = fmt.Sprintf("work %s is not applied, %d of %d objects are well", w.Name, w.Objects.Good, w.Objects.Total)
+		f.Title = fmt.Sprintf("work %s is not applied, %d of %d objects are healthy", w.Name, w.Objects.Good, w.Objects.Total)
 	case w.State == work.NotAvailable:
-		f.Title = fmt.Sprintf("work %s is not available, %d of %d objects are well", w.Name, w.Objects.Good, w.Objects.Total)
-	case w.State == work.Pending && c.run.Now().Sub(w.Created.Time) >= patient:
+		f.Title = fmt.Sprintf("work %s is not available, %d of %d objects are healthy", w.Name, w.Objects.Good, w.Objects.Total)
+	case w.State == work.Pending && c.run.Now().Sub(w.Created.Time) >= stepPatience:
 		f.Title = fmt.Sprintf("work %s is not applied: its agent has not answered generation %d", w.Name, w.Generation)
 	default:
 		return nil
@@ -70,11 +70,11 @@ func (c *checking) work(w *work.Info, state string) *Finding {
 	return f
 }
 
-// goingWork tells of a work whose deletion hangs, and what holds it.
-func (c *checking) goingWork(ctx context.Context, u *unstructured.Unstructured, all *judged) *Finding {
+// goingWork reports a work whose deletion hangs, and what holds it up.
+func (c *checking) goingWork(ctx context.Context, u *unstructured.Unstructured, all *fleetState) *Finding {
 	age := c.run.Now().Sub(u.GetDeletionTimestamp().Time)
 	b := all.going.Blocker(ctx, u)
-	if age < patient || b == nil {
+	if age < stepPatience || b == nil {
 		return nil
 	}
 	f := &Finding{Code: CodeClusterWorks, Severity: SeverityWarning, Title: "work " + u.GetName() + " is being deleted for " + duration.HumanDuration(age),

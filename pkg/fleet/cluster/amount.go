@@ -10,13 +10,13 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Count is how many of a number of things are well.
+// Count is how many out of a number of things are well.
 type Count struct {
 	Good  int `json:"good"`
 	Total int `json:"total"`
 }
 
-// Amount is a resource that clusters have.
+// Amount is how much of a resource clusters have.
 type Amount struct {
 	Allocatable string `json:"allocatable,omitempty"`
 	Capacity    string `json:"capacity,omitempty"`
@@ -41,7 +41,7 @@ func amount(mc *clusterv1.ManagedCluster, name clusterv1.ResourceName, text func
 	return a
 }
 
-// gibibytes shows memory in whole or tenths of Gi.
+// gibibytes formats memory in whole Gi or tenths.
 func gibibytes(q resource.Quantity) string {
 	gi := float64(q.Value()) / (1 << 30)
 	if gi >= 10 || gi == float64(int64(gi)) {

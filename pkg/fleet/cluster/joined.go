@@ -11,14 +11,14 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// EverJoined tells whether an agent of the cluster has had a certificate. The
-// condition goes back when the acceptance is withdrawn; the hub's note stays.
+// EverJoined reports whether an agent of the cluster has ever had a certificate. The condition
+// is reset when the acceptance is withdrawn; the hub's record stays.
 func EverJoined(mc *clusterv1.ManagedCluster) bool {
 	return mc.Annotations[clusterv1.AnnotationAgentName] != "" || apimeta.IsStatusConditionTrue(mc.Status.Conditions, clusterv1.ConditionJoined)
 }
 
-// Certified tells whether the agent's certificate is good as far as the hub
-// knows: then being accepted is all that the cluster needs.
+// Certified reports whether the agent's certificate is valid as far as the hub knows: then
+// acceptance is all that the cluster needs.
 func Certified(mc *clusterv1.ManagedCluster, now time.Time) bool {
 	if at, err := time.Parse(time.RFC3339, mc.Annotations[clusterv1.AnnotationCertificateExpires]); err == nil {
 		return now.Before(at)
@@ -26,7 +26,7 @@ func Certified(mc *clusterv1.ManagedCluster, now time.Time) bool {
 	return mc.Spec.HubAcceptsClient || EverJoined(mc)
 }
 
-// Alive tells whether the agent of an accepted cluster reports.
+// Alive reports whether the agent of an accepted cluster reports.
 func Alive(mc *clusterv1.ManagedCluster) bool {
 	c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
 	return mc.Spec.HubAcceptsClient && c != nil && c.Status != metav1.ConditionUnknown && EverJoined(mc)

@@ -23,15 +23,15 @@ type ListOptions struct {
 	Selector string
 	// Set keeps the members of a cluster set.
 	Set string
-	// Status keeps clusters in one state, in any case: available, unknown, or
-	// pending for all that are not joined yet.
+	// Status keeps clusters in one state, in upper or lower case: available, unknown, or
+	// pending for all that have not joined yet.
 	Status string
 
-	// Requests asks for certificate requests also where every cluster has joined.
+	// Requests reads certificate requests even when every cluster has joined.
 	Requests bool
 }
 
-// Info is one managed cluster at a glance.
+// Info is the summary of one managed cluster.
 type Info struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
@@ -39,13 +39,13 @@ type Info struct {
 	Message string `json:"message,omitempty"`
 	// Set is its exclusive cluster set.
 	Set string `json:"set,omitempty"`
-	// Version of Kubernetes.
+	// Version is that of Kubernetes.
 	Version string `json:"version,omitempty"`
 	CPU     Amount `json:"cpu"`
 	Memory  Amount `json:"memory"`
 	AddOns  Count  `json:"addons"`
 	Works   Count  `json:"works"`
-	// LastSeen is when its agent renewed the lease; nil when it never did.
+	// LastSeen is when its agent last renewed the lease; nil when it never did.
 	LastSeen *metav1.Time      `json:"lastSeen,omitempty"`
 	Created  metav1.Time       `json:"created"`
 	URLs     []string          `json:"urls,omitempty"`
@@ -54,12 +54,12 @@ type Info struct {
 	Taints   []string          `json:"taints,omitempty"`
 	// Clock is synced, skewed or empty.
 	Clock string `json:"clock,omitempty"`
-	// AgentVersion is what the agent says of itself with each renewal.
+	// AgentVersion is the version that the agent reports with each renewal.
 	AgentVersion string `json:"agentVersion,omitempty"`
 }
 
-// List lists managed clusters by name. It makes four lists, and a fifth
-// when a cluster waits for its certificate, however many clusters there are.
+// List lists managed clusters by name. It sends four list requests, and a fifth when a cluster
+// waits for its certificate, however many clusters there are.
 func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -75,7 +75,7 @@ func List(ctx context.Context, o ListOptions) ([]Info, error) {
 			return nil, err
 		}
 		info := in.Info(mc)
-		if o.keeps(&info) {
+		if o.matchesStatus(&info) {
 			out = append(out, info)
 		}
 	}
@@ -83,8 +83,8 @@ func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	return out, nil
 }
 
-// keeps applies the filter on states.
-func (o *ListOptions) keeps(c *Info) bool {
+// matchesStatus reports whether a cluster passes the filter on states.
+func (o *ListOptions) matchesStatus(c *Info) bool {
 	switch strings.ToLower(o.Status) {
 	case "":
 		return true

@@ -4,10 +4,10 @@ package cluster
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps with clusters that are named.
+// Remedies for the choice of clusters.
 const (
-	// NameSome names clusters, in one of the ways there are.
+	// NameSome names clusters in one of the possible ways.
 	NameSome fleet.RemedyCode = "cluster.NameSome"
-	// ExampleSelector shows a selector as it can be.
+	// ExampleSelector shows an example of a selector.
 	ExampleSelector fleet.RemedyCode = "cluster.ExampleSelector"
 )

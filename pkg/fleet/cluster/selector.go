@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// Selector reads a selector as kubectl writes it. The object has no word for
-// "!=", which means the same as "notin".
+// Selector parses a selector in kubectl's syntax. The object has no "!=" operator; it means
+// the same as "notin".
 func Selector(text string) (*metav1.LabelSelector, error) {
 	parsed, err := labels.Parse(text)
 	if err != nil {
@@ -34,8 +34,8 @@ func Selector(text string) (*metav1.LabelSelector, error) {
 	return out, nil
 }
 
-// selectorText writes a label selector object as text; an empty one selects
-// all, none at all selects nothing.
+// selectorText formats a label selector object as text; an empty one selects all, a missing
+// one selects nothing.
 func selectorText(raw map[string]any) (string, error) {
 	if raw == nil {
 		return ClusterSelectsNothing, nil

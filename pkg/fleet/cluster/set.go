@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 )
 
-// SelectorType is how the members of a set are found.
+// SelectorType returns how the members of a set are found.
 func SelectorType(set *unstructured.Unstructured) string {
 	kind, _, _ := unstructured.NestedString(set.Object, "spec", "clusterSelector", "selectorType")
 	if kind == "" {
@@ -23,12 +23,12 @@ func SelectorType(set *unstructured.Unstructured) string {
 	return kind
 }
 
-// Exclusive tells that the members of a set carry its name in their label.
+// Exclusive reports whether members of the set carry its name in their label.
 func Exclusive(set *unstructured.Unstructured) bool {
 	return SelectorType(set) == string(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel)
 }
 
-// MembersOf is the label selector of the members of a set.
+// MembersOf returns the label selector of the members of a set.
 func MembersOf(set *unstructured.Unstructured) (string, error) {
 	if Exclusive(set) {
 		return clusterv1.LabelClusterSet + "=" + set.GetName(), nil
@@ -37,7 +37,7 @@ func MembersOf(set *unstructured.Unstructured) (string, error) {
 	return selectorText(raw)
 }
 
-// ReadSet reads a set, which must be there.
+// ReadSet reads a set; it is an error when it does not exist.
 func ReadSet(ctx context.Context, hub *fleet.Cluster, name string) (*unstructured.Unstructured, error) {
 	u, err := hub.Client.Resource(fleet.ManagedClusterSets).Get(ctx, name, fleet.GetOptions)
 	switch {

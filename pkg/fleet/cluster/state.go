@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
 )
 
-// The states that the conditions of a cluster fold into.
+// The states that the conditions of a cluster are folded into.
 const (
 	PendingAccept = "PendingAccept"
 	PendingCSR    = "PendingCSR"
@@ -33,22 +33,22 @@ const (
 	Deleting      = "Deleting"
 )
 
-// State is what is read to judge all clusters.
+// State is everything read to derive the state of all clusters.
 type State struct {
 	// Now is the hub's time.
 	Now time.Time
 	// Clusters are the managed clusters, as they were read.
 	Clusters []unstructured.Unstructured
-	// Works, Leases and Requests are by the name of the cluster.
+	// addons, Works, Leases and Requests are keyed by the name of the cluster.
 	addons, Works, Leases, Requests map[string][]unstructured.Unstructured
 }
 
-// Gather reads all that the clusters are judged by.
+// Gather reads everything the state of the clusters is derived from.
 func (o *ListOptions) Gather(ctx context.Context) (*State, error) {
 	selector := o.Selector
 	if o.Set != "" {
 		var err error
-		if selector, err = o.inSet(ctx, selector); err != nil {
+		if selector, err = o.selectorInSet(ctx, selector); err != nil {
 			return nil, err
 		}
 	}
@@ -63,7 +63,7 @@ func (o *ListOptions) Gather(ctx context.Context) (*State, error) {
 		return nil, err
 	}
 	if len(out.Clusters) == 0 {
-		// Nothing at all is also what a cluster that is no hub answers.
+		// A cluster that is not a hub returns no clusters either.
 		if err := fleet.NeedHub(ctx, o.Hub); err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func (o *ListOptions) Gather(ctx context.Context) (*State, error) {
 	return out, o.readRequests(ctx, out)
 }
 
-// readRequests reads certificate requests where a cluster waits for one.
+// readRequests reads certificate requests if any cluster waits for one.
 func (o *ListOptions) readRequests(ctx context.Context, s *State) error {
 	waiting := slices.ContainsFunc(s.Clusters, func(u unstructured.Unstructured) bool {
 		accepted, _, _ := unstructured.NestedBool(u.Object, "spec", "hubAcceptsClient")
@@ -93,8 +93,8 @@ func (o *ListOptions) readRequests(ctx context.Context, s *State) error {
 	return nil
 }
 
-// inSet adds the selector of a cluster set to a label selector.
-func (o *ListOptions) inSet(ctx context.Context, selector string) (string, error) {
+// selectorInSet adds the selector of a cluster set to a label selector.
+func (o *ListOptions) selectorInSet(ctx context.Context, selector string) (string, error) {
 	set, err := ReadSet(ctx, o.Hub, o.Set)
 	if err != nil {
 		return "", err
@@ -114,7 +114,7 @@ func byNamespace(items []unstructured.Unstructured) map[string][]unstructured.Un
 	return out
 }
 
-// Info folds all that is known of one cluster.
+// Info folds everything known of one cluster into its summary.
 func (s *State) Info(mc *clusterv1.ManagedCluster) Info {
 	c := Info{Name: mc.Name, Set: mc.Labels[clusterv1.LabelClusterSet], Version: mc.Status.Version.Kubernetes, Created: mc.CreationTimestamp,
 		Labels: mc.Labels}
@@ -150,7 +150,7 @@ func (s *State) Info(mc *clusterv1.ManagedCluster) Info {
 	return c
 }
 
-// status folds the conditions of a cluster into one word and why.
+// status folds the conditions of a cluster into one word and the reason.
 func (s *State) status(mc *clusterv1.ManagedCluster) (string, string) {
 	accepted := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
 	available := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
@@ -175,7 +175,7 @@ func (s *State) status(mc *clusterv1.ManagedCluster) (string, string) {
 	return Unknown, fleet.OneLine(available.Message)
 }
 
-// joining is the status of a cluster that is accepted and has not joined.
+// joining returns the status of a cluster that is accepted and has not joined.
 func (s *State) joining(mc *clusterv1.ManagedCluster) (string, string) {
 	for _, u := range s.Requests[mc.Name] {
 		if request.StateOf(&u) == request.StatePending {
@@ -188,7 +188,7 @@ func (s *State) joining(mc *clusterv1.ManagedCluster) (string, string) {
 	return Joining, ConditionText(mc.Status.Conditions, clusterv1.ConditionHubAccepted)
 }
 
-// RequestDenied tells why the last certificate request of a cluster failed.
+// RequestDenied returns why the last certificate request of a cluster failed.
 func RequestDenied(mc *clusterv1.ManagedCluster) string {
 	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionCertificateRequestDenied); c != nil && c.Status == metav1.ConditionTrue {
 		return fleet.OneLine(c.Message)
@@ -196,8 +196,8 @@ func RequestDenied(mc *clusterv1.ManagedCluster) string {
 	return ""
 }
 
-// ConditionText is what a condition that is not True says, in one line; "" for
-// one that is True or not there.
+// ConditionText returns the message of a condition that is not True, in one line; "" when it
+// is True or missing.
 func ConditionText(conditions []metav1.Condition, kind string) string {
 	if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
 		return fleet.OneLine(c.Message)
@@ -205,11 +205,11 @@ func ConditionText(conditions []metav1.Condition, kind string) string {
 	return ""
 }
 
-// leaseSlack is what a hub has to notice that a lease is late, and what clocks may
-// differ.
+// leaseSlack allows for the time a hub needs to notice a late lease, and for clock
+// differences.
 const leaseSlack = 30 * time.Second
 
-// LeaseLimit is after how long without a renewal a cluster is Unknown.
+// LeaseLimit returns how long a lease may go without renewal before the cluster is Unknown.
 func LeaseLimit(mc *clusterv1.ManagedCluster) time.Duration {
 	seconds := mc.Spec.LeaseDurationSeconds
 	if seconds <= 0 {
@@ -218,9 +218,9 @@ func LeaseLimit(mc *clusterv1.ManagedCluster) time.Duration {
 	return time.Duration(seconds) * clusterv1.LeaseGraceFactor * time.Second
 }
 
-// Silent says of a cluster that its hub calls well by what it heard long ago that
-// nobody has heard of it since: a hub that does not run does not take back what it
-// said. "" means that the lease is fresh, or the cluster new.
+// Silent returns a message for a cluster that its hub still calls available although its lease
+// is long overdue: a hub that does not run does not update its conditions. "" means that the
+// lease is fresh, or the cluster new.
 func (s *State) Silent(mc *clusterv1.ManagedCluster) string {
 	limit := LeaseLimit(mc)
 	available := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionAvailable)
@@ -236,7 +236,7 @@ func (s *State) Silent(mc *clusterv1.ManagedCluster) string {
 	return ""
 }
 
-// Renewed is when the agent says that it renewed a lease, by its own clock.
+// Renewed returns when the agent renewed a lease, by its own clock.
 func Renewed(lease *unstructured.Unstructured) *metav1.Time {
 	text, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
 	at, err := time.Parse(time.RFC3339Nano, text)
@@ -246,8 +246,8 @@ func Renewed(lease *unstructured.Unstructured) *metav1.Time {
 	return &metav1.Time{Time: at}
 }
 
-// Arrived is when the hub stored the last renewal of a lease, by the hub's clock: the
-// agent's may be wrong. Where that is not noted it is what the agent says.
+// Arrived returns when the hub stored the last renewal of a lease, by the hub's clock, because
+// the agent's may be wrong. When that is not recorded, it returns the agent's time.
 func Arrived(lease *unstructured.Unstructured) *metav1.Time {
 	for _, entry := range lease.GetManagedFields() {
 		if entry.Time != nil && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:renewTime"`) {

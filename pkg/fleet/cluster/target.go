@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 )
 
-// Targets say which managed clusters are meant. Nothing given is an error and
-// never means all.
+// Targets say which managed clusters an operation is for. An empty value is an error and never
+// means all.
 type Targets struct {
 	// Clusters are names.
 	Clusters []string
@@ -28,13 +28,13 @@ type Targets struct {
 	Selector string
 	// Set is a cluster set.
 	Set string
-	// Placement is namespace/name of a Placement; its decision of now counts.
+	// Placement is the namespace/name of a Placement; its current decision counts.
 	Placement string
 	// All means every cluster.
 	All bool
 }
 
-// ClustersOf are the clusters of one decision object.
+// ClustersOf returns the clusters of one decision object.
 func ClustersOf(decision *unstructured.Unstructured) []string {
 	var out []string
 	list, _, _ := unstructured.NestedSlice(decision.Object, "status", "decisions")
@@ -48,20 +48,20 @@ func ClustersOf(decision *unstructured.Unstructured) []string {
 	return out
 }
 
-// Empty tells that nothing was given.
+// Empty reports whether nothing was given.
 func (t Targets) Empty() bool {
 	return len(t.Clusters) == 0 && t.Selector == "" && t.Set == "" && t.Placement == "" && !t.All
 }
 
-// Resolve returns the names meant, sorted, each once. Names that were given
-// must exist.
+// Resolve returns the names of the clusters, sorted and without duplicates. Clusters given by
+// name must exist.
 func (t Targets) Resolve(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 	if t.Empty() {
-		return nil, fleet.Misuse("no cluster is named", "nothing never means all clusters", NameSome.With())
+		return nil, fleet.Misuse("no cluster is named", "an empty selection never means all clusters", NameSome.With())
 	}
 	set := map[string]bool{}
 	if len(t.Clusters) > 0 {
-		if err := t.named(ctx, hub, set); err != nil {
+		if err := t.addNamed(ctx, hub, set); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func (t Targets) Resolve(ctx context.Context, hub *fleet.Cluster) ([]string, err
 		}
 		if t.Set != "" {
 			var err error
-			if selector, err = o.inSet(ctx, selector); err != nil {
+			if selector, err = o.selectorInSet(ctx, selector); err != nil {
 				return nil, err
 			}
 		}
@@ -94,8 +94,8 @@ func (t Targets) Resolve(ctx context.Context, hub *fleet.Cluster) ([]string, err
 	return slices.Sorted(maps.Keys(set)), nil
 }
 
-// named adds the clusters that were given by name. All are read by one list.
-func (t Targets) named(ctx context.Context, hub *fleet.Cluster, set map[string]bool) error {
+// addNamed adds the clusters that were given by name. One list reads them all.
+func (t Targets) addNamed(ctx context.Context, hub *fleet.Cluster, set map[string]bool) error {
 	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.ManagedClusters})
 	if err != nil {
 		return fleet.Explain("listing managedclusters", hub, err)
@@ -155,7 +155,7 @@ func (t Targets) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// AddNames puts the names of objects into a set.
+// AddNames adds the names of objects to a set.
 func AddNames(set map[string]bool, items []unstructured.Unstructured) {
 	for i := range items {
 		set[items[i].GetName()] = true

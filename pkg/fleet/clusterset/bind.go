@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
-// Bind lets the placements of a namespace use a set.
+// Bind allows the placements of a namespace to use a set.
 func Bind(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -40,7 +40,7 @@ func (o *Options) binding() *unstructured.Unstructured {
 	return fleet.Named(clusterv1beta2.GroupVersion.WithKind("ManagedClusterSetBinding"), o.Namespace, o.Name)
 }
 
-// PlacementsIn names the placements of a namespace, which use its bindings.
+// PlacementsIn returns the names of the placements of a namespace, which use its bindings.
 func PlacementsIn(ctx context.Context, hub *fleet.Cluster, namespace string) ([]string, error) {
 	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.Placements, Namespace: namespace})
 	if err != nil {
@@ -54,14 +54,14 @@ func PlacementsIn(ctx context.Context, hub *fleet.Cluster, namespace string) ([]
 	return out, nil
 }
 
-// Unbind takes a set away from the placements of a namespace.
+// Unbind stops the placements of a namespace from using a set.
 func Unbind(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
 	if err := fleet.NeedHub(ctx, o.Hub); err != nil {
 		return Result{}, err
 	}
-	change, err := o.drop(ctx, o.binding())
+	change, err := o.deleteIfPresent(ctx, o.binding())
 	if err != nil {
 		return Result{}, err
 	}

@@ -25,16 +25,16 @@ type Options struct {
 	Hub *fleet.Cluster
 	// Name of the set.
 	Name string
-	// Selector makes a set whose members are selected by their labels; nil makes
-	// one whose members are put into it. Only of Create.
+	// Selector makes a set that selects its members by their labels; nil makes one whose
+	// members are added to it. Only Create uses it.
 	Selector *string
-	// Targets are the clusters to put into the set or to take out of it.
+	// Targets are the clusters to add to the set or to remove from it.
 	Targets cluster.Targets
 	// Move takes clusters out of the set they are in.
 	Move bool
-	// Namespace is where the set may be used or no longer be used.
+	// Namespace is the one to bind or unbind.
 	Namespace string
-	// Unbind deletes the bindings of a set that is deleted.
+	// Unbind deletes the bindings of a set together with the set.
 	Unbind bool
 }
 
@@ -43,8 +43,8 @@ type Result struct {
 	Items []fleet.Change `json:"items"`
 }
 
-// CheckName tells why a cluster set cannot have this name. The name is the
-// value of its members' label.
+// CheckName returns why a cluster set cannot have this name. The name is the value of its
+// members' label.
 func CheckName(name string) error {
 	problems := validation.IsDNS1123Subdomain(name)
 	if len(problems) == 0 {
@@ -56,8 +56,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Create makes a cluster set. One that is there with the same selector is
-// unchanged; another selector is refused, because it would change the members.
+// Create creates a cluster set. An existing one with the same selector is unchanged; another
+// selector is refused, because it would change the members.
 func Create(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -86,7 +86,7 @@ func Create(ctx context.Context, o Options) (Result, error) {
 		return Result{}, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
 	}
 	if live != nil && !sameMembers(live, u) {
-		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q is there with another selector", o.Name),
+		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q already exists with another selector", o.Name),
 			"another selector would change which clusters its users get",
 			EditSet.On(o.Hub, "set", o.Name))
 	}
@@ -97,21 +97,20 @@ func Create(ctx context.Context, o Options) (Result, error) {
 	return Result{Items: []fleet.Change{change}}, nil
 }
 
-// sameMembers tells that two sets select the same clusters by their wording.
+// sameMembers reports whether two sets have equal selectors.
 func sameMembers(a, b *unstructured.Unstructured) bool {
 	x, errA := cluster.MembersOf(a)
 	y, errB := cluster.MembersOf(b)
 	return errA == nil && errB == nil && cluster.SelectorType(a) == cluster.SelectorType(b) && x == y
 }
 
-// Join puts clusters into a set. A cluster that is in another set but the
-// default one is refused without Move: it would be lost to the users of that
-// set. Clusters are independent; the error is of kind Partial when only some
-// failed.
+// Join adds clusters to a set. A cluster that is in another set than the default one is
+// refused without Move: the users of that set would lose it. Clusters are independent; the
+// error is of kind Partial when only some failed.
 func Join(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
-	members, names, err := o.chosen(ctx)
+	members, names, err := o.chosenClusters(ctx)
 	if err != nil {
 		return fleet.ClusterChanges{}, err
 	}
@@ -124,17 +123,16 @@ func Join(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	})
 }
 
-// Leave takes clusters out of a set: they go to the default one. A cluster
-// that is not in the set is unchanged, and left out of the result unless it was
-// named.
+// Leave removes clusters from a set: they return to the default one. A cluster that is not in
+// the set is unchanged, and left out of the result unless it was given by name.
 func Leave(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
 	if o.Name == clusterv1beta2.DefaultClusterSet {
-		return fleet.ClusterChanges{}, fleet.Misuse("clusters cannot be taken out of the set default",
+		return fleet.ClusterChanges{}, fleet.Misuse("clusters cannot be removed from the set default",
 			"a cluster is in it when it is in no other set of its kind", AddElsewhere.On(o.Hub))
 	}
-	members, names, err := o.chosen(ctx)
+	members, names, err := o.chosenClusters(ctx)
 	if err != nil {
 		return fleet.ClusterChanges{}, err
 	}
@@ -150,8 +148,8 @@ func Leave(ctx context.Context, o Options) (fleet.ClusterChanges, error) {
 	})
 }
 
-// chosen are the sets of all clusters, and the clusters that are meant.
-func (o *Options) chosen(ctx context.Context) (members map[string]string, names []string, err error) {
+// chosenClusters returns the sets of all clusters, and the clusters to act on.
+func (o *Options) chosenClusters(ctx context.Context) (members map[string]string, names []string, err error) {
 	if members, err = o.members(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -159,8 +157,8 @@ func (o *Options) chosen(ctx context.Context) (members map[string]string, names 
 	return members, names, err
 }
 
-// members are the sets of all clusters by their label, once it is clear that
-// clusters can be put into this set.
+// members returns the sets of all clusters by their label, after checking that clusters can be
+// added to this set.
 func (o *Options) members(ctx context.Context) (map[string]string, error) {
 	set, err := cluster.ReadSet(ctx, o.Hub, o.Name)
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
-// Delete deletes a set that nobody uses: no cluster is in it by its label,
-// and no namespace is bound to it, unless Unbind deletes the bindings too.
+// Delete deletes a set that is not in use: no cluster is in it by its label, and no namespace
+// is bound to it, unless Unbind deletes the bindings too.
 func Delete(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
 	if o.Name == clusterv1beta2.DefaultClusterSet || o.Name == clusterv1beta2.GlobalClusterSet {
-		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q belongs to the hub", o.Name), "the hub would make it again", nil)
+		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q belongs to the hub", o.Name), "the hub would recreate it", nil)
 	}
 	sets, err := List(ctx, ListOptions{Common: o.Common, Hub: o.Hub})
 	if err != nil {
@@ -34,7 +34,7 @@ func Delete(ctx context.Context, o Options) (Result, error) {
 	set := sets[i]
 	switch {
 	case set.SelectorType == string(clusterv1beta2.SelectorTypeExclusiveClusterSetLabel) && len(set.Members) > 0:
-		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q is not empty", o.Name), "its clusters would be in a set that is not there: "+
+		return Result{}, fleet.Refuse(fmt.Sprintf("the cluster set %q is not empty", o.Name), "its clusters would be in a set that does not exist: "+
 			fleet.Listed(set.Members),
 			DropAll.On(o.Hub, "set", o.Name))
 	case len(set.Bound) > 0 && !o.Unbind:
@@ -46,13 +46,13 @@ func Delete(ctx context.Context, o Options) (Result, error) {
 	for _, namespace := range set.Bound {
 		bound := o
 		bound.Namespace = namespace
-		change, err := o.drop(ctx, bound.binding())
+		change, err := o.deleteIfPresent(ctx, bound.binding())
 		if err != nil {
 			return out, err
 		}
 		out.Items = append(out.Items, change)
 	}
-	change, err := o.drop(ctx, u)
+	change, err := o.deleteIfPresent(ctx, u)
 	if err != nil {
 		return out, err
 	}
@@ -60,8 +60,8 @@ func Delete(ctx context.Context, o Options) (Result, error) {
 	return out, nil
 }
 
-// drop deletes an object that may be gone already.
-func (o *Options) drop(ctx context.Context, u *unstructured.Unstructured) (fleet.Change, error) {
+// deleteIfPresent deletes an object that may be gone already.
+func (o *Options) deleteIfPresent(ctx context.Context, u *unstructured.Unstructured) (fleet.Change, error) {
 	live, err := write.Live(ctx, o.Hub, u)
 	if err != nil {
 		return fleet.Change{}, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterset lists and changes cluster sets, their members, and the
-// namespaces that they are bound to.
+// Package clusterset lists and changes cluster sets, their members and the namespaces that
+// they are bound to.
 package clusterset

@@ -28,33 +28,32 @@ type ListOptions struct {
 	Selector string
 }
 
-// Info is one cluster set at a glance.
+// Info is the summary of one cluster set.
 type Info struct {
 	Name string `json:"name"`
 	// SelectorType is ExclusiveClusterSetLabel or LabelSelector.
 	SelectorType string `json:"selectorType"`
-	// Selector is the label selector of its members; empty where it selects all
-	// or cannot be used.
+	// Selector is the label selector of its members; empty when it selects all or cannot be
+	// used.
 	Selector string `json:"selector"`
-	// Problem says why the selector cannot be used; the set has no members then.
+	// Problem is why the selector cannot be used; the set then has no members.
 	Problem string `json:"problem,omitempty"`
-	// Clusters counts members that are available, of all.
+	// Clusters counts the available members among all.
 	Clusters cluster.Count `json:"clusters"`
-	// Members are their names.
+	// Members are the names of the members.
 	Members []string `json:"members"`
 	// Bound are the namespaces that may use the set.
 	Bound []string `json:"boundNamespaces,omitempty"`
-	// Namespaces are those that every member shall have.
+	// Namespaces are those that every member is to have.
 	Namespaces []string `json:"managedNamespaces,omitempty"`
-	// Empty is what the hub says of the set: True, False, or nothing yet.
+	// Empty is the hub's status of the set: True, False, or empty while there is none.
 	Empty   string            `json:"empty,omitempty"`
 	Created metav1.Time       `json:"created"`
 	Labels  map[string]string `json:"labels,omitempty"`
 }
 
-// List lists cluster sets by name, with their members counted as the hub
-// counts them. It makes three lists, however many sets
-// there are.
+// List lists cluster sets by name and counts their members as the hub does. It sends three
+// list requests, however many sets there are.
 func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()

@@ -4,17 +4,17 @@ package clusterset
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps with cluster sets.
+// Remedies for cluster sets.
 const (
-	// AddElsewhere puts a cluster into another set.
+	// AddElsewhere adds a cluster to another set.
 	AddElsewhere fleet.RemedyCode = "clusterset.AddElsewhere"
-	// DropAll takes all clusters out of a set.
+	// DropAll removes all clusters from a set.
 	DropAll fleet.RemedyCode = "clusterset.DropAll"
-	// EditSet takes another name, or changes the set that is there.
+	// EditSet uses another name, or changes the existing set.
 	EditSet fleet.RemedyCode = "clusterset.EditSet"
-	// ExampleSelector shows a selector as it can be.
+	// ExampleSelector shows an example of a selector.
 	ExampleSelector fleet.RemedyCode = "clusterset.ExampleSelector"
-	// LabelClusters changes what a set selects by.
+	// LabelClusters changes the labels that a set selects by.
 	LabelClusters fleet.RemedyCode = "clusterset.LabelClusters"
 	// Move takes a cluster out of the set that it is in.
 	Move fleet.RemedyCode = "clusterset.Move"

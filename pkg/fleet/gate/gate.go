@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Feature gates by the part of the configuration that they belong to.
+// Feature gates by the part of the configuration they belong to.
 var (
-	// Hub are those of hub init.
+	// Hub are the gates of hub init.
 	Hub = map[string][]string{
 		"registration": {"DefaultClusterSet", "V1beta1CSRAPICompatibility", "ManagedClusterAutoApproval", "ResourceCleanup", "ClusterProfile", "ClusterImporter",
 			"NetworkPolicies"},
@@ -23,14 +23,14 @@ var (
 		"addon":     {"AddonManagement"},
 		"placement": {"SIGPlacementDecision", "PlacementDebugServer"},
 	}
-	// Agent are those of join.
+	// Agent are the gates of join.
 	Agent = map[string][]string{
 		"registration": {"ClusterClaim", "ClusterProperty", "AddonManagement", "V1beta1CSRAPICompatibility", "MultipleHubs"},
 		"work":         {"ExecutorValidatingCaches", "RawFeedbackJsonString"},
 	}
 )
 
-// Check refuses names that are in none of the lists.
+// Check returns an error for names that are in none of the lists.
 func Check(gates map[string]bool, known map[string][]string) error {
 	var all []string
 	for _, names := range known {
@@ -45,7 +45,7 @@ func Check(gates map[string]bool, known map[string][]string) error {
 	return nil
 }
 
-// Split parts the gates of an agent by what they belong to.
+// Split splits the gates of an agent by the part they belong to.
 func Split(gates map[string]bool) (registration, work map[string]bool) {
 	registration, work = map[string]bool{}, map[string]bool{}
 	for name, on := range gates {
@@ -58,7 +58,7 @@ func Split(gates map[string]bool) (registration, work map[string]bool) {
 	return registration, work
 }
 
-// Merge sets gates in a list and keeps the others, sorted by name.
+// Merge sets gates in a list, keeps the others, and sorts by name.
 func Merge(list []operatorv1.FeatureGate, gates map[string]bool) []operatorv1.FeatureGate {
 	all := map[string]operatorv1.FeatureGateModeType{}
 	for _, g := range list {

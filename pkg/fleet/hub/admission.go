@@ -14,12 +14,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/teardown"
 )
 
-// maxFaults bounds the webhooks that are told of one by one.
+// maxFaults bounds the webhooks that are reported one by one.
 const maxFaults = 2
 
-// CheckAdmission tells which webhooks of a hub are not there, or do not answer,
-// and how many were asked. Others tells that the operator of somebody else runs
-// the hub.
+// CheckAdmission returns which webhooks of a hub are missing or do not answer, and how many
+// were probed. With others, the operator of another distribution runs the hub.
 func CheckAdmission(ctx context.Context, hub *fleet.Cluster, others bool) ([]Fault, int, error) {
 	probes := probesOf(others)
 	faults, err := configuredAdmission(ctx, hub, others, probes)
@@ -40,9 +39,9 @@ func CheckAdmission(ctx context.Context, hub *fleet.Cluster, others bool) ([]Fau
 	return foldFaults(append(faults, asked...), len(probes), all), len(probes), nil
 }
 
-// foldFaults makes one line of many faults, of as many webhooks as there are and
-// as can be asked. What could not be asked is told of where nothing else is: one
-// webhook that does not answer keeps others from being asked.
+// foldFaults folds many faults into one when they concern every webhook that there is or that
+// could be probed. Webhooks that could not be probed are reported only when there are no other
+// faults: one webhook that does not answer keeps others from being probed.
 func foldFaults(found []Fault, asked, all int) []Fault {
 	var broken, unasked []Fault
 	for _, f := range found {
@@ -63,12 +62,12 @@ func foldFaults(found []Fault, asked, all int) []Fault {
 	case len(broken) > 0:
 		return broken
 	case len(unasked) > 0:
-		return []Fault{{Title: fmt.Sprintf("%d of %d webhooks could not be asked", len(unasked), asked), Cause: unasked[0].Cause, Unasked: true}}
+		return []Fault{{Title: fmt.Sprintf("%d of %d webhooks could not be probed", len(unasked), asked), Cause: unasked[0].Cause, Unasked: true}}
 	}
 	return nil
 }
 
-// configuredAdmission tells which of the webhooks have no configuration, or one that names no
+// configuredAdmission returns which of the webhooks have no configuration, or one without a
 // CA: that says more than their silence.
 func configuredAdmission(ctx context.Context, hub *fleet.Cluster, others bool, probes []probe) ([]Fault, error) {
 	wanted := func(name string) bool {
@@ -90,8 +89,8 @@ func configuredAdmission(ctx context.Context, hub *fleet.Cluster, others bool, p
 			switch {
 			case !wanted(name):
 			case i < 0:
-				out = append(out, Fault{name: name, Title: title + " is not there", Cause: "what it refuses is let through"})
-			case !trusted(&items[i]):
+				out = append(out, Fault{name: name, Title: title + " is missing", Cause: "what it would refuse is admitted"})
+			case !namesCA(&items[i]):
 				out = append(out, Fault{name: name, Title: title + " has no CA", Cause: "its calls fail"})
 			}
 		}
@@ -99,8 +98,8 @@ func configuredAdmission(ctx context.Context, hub *fleet.Cluster, others bool, p
 	return out, nil
 }
 
-// trusted tells that every webhook of a configuration names its CA.
-func trusted(u *unstructured.Unstructured) bool {
+// namesCA reports whether every webhook of a configuration names its CA.
+func namesCA(u *unstructured.Unstructured) bool {
 	hooks, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
 	return len(hooks) > 0 && !slices.ContainsFunc(hooks, func(h any) bool {
 		m, _ := h.(map[string]any)

@@ -25,18 +25,18 @@ type CleanOptions struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
-	// Force removes it although clusters are attached, and without the agents
-	// that are away. What works applied stays on the clusters.
+	// Force removes it even if clusters are attached, and without waiting for agents that are
+	// away. What works applied stays on the clusters.
 	Force bool
-	// Confirm is asked before the first write; nil does not ask.
+	// Confirm is called before the first write and may return an error; nil skips it.
 	Confirm func(CleanPlan) error
 }
 
-// CleanPlan is what a clean would remove, for a person to confirm.
+// CleanPlan is what Clean would remove, for the user to confirm.
 type CleanPlan struct {
 	// Hub names the hub.
 	Hub string
-	// Clusters are those that are attached.
+	// Clusters are the attached clusters.
 	Clusters []string
 	// Works is the number of their works.
 	Works int
@@ -48,20 +48,20 @@ type CleanResult struct {
 	Action fleet.Action `json:"action"`
 	// Leftovers are objects that could not be removed.
 	Leftovers []string `json:"leftovers"`
-	// Kept are the namespaces that clusters had. They stay, because people may
-	// have put things there.
+	// Kept are the namespaces that clusters had. They stay, because they may hold objects of
+	// users.
 	Kept []string `json:"kept"`
-	// Stays is what works applied, by cluster; nobody manages it any more.
+	// Stays is what works applied, by cluster; it is no longer managed.
 	Stays []teardown.KeptCluster `json:"stays"`
 	// Items are the objects that were there.
 	Items []fleet.Change `json:"items"`
 }
 
-// hubLabel is on everything that a hub consists of.
+// hubLabel selects everything that a hub consists of.
 const hubLabel = operatorv1.LabelCreatedByClusterManager + "=" + operatorv1.DefaultClusterManagerName
 
-// Clean removes a hub with everything that was installed or made for it. It
-// refuses while a cluster is attached. It can be repeated after any failure.
+// Clean removes a hub with everything that was installed or created for it. It refuses while a
+// cluster is attached. It can be repeated after any failure.
 func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -104,7 +104,7 @@ func Clean(ctx context.Context, o CleanOptions) (CleanResult, error) {
 	return result, o.verify(ctx, r, &result)
 }
 
-// inventory lists what carries the hub's label.
+// inventory lists the objects with the hub's label.
 func inventory(ctx context.Context, c *fleet.Cluster) ([]fleet.Change, error) {
 	var out []fleet.Change
 	for _, resource := range append([]schema.GroupVersionResource{fleet.ClusterManagers}, fleet.InventoryKinds...) {
@@ -120,8 +120,7 @@ func inventory(ctx context.Context, c *fleet.Cluster) ([]fleet.Change, error) {
 	return out, nil
 }
 
-// clusterNamespaces names the namespaces that were made for clusters, by their
-// label.
+// clusterNamespaces returns the namespaces that were created for clusters, by their label.
 func clusterNamespaces(ctx context.Context, c *fleet.Cluster) ([]string, error) {
 	items, err := fleet.ListAll(ctx, c, fleet.Query{Resource: fleet.Namespaces, Labels: clusterv1.LabelClusterName})
 	if err != nil {
@@ -155,8 +154,7 @@ func (o *CleanOptions) plan(ctx context.Context) (CleanPlan, error) {
 	return p, nil
 }
 
-// remove does the removal and then sweeps up by label. It returns what stays on
-// the clusters.
+// remove removes the hub and then sweeps up by label. It returns what stays on the clusters.
 func (o *CleanOptions) remove(ctx context.Context, r *fleet.Run) ([]teardown.KeptCluster, error) {
 	r.Step("hub removed")
 	stays, err := teardown.Hub(ctx, o.Hub.Client, teardown.HubOptions{Force: o.Force, Progress: r.Detail, Clock: r.Given.Clock})
@@ -177,8 +175,8 @@ func (o *CleanOptions) remove(ctx context.Context, r *fleet.Run) ([]teardown.Kep
 	return stays, fleet.Explain("removing the hub of "+o.Hub.String(), o.Hub, err)
 }
 
-// notKept is the error for agents that are alive and do not confirm that they
-// leave what works applied.
+// notKept is the error for agents that are alive and do not confirm that they leave what works
+// applied.
 func (o *CleanOptions) notKept(err error) error {
 	e := fleet.Refuse("agents are alive and do not confirm that they leave what works applied; no work was deleted", fleet.OneLine(err.Error()),
 		fleet.MendWorks.On(o.Hub, "cluster", ""))
@@ -186,8 +184,8 @@ func (o *CleanOptions) notKept(err error) error {
 	return e
 }
 
-// sweep deletes what still carries the label: tokens, cluster-info. What is
-// going already, and so conflicts, is waited for by verify.
+// sweep deletes what still has the label: tokens, cluster-info. An object that is already
+// being deleted, and so conflicts, is left to verify.
 func (o *CleanOptions) sweep(ctx context.Context) error {
 	left, err := inventory(ctx, o.Hub)
 	if err != nil {
@@ -202,7 +200,7 @@ func (o *CleanOptions) sweep(ctx context.Context) error {
 	return nil
 }
 
-// verify waits until nothing is left and names what is.
+// verify waits until nothing is left, or returns an error that names what is.
 func (o *CleanOptions) verify(ctx context.Context, r *fleet.Run, result *CleanResult) error {
 	r.Step("nothing of it is left")
 	for {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Deployment reads the Deployment that runs a hub, nil where there is none.
+// Deployment reads the Deployment that runs a hub; nil when there is none.
 func Deployment(ctx context.Context, c *fleet.Cluster) (*appsv1.Deployment, error) {
 	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, fleet.Deployments, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName)
 	if apierrors.IsNotFound(err) {
@@ -26,15 +26,14 @@ func Deployment(ctx context.Context, c *fleet.Cluster) (*appsv1.Deployment, erro
 	return d, fleet.Explain("reading deployment "+operatorv1.NamespaceOperator+"/"+operatorv1.DefaultClusterManagerName, c, err)
 }
 
-// OthersHub tells that the operator of somebody else runs a hub. It has fewer
+// OthersHub reports whether the operator of another distribution runs a hub. It has fewer
 // webhooks than ours, and hub init leaves it alone.
 func OthersHub(d *appsv1.Deployment) bool {
 	return d != nil && d.Labels[operatorv1.LabelCreatedByClusterManager] == ""
 }
 
-// ForeignParts are what somebody else put into the Deployment of our hub, "" for
-// nothing. Who may have changed a field that the installer set is told by who owns it:
-// a Deployment that our installer did not write is not judged.
+// ForeignParts returns what others have added to the Deployment of our hub; "" for nothing. It
+// decides by field ownership: a Deployment that our installer did not write is not checked.
 func ForeignParts(d *appsv1.Deployment) string {
 	var out []string
 	for _, group := range []struct {
@@ -74,8 +73,8 @@ func initNames(d *appsv1.Deployment) []string {
 	return out
 }
 
-// ImageOf is what a Deployment runs: that of the container which is named after it,
-// else of the first. Another one may have been put beside it, or before it.
+// ImageOf returns the image of a Deployment: that of the container which has the Deployment's
+// name, else of the first. Another container may have been injected beside it, or before it.
 func ImageOf(d *appsv1.Deployment) string {
 	i := max(0, slices.Index(containerNames(d), d.Name))
 	if containers := d.Spec.Template.Spec.Containers; i < len(containers) {
@@ -84,8 +83,7 @@ func ImageOf(d *appsv1.Deployment) string {
 	return "-"
 }
 
-// ownFields are the fields of an object that our installer owns; false when it wrote
-// none of it.
+// ownFields returns the fields of an object that our installer owns; false when it owns none.
 func ownFields(o metav1.Object) (string, bool) {
 	for _, entry := range o.GetManagedFields() {
 		if entry.Manager == fleet.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil {

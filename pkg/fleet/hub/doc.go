@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hub makes a cluster a hub, tells how it is, and removes it again.
+// Package hub turns a cluster into a hub, reports its state, and removes it again.
 package hub

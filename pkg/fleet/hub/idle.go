@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// hubLease is held by the process of our hub whose loops run.
+	// hubLease is held by the process of our hub that runs the loops.
 	hubLease = "clustermanager-lock"
-	// hubLeaseLimit is twice what the process lets it live without a renewal.
+	// hubLeaseLimit is twice the time the process keeps it without a renewal.
 	hubLeaseLimit = 30 * time.Second
 )
 
-// Idle says that no process of our hub has shown for a while that its loops run; ""
-// when one has. The process need not be gone for that: it may hang.
+// Idle returns a message when no process of our hub has renewed its lease for a while, ""
+// otherwise. The process need not be gone for that: it may hang.
 func Idle(ctx context.Context, c *fleet.Cluster, local time.Time) (string, error) {
 	lease, err := c.Client.Resource(fleet.Leases).Namespace(operatorv1.NamespaceOperator).Get(ctx, hubLease, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -35,7 +35,7 @@ func Idle(ctx context.Context, c *fleet.Cluster, local time.Time) (string, error
 	}
 	at := cluster.Arrived(lease)
 	if at == nil {
-		return "the lease " + hubLease + " says no time", nil
+		return "the lease " + hubLease + " has no renewal time", nil
 	}
 	if age := c.Now(local).Sub(at.Time); age > hubLeaseLimit {
 		return fmt.Sprintf("no process of the hub has renewed the lease %s for %s", hubLease, duration.HumanDuration(age)), nil

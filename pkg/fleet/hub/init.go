@@ -25,8 +25,8 @@ const (
 	agentImage      = "ocm-agent"
 )
 
-// Images returns the images that a release runs: hub, then agent. An empty
-// registry means the default one.
+// Images returns the images of a release: hub, then agent. An empty registry means the default
+// one.
 func Images(registry, version string) []string {
 	if registry == "" {
 		registry = defaultRegistry
@@ -47,26 +47,25 @@ type InitOptions struct {
 	Version string
 	// FeatureGates by name; others stay as they are.
 	FeatureGates map[string]bool
-	// AutoAccept are user names whose clusters need no administrator.
+	// AutoAccept are the users whose clusters are accepted automatically.
 	AutoAccept []string
-	// APIServerURL is the address of the hub that agents shall use, when that of
-	// the context is not it.
+	// APIServerURL is the hub address for agents; empty means the address of the context.
 	APIServerURL string
-	// Replicas of the hub process; 0 keeps what is there, at least 1.
+	// Replicas of the hub process; 0 keeps the current number, at least 1.
 	Replicas int32
-	// AddOnRights are those of the add-on manager: AddOnRightsDefault, AddOnRightsNarrow;
-	// empty keeps what is there.
+	// AddOnRights are the rights of the add-on manager: AddOnRightsDefault or
+	// AddOnRightsNarrow; empty keeps the current ones.
 	AddOnRights string
 }
 
-// Rights of the add-on manager: those that charts of add-ons rely on, or what it needs
-// itself, beside which people grant what else an add-on is to have.
+// Rights of the add-on manager: those that charts of add-ons rely on, or only what it needs
+// itself; with the latter, an administrator grants what else an add-on is to have.
 const (
 	AddOnRightsDefault = "default"
 	AddOnRightsNarrow  = "narrow"
 )
 
-// InitResult is the hub that was made.
+// InitResult is the result of Init.
 type InitResult struct {
 	// Context and Server are where it is.
 	Context string `json:"context"`
@@ -76,14 +75,14 @@ type InitResult struct {
 	Image   string `json:"image"`
 	// Action is created, configured or unchanged.
 	Action fleet.Action `json:"action"`
-	// Ready tells that everything was waited for.
+	// Ready is true when Init waited until the hub was ready.
 	Ready bool `json:"ready"`
 	// Items are the objects that were applied.
 	Items []fleet.Change `json:"items"`
 }
 
-// Init makes a cluster a hub, or brings one up to date. The checks before the
-// first write only read. With Wait it returns when the hub answers.
+// Init turns a cluster into a hub, or updates an existing one. The checks before the first
+// write only read. With Wait it returns when the hub answers.
 func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -123,7 +122,7 @@ func Init(ctx context.Context, o InitOptions) (InitResult, error) {
 	return result, nil
 }
 
-// initAction is created when there was no hub before.
+// initAction returns created when there was no hub before.
 func initAction(changes []fleet.Change) fleet.Action {
 	for _, c := range changes {
 		if c.Object.GetKind() == "ClusterManager" && c.Action == fleet.Created {
@@ -133,10 +132,10 @@ func initAction(changes []fleet.Change) fleet.Action {
 	return fleet.Worst(changes)
 }
 
-// objects returns all that a hub consists of, with the settings that an earlier
-// run or a person has made.
+// objects returns everything that a hub consists of, with the settings of an earlier run or a
+// user.
 func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	narrow, err := o.narrow(ctx)
+	narrow, err := o.wantsNarrowRights(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +158,9 @@ func (o *InitOptions) objects(ctx context.Context) ([]*unstructured.Unstructured
 	return append(objects, info...), nil
 }
 
-// narrow tells whether the add-on manager has narrow rights: as asked for, else as an
+// wantsNarrowRights reports whether the add-on manager has narrow rights: as requested, else as an
 // earlier run left it.
-func (o *InitOptions) narrow(ctx context.Context) (bool, error) {
+func (o *InitOptions) wantsNarrowRights(ctx context.Context) (bool, error) {
 	if o.AddOnRights != "" {
 		return o.AddOnRights == AddOnRightsNarrow, nil
 	}
@@ -179,8 +178,7 @@ func (o *InitOptions) narrow(ctx context.Context) (bool, error) {
 	return len(subjects) == 0, nil
 }
 
-// clusterManager adds to the ClusterManager what is set already and what was
-// asked for.
+// clusterManager merges the current settings and the requested ones into the ClusterManager.
 func (o *InitOptions) clusterManager(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live, err := write.Live(ctx, o.Hub, u)
 	if err != nil {
@@ -199,12 +197,12 @@ func (o *InitOptions) clusterManager(ctx context.Context, u *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	o.adapt(cm)
+	o.applyOptions(cm)
 	return typed.ToUnstructured(cm)
 }
 
-// adapt sets gates and automatic acceptance.
-func (o *InitOptions) adapt(cm *operatorv1.ClusterManager) {
+// applyOptions sets feature gates and automatic acceptance.
+func (o *InitOptions) applyOptions(cm *operatorv1.ClusterManager) {
 	gates := map[string]map[string]bool{}
 	set := func(name string, on bool) {
 		for part, names := range gate.Hub {
@@ -230,8 +228,7 @@ func (o *InitOptions) adapt(cm *operatorv1.ClusterManager) {
 	}
 }
 
-// setGates merges gates into the parts of the configuration that they belong
-// to.
+// setGates merges gates into the parts of the configuration they belong to.
 func setGates(s *operatorv1.ClusterManagerSpec, gates map[string]map[string]bool) {
 	if gates["registration"] != nil {
 		if s.RegistrationConfiguration == nil {

@@ -13,7 +13,8 @@ import (
 func TestAutoAcceptanceTurnsItsGateOn(t *testing.T) {
 	cm := &operatorv1.ClusterManager{}
 	(&InitOptions{AutoAccept: []string{"alice"},
-		FeatureGates: map[string]bool{"ManifestWorkReplicaSet": false, "AddonManagement": true, "PlacementDebugServer": true}}).adapt(cm)
+		FeatureGates: map[string]bool{"ManifestWorkReplicaSet": false, "AddonManagement": true,
+			"PlacementDebugServer": true}}).applyOptions(cm)
 	require.Equal(t, []string{"alice"}, cm.Spec.RegistrationConfiguration.AutoApproveUsers)
 	require.Equal(t, "ManagedClusterAutoApproval", cm.Spec.RegistrationConfiguration.FeatureGates[0].Feature)
 	require.Equal(t, operatorv1.FeatureGateModeTypeDisable, cm.Spec.WorkConfiguration.FeatureGates[0].Mode)

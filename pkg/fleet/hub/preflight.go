@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
-// preflight judges the cluster by reads alone.
+// preflight checks the cluster and only reads.
 func (o *InitOptions) preflight(ctx context.Context, r *fleet.Run) error {
 	r.Step("preflight")
 	v, err := fleet.ServerVersion(ctx, o.Hub)
@@ -41,7 +41,7 @@ func (o *InitOptions) preflight(ctx context.Context, r *fleet.Run) error {
 			return err
 		}
 	}
-	warning := o.warning(ctx, r)
+	warning := o.firstWarning(ctx, r)
 	detail := fmt.Sprintf("Kubernetes %s, %d checks", v, len(checks)+2)
 	if warning.Text != "" {
 		r.Warn(detail+", 1 warning: "+warning.Text, warning.Fix)
@@ -51,7 +51,7 @@ func (o *InitOptions) preflight(ctx context.Context, r *fleet.Run) error {
 	return nil
 }
 
-// checkSigning refuses a cluster on which nobody can sign client certificates.
+// checkSigning refuses a cluster on which nothing can sign client certificates.
 func (o *InitOptions) checkSigning(ctx context.Context, version string) error {
 	_, err := o.Hub.Get(ctx, "/apis/certificates.k8s.io/v1")
 	if apierrors.IsNotFound(err) || strings.Contains(version, "-eks-") {
@@ -64,7 +64,7 @@ func (o *InitOptions) checkSigning(ctx context.Context, version string) error {
 	return nil
 }
 
-// checkNamespaces refuses to install into a namespace that is going away.
+// checkNamespaces refuses to install into a namespace that is being deleted.
 func (o *InitOptions) checkNamespaces(ctx context.Context) error {
 	for _, name := range []string{operatorv1.NamespaceOperator, operatorv1.NamespaceHub} {
 		ns, err := o.Hub.Client.Resource(fleet.Namespaces).Get(ctx, name, metav1.GetOptions{})
@@ -103,14 +103,14 @@ func (o *InitOptions) checkOther(ctx context.Context) error {
 	return nil
 }
 
-// ControllerLease is renewed by the process that signs certificates, deletes
-// namespaces and collects garbage.
+// ControllerLease is renewed by the process that signs certificates, deletes namespaces and
+// collects garbage.
 const ControllerLease = "kube-controller-manager"
 
-// warning tells the first thing that may not be as wanted.
-func (o *InitOptions) warning(ctx context.Context, r *fleet.Run) fleet.Note {
+// firstWarning returns the first thing that may be a problem.
+func (o *InitOptions) firstWarning(ctx context.Context, r *fleet.Run) fleet.Note {
 	if o.APIServerURL == "" && trust.IsLoopback(o.Hub.Server()) {
-		return fleet.Note{Text: o.Hub.Server() + " means this machine only", Fix: ReachableHub.With()}
+		return fleet.Note{Text: o.Hub.Server() + " is only valid on this machine", Fix: ReachableHub.With()}
 	}
 	if away, err := SignerAway(ctx, r, o.Hub); err == nil && away > 0 {
 		return fleet.Note{Text: "kube-controller-manager has not been alive for " + away.String() + ": it signs the certificates"}
@@ -118,8 +118,8 @@ func (o *InitOptions) warning(ctx context.Context, r *fleet.Run) fleet.Note {
 	return fleet.Note{}
 }
 
-// SignerAway is how long the process that signs certificates has been away, zero
-// while it is there. The error says that this cannot be told.
+// SignerAway returns how long the process that signs certificates has been away; zero while it
+// runs. The error means that this is unknown.
 func SignerAway(ctx context.Context, r *fleet.Run, c *fleet.Cluster) (time.Duration, error) {
 	lease, err := c.Client.Resource(fleet.Leases).Namespace(metav1.NamespaceSystem).Get(ctx, ControllerLease, metav1.GetOptions{})
 	if err != nil {
@@ -136,11 +136,11 @@ func SignerAway(ctx context.Context, r *fleet.Run, c *fleet.Cluster) (time.Durat
 	return 0, nil
 }
 
-// clusterInfoRole lets everybody read cluster-info, as kubeadm does.
+// clusterInfoRole lets everyone read cluster-info, as kubeadm does.
 const clusterInfoRole = "open-cluster-management:cluster-info"
 
-// clusterInfo returns the ConfigMap that tells everybody the hub's address and
-// CA, and the right to read it. One that somebody else keeps is left alone.
+// clusterInfo returns the ConfigMap that publishes the hub's address and CA, and the right to
+// read it. One that another program maintains is left alone.
 func (o *InitOptions) clusterInfo(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	info := labelled(fleet.Named(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, trust.ClusterInfoNamespace, trust.ClusterInfoName))
 	live, err := write.Live(ctx, o.Hub, info)
@@ -160,7 +160,7 @@ func (o *InitOptions) clusterInfo(ctx context.Context) ([]*unstructured.Unstruct
 		ca, err = trust.PublishedCA(ctx, o.Hub)
 	}
 	if err != nil {
-		// Nothing could be published that others can trust; the hub works without.
+		// There is nothing to publish that others can trust; the hub works without it.
 		ca = nil
 	}
 	if len(ca) == 0 {
@@ -191,7 +191,7 @@ func infoRights() []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{role, binding}
 }
 
-// labelled marks an object as part of the hub, by which clean finds it.
+// labelled marks an object as part of the hub, for Clean to find.
 func labelled(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u.SetLabels(map[string]string{operatorv1.LabelCreatedByClusterManager: operatorv1.DefaultClusterManagerName})
 	return u

@@ -29,7 +29,7 @@ func TestEveryWebhookHasAProbe(t *testing.T) {
 
 func TestSilenceOfAWebhookIsToldFromItsAnswer(t *testing.T) {
 	refuses := probe{name: "v.example.com"}
-	writes := probe{name: "m.example.com", accepted: stamped}
+	writes := probe{name: "m.example.com", accepted: isStamped}
 	taint := func(at string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"taints": []any{map[string]any{"key": probeName, "timeAdded": at}}}}}
 	}
@@ -41,37 +41,41 @@ func TestSilenceOfAWebhookIsToldFromItsAnswer(t *testing.T) {
 	}{
 		"it refuses": {refuses, nil, `admission webhook "v.example.com" denied the request: no`, nil},
 		"it lets through what it has to refuse, or is not asked": {refuses, taint(probeTime), "",
-			&Fault{"v.example.com", "v.example.com is not asked", "what it refuses is let through", false}},
-		"nobody takes the call": {
+			&Fault{"v.example.com", "v.example.com is not called", "what it would refuse is admitted", false}},
+		"nothing answers the call": {
 			refuses,
 			nil,
 			`Internal error occurred: failed calling webhook "v.example.com": connection refused`,
-			&Fault{"v.example.com", "v.example.com does not answer", `Internal error occurred: failed calling webhook "v.example.com": connection refused`, false},
+			&Fault{"v.example.com", "v.example.com does not answer",
+				`Internal error occurred: failed calling webhook "v.example.com": connection refused`, false},
 		},
 		"another webhook fails before": {
 			refuses,
 			nil,
 			`Internal error occurred: failed calling webhook "other.example.com": connection refused`,
-			&Fault{"v.example.com", "v.example.com could not be asked", `Internal error occurred: failed calling webhook "other.example.com": connection refused`,
+			&Fault{"v.example.com", "v.example.com could not be probed",
+				`Internal error occurred: failed calling webhook "other.example.com": connection refused`,
 				true},
 		},
-		"a webhook of somebody else refuses first": {
+		"another webhook refuses first": {
 			refuses,
 			nil,
 			`admission webhook "other.example.com" denied the request: no`,
-			&Fault{"v.example.com", "v.example.com could not be asked", `admission webhook "other.example.com" denied the request: no`, true},
+			&Fault{"v.example.com", "v.example.com could not be probed",
+				`admission webhook "other.example.com" denied the request: no`, true},
 		},
 		"we may not write such objects": {refuses, nil, "user may not create",
-			&Fault{"v.example.com", "v.example.com could not be asked", "user may not create", true}},
+			&Fault{"v.example.com", "v.example.com could not be probed", "user may not create", true}},
 		"its name begins as another's does": {
 			refuses,
 			nil,
 			`admission webhook "v.example.com.evil" denied the request: no`,
-			&Fault{"v.example.com", "v.example.com could not be asked", `admission webhook "v.example.com.evil" denied the request: no`, true},
+			&Fault{"v.example.com", "v.example.com could not be probed",
+				`admission webhook "v.example.com.evil" denied the request: no`, true},
 		},
 		"the mutation is made": {writes, taint("2026-11-21T12:00:00Z"), "", nil},
 		"the mutation is not made": {writes, taint(probeTime), "",
-			&Fault{"m.example.com", "m.example.com is not asked", "what it has to write is not written", false}},
+			&Fault{"m.example.com", "m.example.com is not called", "what it has to set is not set", false}},
 		"what was mutated is refused afterwards": {
 			writes,
 			nil,
@@ -86,7 +90,7 @@ func TestSilenceOfAWebhookIsToldFromItsAnswer(t *testing.T) {
 				internal.ErrStatus.Message = tc.err
 				err = internal
 			}
-			got := tc.probe.judge(tc.answer, err)
+			got := tc.probe.evaluate(tc.answer, err)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Fault{})); diff != "" {
 				t.Error(diff)
 			}

@@ -4,14 +4,14 @@ package hub
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps with a hub.
+// Remedies for hubs.
 const (
-	// CleanFirst keeps the hub that is there, or removes it first.
+	// CleanFirst keeps the existing hub, or removes it first.
 	CleanFirst fleet.RemedyCode = "hub.CleanFirst"
-	// ReachableHub gives the hub an address that others reach.
+	// ReachableHub gives the hub an address that clusters can reach.
 	ReachableHub fleet.RemedyCode = "hub.ReachableHub"
-	// UnjoinFirst lets the clusters leave first, or goes on without that.
+	// UnjoinFirst unjoins the clusters first, or goes on without that.
 	UnjoinFirst fleet.RemedyCode = "hub.UnjoinFirst"
-	// UseHub uses the hub that is there.
+	// UseHub uses the existing hub.
 	UseHub fleet.RemedyCode = "hub.UseHub"
 )

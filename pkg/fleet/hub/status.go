@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// StatusOptions say which hub to look at.
+// StatusOptions say which hub to report on.
 type StatusOptions struct {
 	fleet.Common
 	// Hub is the hub.
@@ -38,14 +38,14 @@ type Component struct {
 	Version  string        `json:"version"`
 	Restarts int32         `json:"restarts"`
 	Created  metav1.Time   `json:"created"`
-	// Message is what it hangs on.
+	// Message is what holds it up.
 	Message string `json:"message,omitempty"`
 	Image   string `json:"image"`
 	Nodes   string `json:"nodes,omitempty"`
 	// Condition is the condition of the ClusterManager that is about it.
 	Condition string `json:"condition,omitempty"`
 
-	// Namespace and deployment are where it is; Stopped tells that it is scaled to 0.
+	// Namespace and Deployment locate it; Stopped is true when it is scaled to 0.
 	Namespace, Deployment string `json:"-"`
 	Stopped               bool   `json:"-"`
 }
@@ -63,7 +63,7 @@ type Counts struct {
 	AddOns      cluster.Count `json:"addons"`
 }
 
-// State is a hub at a glance.
+// State is the summary of a hub.
 type State struct {
 	Context    string      `json:"context"`
 	Server     string      `json:"hub-apiserver"`
@@ -74,7 +74,7 @@ type State struct {
 	Counts   Counts   `json:"counts"`
 }
 
-// Status looks at a hub. With Wait it returns when the hub is healthy.
+// Status reads the state of a hub. With Wait it returns when the hub is healthy.
 func Status(ctx context.Context, o StatusOptions) (State, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -119,8 +119,8 @@ func Status(ctx context.Context, o StatusOptions) (State, error) {
 	return out, err
 }
 
-// unhealthy tells what the conditions cannot say, since a process that is gone takes
-// none of them back: whether its loops run, and its webhooks answer.
+// unhealthy returns what the conditions cannot show, because a process that is gone does not
+// update them: whether its loops run and its webhooks answer.
 func (o *StatusOptions) unhealthy(ctx context.Context, r *fleet.Run, components []Component) ([]string, error) {
 	runner, err := Deployment(ctx, o.Hub)
 	if err != nil {
@@ -150,7 +150,7 @@ func (o *StatusOptions) unhealthy(ctx context.Context, r *fleet.Run, components 
 	return out, nil
 }
 
-// Problems names the conditions that are not as they should be.
+// Problems returns the conditions that are not as they should be.
 func Problems(cm *operatorv1.ClusterManager) []string {
 	var out []string
 	for _, c := range cm.Status.Conditions {
@@ -164,13 +164,13 @@ func Problems(cm *operatorv1.ClusterManager) []string {
 		}
 	}
 	if apimeta.FindStatusCondition(cm.Status.Conditions, operatorv1.ConditionApplied) == nil {
-		out = append(out, "the operator has not looked at clustermanager/"+cm.Name)
+		out = append(out, "the operator has not observed clustermanager/"+cm.Name)
 	}
 	return out
 }
 
-// Components reads the Deployments of the hub: one in the compact layout, the
-// operator and one a part in the split one.
+// Components reads the Deployments of the hub: one in the compact layout; the operator and one
+// per component in the split layout.
 func (o *StatusOptions) Components(ctx context.Context, cm *operatorv1.ClusterManager) ([]Component, error) {
 	var out []Component
 	for _, ns := range []string{operatorv1.NamespaceOperator, operatorv1.NamespaceHub} {

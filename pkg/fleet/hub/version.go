@@ -22,21 +22,20 @@ type VersionInfo struct {
 	Image   string `json:"image"`
 	// Agents counts the agents of each version.
 	Agents []AgentCount `json:"agents,omitempty"`
-	// Skew says whether the versions go together.
+	// Skew says whether the versions are compatible.
 	Skew string `json:"skew,omitempty"`
 }
 
-// AgentCount is how many agents have a version; "unknown" for those that do not
-// tell.
+// AgentCount is how many agents have a version; "unknown" for those that do not report one.
 type AgentCount struct {
 	Version string `json:"version"`
 	Count   int    `json:"count"`
 }
 
-// CountText is Count as text.
+// CountText returns Count as text.
 func (a AgentCount) CountText() string { return strconv.Itoa(a.Count) }
 
-// Versions reads the versions of a hub; client is that of the program.
+// Versions reads the versions of a hub; client is the version of the program.
 func Versions(ctx context.Context, hub *fleet.Cluster, client string) (VersionInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, fleet.ReachTimeout)
 	defer cancel()
@@ -65,7 +64,7 @@ func Versions(ctx context.Context, hub *fleet.Cluster, client string) (VersionIn
 	return out, nil
 }
 
-// skew says whether program and hub go together: the same minor version.
+// skew says whether program and hub are compatible: the same minor version.
 func skew(client, hub string) string {
 	a, errA := version.ParseSemantic(client)
 	b, errB := version.ParseSemantic(hub)
@@ -75,5 +74,5 @@ func skew(client, hub string) string {
 	case a.Major() != b.Major() || a.Minor() != b.Minor():
 		return "program " + client + " and hub " + hub + " differ: use a program of the hub's minor version"
 	}
-	return "the versions go together"
+	return "the versions are compatible"
 }

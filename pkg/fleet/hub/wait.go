@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// wait returns when the hub does its work: its process runs, all kinds are
-// served, admission answers, and the sets that every hub has are there.
+// wait returns when the hub works: its process runs, all kinds are served, admission answers,
+// and the sets of every hub exist.
 func (o *InitOptions) wait(ctx context.Context, r *fleet.Run) error {
 	r.Step("hub controller")
 	if err := workload.Deployed(ctx, r, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); err != nil {
@@ -55,8 +55,8 @@ func (o *InitOptions) wait(ctx context.Context, r *fleet.Run) error {
 	return nil
 }
 
-// waitApplied waits until the operator has seen the ClusterManager and says that
-// all of it is in place.
+// waitApplied waits until the operator has observed the ClusterManager and reports it as
+// applied.
 func (o *InitOptions) waitApplied(ctx context.Context, r *fleet.Run) error {
 	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ClusterManagers, Name: operatorv1.DefaultClusterManagerName, Clock: r.Given.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
@@ -72,7 +72,7 @@ func (o *InitOptions) waitApplied(ctx context.Context, r *fleet.Run) error {
 	return r.TimedOut(ctx, err, "clustermanager/"+operatorv1.DefaultClusterManagerName, o.managerBlocker)
 }
 
-// managerBlocker looks for what the ClusterManager hangs on.
+// managerBlocker looks for what holds up the ClusterManager.
 func (o *InitOptions) managerBlocker(ctx context.Context) *fleet.Blocker {
 	if b := workload.Blocker(ctx, o.Hub, operatorv1.NamespaceOperator, operatorv1.DefaultClusterManagerName); b != nil {
 		return b
@@ -90,7 +90,7 @@ func (o *InitOptions) managerBlocker(ctx context.Context) *fleet.Blocker {
 	return &fleet.Blocker{Cause: "the hub process has not written its conditions", Fix: o.logs()}
 }
 
-// logs are what the hub says.
+// logs is the fix that reads the hub's logs.
 func (o *InitOptions) logs() fleet.Fix {
 	return fleet.ShowLogs.On(o.Hub, "namespace", operatorv1.NamespaceOperator, "name", operatorv1.DefaultClusterManagerName)
 }
@@ -128,8 +128,7 @@ func (o *InitOptions) waitKinds(ctx context.Context, r *fleet.Run) (int, error) 
 	})
 }
 
-// waitAdmission asks every webhook to judge an object without storing it, until all
-// of them answer.
+// waitAdmission probes every webhook without storing anything, until all of them answer.
 func (o *InitOptions) waitAdmission(ctx context.Context, r *fleet.Run) error {
 	var faults []Fault
 	err := await.True(ctx, r.Given.Clock, write.ServedPause, func(ctx context.Context) (bool, error) {
@@ -147,7 +146,7 @@ func (o *InitOptions) waitAdmission(ctx context.Context, r *fleet.Run) error {
 	})
 }
 
-// waitSets waits for the sets that every hub has.
+// waitSets waits for the sets of every hub.
 func (o *InitOptions) waitSets(ctx context.Context, r *fleet.Run) error {
 	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ManagedClusterSets, Clock: r.Given.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {

@@ -28,48 +28,47 @@ type Options struct {
 	Name string
 	// Spoke is the cluster that joins.
 	Spoke *fleet.Cluster
-	// Hub is the hub, when we are logged in to it. Then token and CA are made and
-	// read there. Otherwise Token and Server are needed.
+	// Hub is the hub, when the caller is logged in to it. Token and CA are then created and
+	// read there. Otherwise Token and Server are required.
 	Hub *fleet.Cluster
-	// Server is the URL of the hub. With Hub it replaces the address of its
-	// context.
+	// Server is the URL of the hub. With Hub it replaces the address of the hub's context.
 	Server string
 	// Token is a join token.
 	Token string
-	// CA is the hub's CA bundle, when it is known.
+	// CA is the hub's CA bundle, when known.
 	CA []byte
 	// CAHash pins the hub's CA; empty trusts what the hub publishes, with a
 	// warning.
 	CAHash string
-	// Internal makes the agent use the address that the hub publishes in
-	// cluster-info, for hubs that have another address inside their network.
+	// Internal makes the agent use the address that the hub publishes in cluster-info, for
+	// hubs that have another address inside their network.
 	Internal bool
 	// ProxyURL is a forward proxy between agent and hub; ProxyCA its CA bundle.
 	ProxyURL string
 	ProxyCA  []byte
-	// Accept lets the cluster in at once. It needs Hub.
+	// Accept accepts the cluster at once. It requires Hub.
 	Accept bool
-	// Labels are put on the ManagedCluster. They need Hub.
+	// Labels are set on the ManagedCluster. They require Hub.
 	Labels map[string]string
 	// Annotations of the ManagedCluster; their keys begin with
 	// agent.open-cluster-management.io.
 	Annotations map[string]string
-	// Image of the agent, and Version that it is of.
+	// Image is that of the agent, Version the version of that image.
 	Image, Version string
 	// FeatureGates of registration and work, by name.
 	FeatureGates map[string]bool
-	// NarrowRights leaves the agent without the rights of the built-in role admin
-	// on its own cluster, and without impersonation: executors of works then have
-	// to be granted to it by name.
+	// NarrowRights leaves the agent without the rights of the built-in role admin on its own
+	// cluster, and without impersonation: executors of works then have to be granted to it by
+	// name.
 	NarrowRights bool
-	// Rejoin takes a cluster away from the hub or name that it has now.
+	// Rejoin moves a cluster away from its current hub or name.
 	Rejoin bool
-	// Replace takes the name from an agent that still reports under it: that of this
-	// cluster, which was removed without its hub, or of one that is given up.
+	// Replace takes the name from an agent that still reports: this cluster's own, removed
+	// without its hub knowing, or that of a cluster which is given up.
 	Replace bool
 }
 
-// Result is what was reached.
+// Result is the result of Run.
 type Result struct {
 	// Cluster is the name on the hub.
 	Cluster string `json:"cluster"`
@@ -93,34 +92,34 @@ const (
 	Available = "available"
 )
 
-// join is one Join under way.
+// join is one run of Run.
 type join struct {
 	*Options
 	*fleet.Run
-	// hub is how we talk to the hub: logged in, or with the token.
+	// hub is the connection of this program to the hub: logged in, or with the token.
 	hub *fleet.Cluster
-	// agent is how the agent will.
+	// agent is how the agent will connect.
 	agent trust.Endpoint
-	// bootstrap is the content of the bootstrap secret; nil keeps what is there.
+	// bootstrap is the content of the bootstrap secret; nil keeps the current one.
 	bootstrap []byte
-	// published is how others reach the cluster that joins, as far as it says so.
+	// published are the URLs that the joining cluster publishes for itself.
 	published []operatorv1.ServerURL
-	// before is what the cluster was joined as when we came; unknown tells that
-	// the hub has no ManagedCluster of the name.
+	// before is what the cluster was joined as before this run; unknown is true when the hub
+	// has no ManagedCluster of this name.
 	before  *member.State
 	unknown bool
-	// returns is true where a cluster has joined under the name before, and this one
-	// has no certificate for it: only the request that its agent sends now counts.
+	// returns is true where a cluster has joined under the name before and this one has no
+	// certificate for it: then only the request its own agent sends counts.
 	returns bool
-	// asked is the request by which an agent that has another way to its hub now
-	// asks for a certificate there; empty while the one that it has will do.
+	// asked is the request with which an agent that got new access to its hub asks for a
+	// certificate there; empty while its current certificate is good enough.
 	asked  string
 	result Result
 }
 
-// Run installs the agent on a cluster and waits until the hub knows it; with
-// Accept, until it is available. Everything that can be checked is checked
-// before anything is written. It can be repeated after any failure.
+// Run installs the agent on a cluster and waits until the hub knows it; with Accept, until it
+// is available. Everything that can be checked is checked before the first write. It can be
+// repeated after any failure.
 func Run(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -136,7 +135,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return j.result, nil
 }
 
-// check judges what was given, without a request.
+// check validates the options without a request.
 func (o *Options) check() error {
 	if err := naming.Check(o.Name); err != nil {
 		return err
@@ -162,7 +161,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// checkHub finds out how the hub is reached and trusted, and that it is one.
+// checkHub finds out how to reach and trust the hub, and checks that it is one.
 func (j *join) checkHub(ctx context.Context) error {
 	j.Step("hub")
 	describe, warning, err := j.reachHub(ctx)
@@ -188,7 +187,7 @@ func (j *join) checkHub(ctx context.Context) error {
 		return err
 	}
 	if warning.Text == "" && trust.IsLoopback(j.agent.Server) && !trust.IsLoopback(j.Spoke.Server()) {
-		warning = fleet.Note{Text: j.agent.Server + " means this machine only: an agent elsewhere cannot reach it", Fix: ReachableHub.With()}
+		warning = fleet.Note{Text: j.agent.Server + " is only valid on this machine: an agent elsewhere cannot reach it", Fix: ReachableHub.With()}
 	}
 	j.result.Hub = j.agent.Server
 	if warning.Text != "" {
@@ -199,7 +198,7 @@ func (j *join) checkHub(ctx context.Context) error {
 	return nil
 }
 
-// reachHub opens the hub and tells how it is trusted.
+// reachHub connects to the hub and describes how it is trusted.
 func (j *join) reachHub(ctx context.Context) (description string, warning fleet.Note, err error) {
 	if j.Hub != nil {
 		if _, err := fleet.ServerVersion(ctx, j.Hub); err != nil {
@@ -210,7 +209,7 @@ func (j *join) reachHub(ctx context.Context) (description string, warning fleet.
 			return "", warning, err
 		}
 		if j.CAHash != "" && j.CAHash != j.result.CAHash {
-			return "", warning, trust.HashMismatch(j.agent.Server, fmt.Errorf("the hub has %s, wanted is %s", j.result.CAHash, j.CAHash))
+			return "", warning, trust.HashMismatch(j.agent.Server, fmt.Errorf("the hub has %s, expected %s", j.result.CAHash, j.CAHash))
 		}
 		return fmt.Sprintf("%s, CA %s", j.Hub, trust.ShortHash(j.result.CAHash)), warning, nil
 	}
@@ -227,7 +226,7 @@ func (j *join) reachHub(ctx context.Context) (description string, warning fleet.
 	return fmt.Sprintf("%s, CA pinned %s, token valid", j.Server, hash), d.Warning, err
 }
 
-// chooseAddress settles which address of the hub the agent will use.
+// chooseAddress decides which address of the hub the agent will use.
 func (j *join) chooseAddress(ctx context.Context) error {
 	if j.Hub != nil && j.Server != "" {
 		j.agent.Server = j.Server
@@ -252,9 +251,8 @@ func (j *join) chooseAddress(ctx context.Context) error {
 	return nil
 }
 
-// credentials prepares the content of the bootstrap secret. What is there is
-// kept while it can still be used, because a change makes the agent register
-// anew.
+// credentials prepares the content of the bootstrap secret. The current content is kept while
+// it is usable, because a change makes the agent register again.
 func (j *join) credentials(ctx context.Context) error {
 	if j.before.Keeps(j.Name, j.agent) && ((j.before.Registered && !j.unknown) || j.before.Usable(ctx)) {
 		j.bootstrap = j.before.Bootstrap
@@ -294,10 +292,10 @@ func (j *join) install(ctx context.Context) error {
 		return err
 	}
 	j.result.Action = agentAction(changes)
-	if err := j.retire(ctx); err != nil {
+	if err := j.removeOldRoles(ctx); err != nil {
 		return err
 	}
-	if err := j.forget(ctx); err != nil {
+	if err := j.removeIdentity(ctx); err != nil {
 		return err
 	}
 	detail := "namespace " + operatorv1.NamespaceAgent + " on " + j.Spoke.Where()
@@ -308,7 +306,7 @@ func (j *join) install(ctx context.Context) error {
 	return nil
 }
 
-// agentAction tells by the Klusterlet whether the cluster had been joined.
+// agentAction returns created when the Klusterlet did not exist before.
 func agentAction(changes []fleet.Change) fleet.Action {
 	for _, c := range changes {
 		if c.Object.GetKind() == "Klusterlet" && c.Action == fleet.Created {
@@ -318,7 +316,7 @@ func agentAction(changes []fleet.Change) fleet.Action {
 	return fleet.Worst(changes)
 }
 
-// spec keeps what the Klusterlet says already and adds what was asked for.
+// spec merges the options into the current spec of the Klusterlet.
 func (j *join) spec() operatorv1.KlusterletSpec {
 	var spec operatorv1.KlusterletSpec
 	if j.before != nil && j.before.Klusterlet != nil {
@@ -351,8 +349,7 @@ func (j *join) spec() operatorv1.KlusterletSpec {
 	return spec
 }
 
-// labelCluster puts labels on the ManagedCluster of a hub that we are logged in
-// to.
+// labelCluster sets labels on the ManagedCluster of a hub that the caller is logged in to.
 func (j *join) labelCluster(ctx context.Context) error {
 	if len(j.Labels) == 0 || j.Hub == nil || j.Accept {
 		return nil

@@ -13,26 +13,26 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 )
 
-// Keys of the agent's secret hub-kubeconfig-pending: which request is under way,
-// and at which hub (kubeconfig.Config.ID).
+// Keys of the agent's secret hub-kubeconfig-pending: which request is in progress, and at
+// which hub (kubeconfig.Config.ID).
 const (
 	pendingRequest = "csr-name"
 	pendingHub     = "hub"
 )
 
-// repointed tells that an agent which has an identity gets another way to its
-// hub, or another hub.
-func (j *join) repointed() bool {
+// isRepointed reports whether an agent that has an identity gets another address of its hub, or
+// another hub.
+func (j *join) isRepointed() bool {
 	return j.before != nil && j.before.Registered && !j.before.Keeps(j.Name, j.agent)
 }
 
-// forget takes the identity away from an agent whose cluster the hub no longer
-// has, or that gets another name: only then does it ask to be joined again.
-func (j *join) forget(ctx context.Context) error {
+// removeIdentity removes the identity of an agent whose cluster the hub no longer has, or that gets
+// another name: only then does it ask to join again.
+func (j *join) removeIdentity(ctx context.Context) error {
 	if j.Reads() || j.before == nil || !j.before.Registered {
 		return nil
 	}
-	if renamed := j.before.Name != j.Name; !renamed && (!j.unknown || j.repointed()) {
+	if renamed := j.before.Name != j.Name; !renamed && (!j.unknown || j.isRepointed()) {
 		return nil
 	}
 	if err := fleet.Remove(ctx, j.Spoke, j.before.Identity); err != nil {
@@ -42,21 +42,21 @@ func (j *join) forget(ctx context.Context) error {
 	return nil
 }
 
-// follow waits until an agent that was repointed has taken its new way, or asks
-// for a certificate there because the hub does not know the one that it has. One
-// that has no certificate for a name that the hub knows asks too: of the requests
-// under its name that one counts whose key it keeps now.
-func (j *join) follow(ctx context.Context) error {
+// followRepointed waits until a repointed agent has switched to its new hub access, or asks for a
+// certificate there because the hub does not know the current one. An agent without a certificate
+// for a name that the hub knows asks too: of the requests under its name, the one whose key the
+// agent holds now counts.
+func (j *join) followRepointed(ctx context.Context) error {
 	if j.returns {
-		_, asked, err := j.awaitWay(ctx, false)
+		_, asked, err := j.awaitAccess(ctx, false)
 		j.asked = asked
 		return err
 	}
-	if !j.repointed() {
+	if !j.isRepointed() {
 		return nil
 	}
 	j.Step("agent repointed")
-	kept, asked, err := j.awaitWay(ctx, false)
+	kept, asked, err := j.awaitAccess(ctx, false)
 	switch {
 	case err != nil:
 		return err
@@ -69,18 +69,18 @@ func (j *join) follow(ctx context.Context) error {
 	return nil
 }
 
-// arrived waits until an agent that had to ask for a certificate uses it.
-func (j *join) arrived(ctx context.Context) error {
+// awaitCertificate waits until an agent that had to ask for a certificate uses it.
+func (j *join) awaitCertificate(ctx context.Context) error {
 	if j.asked == "" {
 		return nil
 	}
-	_, _, err := j.awaitWay(ctx, true)
+	_, _, err := j.awaitAccess(ctx, true)
 	return err
 }
 
-// awaitWay watches the agent's own secrets for the wanted way to the hub: kept
-// when it is in use, else the name of the request that is made for it.
-func (j *join) awaitWay(ctx context.Context, onlyKept bool) (kept bool, asked string, err error) {
+// awaitAccess watches the agent's own secrets for the wanted hub access: kept when it is in use,
+// otherwise the name of the request that is made for it.
+func (j *join) awaitAccess(ctx context.Context, onlyKept bool) (kept bool, asked string, err error) {
 	wanted, err := kubeconfig.Parse(j.bootstrap)
 	if err != nil {
 		return false, "", err

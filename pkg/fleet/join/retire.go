@@ -14,10 +14,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// retire removes the agent's roles and bindings of earlier releases, which had names
-// that charts of others use: only those that are labelled as the agent's and that
-// this program wrote. Bindings go first.
-func (j *join) retire(ctx context.Context) error {
+// removeOldRoles removes the agent's roles and bindings of earlier releases, whose names charts of
+// others use: only those with the agent's label that this program wrote. Bindings go first.
+func (j *join) removeOldRoles(ctx context.Context) error {
 	if j.Reads() || j.before == nil {
 		return nil
 	}

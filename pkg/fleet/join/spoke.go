@@ -44,8 +44,8 @@ func (j *join) checkSpoke(ctx context.Context) error {
 	return nil
 }
 
-// publishedAddress is how others reach a cluster, as it says itself in cluster-info; nil
-// where it does not, or names an address that only itself can reach.
+// publishedAddress returns the address that a cluster publishes for itself in cluster-info;
+// nil when there is none, or one that only the cluster itself can reach.
 func publishedAddress(ctx context.Context, c *fleet.Cluster) []operatorv1.ServerURL {
 	info, err := trust.Published(ctx, c)
 	if err != nil || trust.CheckURL("the published address", info.Server) != nil || trust.IsLoopback(info.Server) {
@@ -58,8 +58,8 @@ func publishedAddress(ctx context.Context, c *fleet.Cluster) []operatorv1.Server
 	return []operatorv1.ServerURL{address}
 }
 
-// checkLeaving refuses to install into namespaces that go away with an earlier
-// agent: what is applied now would go with them.
+// checkLeaving refuses to install into namespaces that are being deleted with an earlier
+// agent: what is applied now would be deleted too.
 func (j *join) checkLeaving(ctx context.Context) error {
 	for _, name := range []string{operatorv1.NamespaceAgent, operatorv1.NamespaceAgentAddOn} {
 		ns, err := j.Spoke.Client.Resource(fleet.Namespaces).Get(ctx, name, metav1.GetOptions{})
@@ -93,7 +93,7 @@ func (j *join) checkElsewhere(ctx context.Context) error {
 	return nil
 }
 
-// sameHub tells whether both mean the same hub: one address, or one CA.
+// sameHub reports whether both mean the same hub: the same address, or the same CA.
 func sameHub(have *kubeconfig.Config, want trust.Endpoint) bool {
 	if have.Server == want.Server {
 		return true
@@ -103,14 +103,14 @@ func sameHub(have *kubeconfig.Config, want trust.Endpoint) bool {
 	return errA == nil && errB == nil && trust.Hash(a[0]) == trust.Hash(b[0])
 }
 
-// lost tells that the agent of this cluster is installed under the name and has no
-// identity: it was deleted, or never came.
-func (j *join) lost() bool {
+// hasLostIdentity reports whether the agent of this cluster is installed under this name and has no
+// identity: the identity was deleted, or never issued.
+func (j *join) hasLostIdentity() bool {
 	return j.before != nil && !j.before.Registered && j.before.Name == j.Name
 }
 
-// takeName advises what to do about a name whose agent reports. That the hub knows this
-// cluster's address is no proof, so it changes only which advice comes first.
+// takeName returns the advice for a name whose agent still reports. A hub that knows this
+// cluster's address proves nothing, so that only changes which advice comes first.
 func (j *join) takeName(mc *clusterv1.ManagedCluster) fleet.Fix {
 	known := slices.ContainsFunc(mc.Spec.ManagedClusterClientConfigs, func(c clusterv1.ClientConfig) bool {
 		return c.URL == j.Spoke.Config.Host || slices.ContainsFunc(j.published, func(u operatorv1.ServerURL) bool { return u.URL == c.URL })
@@ -125,7 +125,7 @@ func (j *join) takeName(mc *clusterv1.ManagedCluster) fleet.Fix {
 	return OtherName.With("cluster", j.Name, "context", j.Spoke.Context, "hub", j.hub.Context, "rejoin", rejoin)
 }
 
-// checkName refuses a name that another living cluster holds.
+// checkName refuses a name that another live cluster holds.
 func (j *join) checkName(ctx context.Context) error {
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, j.hub.Client, fleet.ManagedClusters, "", j.Name)
 	if apierrors.IsNotFound(err) {
@@ -142,10 +142,10 @@ func (j *join) checkName(ctx context.Context) error {
 	if j.before != nil && j.before.Registered && j.before.Name == j.Name {
 		return nil
 	}
-	j.returns = cluster.EverJoined(mc) || j.lost()
-	if j.lost() {
-		// The agent asks anew under the name that it had; whether it is the same agent
-		// is looked at when it is let in.
+	j.returns = cluster.EverJoined(mc) || j.hasLostIdentity()
+	if j.hasLostIdentity() {
+		// The agent asks again under its former name; whether it is the same agent is checked
+		// when it is accepted.
 		j.Remark("name", fmt.Sprintf("the agent of %q has lost its certificate, and asks for a new one", j.Name))
 		return nil
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// register follows the agent's registration on the hub as far as was asked for.
+// register follows the agent's registration on the hub as far as the options ask.
 func (j *join) register(ctx context.Context) error {
 	if j.Reads() {
 		return nil
@@ -31,15 +31,16 @@ func (j *join) register(ctx context.Context) error {
 	if !j.Wait && !j.Accept {
 		return nil
 	}
-	return workload.UnlessHopeless(ctx, j.Run, j.Spoke, types.NamespacedName{Namespace: operatorv1.NamespaceAgent, Name: member.Deployment}, j.registered)
+	return workload.UnlessHopeless(ctx, j.Run, j.Spoke, types.NamespacedName{Namespace: operatorv1.NamespaceAgent, Name: member.Deployment},
+		j.followRegistration)
 }
 
-// registered follows the registration while the agent can come to run.
-func (j *join) registered(ctx context.Context) error {
-	if err := j.follow(ctx); err != nil {
+// followRegistration follows the registration while the agent can still start.
+func (j *join) followRegistration(ctx context.Context) error {
+	if err := j.followRepointed(ctx); err != nil {
 		return err
 	}
-	if err := j.requested(ctx); err != nil {
+	if err := j.awaitRequested(ctx); err != nil {
 		return err
 	}
 	if err := j.labelCluster(ctx); err != nil {
@@ -53,15 +54,15 @@ func (j *join) registered(ctx context.Context) error {
 	if j.result.State == Requested || !j.Wait {
 		return nil
 	}
-	if err := j.arrived(ctx); err != nil {
+	if err := j.awaitCertificate(ctx); err != nil {
 		return err
 	}
-	return j.available(ctx)
+	return j.awaitAvailable(ctx)
 }
 
-// requested waits until the hub holds the ManagedCluster and a request that
-// waits for an answer, or knows the cluster already.
-func (j *join) requested(ctx context.Context) error {
+// awaitRequested waits until the hub has the ManagedCluster and a pending request, or knows the
+// cluster already.
+func (j *join) awaitRequested(ctx context.Context) error {
 	j.Step("registration requested")
 	subject := "the registration of " + j.Name + " on the hub"
 	err := await.Objects(ctx, await.Query{Client: j.hub.Client, Resource: fleet.ManagedClusters, Name: j.Name, Clock: j.Given.Clock},
@@ -86,8 +87,7 @@ func (j *join) requested(ctx context.Context) error {
 	return nil
 }
 
-// awaitRequest waits for a certificate request of the cluster. One that was
-// denied is told at once.
+// awaitRequest waits for a certificate request of the cluster. A denied one ends the wait.
 func (j *join) awaitRequest(ctx context.Context, mc *clusterv1.ManagedCluster) (string, error) {
 	detail := ""
 	started := mc.CreationTimestamp.Time
@@ -134,12 +134,14 @@ func (j *join) denied(csr *unstructured.Unstructured) error {
 		Fix: fleet.Advice("ask the hub's administrator, or use another name")}
 }
 
-// accept lets the cluster in with our own rights on the hub.
+// accept accepts the cluster with the caller's own rights on the hub.
 func (j *join) accept(ctx context.Context) error {
 	j.Step("accepted by you")
 	common := *j.Given
 	common.Progress, common.Wait = nil, false
-	result, err := accept.Run(ctx, accept.Options{Common: common, Hub: j.Hub, Clusters: []string{j.Name}, Labels: j.Labels, Replace: j.repointed() || j.Replace, Own: j.asked})
+	result, err := accept.Run(ctx, accept.Options{
+		Common: common, Hub: j.Hub, Clusters: []string{j.Name}, Labels: j.Labels, Replace: j.isRepointed() || j.Replace, Own: j.asked,
+	})
 	if err != nil {
 		return err
 	}
@@ -149,8 +151,8 @@ func (j *join) accept(ctx context.Context) error {
 	return nil
 }
 
-// available waits until the cluster reports as available.
-func (j *join) available(ctx context.Context) error {
+// awaitAvailable waits until the cluster reports as available.
+func (j *join) awaitAvailable(ctx context.Context) error {
 	j.Step("joined, available")
 	if err := accept.AwaitJoined(ctx, j.Run, j.hub, j.Name, j.blocker); err != nil {
 		return err
@@ -160,7 +162,7 @@ func (j *join) available(ctx context.Context) error {
 	return nil
 }
 
-// blocker looks on both clusters for what the join hangs on.
+// blocker looks on both clusters for what holds up the join.
 func (j *join) blocker(ctx context.Context) *fleet.Blocker {
 	q := fleet.Query{Resource: fleet.SigningRequests, Labels: clusterv1.LabelClusterName + "=" + j.Name + ",!" + clusterv1.LabelAddOnName}
 	if items, err := fleet.ListAll(ctx, j.hub, q); err == nil && len(items) > 0 {

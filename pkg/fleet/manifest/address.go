@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// What is fetched where it stands for a file, and where it stands for a folder:
-// there git's ways to name a repository count too.
+// What is fetched when given as a file, and when given as a folder: there git's ways to name a
+// repository count too.
 var (
 	fileAddress   = regexp.MustCompile(`(?i)://|^https?:`)
 	folderAddress = regexp.MustCompile(`(?i)://|^https?:|^(git::)?(github\.com[/:]|[a-z][a-z0-9-]*@)`)
@@ -23,39 +23,39 @@ var (
 
 func isAddress(folder string) bool { return folderAddress.MatchString(folder) }
 
-// addressed is the error for a place that names an address.
-func addressed(place, address string) error {
-	return fleet.Misuse(place+": "+address+" is an address", "nothing is fetched but from API servers", fleet.Advice("fetch it yourself, and name your copy"))
+// addressError is the error for a place that names a remote address.
+func addressError(place, address string) error {
+	return fleet.Misuse(place+": "+address+" is a remote address", "manifests are never fetched", fleet.Advice("download it, and give the copy"))
 }
 
-// judgeKustomization refuses one that names an address anywhere. It is read by
-// the library's own reader, so that it cannot mean something else to it.
-func (l *localFiles) judgeKustomization(path string, data []byte) error {
+// checkKustomization refuses a kustomization that names a remote address anywhere. It is read
+// with the library's own reader, so that both read the same.
+func (l *localFiles) checkKustomization(path string, data []byte) error {
 	var k types.Kustomization
 	if k.Unmarshal(data) != nil {
 		return nil //nolint:nilerr // the library says what is wrong
 	}
 	for _, name := range slices.Concat(k.Resources, k.Bases, k.Components) { //nolint:staticcheck // the old field is read as well
 		if isAddress(name) {
-			return addressed(path, name)
+			return addressError(path, name)
 		}
 	}
 	for _, name := range kustomizedFiles(&k) {
 		if _, after, ok := strings.Cut(name, "="); ok && !fileAddress.MatchString(name[:len(name)-len(after)]) {
 			name = after // KEY=FILE
 		}
-		if !inline(name) && fileAddress.MatchString(name) {
-			return addressed(path, name)
+		if !isInline(name) && fileAddress.MatchString(name) {
+			return addressError(path, name)
 		}
 	}
 	for _, entry := range slices.Concat(k.Generators, k.Transformers, k.Validators) {
 		switch {
-		case inline(entry):
+		case isInline(entry):
 			if found := addressIn([]byte(entry)); found != "" {
-				return addressed(path, found)
+				return addressError(path, found)
 			}
 		case isAddress(entry):
-			return addressed(path, entry)
+			return addressError(path, entry)
 		case l.IsDir(filepath.Join(filepath.Dir(path), entry)):
 			return fleet.Misuse(path+": "+entry+" is a folder", "generators, transformers and validators of a folder are not built",
 				fleet.Advice("name their files one by one"))
@@ -64,7 +64,7 @@ func (l *localFiles) judgeKustomization(path string, data []byte) error {
 	return nil
 }
 
-// kustomizedFiles are what a kustomization names as files, as FILE or KEY=FILE.
+// kustomizedFiles returns what a kustomization names as files, as FILE or KEY=FILE.
 func kustomizedFiles(k *types.Kustomization) []string {
 	out := slices.Concat(k.Crds, k.Configurations, []string{k.OpenAPI["path"]})
 	for _, p := range k.PatchesStrategicMerge { //nolint:staticcheck // the old field is read as well
@@ -88,11 +88,11 @@ func kustomizedFiles(k *types.Kustomization) []string {
 	return out
 }
 
-// inline tells a manifest that stands in place of a file's name.
-func inline(text string) bool { return strings.ContainsAny(text, "\n{") }
+// isInline reports whether text is a manifest instead of a file name.
+func isInline(text string) bool { return strings.ContainsAny(text, "\n{") }
 
-// addressIn finds an address among the files that a built-in generator or
-// transformer is told to read; empty for every other document.
+// addressIn returns a remote address among the files that a built-in generator or transformer
+// is told to read; empty for every other document.
 func addressIn(document []byte) string {
 	if !strings.Contains(string(document), "builtin") {
 		return ""
@@ -104,14 +104,14 @@ func addressIn(document []byte) string {
 	return addressAmong(content, false)
 }
 
-// addressAmong looks for an address below the fields that name files.
+// addressAmong looks for a remote address below the fields that name files.
 func addressAmong(value any, named bool) string {
 	switch v := value.(type) {
 	case string:
 		if _, after, ok := strings.Cut(v, "="); ok && fileAddress.MatchString(after) {
 			v = after
 		}
-		if named && !inline(v) && fileAddress.MatchString(v) {
+		if named && !isInline(v) && fileAddress.MatchString(v) {
 			return v
 		}
 	case []any:

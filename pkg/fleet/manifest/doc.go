@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest reads the objects that a person wants to send: files,
-// streams, folders and kustomizations, within bounds, fetching and running
-// nothing.
+// Package manifest reads objects from files, streams, folders and kustomizations, with bounded
+// size, without fetching or running anything.
 package manifest

@@ -26,19 +26,18 @@ const (
 	maxKustomized     = 64 << 20
 )
 
-// Kustomize builds the kustomization in a folder, as kubectl does: what
-// it names must be below the folder of its own kustomization, and nothing is run.
-// Unlike there nothing is fetched either: an address is refused before it is
-// asked. named is what errors call the folder.
+// Kustomize builds the kustomization in a folder, as kubectl does: what it names must be below
+// the folder of its own kustomization, and nothing is run. Unlike in kubectl, nothing is
+// fetched: a remote address is refused before any request. Errors call the folder named.
 func Kustomize(folder, named string) (Source, error) {
 	if isAddress(folder) {
-		return Source{}, addressed(named, folder)
+		return Source{}, addressError(named, folder)
 	}
 	files := &localFiles{FileSystem: filesys.MakeFsOnDisk()}
 	if !files.IsDir(folder) {
-		return Source{}, fleet.Misuse(named+" is no folder", "", fleet.Advice("name a folder with a kustomization.yaml"))
+		return Source{}, fleet.Misuse(named+" is not a folder", "", fleet.Advice("name a folder with a kustomization.yaml"))
 	}
-	data, err := kustomized(files, folder)
+	data, err := buildKustomization(files, folder)
 	if files.refusal != nil {
 		return Source{}, files.refusal
 	}
@@ -48,8 +47,8 @@ func Kustomize(folder, named string) (Source, error) {
 	return Source{Name: "kustomization " + folder, Data: data}, nil
 }
 
-// kustomized runs the library. It must not end the program, whatever it is given.
-func kustomized(files filesys.FileSystem, folder string) (data []byte, err error) {
+// buildKustomization runs the library and turns a panic into an error.
+func buildKustomization(files filesys.FileSystem, folder string) (data []byte, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("it made the builder fail: %v", fault)
@@ -64,12 +63,12 @@ func kustomized(files filesys.FileSystem, folder string) (data []byte, err error
 	return objects.AsYaml()
 }
 
-// localFiles are the files of this machine, to be read only. Each is looked at
-// before it is built from.
+// localFiles is read-only access to the files of this machine. Each file is checked before it
+// is used.
 type localFiles struct {
 	filesys.FileSystem
 	read int
-	// refusal is why a file was not given away.
+	// refusal is why a file was refused.
 	refusal error
 }
 
@@ -90,7 +89,7 @@ func (l *localFiles) RemoveAll(string) error { return errReadOnly }
 // WriteFile is refused.
 func (l *localFiles) WriteFile(string, []byte) error { return errReadOnly }
 
-// ReadFile reads a file that is small enough and says nothing that is refused.
+// ReadFile reads a file unless it is too large or has refused content.
 func (l *localFiles) ReadFile(path string) ([]byte, error) {
 	file, err := l.Open(path)
 	if err != nil {
@@ -109,7 +108,7 @@ func (l *localFiles) ReadFile(path string) ([]byte, error) {
 		err = fleet.Misuse(fmt.Sprintf("the kustomization reads more than %d bytes", maxKustomized), "the last file was "+path,
 			fleet.Advice("a work holds far less"))
 	default:
-		err = l.judge(path, data)
+		err = l.checkContent(path, data)
 	}
 	if err != nil {
 		l.refusal = err
@@ -118,8 +117,8 @@ func (l *localFiles) ReadFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// judge refuses what would grow beyond all bounds, and what names an address.
-func (l *localFiles) judge(path string, data []byte) error {
+// checkContent refuses content that would expand without bounds, or that names a remote address.
+func (l *localFiles) checkContent(path string, data []byte) error {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for {
 		document, err := reader.Read()
@@ -130,11 +129,11 @@ func (l *localFiles) judge(path string, data []byte) error {
 			return fleet.Misuse(path+" cannot be read", errExpands.Error(), fleet.Advice("correct the file"))
 		}
 		if found := addressIn(document); found != "" {
-			return addressed(path, found)
+			return addressError(path, found)
 		}
 	}
 	if slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)) {
-		return l.judgeKustomization(path, data)
+		return l.checkKustomization(path, data)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/manifest"
 )
 
-// folder writes files into a folder of the test; names may lead into folders.
+// folder writes files into a folder of the test; names may contain folders.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,8 +53,9 @@ transformers:
   labels: {made: inline}
   fieldSpecs: [{path: metadata/labels, create: true}]
 `,
-		"prod/made@2x.txt":      "made",
-		"prod/annotations.yaml": "apiVersion: builtin\nkind: AnnotationsTransformer\nmetadata: {name: any}\nannotations: {docs: https://example.org}\nfieldSpecs: [{path: metadata/annotations, create: true}]\n",
+		"prod/made@2x.txt": "made",
+		"prod/annotations.yaml": "apiVersion: builtin\nkind: AnnotationsTransformer\nmetadata: {name: any}\n" +
+			"annotations: {docs: https://example.org}\nfieldSpecs: [{path: metadata/annotations, create: true}]\n",
 	})
 	source, err := manifest.Kustomize(filepath.Join(dir, "prod"), "it")
 	require.NoError(t, err)
@@ -69,11 +70,12 @@ transformers:
 		names[u.GetName()] = u.Object["data"].(map[string]any)
 	}
 	require.Equal(t, "see https://example.org", names["prod-greeting"]["text"])
-	require.Equal(t, map[string]any{"URL": "https://example.org", "key": "made", "text": "see https://example.org"}, names["prod-made"])
+	require.Equal(t, map[string]any{"URL": "https://example.org", "key": "made", "text": "see https://example.org"},
+		names["prod-made"])
 }
 
-// Whatever a kustomization names, nothing is fetched: neither by HTTP nor by git,
-// whose place on PATH is taken by a program that tells when it is run.
+// Whatever a kustomization names, nothing is fetched: neither by HTTP nor by git, which is
+// replaced on PATH by a program that records when it is run.
 func TestAKustomizationFetchesNothing(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -113,7 +115,8 @@ func TestAKustomizationFetchesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			generator := "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: a}\nfiles: ['k=" + url + "']\n"
-			dir := folder(t, map[string]string{"kustomization.yaml": kustomization, "greeting.yaml": greeting, "generator.yaml": generator,
+			dir := folder(t, map[string]string{"kustomization.yaml": kustomization, "greeting.yaml": greeting,
+				"generator.yaml":                generator,
 				"generators/kustomization.yaml": "resources: [g.yaml]\n", "generators/g.yaml": generator})
 			_, err := manifest.Kustomize(dir, "it")
 			require.Error(t, err)
@@ -121,20 +124,21 @@ func TestAKustomizationFetchesNothing(t *testing.T) {
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, fleet.Usage, e.Kind)
 			require.NotEmpty(t, e.Fix)
-			require.Regexp(t, "is an address|is a folder|cannot be built", e.Message)
+			require.Regexp(t, "is a remote address|is a folder|cannot be built", e.Message)
 			require.Zero(t, asked.Load(), "a request was sent")
 			require.NoFileExists(t, ran, "git was run")
 		})
 	}
 	_, err := manifest.Kustomize(server.URL+"/org/repo", "it")
-	require.ErrorContains(t, err, "is an address")
+	require.ErrorContains(t, err, "is a remote address")
 }
 
-// What is hostile is refused in bounded time, and what is wrong by what it is.
+// Hostile content is refused in bounded time, and errors say what is wrong.
 func TestABadKustomizationIsRefused(t *testing.T) {
 	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 'b'; i < 'k'; i++ {
-		bomb += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", i, i, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1, i-1)
+		bomb += fmt.Sprintf("%c: &%c [*%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c, *%c]\n", i, i, i-1, i-1, i-1, i-1, i-1,
+			i-1, i-1, i-1, i-1, i-1)
 	}
 	for name, tc := range map[string]struct {
 		files map[string]string
@@ -171,5 +175,5 @@ func TestABadKustomizationIsRefused(t *testing.T) {
 		})
 	}
 	_, err := manifest.Kustomize(filepath.Join(t.TempDir(), "nosuch"), "it")
-	require.ErrorContains(t, err, "is no folder")
+	require.ErrorContains(t, err, "is not a folder")
 }

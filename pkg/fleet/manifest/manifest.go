@@ -20,11 +20,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// maxWork is the largest sum of the manifests of one work, in bytes of JSON. The
-// webhook of the hub refuses more.
+// maxWork bounds the manifests of one work together, in bytes of JSON. The webhook of the hub
+// refuses more.
 const maxWork = 500 << 10
 
-// maxDocument bounds one YAML document that is read, in bytes.
+// maxDocument bounds one YAML document, in bytes.
 const maxDocument = 4 << 20
 
 // Source is a named text with manifests: a file or standard input.
@@ -33,10 +33,9 @@ type Source struct {
 	Data []byte
 }
 
-// Read reads the objects of YAML or JSON texts and judges them as the
-// hub's admission will, without asking it. Lists are taken apart. Objects of
-// known namespaced kinds without a namespace get the given one; where none is
-// given that is an error.
+// Read reads the objects of YAML or JSON texts and checks them as the hub's admission will,
+// without a request to it. Lists are expanded. Objects of known namespaced kinds without a
+// namespace get the given one; when that is empty they are an error.
 func Read(sources []Source, namespace string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	where := map[string]string{}
@@ -55,7 +54,7 @@ func Read(sources []Source, namespace string) ([]*unstructured.Unstructured, err
 			}
 			key := strings.Join([]string{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName()}, "|")
 			if first, ok := where[key]; ok {
-				return nil, fleet.Misuse(fmt.Sprintf("%s: %s is there twice", place, fleet.Describe(u)), "it is in "+first+" too",
+				return nil, fleet.Misuse(fmt.Sprintf("%s: %s appears twice", place, fleet.Describe(u)), "it is in "+first+" too",
 					fleet.Advice("leave one of them out"))
 			}
 			where[key] = place
@@ -63,7 +62,7 @@ func Read(sources []Source, namespace string) ([]*unstructured.Unstructured, err
 		}
 	}
 	if len(out) == 0 {
-		return nil, fleet.Misuse("there are no manifests", "what was read holds no Kubernetes object", NameFiles.With())
+		return nil, fleet.Misuse("there are no manifests", "the input contains no Kubernetes object", NameFiles.With())
 	}
 	return out, checkSize(out)
 }
@@ -97,7 +96,7 @@ func (s Source) document(document []byte, n int) ([]*unstructured.Unstructured, 
 	}
 	var content any
 	if err := yaml.UnmarshalStrict(document, &content); err != nil {
-		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is no YAML", s.Name, n),
+		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is not YAML", s.Name, n),
 			fleet.OneLine(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")), fleet.Advice("correct the file"))
 	}
 	if content == nil {
@@ -105,7 +104,7 @@ func (s Source) document(document []byte, n int) ([]*unstructured.Unstructured, 
 	}
 	object, ok := content.(map[string]any)
 	if !ok {
-		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is no Kubernetes object", s.Name, n),
+		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is not a Kubernetes object", s.Name, n),
 			"it is not a set of fields with apiVersion, kind and metadata", fleet.Advice("give manifests only"))
 	}
 	raw, err := json.Marshal(object)
@@ -117,13 +116,13 @@ func (s Source) document(document []byte, n int) ([]*unstructured.Unstructured, 
 	}
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(raw); err != nil {
-		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is no Kubernetes object", s.Name, n), "apiVersion and kind are needed",
+		return nil, fleet.Misuse(fmt.Sprintf("%s: document %d is not a Kubernetes object", s.Name, n), "apiVersion and kind are needed",
 			fleet.Advice("give manifests only"))
 	}
 	return flatten(u, s.Name)
 }
 
-// flatten takes a list of objects apart.
+// flatten expands a list of objects.
 func flatten(u *unstructured.Unstructured, name string) ([]*unstructured.Unstructured, error) {
 	if !u.IsList() {
 		return []*unstructured.Unstructured{u}, nil
@@ -139,14 +138,14 @@ func flatten(u *unstructured.Unstructured, name string) ([]*unstructured.Unstruc
 	return out, nil
 }
 
-// Check judges one object.
+// Check checks one object.
 func Check(u *unstructured.Unstructured, place, namespace string) error {
-	if err := checkWords(u, place); err != nil {
+	if err := checkNames(u, place); err != nil {
 		return err
 	}
 	switch {
 	case u.GetAPIVersion() == "" || u.GetKind() == "":
-		return fleet.Misuse(place+" is no Kubernetes object", "apiVersion and kind are needed", fleet.Advice("give manifests only"))
+		return fleet.Misuse(place+" is not a Kubernetes object", "apiVersion and kind are needed", fleet.Advice("give manifests only"))
 	case u.GetGenerateName() != "":
 		return fleet.Misuse(place+": "+u.GetKind()+" has metadata.generateName", "a work must find its objects again", fleet.Advice("give it metadata.name"))
 	case u.GetName() == "":
@@ -159,32 +158,32 @@ func Check(u *unstructured.Unstructured, place, namespace string) error {
 		u.SetNamespace(namespace)
 	}
 	if name := u.GetName(); strings.ContainsAny(name, "/%") || name == "." || name == ".." {
-		return fleet.Misuse(fmt.Sprintf("%s: %s: %q cannot be a name", place, u.GetKind(), name), "no name of an object is . or .. or holds / or %",
+		return fleet.Misuse(fmt.Sprintf("%s: %s: %q cannot be a name", place, u.GetKind(), name), "an object name cannot be . or .., or contain / or %",
 			fleet.Advice("correct metadata.name"))
 	}
 	if problems := validation.IsDNS1123Subdomain(u.GetNamespace()); u.GetNamespace() != "" && len(problems) > 0 {
 		return fleet.Misuse(fmt.Sprintf("%s: %s %s: %q cannot be a namespace", place, u.GetKind(), u.GetName(), u.GetNamespace()), problems[0],
 			fleet.Advice("correct metadata.namespace"))
 	}
-	return asAgent(u, place)
+	return checkAsAgent(u, place)
 }
 
-// checkWords refuses names that YAML does not read as text.
-func checkWords(u *unstructured.Unstructured, place string) error {
+// checkNames refuses names that YAML does not read as strings.
+func checkNames(u *unstructured.Unstructured, place string) error {
 	metadata, _ := u.Object["metadata"].(map[string]any)
 	for _, field := range []string{"name", "namespace"} {
 		if value := metadata[field]; value != nil {
 			if _, text := value.(string); !text {
-				return fleet.Misuse(fmt.Sprintf("%s: metadata.%s of %s is %v, which is no text", place, field, u.GetKind(), value),
-					"YAML takes n, y, no, yes, on and off for truth values, and digits for numbers", fleet.Advice("put the value in quotes"))
+				return fleet.Misuse(fmt.Sprintf("%s: metadata.%s of %s is %v, which is not a string", place, field, u.GetKind(), value),
+					"YAML reads n, y, no, yes, on and off as booleans, and digits as numbers", fleet.Advice("put the value in quotes"))
 			}
 		}
 	}
 	return nil
 }
 
-// asAgent refuses what an agent would.
-func asAgent(u *unstructured.Unstructured, place string) error {
+// checkAsAgent refuses what an agent would refuse.
+func checkAsAgent(u *unstructured.Unstructured, place string) error {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
 		return fleet.Misuse(place+": "+fleet.Describe(u)+" cannot be written as JSON", err.Error(), fleet.Advice("correct the manifest"))
@@ -196,7 +195,7 @@ func asAgent(u *unstructured.Unstructured, place string) error {
 	return nil
 }
 
-// checkSize refuses more than one work can hold.
+// checkSize refuses more than fits in one work.
 func checkSize(objects []*unstructured.Unstructured) error {
 	total, biggest, at := 0, 0, ""
 	for _, u := range objects {
@@ -215,8 +214,8 @@ func checkSize(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// NamespacedKinds are the built-in kinds that are in a namespace. Of others it
-// is not known here; the cluster itself will tell.
+// NamespacedKinds are the namespaced built-in kinds. For other kinds the cluster itself
+// decides.
 var NamespacedKinds = kinds(
 	"ConfigMap", "Endpoints", "Event", "LimitRange", "PersistentVolumeClaim", "Pod", "PodTemplate", "ReplicationController",
 	"ResourceQuota", "Secret", "Service", "ServiceAccount",

@@ -34,7 +34,8 @@ func TestHostileYAMLIsRefusedBeforeItGrows(t *testing.T) {
 	}
 	laughs := "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
 	for i := 1; i < 9; i++ {
-		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
+		laughs += fmt.Sprintf("a%d: &a%d [%s]\n", i, i,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i-1), 10), ","))
 	}
 	for name, tc := range map[string]struct{ text, want string }{
 		"one long text, named often": {head + names, "aliases make it larger than 4 MiB"},
@@ -57,7 +58,7 @@ func TestHostileYAMLIsRefusedBeforeItGrows(t *testing.T) {
 		},
 		"a namespace that is false": {
 			strings.Replace(head, "shop", "n", 1),
-			"metadata.namespace of ConfigMap is false, which is no text",
+			"metadata.namespace of ConfigMap is false, which is not a string",
 		},
 		"a label that is true": {strings.Replace(head, "shop", "shop, labels: {on: y}", 1), "must be a string"},
 		"a name for a path":    {strings.Replace(head, "name: a", "name: ../a", 1), "cannot be a name"},
@@ -70,8 +71,8 @@ func TestHostileYAMLIsRefusedBeforeItGrows(t *testing.T) {
 			head + "x: " + strings.Repeat("y", maxDocument),
 			"document 1 is larger than 4194304 bytes",
 		},
-		"keys that are no text":          {head + "data: {[a]: b}\n", "is no YAML"},
-		"a number that JSON cannot hold": {head + "x: .inf\n", "is no YAML"},
+		"keys that are no text":          {head + "data: {[a]: b}\n", "is not YAML"},
+		"a number that JSON cannot hold": {head + "x: .inf\n", "is not YAML"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(tc.text)
@@ -129,12 +130,14 @@ func TestUsualYAMLIsReadWhole(t *testing.T) {
 	}
 }
 
-// What is read is what a hub can take, and whatever is refused is refused with
-// a fix, in bounds of size.
+// What is accepted is what a hub accepts, and everything refused is refused with a fix, in
+// bounded size.
 func FuzzReadManifests(f *testing.F) {
 	for _, seed := range []string{
-		head, head + "---\n" + head, head + "data: {a: &x [1], b: *x}", "apiVersion: v1\nkind: List\nitems: [1]", "x: &x [*x]", "- a", "a: b\n...\nc: d",
-		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"shop"}}`, "\x00", "---\n---\n", "? [a]\n: b", "a: !!binary x", "&a *a", "<<: *a",
+		head, head + "---\n" + head, head + "data: {a: &x [1], b: *x}", "apiVersion: v1\nkind: List\nitems: [1]",
+		"x: &x [*x]", "- a", "a: b\n...\nc: d",
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"shop"}}`, "\x00", "---\n---\n",
+		"? [a]\n: b", "a: !!binary x", "&a *a", "<<: *a",
 	} {
 		f.Add([]byte(seed))
 	}

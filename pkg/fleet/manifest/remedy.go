@@ -4,11 +4,11 @@ package manifest
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps with manifests.
+// Remedies for manifests.
 const (
-	// BuildKustomization builds it as kubectl does, which says more.
+	// BuildKustomization builds it with kubectl, which reports more.
 	BuildKustomization fleet.RemedyCode = "manifest.BuildKustomization"
-	// GiveNamespace gives an object a namespace, or one to all of them.
+	// GiveNamespace sets the namespace of one object, or of all.
 	GiveNamespace fleet.RemedyCode = "manifest.GiveNamespace"
 	// NameFiles names files with manifests.
 	NameFiles fleet.RemedyCode = "manifest.NameFiles"

@@ -10,16 +10,15 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// errMoreDocuments and errExpands are what is wrong with a document that a YAML
-// parser would read without a word.
+// errMoreDocuments and errExpands are faults of a document that a YAML parser would ignore.
 var (
 	errMoreDocuments = errors.New("a second document begins in it; begin it with a line that holds --- and nothing else")
 	errExpands       = errors.New("its aliases make it larger than 4 MiB, or contain themselves; write the values out")
 )
 
-// checkYAML refuses documents that would be read in part, or that grow beyond
-// all bounds when their aliases are written out: a few bytes can name one long
-// text a million times. Whatever cannot do that is not looked at.
+// checkYAML refuses documents of which only a part would be read, or that expand without
+// bounds when their aliases are resolved: a few bytes can name one long text a million times.
+// Documents that cannot do so are not parsed.
 func checkYAML(document []byte) error {
 	risky := bytes.IndexByte(document, '*') >= 0
 	for _, mark := range []string{"\n---", "\n..."} {
@@ -39,15 +38,15 @@ func checkYAML(document []byte) error {
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
 		return errMoreDocuments
 	}
-	if weight(&node, map[*goyaml.Node]int{}) > maxDocument {
+	if expandedSize(&node, map[*goyaml.Node]int{}) > maxDocument {
 		return errExpands
 	}
 	return nil
 }
 
-// weight is about how many bytes a node has with its aliases written out, at
-// most one more than maxDocument. A node that contains itself has that many.
-func weight(n *goyaml.Node, anchored map[*goyaml.Node]int) int {
+// expandedSize estimates the size of a node in bytes with its aliases resolved, at most
+// maxDocument+1. A node that contains itself has that size.
+func expandedSize(n *goyaml.Node, anchored map[*goyaml.Node]int) int {
 	if n.Kind == goyaml.AliasNode {
 		n = n.Alias
 	}
@@ -59,7 +58,7 @@ func weight(n *goyaml.Node, anchored map[*goyaml.Node]int) int {
 	}
 	w := len(n.Value) + len(`"",`)
 	for _, child := range n.Content {
-		if w += weight(child, anchored); w > maxDocument {
+		if w += expandedSize(child, anchored); w > maxDocument {
 			return maxDocument + 1
 		}
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Deployment runs the agent of the compact layout.
+// Deployment is the name of the agent's Deployment in the compact layout.
 const Deployment = "klusterlet-agent"
 
-// Blocker looks on a managed cluster for what its agent hangs on.
+// Blocker looks on a managed cluster for what holds up its agent.
 func Blocker(ctx context.Context, spoke *fleet.Cluster) *fleet.Blocker {
 	if spoke == nil {
 		return nil

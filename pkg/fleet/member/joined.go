@@ -23,20 +23,20 @@ import (
 type State struct {
 	// Klusterlet declares its agent.
 	Klusterlet *operatorv1.Klusterlet
-	// Bootstrap is the content of its bootstrap secret; Hub what that says.
+	// Bootstrap is the content of its bootstrap secret, Hub the parsed form.
 	Bootstrap []byte
 	Hub       *kubeconfig.Config
-	// Registered tells that the agent has an identity of its own; kept is its way
-	// to the hub, nil when it cannot be read.
+	// Registered is true when the agent has an identity of its own; kept is its access to the
+	// hub, nil when it cannot be read.
 	Registered bool
 	kept       *kubeconfig.Config
-	// Identity is the secret that holds it.
+	// Identity is the secret with that identity.
 	Identity *unstructured.Unstructured
-	// Name is the one that the agent goes by on its hub, whatever its Klusterlet says.
+	// Name is the agent's name on its hub, whatever its Klusterlet says.
 	Name string
 }
 
-// Read reads what the cluster is joined as; nil when it is not.
+// Read reads what the cluster is joined as; nil when it is not joined.
 func Read(ctx context.Context, c *fleet.Cluster) (*State, error) {
 	k, err := typed.Get[operatorv1.Klusterlet](ctx, c.Client, fleet.Klusterlets, "", operatorv1.DefaultKlusterletName)
 	if apierrors.IsNotFound(err) {
@@ -61,8 +61,8 @@ func Read(ctx context.Context, c *fleet.Cluster) (*State, error) {
 	return j, nil
 }
 
-// KnownAt tells whether the hub at e knows the agent by the certificate that it
-// has: then it is the agent's hub, whatever its address and authority are now.
+// KnownAt reports whether the hub at e knows the agent by its current certificate: then it is
+// the agent's hub, whatever its address and CA are now.
 func (j *State) KnownAt(ctx context.Context, e trust.Endpoint) bool {
 	if j.kept == nil || len(j.kept.CertData) == 0 {
 		return false
@@ -81,7 +81,7 @@ func (j *State) KnownAt(ctx context.Context, e trust.Endpoint) bool {
 	return err == nil
 }
 
-// Namespace is where the agent is.
+// Namespace returns the namespace of the agent.
 func (j *State) Namespace() string {
 	if j != nil && j.Klusterlet.Spec.Namespace != "" {
 		return j.Klusterlet.Spec.Namespace
@@ -89,14 +89,14 @@ func (j *State) Namespace() string {
 	return operatorv1.NamespaceAgent
 }
 
-// Keeps tells whether the cluster is joined under this name to this hub, reached
-// in this way.
+// Keeps reports whether the cluster is joined under this name to this hub, reached in this
+// way.
 func (j *State) Keeps(name string, e trust.Endpoint) bool {
 	return j != nil && j.Name == name && j.Hub != nil &&
 		j.Hub.Server == e.Server && bytes.Equal(bytes.TrimSpace(j.Hub.CAData), bytes.TrimSpace(e.CA)) && j.Hub.ProxyURL == e.ProxyURL
 }
 
-// Usable tells whether the hub still takes the token of the bootstrap secret.
+// Usable reports whether the hub still accepts the token of the bootstrap secret.
 func (j *State) Usable(ctx context.Context) bool {
 	if j.Hub.Token == "" {
 		return false

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// heldName is the name of the cluster that the certificate in an agent's secret is
-// for; "" while there is none that can be read.
+// heldName returns the cluster name in the certificate of an agent's secret; "" when there is
+// none that can be read.
 func heldName(data map[string][]byte) string {
 	chain, err := trust.Certificates(data[corev1.TLSCertKey])
 	if err != nil {
@@ -31,9 +31,9 @@ func heldName(data map[string][]byte) string {
 	return a.Cluster
 }
 
-// nameOf is the name that an agent goes by on its hub: that of its certificate, else
-// the one that it noted, else what its Klusterlet asks for. Anybody may have edited a
-// Klusterlet, and the tools of others do.
+// nameOf returns the name of an agent on its hub: that of its certificate, else the recorded
+// one, else the one in its Klusterlet. The Klusterlet may have been edited by users or other
+// tools.
 func nameOf(k *operatorv1.Klusterlet, access map[string][]byte) string {
 	if name := heldName(access); name != "" {
 		return name
@@ -44,7 +44,7 @@ func nameOf(k *operatorv1.Klusterlet, access map[string][]byte) string {
 	return k.Spec.ClusterName
 }
 
-// ReadName reads by which name the agent of a Klusterlet goes.
+// ReadName reads the name of the agent of a Klusterlet.
 func ReadName(ctx context.Context, c *fleet.Cluster, k *operatorv1.Klusterlet) (string, error) {
 	namespace := k.Spec.Namespace
 	if namespace == "" {

@@ -4,8 +4,8 @@ package member
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps with agents.
+// Remedies for agents.
 const (
-	// JoinWithNewToken joins once more, with a new token.
+	// JoinWithNewToken joins again, with a new token.
 	JoinWithNewToken fleet.RemedyCode = "member.JoinWithNewToken"
 )

@@ -13,27 +13,26 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// ErrNotFound is in every error about a name that nothing has.
+// ErrNotFound is wrapped by every error about a name that does not exist.
 var ErrNotFound = errors.New("not found")
 
-// absent is in the error about a name that nothing has, and knows where to look for
-// names that may be meant.
+// absent is wrapped by the error about a name that does not exist, and knows where to find
+// similar names.
 type absent struct {
 	name string
-	// have lists the names that there are, as NAMESPACE/NAME for kinds that live in a
-	// namespace.
+	// have lists the existing names, as NAMESPACE/NAME for namespaced kinds.
 	have func(context.Context) ([]string, error)
-	// told is the error for the person.
-	told *fleet.Error
+	// shown is the error for the user.
+	shown *fleet.Error
 }
 
 // Error names what was not found.
 func (a *absent) Error() string { return a.name + " " + ErrNotFound.Error() }
 
-// Is tells that this is ErrNotFound.
+// Is reports whether target is ErrNotFound.
 func (a *absent) Is(target error) bool { return target == ErrNotFound }
 
-// What helps with a name that nothing has: a list of what there is.
+// Remedies for a name that does not exist: a list of what exists.
 const (
 	ListClusters   fleet.RemedyCode = "naming.ListClusters"
 	ListSets       fleet.RemedyCode = "naming.ListSets"
@@ -45,22 +44,22 @@ const (
 	ListTokens     fleet.RemedyCode = "naming.ListTokens"
 )
 
-// nothing makes the error about a name that nothing has; list is what shows what
-// there is.
-func nothing(message, name string, list fleet.Fix, have func(context.Context) ([]string, error)) *fleet.Error {
+// newAbsentError returns the error about a name that does not exist; list is the fix that shows what
+// exists.
+func newAbsentError(message, name string, list fleet.Fix, have func(context.Context) ([]string, error)) *fleet.Error {
 	e := &fleet.Error{Message: message, Fix: list}
-	e.Err = &absent{name: name, have: have, told: e}
+	e.Err = &absent{name: name, have: have, shown: e}
 	return e
 }
 
-// NoCluster is the error for a name that no managed cluster has.
+// NoCluster is the error for a managed cluster that does not exist.
 func NoCluster(name string, hub *fleet.Cluster) *fleet.Error {
-	return nothing(fmt.Sprintf("there is no managed cluster %q on %s", name, hub), name, ListClusters.On(hub),
+	return newAbsentError(fmt.Sprintf("there is no managed cluster %q on %s", name, hub), name, ListClusters.On(hub),
 		namesOf(hub, fleet.Query{Resource: fleet.ManagedClusters}))
 }
 
-// Deniable returns those of the names that a cluster has which is on the hub or has
-// asked to be; the error is about the first that none has.
+// Deniable returns the names whose clusters are on the hub or have asked to join; the error is
+// about the first other one.
 func Deniable(ctx context.Context, hub *fleet.Cluster, names []string) ([]string, error) {
 	if err := fleet.NeedHub(ctx, hub); err != nil {
 		return nil, err
@@ -85,50 +84,50 @@ func Deniable(ctx context.Context, hub *fleet.Cluster, names []string) ([]string
 	return out, err
 }
 
-// NoSet is the error for a name that no cluster set has.
+// NoSet is the error for a cluster set that does not exist.
 func NoSet(name string, hub *fleet.Cluster) *fleet.Error {
-	return nothing(fmt.Sprintf("there is no cluster set %q on %s", name, hub), name, ListSets.On(hub),
+	return newAbsentError(fmt.Sprintf("there is no cluster set %q on %s", name, hub), name, ListSets.On(hub),
 		namesOf(hub, fleet.Query{Resource: fleet.ManagedClusterSets}))
 }
 
-// NoBinding is the error for a set that a namespace is not bound to.
+// NoBinding is the error for a set that is not bound to a namespace.
 func NoBinding(namespace, set string, hub *fleet.Cluster) *fleet.Error {
-	return nothing(fmt.Sprintf("namespace %q is not bound to the cluster set %q on %s", namespace, set, hub), namespace+"/"+set,
+	return newAbsentError(fmt.Sprintf("namespace %q is not bound to the cluster set %q on %s", namespace, set, hub), namespace+"/"+set,
 		ListBindings.On(hub), namesOf(hub, fleet.Query{Resource: fleet.SetBindings}))
 }
 
-// NoPlacement is the error for a NAMESPACE/NAME that no placement has; the name alone
-// may be in any namespace.
+// NoPlacement is the error for a placement NAMESPACE/NAME that does not exist; another
+// namespace may have one with the name.
 func NoPlacement(name string, hub *fleet.Cluster) *fleet.Error {
-	return nothing(fmt.Sprintf("there is no placement %s on %s", name, hub), name, ListPlacements.On(hub),
+	return newAbsentError(fmt.Sprintf("there is no placement %s on %s", name, hub), name, ListPlacements.On(hub),
 		namesOf(hub, fleet.Query{Resource: fleet.Placements}))
 }
 
-// NoAddOn is the error for a name that no add-on has.
+// NoAddOn is the error for an add-on that does not exist.
 func NoAddOn(name string, hub *fleet.Cluster) *fleet.Error {
-	return nothing(fmt.Sprintf("there is no add-on %q on %s", name, hub), name, ListAddOns.On(hub),
+	return newAbsentError(fmt.Sprintf("there is no add-on %q on %s", name, hub), name, ListAddOns.On(hub),
 		namesOf(hub, fleet.Query{Resource: fleet.ManagementAddOns}))
 }
 
-// NoWork is the error for a name that no work has in a place, which reads "on cluster1".
+// NoWork is the error for a work that does not exist in place, which reads "on cluster1".
 func NoWork(name, place string, hub *fleet.Cluster) *fleet.Error {
-	return nothing(fmt.Sprintf("there is no work %q %s", name, place), name, ListWorks.On(hub),
+	return newAbsentError(fmt.Sprintf("there is no work %q %s", name, place), name, ListWorks.On(hub),
 		namesOf(hub, fleet.Query{Resource: fleet.ManifestWorks}, fleet.Query{Resource: fleet.ReplicaSets}))
 }
 
-// NoWorkSet is the error for a name that no set of works has.
+// NoWorkSet is the error for a set of works that does not exist.
 func NoWorkSet(name string, hub *fleet.Cluster) *fleet.Error {
-	return nothing(fmt.Sprintf("there is no set of works %q on %s", name, hub), name, ListWorkSets.On(hub),
+	return newAbsentError(fmt.Sprintf("there is no replica set %q on %s", name, hub), name, ListWorkSets.On(hub),
 		namesOf(hub, fleet.Query{Resource: fleet.ReplicaSets}))
 }
 
-// NoToken is the error for an id that no join token has.
+// NoToken is the error for a join token that does not exist.
 func NoToken(id string, hub *fleet.Cluster) *fleet.Error {
-	return nothing(fmt.Sprintf("there is no token %q on %s", id, hub), id, ListTokens.On(hub),
+	return newAbsentError(fmt.Sprintf("there is no token %q on %s", id, hub), id, ListTokens.On(hub),
 		func(ctx context.Context) ([]string, error) { return Tokens(ctx, hub) })
 }
 
-// namesOf lists the names of objects of some kinds.
+// namesOf returns a function that lists the names of objects of some kinds.
 func namesOf(c *fleet.Cluster, kinds ...fleet.Query) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		var out []string
@@ -146,12 +145,11 @@ func namesOf(c *fleet.Cluster, kinds ...fleet.Query) func(context.Context) ([]st
 	}
 }
 
-// suggestTimeout bounds the search for a name that may be meant.
+// suggestTimeout bounds the search for similar names.
 const suggestTimeout = 2 * time.Second
 
-// Suggest adds to an error about a name that nothing has which name may be meant, or
-// where something has that name. It asks the server once more and keeps failures of
-// that to itself.
+// Suggest adds to an error about a name that does not exist a similar name, or the namespace
+// in which the name exists. It sends another request to the server and ignores its failure.
 func Suggest(ctx context.Context, err error) {
 	var a *absent
 	if !errors.As(err, &a) {
@@ -160,14 +158,13 @@ func Suggest(ctx context.Context, err error) {
 	ctx, cancel := context.WithTimeout(ctx, suggestTimeout)
 	defer cancel()
 	names, err := a.have(ctx)
-	if hint := meant(a.name, names); err == nil && hint != "" {
-		a.told.Cause = strings.TrimPrefix(a.told.Cause+"; "+hint, "; ")
+	if hint := hintFor(a.name, names); err == nil && hint != "" {
+		a.shown.Cause = strings.TrimPrefix(a.shown.Cause+"; "+hint, "; ")
 	}
 }
 
-// meant is the hint about a name that nothing has. Names may have a namespace before
-// them.
-func meant(name string, names []string) string {
+// hintFor returns the hint about a name that does not exist; names may be NAMESPACE/NAME.
+func hintFor(name string, names []string) string {
 	namespace, base, ok := strings.Cut(name, "/")
 	if !ok {
 		namespace, base = "", name

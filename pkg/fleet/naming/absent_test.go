@@ -30,7 +30,7 @@ func TestWhatANameThatNothingHasMayMean(t *testing.T) {
 		"something-else":     "",
 		"default/everywhere": "there is default/everywhere",
 	} {
-		require.Equal(t, want, meant(name, have), name)
+		require.Equal(t, want, hintFor(name, have), name)
 	}
 	require.ErrorIs(t, NoCluster("x", &fleet.Cluster{Context: "hub", Config: &rest.Config{}}), ErrNotFound)
 	require.False(t, errors.Is(errors.New("x"), ErrNotFound))

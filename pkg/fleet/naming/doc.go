@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package naming knows the names of a fleet: which are well formed, which there
-// are, and which may be meant where there is none of a name.
+// Package naming checks and lists the names of a fleet, and suggests existing names for ones
+// that do not exist.
 package naming

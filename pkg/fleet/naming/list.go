@@ -42,7 +42,7 @@ func Tokens(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 	return out, err
 }
 
-// Pending returns the clusters with a request that waits, in one request.
+// Pending returns the clusters with a pending request, in one request.
 func Pending(ctx context.Context, hub *fleet.Cluster) ([]string, error) {
 	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.SigningRequests, Labels: clusterv1.LabelClusterName + ",!" + clusterv1.LabelAddOnName})
 	var out []string

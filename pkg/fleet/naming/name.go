@@ -12,28 +12,27 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Check tells why a managed cluster cannot have this name. The name is also
-// that of its namespace on the hub.
+// Check returns why a managed cluster cannot have this name. The name is also that of its
+// namespace on the hub.
 func Check(name string) error {
 	if name == "" {
 		return fleet.Misuse("the cluster has no name", "", fleet.Advice("give it one: a DNS label such as cluster1"))
 	}
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of a cluster", name), "it is also the name of the cluster's namespace on the hub",
-			fleet.Advice("use lower-case letters, digits and '-', at most 63 characters, for example "+safe(name)))
+			fleet.Advice("use lower-case letters, digits and '-', at most 63 characters, for example "+safeName(name)))
 	}
 	if identity.Reserved(name) {
 		return fleet.Misuse(fmt.Sprintf("%q cannot be the name of a cluster", name),
-			"the name is reserved: the cluster's namespace or rights on the hub would be some that belong to others",
-			fleet.Advice("choose a name that is none of default, registration, work, managed-clusters "+
+			"the name is reserved: the cluster's namespace or rights on the hub would collide with those of others",
+			fleet.Advice("choose a name other than default, registration, work, managed-clusters "+
 				"and does not begin with kube-, openshift- or open-cluster-management"))
 	}
 	return nil
 }
 
-// safe turns any text, such as the name of a context, into a name that
-// Check takes.
-func safe(text string) string {
+// safeName turns any text, such as the name of a context, into a name that Check accepts.
+func safeName(text string) string {
 	var out strings.Builder
 	for _, r := range strings.ToLower(text) {
 		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') {

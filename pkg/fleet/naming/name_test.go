@@ -47,9 +47,10 @@ func TestNamesOfClusters(t *testing.T) {
 }
 
 func TestAnyTextBecomesAName(t *testing.T) {
-	for text, want := range map[string]string{"kind-Spoke_1": "kind-spoke-1", "arn:aws:eks/x": "arn-aws-eks-x", "kube-x": "cluster-kube-x", "___": "cluster",
+	for text, want := range map[string]string{"kind-Spoke_1": "kind-spoke-1", "arn:aws:eks/x": "arn-aws-eks-x",
+		"kube-x": "cluster-kube-x", "___": "cluster",
 		"default": "cluster-default"} {
-		require.Equal(t, want, safe(text))
+		require.Equal(t, want, safeName(text))
 	}
 }
 
@@ -58,6 +59,6 @@ func FuzzSafeName(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		require.NoError(t, Check(safe(text)), text)
+		require.NoError(t, Check(safeName(text)), text)
 	})
 }

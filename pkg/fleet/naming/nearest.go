@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Nearest returns the name that differs least from word, or "" when none is near
-// enough to be meant.
+// Nearest returns the name that differs least from word, or "" when none is similar enough.
 func Nearest(word string, names []string) string {
 	best, bestDistance := "", len(word)/2+1
 	for _, name := range names {
@@ -21,8 +20,8 @@ func Nearest(word string, names []string) string {
 	return best
 }
 
-// distance is the number of single-character edits between a and b; two neighbours that
-// are exchanged are one.
+// distance returns the number of single-character edits between a and b; swapping two
+// neighbours counts as one.
 func distance(a, b string) int {
 	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -22,21 +22,21 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// CreateOptions says which placement to make.
+// CreateOptions say which placement to create.
 type CreateOptions struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
-	// Key is namespace and name.
+	// Key is the namespace and name.
 	Key types.NamespacedName
 	// Spec is its spec.
 	Spec clusterv1beta1.PlacementSpec
-	// Overwrite replaces the spec of one that is there.
+	// Overwrite replaces the spec of an existing placement.
 	Overwrite bool
 }
 
-// Placement is the object that the options describe, judged as the hub's
-// admission judges it. warn is told what is without effect in it.
+// Placement returns the object that the options describe, checked as the hub's admission
+// checks it. warn is called for what has no effect.
 func (o *CreateOptions) Placement(warn func(fleet.Note)) (*clusterv1beta1.Placement, error) {
 	p := &clusterv1beta1.Placement{Spec: *o.Spec.DeepCopy()}
 	p.SetGroupVersionKind(clusterv1beta1.GroupVersion.WithKind("Placement"))
@@ -44,13 +44,13 @@ func (o *CreateOptions) Placement(warn func(fleet.Note)) (*clusterv1beta1.Placem
 	return p, checkPlacement(p, warn)
 }
 
-// checkPlacement refuses a placement that cannot be followed, with its first
-// problem. warn may be nil.
+// checkPlacement refuses a placement that cannot be scheduled, with its first problem. warn
+// may be nil.
 func checkPlacement(p *clusterv1beta1.Placement, warn func(fleet.Note)) error {
 	for _, problem := range schedule.Validate(p) {
 		switch {
 		case problem.Severity == schedule.SeverityError:
-			return fleet.Misuse(fmt.Sprintf("the placement cannot be followed: %s: %s", problem.Field, fleet.OneLine(problem.Message)), "",
+			return fleet.Misuse(fmt.Sprintf("the placement cannot be scheduled: %s: %s", problem.Field, fleet.OneLine(problem.Message)), "",
 				fleet.Advice(problem.Fix))
 		case warn != nil:
 			warn(fleet.Note{Text: problem.Text()})
@@ -59,9 +59,9 @@ func checkPlacement(p *clusterv1beta1.Placement, warn func(fleet.Note)) error {
 	return nil
 }
 
-// Create makes a placement. One that is there with the same spec is
-// unchanged; another spec is refused without Overwrite. The sets that it names
-// must be bound in its namespace. warn is told what a person may not have meant.
+// Create creates a placement. An existing one with the same spec is unchanged; another spec is
+// refused without Overwrite. The sets that it names must be bound in its namespace. warn is
+// called with what may be a mistake.
 func Create(ctx context.Context, o CreateOptions, warn func(fleet.Note)) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -69,7 +69,7 @@ func Create(ctx context.Context, o CreateOptions, warn func(fleet.Note)) (Result
 	if err != nil {
 		return Result{}, err
 	}
-	if err := o.bound(ctx, warn); err != nil {
+	if err := o.checkBound(ctx, warn); err != nil {
 		return Result{}, err
 	}
 	u, err := typed.ToUnstructured(p)
@@ -100,8 +100,8 @@ func Create(ctx context.Context, o CreateOptions, warn func(fleet.Note)) (Result
 	return Result{Items: []fleet.Change{change}}, nil
 }
 
-// replace gives the placement that is there another spec. Every field counts, so
-// that nothing of the former one stays behind, whoever wrote it.
+// replace gives the existing placement another spec. Every field is set, so that nothing of
+// the former spec remains, whoever wrote it.
 func (o *CreateOptions) replace(ctx context.Context, p *clusterv1beta1.Placement, live *unstructured.Unstructured) (fleet.Change, error) {
 	old, err := typed.FromUnstructured[clusterv1beta1.Placement](live)
 	if err != nil {
@@ -113,7 +113,7 @@ func (o *CreateOptions) replace(ctx context.Context, p *clusterv1beta1.Placement
 	case sameSpec(&old.Spec, &p.Spec):
 		return fleet.Change{Object: shownAs(o.Reads(), live), Action: fleet.Unchanged, Live: write.Clean(live)}, nil
 	case !o.Overwrite && !o.Diff:
-		return fleet.Change{}, fleet.Refuse(fmt.Sprintf("the placement %s is there with another spec", o.Key), "its users would get other clusters",
+		return fleet.Change{}, fleet.Refuse(fmt.Sprintf("the placement %s already exists with another spec", o.Key), "its users would get other clusters",
 			ReplaceSpec.With())
 	}
 	after := live.DeepCopy()
@@ -122,7 +122,7 @@ func (o *CreateOptions) replace(ctx context.Context, p *clusterv1beta1.Placement
 		return fleet.Change{}, fmt.Errorf("encoding %s: %w", o.Key, err)
 	}
 	after.Object["spec"] = wanted.Object["spec"]
-	// A difference to what is there is only told by the server, which fills in defaults.
+	// Only the server can compute the diff, because it fills in defaults.
 	if !o.Reads() || o.Diff || o.DryRun == fleet.DryRunServer {
 		options := metav1.UpdateOptions{FieldManager: fleet.FieldManager}
 		if o.Reads() {
@@ -135,7 +135,7 @@ func (o *CreateOptions) replace(ctx context.Context, p *clusterv1beta1.Placement
 	return fleet.Change{Object: shownAs(o.Reads(), after), Action: fleet.Configured, Live: write.Clean(live)}, nil
 }
 
-// shownAs is an object as a change shows it: whole in a dry run, else its name.
+// shownAs returns an object as a change shows it: whole in a dry run, else its name.
 func shownAs(whole bool, u *unstructured.Unstructured) *unstructured.Unstructured {
 	if whole {
 		return write.Clean(u)
@@ -143,9 +143,9 @@ func shownAs(whole bool, u *unstructured.Unstructured) *unstructured.Unstructure
 	return fleet.Reference(u)
 }
 
-// bound refuses sets that the namespace is not bound to, and warns where it is
-// bound to none: such a placement selects nothing.
-func (o *CreateOptions) bound(ctx context.Context, warn func(fleet.Note)) error {
+// checkBound refuses sets that are not bound in the namespace, and warns when none is bound: then the
+// placement selects nothing.
+func (o *CreateOptions) checkBound(ctx context.Context, warn func(fleet.Note)) error {
 	items, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.SetBindings, Namespace: o.Key.Namespace})
 	if err != nil {
 		return fleet.Explain("listing managedclustersetbindings", o.Hub, err)
@@ -164,19 +164,19 @@ func (o *CreateOptions) bound(ctx context.Context, warn func(fleet.Note)) error 
 		}
 	}
 	if len(have) == 0 {
-		warn(fleet.Note{Text: "namespace " + o.Key.Namespace + " is bound to no cluster set, so that the placement selects nothing",
+		warn(fleet.Note{Text: "namespace " + o.Key.Namespace + " is bound to no cluster set, so the placement selects nothing",
 			Fix: BindSet.On(o.Hub, "set", "", "namespace", o.Key.Namespace)})
 	}
 	return nil
 }
 
-// sameSpec compares two specs as the hub reads them, with its defaults.
+// sameSpec compares two specs with the API's defaults filled in.
 func sameSpec(a, b *clusterv1beta1.PlacementSpec) bool {
-	return equality.Semantic.DeepEqual(defaulted(a), defaulted(b))
+	return equality.Semantic.DeepEqual(withDefaults(a), withDefaults(b))
 }
 
-// defaulted is a spec with the defaults of the API filled in.
-func defaulted(spec *clusterv1beta1.PlacementSpec) *clusterv1beta1.PlacementSpec {
+// withDefaults returns a spec with the API's defaults filled in.
+func withDefaults(spec *clusterv1beta1.PlacementSpec) *clusterv1beta1.PlacementSpec {
 	out := spec.DeepCopy()
 	out.PrioritizerPolicy.Mode = cmp.Or(out.PrioritizerPolicy.Mode, clusterv1beta1.PrioritizerPolicyModeAdditive)
 	for i := range out.PrioritizerPolicy.Configurations {

@@ -16,15 +16,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
-// Use is what uses a placement.
+// Use is one user of a placement.
 type Use struct {
 	// Object is what uses it, as kind and name: ManifestWorkReplicaSet shop/web.
 	Object string `json:"object"`
-	// Loss is what happens when the placement is gone.
+	// Loss is what happens when the placement is deleted.
 	Loss string `json:"loss"`
 }
 
-// DeleteOptions says which placements to delete.
+// DeleteOptions say which placements to delete.
 type DeleteOptions struct {
 	fleet.Common
 	// Hub is the hub.
@@ -38,8 +38,8 @@ type Result struct {
 	Items []fleet.Change `json:"items"`
 }
 
-// Uses tells what uses each of the placements: sets of works and add-ons
-// that are installed by it. What this user may not read is left out.
+// Uses returns what uses each of the placements: sets of works, and add-ons installed by it.
+// What the caller may not read is left out.
 func Uses(ctx context.Context, hub *fleet.Cluster, keys []types.NamespacedName) (map[types.NamespacedName][]Use, error) {
 	out := map[types.NamespacedName][]Use{}
 	add := func(key types.NamespacedName, use Use) {
@@ -47,16 +47,16 @@ func Uses(ctx context.Context, hub *fleet.Cluster, keys []types.NamespacedName) 
 			out[key] = append(out[key], use)
 		}
 	}
-	sets, err := readable(ctx, hub, fleet.Query{Resource: fleet.ReplicaSets})
+	sets, err := listReadable(ctx, hub, fleet.Query{Resource: fleet.ReplicaSets})
 	if err != nil {
 		return nil, err
 	}
 	for i := range sets {
 		for _, name := range PlacementsOf(&sets[i]) {
-			add(types.NamespacedName{Namespace: sets[i].GetNamespace(), Name: name}, Use{fleet.Describe(&sets[i]), "its works go from the clusters"})
+			add(types.NamespacedName{Namespace: sets[i].GetNamespace(), Name: name}, Use{fleet.Describe(&sets[i]), "its works are deleted from the clusters"})
 		}
 	}
-	addons, err := readable(ctx, hub, fleet.Query{Resource: fleet.ManagementAddOns})
+	addons, err := listReadable(ctx, hub, fleet.Query{Resource: fleet.ManagementAddOns})
 	if err != nil {
 		return nil, err
 	}
@@ -72,8 +72,8 @@ func Uses(ctx context.Context, hub *fleet.Cluster, keys []types.NamespacedName) 
 	return out, nil
 }
 
-// readable lists what the user may read.
-func readable(ctx context.Context, hub *fleet.Cluster, q fleet.Query) ([]unstructured.Unstructured, error) {
+// listReadable lists what the caller may read, and nothing otherwise.
+func listReadable(ctx context.Context, hub *fleet.Cluster, q fleet.Query) ([]unstructured.Unstructured, error) {
 	items, err := fleet.ListAll(ctx, hub, q)
 	if apierrors.IsForbidden(err) {
 		return nil, nil
@@ -81,8 +81,8 @@ func readable(ctx context.Context, hub *fleet.Cluster, q fleet.Query) ([]unstruc
 	return items, fleet.Explain("listing "+q.Resource.Resource, hub, err)
 }
 
-// Delete deletes placements; their decisions go with them. One that is
-// not there is unchanged.
+// Delete deletes placements; their decisions are deleted with them. One that does not exist is
+// unchanged.
 func Delete(ctx context.Context, o DeleteOptions) (Result, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -111,7 +111,7 @@ func Delete(ctx context.Context, o DeleteOptions) (Result, error) {
 	return out, nil
 }
 
-// PlacementsOf are the placements of a set, at least an empty name.
+// PlacementsOf returns the placements of a set; when it names none, one empty name.
 func PlacementsOf(u *unstructured.Unstructured) []string {
 	refs, _, _ := unstructured.NestedSlice(u.Object, "spec", "placementRefs")
 	var out []string

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placement lists, makes, explains and deletes placements.
+// Package placement lists, creates, explains and deletes placements.
 package placement

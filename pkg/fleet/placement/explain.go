@@ -32,35 +32,35 @@ type ExplainOptions struct {
 	Hub *fleet.Cluster
 	// Key is namespace and name of the placement.
 	Key types.NamespacedName
-	// Placement is decided in place of the stored one; nil means the stored one,
-	// which must be there then.
+	// Placement is decided instead of the stored one; nil means the stored one, which must
+	// then exist.
 	Placement *clusterv1beta1.Placement
-	// With are clusters that are added to the fleet or stand in place of those of
-	// their name; Without are clusters that are taken out of it.
+	// With are clusters that are added to the fleet or replace those with their name; Without
+	// are names of clusters that are left out of it.
 	With    []*clusterv1.ManagedCluster
 	Without []string
 }
 
-// fleetView is what a placement is decided on, as it was read.
+// fleetView is everything that a placement is decided on, as it was read.
 type fleetView struct {
 	hub       *fleet.Cluster
 	scheduler *schedule.Scheduler
 	placement *clusterv1beta1.Placement
-	// frozen tells that an annotation keeps the hub from deciding.
+	// frozen is true when an annotation keeps the hub from deciding.
 	frozen bool
-	// live are the decisions of it that are there now.
+	// live are its current decisions.
 	live []*clusterv1beta1.PlacementDecision
-	// sets are the names of all sets, clusters those of all clusters.
+	// sets are the names of all sets, clusters the names of all clusters.
 	sets, clusters []string
 	// known are the sets themselves.
 	known map[string]*clusterv1beta2.ManagedClusterSet
-	// partial tells that the decisions of other namespaces could not be read.
+	// partial is true when the decisions of other namespaces could not be read.
 	partial bool
 }
 
-// view reads the fleet and puts it into a scheduler: at most six lists, page by
-// page, and the placement.
-func (o *ExplainOptions) view(ctx context.Context) (*fleetView, error) {
+// readFleet reads the fleet and loads it into a scheduler: at most six lists, page by page, and the
+// placement.
+func (o *ExplainOptions) readFleet(ctx context.Context) (*fleetView, error) {
 	v := &fleetView{hub: o.Hub, scheduler: schedule.New(), placement: o.Placement, known: map[string]*clusterv1beta2.ManagedClusterSet{}}
 	if v.placement == nil {
 		u, err := readPlacement(ctx, o.Hub, o.Key)
@@ -106,8 +106,7 @@ func (o *ExplainOptions) view(ctx context.Context) (*fleetView, error) {
 	return v, o.fill(v, lists)
 }
 
-// fill gives the scheduler what was read, with the changes to the fleet that the
-// options ask for.
+// fill gives the scheduler what was read, with the options' changes to the fleet.
 func (o *ExplainOptions) fill(v *fleetView, lists map[string]*[]unstructured.Unstructured) error {
 	s := v.scheduler
 	for _, err := range []error{
@@ -156,7 +155,7 @@ func (o *ExplainOptions) fill(v *fleetView, lists map[string]*[]unstructured.Uns
 	return nil
 }
 
-// TakeUp decodes the objects of a list and hands them on.
+// TakeUp decodes the objects of a list and passes each to set.
 func TakeUp[T any](items *[]unstructured.Unstructured, set func(*T)) error {
 	if items == nil {
 		return nil
@@ -171,8 +170,8 @@ func TakeUp[T any](items *[]unstructured.Unstructured, set func(*T)) error {
 	return nil
 }
 
-// explained decides a placement on the fleet and says why.
-func (v *fleetView) explained(r *fleet.Run, p *clusterv1beta1.Placement) schedule.Report {
+// explain decides a placement on the fleet and returns why.
+func (v *fleetView) explain(r *fleet.Run, p *clusterv1beta1.Placement) schedule.Report {
 	v.scheduler.SetPlacement(p)
 	for {
 		report := v.scheduler.Explain(KeyOf(p), r.Now())
@@ -182,17 +181,17 @@ func (v *fleetView) explained(r *fleet.Run, p *clusterv1beta1.Placement) schedul
 	}
 }
 
-// Explain tells for every cluster of the fleet why a placement selects
-// it or not, computed here by the library that the hub decides with, and compares
-// with the decision that is there. It reads only.
+// Explain returns, for every cluster of the fleet, why a placement selects it or not. It
+// decides here with the library that the hub uses, and compares the result with the stored
+// decisions. It only reads.
 func Explain(ctx context.Context, o ExplainOptions) (verdict.Explanation, []fleet.Note, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
-	v, err := o.view(ctx)
+	v, err := o.readFleet(ctx)
 	if err != nil {
 		return verdict.Explanation{}, nil, err
 	}
-	report := v.explained(r, v.placement)
+	report := v.explain(r, v.placement)
 	out := verdict.Of(v.placement, &report, v.live)
 	out.Frozen = v.frozen
 	if v.partial {
@@ -201,8 +200,8 @@ func Explain(ctx context.Context, o ExplainOptions) (verdict.Explanation, []flee
 	return out, v.hints(r, &report), nil
 }
 
-// Only is the only one of several names, or ""; the set of all clusters is not
-// counted where there is another.
+// Only returns the only one of several names, or ""; the set of all clusters does not count
+// when there is another.
 func Only(names []string) string {
 	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == clusterv1beta2.GlobalClusterSet })
 	switch {
@@ -214,10 +213,10 @@ func Only(names []string) string {
 	return ""
 }
 
-// maxHints bounds how many taints are tried as if they were tolerated.
+// maxHints bounds how many taints are tried as tolerated.
 const maxHints = 3
 
-// hints tell what to do to have more clusters selected.
+// hints returns what would make more clusters be selected.
 func (v *fleetView) hints(r *fleet.Run, report *schedule.Report) []fleet.Note {
 	namespace := v.placement.Namespace
 	bound, out := false, []fleet.Note{}
@@ -231,7 +230,7 @@ func (v *fleetView) hints(r *fleet.Run, report *schedule.Report) []fleet.Note {
 		case !set.Exists:
 			out = append(out, fleet.Note{Text: "there is no cluster set " + set.Name, Fix: CreateSet.On(v.hub, "set", set.Name)})
 		case !set.Bound && named:
-			out = append(out, fleet.Note{Text: fmt.Sprintf("cluster set %s is named and not bound", set.Name),
+			out = append(out, fleet.Note{Text: fmt.Sprintf("cluster set %s is named but not bound", set.Name),
 				Fix: BindSet.On(v.hub, "set", set.Name, "namespace", namespace)})
 		case set.Eligible && set.Members == 0:
 			out = append(out, fleet.Note{Text: fmt.Sprintf("cluster set %s has no clusters", set.Name), Fix: Fill(v.known[set.Name], v.clusters, v.hub)})
@@ -241,12 +240,12 @@ func (v *fleetView) hints(r *fleet.Run, report *schedule.Report) []fleet.Note {
 		out = append(out, fleet.Note{Text: "no cluster set is bound to namespace " + namespace,
 			Fix: BindOneOf.On(v.hub, "set", Only(v.sets), "namespace", namespace, "sets", fleet.Listed(v.sets))})
 	}
-	return append(out, v.tolerated(r, report)...)
+	return append(out, v.tolerationHints(r, report)...)
 }
 
-// tolerated tells of clusters that would be selected if their taints were
-// tolerated: each is decided as if they were.
-func (v *fleetView) tolerated(r *fleet.Run, report *schedule.Report) []fleet.Note {
+// tolerationHints returns a hint for each taint whose toleration would have more clusters selected;
+// each is decided with it.
+func (v *fleetView) tolerationHints(r *fleet.Run, report *schedule.Report) []fleet.Note {
 	type trial struct {
 		tolerations []clusterv1beta1.Toleration
 		clusters    []string
@@ -278,7 +277,7 @@ func (v *fleetView) tolerated(r *fleet.Run, report *schedule.Report) []fleet.Not
 		}
 		p := v.placement.DeepCopy()
 		p.Spec.Tolerations = append(p.Spec.Tolerations, trials[name].tolerations...)
-		then := v.explained(r, p)
+		then := v.explain(r, p)
 		for i := range then.Clusters {
 			if c := &then.Clusters[i]; slices.Contains(trials[name].clusters, c.Name) && c.Selected {
 				out = append(out, fleet.Note{Text: fmt.Sprintf("%s would be %s if tolerated: add toleration for %s", c.Name, Ordinal(c.Rank), name)})
@@ -290,7 +289,7 @@ func (v *fleetView) tolerated(r *fleet.Run, report *schedule.Report) []fleet.Not
 	return out
 }
 
-// Ordinal writes a rank: 1st, 2nd, 3rd, 4th.
+// Ordinal formats a rank: 1st, 2nd, 3rd, 4th.
 func Ordinal(n int) string {
 	suffix := "th"
 	if n%100 < 11 || n%100 > 13 {

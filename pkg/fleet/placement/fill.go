@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Fill is what brings a cluster into a set: a set of a label selector takes those
-// that have its labels, and nothing can be added to it. The cluster is named where
-// the fleet has one only.
+// Fill returns the fix that brings a cluster into a set: a set with a label selector selects
+// clusters by their labels, and none can be added to it directly. The fix names the cluster
+// when the fleet has only one.
 func Fill(set *clusterv1beta2.ManagedClusterSet, clusters []string, hub *fleet.Cluster) fleet.Fix {
 	cluster := ""
 	if len(clusters) == 1 {
@@ -31,8 +31,8 @@ func Fill(set *clusterv1beta2.ManagedClusterSet, clusters []string, hub *fleet.C
 	return LabelCluster.On(hub, "cluster", cluster, "labels", labels)
 }
 
-// fittingLabels are labels that a selector selects, as KEY=VALUE; false where it
-// also forbids some, or asks for none.
+// fittingLabels returns labels that match a selector, as KEY=VALUE; false when the selector
+// also forbids some, or requires none.
 func fittingLabels(selector *metav1.LabelSelector) (string, bool) {
 	if selector == nil {
 		return "", false

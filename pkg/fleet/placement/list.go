@@ -28,51 +28,50 @@ type ListOptions struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
-	// Namespace keeps those of one namespace; empty means all.
+	// Namespace keeps placements of one namespace; empty means all.
 	Namespace string
-	// Names keeps those of these names, NAME or NAMESPACE/NAME; none keeps all.
+	// Names keeps placements of these names, NAME or NAMESPACE/NAME; empty keeps all.
 	Names []string
 	// Selector is a label selector on the placements.
 	Selector string
 }
 
-// Info is one placement at a glance.
+// Info is the summary of one placement.
 type Info struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Satisfied is what the hub says: True, False, or nothing yet.
+	// Satisfied is the hub's status: True, False, or empty while there is none.
 	Satisfied string `json:"satisfied,omitempty"`
-	// Selected is how many clusters its decisions hold, Wanted how many it asks
-	// for; nil means all that fit.
+	// Selected is how many clusters its decisions contain, Wanted how many it asks for; nil
+	// means all that match.
 	Selected int    `json:"selected"`
 	Wanted   *int32 `json:"wanted,omitempty"`
-	// Sets are those it selects from: of the bound ones those that it names, or
-	// all. Unbound are those that it names in vain.
+	// Sets are the sets it selects from: the bound ones that it names, or all bound ones.
+	// Unbound are sets that it names but that are not bound.
 	Sets    []string `json:"sets"`
 	Unbound []string `json:"unbound,omitempty"`
 	// Groups counts its decision groups.
 	Groups int `json:"groups"`
-	// Reason is why it is not satisfied or cannot be followed, Message the words.
+	// Reason is why it is not satisfied or cannot be scheduled, Message the description.
 	Reason  string            `json:"reason,omitempty"`
 	Message string            `json:"message,omitempty"`
 	Created metav1.Time       `json:"created"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	// Clusters are those in its decisions, sorted.
 	Clusters []string `json:"clusters"`
-	// Predicates, Prioritizers and Spread are its spec in words.
+	// Predicates, Prioritizers and Spread describe its spec.
 	Predicates   []string `json:"predicates,omitempty"`
 	Prioritizers []string `json:"prioritizers,omitempty"`
 	Spread       []string `json:"spread,omitempty"`
 }
 
-// Called tells whether a name, with or without a namespace, is that of the
-// placement.
+// Called reports whether a name, with or without a namespace, is that of the placement.
 func (p Info) Called(name string) bool {
 	return name == p.Name || name == p.Namespace+"/"+p.Name
 }
 
-// List lists placements by namespace and name, with the clusters of all
-// their decisions. It makes three lists, however many placements there are.
+// List lists placements by namespace and name, with the clusters of all their decisions. It
+// sends three list requests, however many placements there are.
 func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -107,12 +106,12 @@ func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	return out, nil
 }
 
-// KeyOf is the namespace and name of a placement.
+// KeyOf returns the namespace and name of a placement.
 func KeyOf(p *clusterv1beta1.Placement) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }
 
-// decidedBy are the clusters of decisions by placement, sorted, each once. A
+// decidedBy returns the clusters of decisions by placement, sorted and without duplicates. A
 // placement has as many decision objects as its groups need.
 func decidedBy(decisions []unstructured.Unstructured) map[types.NamespacedName][]string {
 	out := map[types.NamespacedName][]string{}
@@ -127,7 +126,7 @@ func decidedBy(decisions []unstructured.Unstructured) map[types.NamespacedName][
 	return out
 }
 
-// BoundIn are the sets that bindings name, by namespace, sorted.
+// BoundIn returns the sets that bindings name, by namespace, sorted.
 func BoundIn(bindings []unstructured.Unstructured) map[string][]string {
 	out := map[string][]string{}
 	for i := range bindings {
@@ -166,7 +165,7 @@ func placementInfo(p *clusterv1beta1.Placement, selected, bound []string) Info {
 	return info
 }
 
-// PredicateTexts are the predicates of a placement in words, one each.
+// PredicateTexts returns one description per predicate of a placement.
 func PredicateTexts(spec *clusterv1beta1.PlacementSpec) []string {
 	var out []string
 	for i := range spec.Predicates {
@@ -189,7 +188,7 @@ func PredicateTexts(spec *clusterv1beta1.PlacementSpec) []string {
 	return out
 }
 
-// prioritizerTexts are the configured prioritizers, as NAME:WEIGHT.
+// prioritizerTexts returns the configured prioritizers, as NAME:WEIGHT.
 func prioritizerTexts(spec *clusterv1beta1.PlacementSpec) []string {
 	var out []string
 	if spec.PrioritizerPolicy.Mode == clusterv1beta1.PrioritizerPolicyModeExact {
@@ -211,7 +210,7 @@ func prioritizerTexts(spec *clusterv1beta1.PlacementSpec) []string {
 	return out
 }
 
-// SpreadTexts are the spread constraints, as TYPE:KEY:MAXSKEW:WHEN.
+// SpreadTexts returns the spread constraints, as TYPE:KEY:MAXSKEW:WHEN.
 func SpreadTexts(spec *clusterv1beta1.PlacementSpec) []string {
 	var out []string
 	for _, t := range spec.SpreadPolicy.SpreadConstraints {
@@ -221,8 +220,8 @@ func SpreadTexts(spec *clusterv1beta1.PlacementSpec) []string {
 	return out
 }
 
-// ParseName reads the name of a placement as commands take it: NAME in the
-// given namespace, or NAMESPACE/NAME.
+// ParseName parses the name of a placement as commands accept it: NAME in the given namespace,
+// or NAMESPACE/NAME.
 func ParseName(text, namespace string) (types.NamespacedName, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: text}
 	if in, name, both := strings.Cut(text, "/"); both {
@@ -232,7 +231,7 @@ func ParseName(text, namespace string) (types.NamespacedName, error) {
 		return key, fleet.Misuse(fmt.Sprintf("%q cannot be the name of a placement", text), "",
 			fleet.Advice("name it as NAME or NAMESPACE/NAME, in lower-case letters, digits and '-'"))
 	}
-	// The name is the value of a label of its decisions.
+	// The name is a label value on its decisions.
 	if len(validation.IsValidLabelValue(key.Name)) > 0 {
 		return key, fleet.Misuse(fmt.Sprintf("%q cannot be the name of a placement", key.Name), "its decisions carry the name in a label",
 			fleet.Advice("use a name of at most 63 characters"))
@@ -240,8 +239,8 @@ func ParseName(text, namespace string) (types.NamespacedName, error) {
 	return key, nil
 }
 
-// Names returns the placements of a namespace by name, in one request;
-// for an empty namespace all, as NAMESPACE/NAME.
+// Names returns the names of the placements of a namespace, in one request; for an empty
+// namespace all, as NAMESPACE/NAME.
 func Names(ctx context.Context, hub *fleet.Cluster, namespace string) ([]string, error) {
 	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.Placements, Namespace: namespace})
 	var out []string
@@ -256,7 +255,7 @@ func Names(ctx context.Context, hub *fleet.Cluster, namespace string) ([]string,
 	return out, err
 }
 
-// readPlacement reads a placement, which must be there.
+// readPlacement reads a placement; it is an error when it does not exist.
 func readPlacement(ctx context.Context, hub *fleet.Cluster, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	u, err := hub.Client.Resource(fleet.Placements).Namespace(key.Namespace).Get(ctx, key.Name, fleet.GetOptions)
 	switch {

@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/naming"
 )
 
-// Read reads the one placement of a text, and judges it as the hub's
-// admission does. One without a namespace gets the given one. Fields that a
-// placement does not have are an error: nothing would come of them.
+// Read reads the one placement of a text, and checks it as the hub's admission does. One
+// without a namespace gets the given one. Fields that a placement does not have are an error,
+// because they would be ignored.
 func Read(s manifest.Source, namespace string) (*clusterv1beta1.Placement, error) {
 	found, err := decodeAll[clusterv1beta1.Placement](s, clusterv1beta1.GroupVersion.String(), "Placement")
 	if err != nil {
@@ -38,7 +38,7 @@ func Read(s manifest.Source, namespace string) (*clusterv1beta1.Placement, error
 	return p, checkPlacement(p, nil)
 }
 
-// ReadClusters reads the managed clusters of texts, as what-ifs of a fleet.
+// ReadClusters reads managed clusters from texts, for a what-if.
 func ReadClusters(sources []manifest.Source) ([]*clusterv1.ManagedCluster, error) {
 	var out []*clusterv1.ManagedCluster
 	for _, s := range sources {
@@ -47,7 +47,7 @@ func ReadClusters(sources []manifest.Source) ([]*clusterv1.ManagedCluster, error
 			return nil, err
 		}
 		if len(found) == 0 {
-			return nil, fleet.Misuse(s.Name+" holds no managed cluster", "", ExampleCluster.With())
+			return nil, fleet.Misuse(s.Name+" contains no managed cluster", "", ExampleCluster.With())
 		}
 		for _, c := range found {
 			if err := naming.Check(c.Name); err != nil {
@@ -59,7 +59,7 @@ func ReadClusters(sources []manifest.Source) ([]*clusterv1.ManagedCluster, error
 	return out, nil
 }
 
-// decodeAll reads objects that all are of one kind, without unknown fields.
+// decodeAll reads objects of one kind and rejects unknown fields.
 func decodeAll[T any](s manifest.Source, version, kind string) ([]*T, error) {
 	objects, err := s.Objects()
 	if err != nil {
@@ -80,7 +80,7 @@ func decodeAll[T any](s manifest.Source, version, kind string) ([]*T, error) {
 			err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, new(T), true) // names fields that it does not have
 		}
 		if err != nil {
-			return nil, fleet.Misuse(fmt.Sprintf("%s: %s is no %s", s.Name, fleet.Describe(u), kind), fleet.OneLine(err.Error()),
+			return nil, fleet.Misuse(fmt.Sprintf("%s: %s is not a %s", s.Name, fleet.Describe(u), kind), fleet.OneLine(err.Error()),
 				CorrectField.With("kind", strings.ToLower(kind)))
 		}
 		out = append(out, object)

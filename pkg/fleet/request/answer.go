@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Answered tells that a request was approved or denied already.
+// Answered reports whether a request has been approved or denied.
 func Answered(u *unstructured.Unstructured) bool { return StateOf(u) != StatePending }
 
 // Approval is the condition that approves a request.
@@ -30,8 +30,8 @@ func answerCondition(kind, reason, message string, now time.Time) map[string]any
 	return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message, "lastUpdateTime": at, "lastTransitionTime": at}
 }
 
-// Answer approves or denies a request. The object must be as it was judged: its
-// resource version is sent along.
+// Answer approves or denies a request. Its resource version is sent along, so that the answer
+// is for the object that was checked.
 func Answer(ctx context.Context, hub *fleet.Cluster, csr *unstructured.Unstructured, condition map[string]any) error {
 	out := csr.DeepCopy()
 	conditions, _, _ := unstructured.NestedSlice(out.Object, "status", "conditions")

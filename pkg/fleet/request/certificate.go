@@ -17,13 +17,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
 )
 
-// Fingerprint is the sha256 of the requested public key.
+// Fingerprint returns the SHA-256 of the requested public key.
 func Fingerprint(csr *x509.CertificateRequest) string {
 	sum := sha256.Sum256(csr.RawSubjectPublicKeyInfo)
 	return trust.HashPrefix + hex.EncodeToString(sum[:])
 }
 
-// ParseCSR reads the X.509 request out of a CertificateSigningRequest.
+// ParseCSR parses the X.509 request in a CertificateSigningRequest.
 func ParseCSR(u *unstructured.Unstructured) (*x509.CertificateRequest, error) {
 	text, _, _ := unstructured.NestedString(u.Object, "spec", "request")
 	raw, err := base64.StdEncoding.DecodeString(text)

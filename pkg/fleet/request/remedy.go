@@ -4,10 +4,10 @@ package request
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps with certificate requests.
+// Remedies for certificate requests.
 const (
-	// DenyRequest denies a request, or says who sent it.
+	// DenyRequest denies a request, or vouches for its sender.
 	DenyRequest fleet.RemedyCode = "request.DenyRequest"
-	// TokenForCluster makes a token that is for one cluster.
+	// TokenForCluster creates a token for one cluster.
 	TokenForCluster fleet.RemedyCode = "request.TokenForCluster"
 )

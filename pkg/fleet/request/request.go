@@ -17,50 +17,49 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// SelfLabel is a label that a cluster gave itself when it asked to be joined.
+// SelfLabel is a label that a cluster gave itself when it asked to join.
 type SelfLabel struct {
 	// Key and Value are the label.
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// ReadBy names the placements and sets that select by its key: being let in
-	// with it may bring the cluster what is meant for others.
+	// ReadBy names the placements and sets that select by its key: if the cluster is accepted
+	// with the label, it may get what is meant for others.
 	ReadBy []string `json:"readBy,omitempty"`
 }
 
-// Request is one certificate request of a cluster that asks to be joined, or
-// that renews its certificate.
+// Request is one certificate request of a cluster that asks to join, or that renews its
+// certificate.
 type Request struct {
-	// Cluster is the name asked for.
+	// Cluster is the requested name.
 	Cluster string `json:"cluster"`
 	// Name is that of the CertificateSigningRequest.
 	Name string `json:"csr"`
-	// Requester is the common name asked for:
+	// Requester is the requested common name:
 	// system:open-cluster-management:<cluster>:<agent>.
 	Requester string `json:"requester"`
 	// User is who sent the request.
 	User string `json:"user"`
-	// Identity says what kind of user that is: "bootstrap SA", "bootstrap token",
-	// "renewal", or the user's name.
+	// Identity is the kind of that user: "bootstrap SA", "bootstrap token", "renewal", or the
+	// user's name.
 	Identity string `json:"identity"`
-	// Groups tells whether the user's groups are those of its kind.
+	// Groups is true when the user's groups are those of its kind.
 	Groups bool `json:"groups"`
 	// State is pending, approved, issued, denied, failed or untrusted.
 	State string `json:"state"`
-	// Reason says why a request is untrusted, was denied or could not be signed.
+	// Reason is why a request is untrusted, was denied or could not be signed.
 	Reason string `json:"reason,omitempty"`
-	// Fingerprint is the sha256 of the requested public key. join shows it too.
+	// Fingerprint is the SHA-256 of the requested public key. join shows it too.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Created is when it was sent.
 	Created metav1.Time `json:"created"`
-	// Holder is the agent that has the name and reports, when the request is of
-	// another one.
+	// Holder is the agent that has the name and reports, when the request is of another agent.
 	Holder string `json:"holder,omitempty"`
-	// Labels are those that the cluster gave itself, while it is not let in.
+	// Labels are those that the cluster gave itself, while it is not accepted.
 	Labels []SelfLabel `json:"labels,omitempty"`
 
 	// Object is the request as it was read.
 	Object *unstructured.Unstructured `json:"-"`
-	// fix is what to do about an untrusted one, where it is known.
+	// fix is what to do about an untrusted request, when known.
 	fix fleet.Fix
 }
 
@@ -74,11 +73,11 @@ const (
 	StateUntrusted = "untrusted"
 )
 
-// BootstrapTokenUser is the form of the user name of a bootstrap token.
+// BootstrapTokenUser matches the user name of a bootstrap token.
 var BootstrapTokenUser = regexp.MustCompile(`^system:bootstrap:([a-z0-9]{6})$`)
 
-// Parse judges a CertificateSigningRequest. trusted are user names that
-// an administrator vouches for; tokens are the known join tokens.
+// Parse evaluates a CertificateSigningRequest. trusted are user names that an administrator
+// vouches for; tokens are the known join tokens.
 func Parse(u *unstructured.Unstructured, trusted []string, tokens []Token) Request {
 	q := Request{Cluster: u.GetLabels()[clusterv1.LabelClusterName], Name: u.GetName(), Created: u.GetCreationTimestamp(), Object: u, State: StateOf(u)}
 	q.User, _, _ = unstructured.NestedString(u.Object, "spec", "username")
@@ -105,7 +104,7 @@ func Parse(u *unstructured.Unstructured, trusted []string, tokens []Token) Reque
 	return q
 }
 
-// refusal returns, in one line, who or what refused a request and why.
+// refusal returns, in one line, who or what refused a request, and why.
 func refusal(u *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, item := range conditions {
@@ -123,7 +122,7 @@ func refusal(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// identify judges the sender of the request, by exact names and groups.
+// identify checks the sender of the request, by exact names and groups.
 func (q *Request) identify(trusted []string, tokens []Token) error {
 	groups, _, _ := unstructured.NestedStringSlice(q.Object.Object, "spec", "groups")
 	m := BootstrapTokenUser.FindStringSubmatch(q.User)
@@ -139,21 +138,21 @@ func (q *Request) identify(trusted []string, tokens []Token) error {
 		q.Identity, q.Groups = "renewal", slices.Contains(groups, clusterv1.UserPrefix+q.Cluster)
 	default:
 		q.Identity = q.User
-		return fmt.Errorf("it was sent by %q, which is no bootstrap identity", q.User)
+		return fmt.Errorf("it was sent by %q, which is not a bootstrap identity", q.User)
 	}
 	if !q.Groups {
 		return fmt.Errorf("the groups of %q are not those of its kind", q.User)
 	}
-	// The Secret of a token that has ended is gone; its groups stay on record.
+	// The Secret of an expired token is gone; the groups in the request remain.
 	only := identity.BootstrapClusters(groups)
 	if len(only) > 0 && m != nil && !slices.Contains(only, q.Cluster) {
 		return fmt.Errorf("it was sent with token %s, which is for cluster %s only", m[1], strings.Join(only, ", "))
 	}
-	return q.bound(tokens)
+	return q.checkCluster(tokens)
 }
 
-// bound checks that a token which is for one cluster was used for that one.
-func (q *Request) bound(tokens []Token) error {
+// checkCluster checks that a token for one cluster was used for that cluster.
+func (q *Request) checkCluster(tokens []Token) error {
 	for i := range tokens {
 		if t := &tokens[i]; t.Used(q.Object) && t.Cluster != "" && t.Cluster != q.Cluster {
 			return fmt.Errorf("it was sent with token %s, which is for cluster %s only", t.ID, t.Cluster)
@@ -162,7 +161,7 @@ func (q *Request) bound(tokens []Token) error {
 	return nil
 }
 
-// StateOf is the state of a request by its conditions and its certificate.
+// StateOf returns the state of a request from its conditions and its certificate.
 func StateOf(u *unstructured.Unstructured) string {
 	certificate, _, _ := unstructured.NestedString(u.Object, "status", "certificate")
 	switch {

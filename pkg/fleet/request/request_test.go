@@ -35,7 +35,8 @@ func (a asked) object(t *testing.T) *unstructured.Unstructured {
 		&x509.CertificateRequest{Subject: pkix.Name{CommonName: a.cn, Organization: a.organizations}, DNSNames: a.dns}, key)
 	require.NoError(t, err)
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"request":    base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})),
+		"request": base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST",
+			Bytes: der})),
 		"signerName": a.signer, "usages": a.usages, "username": a.user,
 		"extra": map[string]any{"authentication.kubernetes.io/credential-id": []any{a.credential}},
 	}}}
@@ -59,7 +60,8 @@ func TestRequestsAreTrustedByExactIdentity(t *testing.T) {
 		}, StatePending, ""},
 		"a bootstrap token for this cluster, its Secret gone": {
 			func(a *asked) {
-				a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c1"}
+				a.user, a.groups = "system:bootstrap:abcdef",
+					[]string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c1"}
 			},
 			StatePending,
 			"",
@@ -67,14 +69,16 @@ func TestRequestsAreTrustedByExactIdentity(t *testing.T) {
 		"a bootstrap token for two clusters": {
 			func(a *asked) {
 				a.user, a.groups = "system:bootstrap:abcdef",
-					[]string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c2", "system:bootstrappers:managedcluster:c1"}
+					[]string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c2",
+						"system:bootstrappers:managedcluster:c1"}
 			},
 			StatePending,
 			"",
 		},
 		"a bootstrap token for another cluster, its Secret gone": {
 			func(a *asked) {
-				a.user, a.groups = "system:bootstrap:abcdef", []string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c10"}
+				a.user, a.groups = "system:bootstrap:abcdef",
+					[]string{"system:bootstrappers:managedcluster", "system:bootstrappers:managedcluster:c10"}
 			},
 			StateUntrusted,
 			"for cluster c10 only",
@@ -85,16 +89,16 @@ func TestRequestsAreTrustedByExactIdentity(t *testing.T) {
 			"",
 		},
 		"a user that is vouched for": {func(a *asked) { a.user = "alice" }, StatePending, ""},
-		"a user that is not":         {func(a *asked) { a.user = "bob" }, StateUntrusted, "no bootstrap identity"},
+		"a user that is not":         {func(a *asked) { a.user = "bob" }, StateUntrusted, "not a bootstrap identity"},
 		"a name that only begins so": {
 			func(a *asked) { a.user = account + "-2" },
 			StateUntrusted,
-			"no bootstrap identity",
+			"not a bootstrap identity",
 		},
 		"a bootstrap user that is longer": {
 			func(a *asked) { a.user = "system:bootstrap:abcdefg" },
 			StateUntrusted,
-			"no bootstrap identity",
+			"not a bootstrap identity",
 		},
 		"the account without its group": {
 			func(a *asked) { a.groups = []string{"system:authenticated"} },
@@ -136,7 +140,8 @@ func TestRequestsAreTrustedByExactIdentity(t *testing.T) {
 		"without the group of all agents": {func(a *asked) { a.organizations = a.organizations[1:] }, StatePending, ""},
 		"a name that no cluster may have": {
 			func(a *asked) {
-				a.cluster, a.cn, a.organizations = "default", "system:open-cluster-management:default:agent", []string{"system:open-cluster-management:default"}
+				a.cluster, a.cn, a.organizations = "default", "system:open-cluster-management:default:agent",
+					[]string{"system:open-cluster-management:default"}
 			},
 			StateUntrusted,
 			"reserved",
@@ -160,9 +165,11 @@ func TestRequestsAreTrustedByExactIdentity(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := asked{cluster: "c1", cn: "system:open-cluster-management:c1:agent", user: account, signer: "kubernetes.io/kube-apiserver-client",
+			a := asked{cluster: "c1", cn: "system:open-cluster-management:c1:agent", user: account,
+				signer:        "kubernetes.io/kube-apiserver-client",
 				organizations: []string{"system:open-cluster-management:managed-clusters", "system:open-cluster-management:c1"},
-				groups:        []string{"system:serviceaccounts", "system:serviceaccounts:open-cluster-management"}, usages: []any{"digital signature", "client auth"}}
+				groups:        []string{"system:serviceaccounts", "system:serviceaccounts:open-cluster-management"},
+				usages:        []any{"digital signature", "client auth"}}
 			tc.change(&a)
 			q := Parse(a.object(t), []string{"alice"}, tokens)
 			require.Equal(t, tc.state, q.State, q.Reason)
@@ -212,8 +219,7 @@ func TestRefusalsAreTold(t *testing.T) {
 	}
 }
 
-// What the hub would not answer is not approved by hand either, and not read for
-// long.
+// What the hub would not answer is not approved manually either, and costs little to check.
 func TestWeakKeysAndLargeRequestsAreNotTrusted(t *testing.T) {
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	require.NoError(t, err)
@@ -231,7 +237,8 @@ func TestWeakKeysAndLargeRequestsAreNotTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := asked{cluster: "c1", signer: "kubernetes.io/kube-apiserver-client", user: "alice"}.object(t)
-			require.NoError(t, unstructured.SetNestedField(u.Object, base64.StdEncoding.EncodeToString(tc.request), "spec", "request"))
+			require.NoError(t, unstructured.SetNestedField(u.Object, base64.StdEncoding.EncodeToString(tc.request), "spec",
+				"request"))
 			q := Parse(u, []string{"alice"}, nil)
 			require.Equal(t, StateUntrusted, q.State)
 			require.Contains(t, q.Reason, tc.reason)

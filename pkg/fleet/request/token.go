@@ -20,43 +20,43 @@ import (
 
 // Token is one join token, without its secret.
 type Token struct {
-	// ID names it for revoke.
+	// ID is its name for revoke.
 	ID string `json:"id"`
 	// Type is "serviceaccount" or "bootstrap".
 	Type string `json:"type"`
-	// Expires is when it ends; zero when it never does.
+	// Expires is when it expires; zero when it never does.
 	Expires metav1.Time `json:"expires"`
 	// Uses counts the certificate requests made with it that are still stored.
 	Uses int `json:"uses"`
-	// Limit is how many clusters may join with it; 0 means any number, and less that
-	// the limit cannot be read, so that nobody new may.
+	// Limit is how many clusters may join with it; 0 means any number. A negative number means
+	// that the limit cannot be read, and no further cluster may join.
 	Limit int `json:"limit,omitempty"`
 	// Cluster is the only cluster it is for; empty means any.
 	Cluster string `json:"cluster,omitempty"`
-	// Joined are the clusters that were let in by it, as far as the hub noted it
-	// or still stores their requests; the last token of each counts.
+	// Joined are the clusters that were accepted with it, according to the hub's record or to
+	// requests that are still stored; the last token of each cluster counts.
 	Joined []string `json:"joined,omitempty"`
 	// Created is when it was made.
 	Created metav1.Time `json:"created"`
-	// Expired tells that it has ended already.
+	// Expired is true when it has expired.
 	Expired bool `json:"expired"`
 
 	credential string
-	// Object is the Secret that stands for it.
+	// Object is the token's Secret.
 	Object *unstructured.Unstructured `json:"-"`
 }
 
-// Count notes what was done with a token.
+// Count records the uses of a token.
 func (t *Token) Count(requests, clusters []unstructured.Unstructured) {
 	for i := range requests {
 		if t.Used(&requests[i]) {
 			t.Uses++
 		}
 	}
-	t.Joined = slices.Sorted(maps.Keys(t.counted().Users(noted(clusters), approvals(requests))))
+	t.Joined = slices.Sorted(maps.Keys(t.joinToken().Users(recordedTokens(clusters), approvals(requests))))
 }
 
-// Tokens reads the Secrets of both sorts of tokens.
+// Tokens reads the Secrets of both types of tokens.
 func Tokens(ctx context.Context, hub *fleet.Cluster, now time.Time) ([]Token, error) {
 	own, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.Secrets, Namespace: operatorv1.NamespaceOperator, Labels: clusterv1.LabelJoinToken})
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *Token) expiry(text string, now time.Time) {
 	}
 }
 
-// Used tells whether a certificate request was made with this token.
+// Used reports whether a certificate request was made with this token.
 func (t *Token) Used(csr *unstructured.Unstructured) bool {
 	return t.credential != "" && slices.Contains(credentials(csr), t.credential)
 }
@@ -114,8 +114,8 @@ func (t *Token) Used(csr *unstructured.Unstructured) bool {
 // bootstrapUserPrefix, followed by its id, is the user of a bootstrap token.
 const bootstrapUserPrefix = "system:bootstrap:"
 
-// credentials returns what a request's user was known by: the credential ids, or
-// the name that a bootstrap token gives.
+// credentials returns how a request's user was authenticated: the credential ids, or the user
+// name of a bootstrap token.
 func credentials(csr *unstructured.Unstructured) []string {
 	out, _, _ := unstructured.NestedStringSlice(csr.Object, "spec", "extra", clusterv1.ExtraCredentialID)
 	if user, _, _ := unstructured.NestedString(csr.Object, "spec", "username"); strings.HasPrefix(user, bootstrapUserPrefix) {

@@ -27,7 +27,8 @@ func TestATokenListsWhoJoinedByIt(t *testing.T) {
 		u.SetAnnotations(map[string]string{clusterv1.AnnotationJoinedBy: id})
 		return u
 	}
-	token.Count([]unstructured.Unstructured{request("new", "JTI=1", "x"), request("asks", "JTI=1", ""), request("other", "JTI=2", "x")},
+	token.Count([]unstructured.Unstructured{request("new", "JTI=1", "x"), request("asks", "JTI=1", ""),
+		request("other", "JTI=2", "x")},
 		[]unstructured.Unstructured{noted("old", "abc123"), noted("elsewhere", "abc12"), noted("new", "abc123")})
 	require.Equal(t, 2, token.Uses)
 	require.Equal(t, []string{"new", "old"}, token.Joined)

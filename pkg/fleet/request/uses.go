@@ -15,13 +15,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// counted is the token as its uses are counted.
-func (t *Token) counted() identity.JoinToken {
+// joinToken returns the token in the form in which its uses are counted.
+func (t *Token) joinToken() identity.JoinToken {
 	return identity.JoinToken{ID: t.ID, Credential: t.credential, Limit: t.Limit}
 }
 
-// noted is by which tokens clusters joined, as the hub noted it.
-func noted(clusters []unstructured.Unstructured) map[string]string {
+// recordedTokens returns with which token each cluster joined, according to the hub's record.
+func recordedTokens(clusters []unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 	for i := range clusters {
 		if id := clusters[i].GetAnnotations()[clusterv1.AnnotationJoinedBy]; id != "" {
@@ -31,7 +31,7 @@ func noted(clusters []unstructured.Unstructured) map[string]string {
 	return out
 }
 
-// approvals are the requests that have a certificate or are about to get it.
+// approvals returns the requests that have a certificate or are about to get one.
 func approvals(requests []unstructured.Unstructured) []identity.Approval {
 	var out []identity.Approval
 	for i := range requests {
@@ -42,19 +42,19 @@ func approvals(requests []unstructured.Unstructured) []identity.Approval {
 	return out
 }
 
-// Uses counts the uses of tokens with a limit while clusters are let in.
+// Uses counts the uses of tokens with a limit while clusters are accepted.
 type Uses struct {
 	mu sync.Mutex
 	// hub is where the tokens are.
 	hub *fleet.Cluster
 	// tokens are those with a limit.
 	tokens []Token
-	// users are the clusters that used each, by id.
+	// users are the clusters that used each token, by its id.
 	users map[string]map[string]bool
 }
 
-// ReadUses counts the uses of the tokens with a limit; where there is none it
-// asks nothing. Who may not list clusters counts what requests tell; the hub
+// ReadUses counts the uses of the tokens with a limit; when there are none it sends no
+// request. Without the right to list clusters it counts only what the requests show; the hub
 // counts all.
 func ReadUses(ctx context.Context, hub *fleet.Cluster, tokens []Token, requests []unstructured.Unstructured) (*Uses, error) {
 	out := &Uses{hub: hub, users: map[string]map[string]bool{}}
@@ -70,37 +70,38 @@ func ReadUses(ctx context.Context, hub *fleet.Cluster, tokens []Token, requests 
 	if err != nil && !apierrors.IsForbidden(err) {
 		return nil, fleet.Explain("listing managedclusters", hub, err)
 	}
-	names, approved := noted(clusters), approvals(requests)
+	names, approved := recordedTokens(clusters), approvals(requests)
 	for _, t := range out.tokens {
-		out.users[t.ID] = t.counted().Users(names, approved)
+		out.users[t.ID] = t.joinToken().Users(names, approved)
 	}
 	return out, nil
 }
 
-// full returns the token of a request that others used up; nil where it is good.
-func (u *Uses) full(q Request) *Token {
+// exhaustedToken returns the token of a request when other clusters have used it up; nil when it is
+// good.
+func (u *Uses) exhaustedToken(q Request) *Token {
 	for i := range u.tokens {
-		if t := &u.tokens[i]; t.Used(q.Object) && !t.counted().Admits(q.Cluster, u.users[t.ID]) {
+		if t := &u.tokens[i]; t.Used(q.Object) && !t.joinToken().Admits(q.Cluster, u.users[t.ID]) {
 			return t
 		}
 	}
 	return nil
 }
 
-// Mark tells of requests that wait why they cannot be approved.
+// Mark records on pending requests why they cannot be approved.
 func (u *Uses) Mark(requests []Request) {
 	for i := range requests {
 		if q := &requests[i]; q.State == StatePending {
-			if t := u.full(*q); t != nil {
-				q.State, q.Reason = StateUntrusted, t.counted().UsedUp()
+			if t := u.exhaustedToken(*q); t != nil {
+				q.State, q.Reason = StateUntrusted, t.joinToken().UsedUp()
 				q.fix = TokenForCluster.On(u.hub, "cluster", q.Cluster)
 			}
 		}
 	}
 }
 
-// Spend takes a use for a request that is about to be approved, or tells that
-// others of the same command took the last one.
+// Spend takes a use for a request that is about to be approved, or returns an error when other
+// requests of the same command took the last one.
 func (u *Uses) Spend(q Request) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -116,7 +117,7 @@ func (u *Uses) Spend(q Request) error {
 	return nil
 }
 
-// Distrust is the refusal to approve a request that is not in order.
+// Distrust is the refusal to approve an untrusted request.
 func Distrust(q Request, hub *fleet.Cluster) error {
 	fix := q.fix
 	if fix == nil {

@@ -34,36 +34,35 @@ var (
 
 const (
 	klusterletsDefinition = "klusterlets.operator.open-cluster-management.io"
-	// agentPoll is how often it is looked whether something is gone.
+	// agentPoll is the interval of checks whether something is gone.
 	agentPoll = 200 * time.Millisecond
 )
 
-// agentKinds are the kinds that an agent installs and that may outlive it while
-// objects of them exist.
+// agentKinds are the kinds that an agent installs and that may outlive it while objects of
+// them exist.
 var agentKinds = []schema.GroupVersionResource{appliedWorks, clusterClaims}
 
 // AgentOptions say which agent to remove, and how.
 type AgentOptions struct {
 	// Klusterlet is the name of its Klusterlet; empty means "klusterlet".
 	Klusterlet string
-	// Namespace is where it runs; empty means what the Klusterlet says, or the
-	// default.
+	// Namespace is where it runs; empty means what the Klusterlet says, or the default.
 	Namespace string
-	// Patience is how long a running agent may take to remove itself before it
-	// is done without it; zero does not wait.
+	// Patience is how long a running agent may take to remove itself before it is removed from
+	// here; zero does not wait.
 	Patience time.Duration
-	// Progress is told what is waited for and what was done, one line each; nil
-	// is silent.
+	// Progress receives what the removal waits for and what was done, one line each; nil is
+	// silent.
 	Progress func(string)
 }
 
-// Agent removes an agent from its cluster: it deletes the Klusterlet, gives the
-// agent the time to do its part, does that part itself where it does not, and
-// waits until everything that carries the agent's label is gone. It may be
-// repeated after any failure.
+// Agent removes an agent from its cluster: it deletes the Klusterlet, gives the agent time to
+// do its part, does that part itself if the agent does not, and waits until everything with
+// the agent's label is gone. It can be repeated after any failure.
 //
-// AppliedManifestWorks and what they applied stay where they are: they lose the agent's finalizer, and their definition stays with them.
-// The error of a ctx that ends names what is left.
+// AppliedManifestWorks and what they applied stay where they are: they lose the agent's
+// finalizer, and their definition stays with them. When ctx ends, the error names what is
+// left.
 func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error {
 	if o.Klusterlet == "" {
 		o.Klusterlet = operatorv1.DefaultKlusterletName
@@ -78,8 +77,8 @@ func Agent(ctx context.Context, client dynamic.Interface, o AgentOptions) error 
 	return run(ctx, a.awaitAgent, a.prepare, a.dropFinalizers, a.deleteRest, a.awaitGone)
 }
 
-// run takes the steps. One that somebody else's write got in the way of is
-// taken again with a newer view.
+// run runs the steps. A step that failed because of a concurrent write is repeated on newer
+// state.
 func run(ctx context.Context, steps ...func(context.Context) error) error {
 	for _, step := range steps {
 		err := step(ctx)
@@ -93,13 +92,12 @@ func run(ctx context.Context, steps ...func(context.Context) error) error {
 	return nil
 }
 
-// AgentItself is the same for the agent that removes itself, from namespace,
-// because its Klusterlet is being deleted. Its process ends with the namespace it runs in,
-// and it needs its rights until then, so it makes the namespace depend on the
-// Klusterlet, and the rights on the namespace: once the finalizers are off the
-// Klusterlet the garbage collector does the rest, whatever becomes of the
-// process. Deleting the namespace is its last write and only saves time. It may
-// be repeated after any write. No loop of the agent may run meanwhile.
+// AgentItself does the same for the agent that removes itself, from namespace, because its
+// Klusterlet is being deleted. Its process ends with its namespace and needs its rights until
+// then, so it makes the namespace depend on the Klusterlet, and the rights on the namespace:
+// once the Klusterlet has no finalizers, the garbage collector does the rest, whatever happens
+// to the process. Deleting the namespace is its last write and only saves time. It can be
+// repeated after any write. No loop of the agent may run meanwhile.
 func AgentItself(ctx context.Context, client dynamic.Interface, k *operatorv1.Klusterlet, namespace string) error {
 	a := &agentRemoval{client: client, o: AgentOptions{Klusterlet: k.Name, Namespace: namespace, Progress: func(string) {}}}
 	a.own = &unstructured.Unstructured{Object: map[string]any{}}
@@ -108,11 +106,11 @@ func AgentItself(ctx context.Context, client dynamic.Interface, k *operatorv1.Kl
 	return run(ctx, a.prepare, a.handOver, a.dropFinalizers, a.removeOwnNamespace)
 }
 
-// agentRemoval is one run.
+// agentRemoval is one removal.
 type agentRemoval struct {
 	client dynamic.Interface
 	o      AgentOptions
-	// own is the Klusterlet, nil when it is gone already.
+	// own is the Klusterlet; nil when it is gone.
 	own *unstructured.Unstructured
 }
 
@@ -132,7 +130,7 @@ func (a *agentRemoval) mine() string {
 	return operatorv1.LabelCreatedByKlusterlet + "=" + a.o.Klusterlet
 }
 
-// deleteKlusterlet asks for the deletion and remembers who was deleted.
+// deleteKlusterlet deletes the Klusterlet and remembers which object that was.
 func (a *agentRemoval) deleteKlusterlet(ctx context.Context) error {
 	live, err := a.client.Resource(klusterlets).Get(ctx, a.o.Klusterlet, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -145,7 +143,7 @@ func (a *agentRemoval) deleteKlusterlet(ctx context.Context) error {
 	return reconcile.Delete(ctx, a.client, reconcile.Target{Resource: klusterlets, Name: a.o.Klusterlet, UID: live.GetUID()})
 }
 
-// awaitAgent gives a running agent its time.
+// awaitAgent gives a running agent time to remove itself.
 func (a *agentRemoval) awaitAgent(ctx context.Context) error {
 	if a.own == nil || a.o.Patience <= 0 {
 		return nil
@@ -166,7 +164,7 @@ func (a *agentRemoval) awaitAgent(ctx context.Context) error {
 
 var errPatience = errors.New("the agent did not remove itself in time")
 
-// prepare does what has to be done before the agent's own objects may go.
+// prepare does what must be done before the agent's own objects may be deleted.
 func (a *agentRemoval) prepare(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{a.releaseWorks, a.removeDefinitions, a.removeAddonNamespace} {
 		if err := step(ctx); err != nil {
@@ -176,8 +174,8 @@ func (a *agentRemoval) prepare(ctx context.Context) error {
 	return nil
 }
 
-// releaseWorks takes the finalizer off the AppliedManifestWorks of this agent,
-// or, when nobody knows any more which agent it was, of all that no agent owns.
+// releaseWorks removes the finalizer from the AppliedManifestWorks of this agent or, when the
+// agent is unknown, from all that no agent owns.
 func (a *agentRemoval) releaseWorks(ctx context.Context) error {
 	works, err := list(ctx, a.client, appliedWorks, metav1.ListOptions{})
 	if err != nil {
@@ -209,8 +207,8 @@ func (a *agentRemoval) releaseWorks(ctx context.Context) error {
 	return nil
 }
 
-// removeDefinitions deletes the definitions of kinds of which nothing is left.
-// One that stays is not ours any more: it loses label and version.
+// removeDefinitions deletes the definitions of kinds without objects. One that stays is no
+// longer ours: it loses label and version.
 func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 	for _, kind := range agentKinds {
 		name := kind.Resource + "." + kind.Group
@@ -240,7 +238,7 @@ func (a *agentRemoval) removeDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// disown takes our label and version off an object that stays.
+// disown removes our label and version from an object that stays.
 func (a *agentRemoval) disown(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) error {
 	return patchMetadata(ctx, a.client, resource, live, map[string]any{
 		"labels":      map[string]any{operatorv1.LabelCreatedByKlusterlet: nil, operatorv1.LabelKlusterlet: nil},
@@ -248,8 +246,8 @@ func (a *agentRemoval) disown(ctx context.Context, resource schema.GroupVersionR
 	})
 }
 
-// removeAddonNamespace deletes the namespace of add-on agents unless another
-// agent of this cluster, that is not going itself, needs it.
+// removeAddonNamespace deletes the namespace of add-on agents, unless another agent of this
+// cluster needs it that is not being removed itself.
 func (a *agentRemoval) removeAddonNamespace(ctx context.Context) error {
 	agents, err := list(ctx, a.client, agentNamespaces, metav1.ListOptions{LabelSelector: operatorv1.LabelKlusterlet})
 	if err != nil {
@@ -267,7 +265,7 @@ func (a *agentRemoval) removeOwnNamespace(ctx context.Context) error {
 	return a.removeNamespace(ctx, a.namespace())
 }
 
-// removeNamespace deletes a namespace that is ours alone.
+// removeNamespace deletes a namespace that is only ours.
 func (a *agentRemoval) removeNamespace(ctx context.Context, name string) error {
 	live, err := a.client.Resource(agentNamespaces).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -285,8 +283,8 @@ func (a *agentRemoval) removeNamespace(ctx context.Context, name string) error {
 	return reconcile.Delete(ctx, a.client, reconcile.Target{Resource: agentNamespaces, Name: name, UID: live.GetUID()})
 }
 
-// handOver makes the agent's namespace go with the Klusterlet, and what no
-// namespace holds go with the namespace.
+// handOver makes the agent's namespace depend on the Klusterlet, and the cluster-scoped
+// objects on the namespace.
 func (a *agentRemoval) handOver(ctx context.Context) error {
 	namespace, err := a.client.Resource(agentNamespaces).Get(ctx, a.namespace(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -320,8 +318,8 @@ func (a *agentRemoval) handOver(ctx context.Context) error {
 	return a.dependOn(ctx, agentDefinitions, definition, owner)
 }
 
-// lastDefinition is the definition of klusterlets, if it is ours and this is
-// the last Klusterlet.
+// lastDefinition returns the definition of klusterlets, if it is ours and this is the last
+// Klusterlet.
 func (a *agentRemoval) lastDefinition(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := a.client.Resource(agentDefinitions).Get(ctx, klusterletsDefinition, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -363,7 +361,7 @@ func (a *agentRemoval) dependOn(ctx context.Context, resource schema.GroupVersio
 	return patchMetadata(ctx, a.client, resource, u, map[string]any{"ownerReferences": append(owners, any(owner))})
 }
 
-// dropFinalizers lets the Klusterlet go.
+// dropFinalizers removes the finalizers of the Klusterlet.
 func (a *agentRemoval) dropFinalizers(ctx context.Context) error {
 	if a.own == nil {
 		return nil
@@ -407,24 +405,24 @@ func (a *agentRemoval) deleteRest(ctx context.Context) error {
 	return reconcile.Delete(ctx, a.client, reconcile.Target{Resource: agentDefinitions, Name: klusterletsDefinition, UID: definition.GetUID()})
 }
 
-// awaitGone waits until nothing carries the agent's label.
+// awaitGone waits until nothing has the agent's label.
 func (a *agentRemoval) awaitGone(ctx context.Context) error {
-	var told string
+	var lastLeft string
 	err := poll(ctx, func() (bool, error) {
 		left, err := a.leftovers(ctx)
 		if err != nil {
 			return false, err
 		}
-		if now := strings.Join(left, ", "); now != told {
-			told = now
+		if now := strings.Join(left, ", "); now != lastLeft {
+			lastLeft = now
 			if now != "" {
 				a.o.Progress("waiting until gone: " + now)
 			}
 		}
 		return len(left) == 0, nil
 	})
-	if err != nil && told != "" {
-		return fmt.Errorf("still there: %s: %w", told, err)
+	if err != nil && lastLeft != "" {
+		return fmt.Errorf("still there: %s: %w", lastLeft, err)
 	}
 	return err
 }

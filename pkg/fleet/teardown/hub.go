@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// hubPoll is how often it is looked whether something is gone.
+// hubPoll is the interval of checks whether something is gone.
 const hubPoll = 250 * time.Millisecond
 
 // HubOptions say which hub to remove, and how.
@@ -29,22 +29,20 @@ type HubOptions struct {
 	// ClusterManager is the name of the ClusterManager; empty means
 	// "cluster-manager".
 	ClusterManager string
-	// Patience is how long to wait for one thing, while a hub process runs,
-	// before the error tells what is missing; zero waits until ctx ends.
+	// Patience is how long to wait for one thing, while a hub process runs, before the error
+	// says what is missing; zero waits until ctx ends.
 	Patience time.Duration
-	// Force ends the hub process first, and takes the finalizer of an agent that
-	// is away off its works. Without it such an agent keeps the hub from being
-	// removed.
+	// Force ends the hub process first, and removes the finalizer of an agent that is away
+	// from its works. Without it such an agent keeps the hub from being removed.
 	Force bool
-	// AgentPatience is how long agents may take to confirm that they keep what
-	// works applied, before it counts with Force whether they are away; zero means
-	// 30 s.
+	// AgentPatience is how long, with Force, agents may take to confirm that they keep what
+	// works applied before those that are away are skipped; zero means 30 s.
 	AgentPatience time.Duration
-	// Clock tells whether an agent is away; nil is the system's.
+	// Clock decides whether an agent is away; nil is the system's.
 	Clock clock.PassiveClock
-	// Progress is told what is waited for, one line each; nil is silent.
+	// Progress receives what the removal waits for, one line each; nil is silent.
 	Progress func(string)
-	// Sleep waits between two looks; nil uses a timer. Tests replace it.
+	// Sleep waits between two checks; nil uses a timer. Tests replace it.
 	Sleep func(context.Context, time.Duration) error
 }
 
@@ -74,18 +72,17 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ErrHubBusy means that something that must go first does not go; the error's
-// text names it.
+// ErrHubBusy means that something that must be deleted first is not; the error's text names
+// it.
 var ErrHubBusy = errors.New("the hub still holds something")
 
-// Hub removes a hub with everything that the installer and the hub process
-// made. A running hub process does its part itself; where none runs, or where
-// it ends meanwhile, the same steps are done here. It may be repeated after any
-// failure. It deletes all ManagedClusters: who calls it has asked about that.
+// Hub removes a hub with everything that the installer and the hub process made. A running hub
+// process does its part itself; if none runs, or it ends meanwhile, the same steps are done
+// here. It can be repeated after any failure. It deletes all ManagedClusters: the caller must
+// have confirmed that.
 //
-// What works applied stays on the managed clusters, and so do add-ons: see Keep,
-// whose result and error are Hub's, too. What another program holds by a
-// finalizer is waited for.
+// What works applied stays on the managed clusters, and so do add-ons: see Keep, whose result
+// and error Hub returns too. It waits for objects that another program holds by a finalizer.
 func Hub(ctx context.Context, client dynamic.Interface, o HubOptions) ([]KeptCluster, error) {
 	h := newHubRemoval(client, o)
 	var waited time.Duration
@@ -93,7 +90,7 @@ func Hub(ctx context.Context, client dynamic.Interface, o HubOptions) ([]KeptClu
 	for {
 		waiting, err := h.round(ctx)
 		switch {
-		case err != nil && transient(err) && faults < maxFaults:
+		case err != nil && isTransient(err) && faults < maxFaults:
 			faults++
 		case err != nil:
 			if errors.Is(err, ErrNotKept) {
@@ -120,25 +117,24 @@ func Hub(ctx context.Context, client dynamic.Interface, o HubOptions) ([]KeptClu
 	}
 }
 
-// maxFaults is how many rounds in a row may meet another writer or a busy API
-// server.
+// maxFaults is how many rounds in a row may meet another writer or a busy API server.
 const maxFaults = 40
 
-// transient tells that each fault is one that another attempt mends: somebody
-// else wrote first, or the API server is busy.
-func transient(err error) bool {
+// isTransient reports whether every fault may be gone on another attempt: a conflict, or a busy
+// API server.
+func isTransient(err error) bool {
 	var several interface{ Unwrap() []error }
 	if errors.As(err, &several) {
-		return !slices.ContainsFunc(several.Unwrap(), func(e error) bool { return !transient(e) })
+		return !slices.ContainsFunc(several.Unwrap(), func(e error) bool { return !isTransient(e) })
 	}
 	return apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
 }
 
-// round goes as far as it can and tells what it has to wait for.
+// round goes as far as it can and returns what it has to wait for.
 func (h *hubRemoval) round(ctx context.Context) (string, error) {
 	if h.o.Force {
-		// The ClusterManager comes last, so that a hub of which the works cannot be
-		// made harmless runs again by being installed again.
+		// The ClusterManager comes last, so that a hub whose works cannot be made harmless
+		// runs again once it is reinstalled.
 		if waiting, err := inOrder(ctx, h.stopProcess, h.admission, h.keeper.round); waiting != "" || err != nil {
 			return waiting, err
 		}
@@ -165,7 +161,7 @@ func (h *hubRemoval) round(ctx context.Context) (string, error) {
 	return hubInstalled(ctx, h.client, h.o.ClusterManager)
 }
 
-// stopProcess ends the hub process, so that no loop makes again what goes.
+// stopProcess ends the hub process, so that no loop recreates what is deleted.
 func (h *hubRemoval) stopProcess(ctx context.Context) (string, error) {
 	err := reconcile.Delete(ctx, h.client, reconcile.Target{Resource: deployments, Namespace: operatorv1.NamespaceOperator,
 		Name: operatorv1.DefaultClusterManagerName})
@@ -179,21 +175,21 @@ func (h *hubRemoval) stopProcess(ctx context.Context) (string, error) {
 	if len(list.Items) == 0 {
 		return "", nil
 	}
-	return names("pods of the hub", list.Items), nil
+	return describeObjects("pods of the hub", list.Items), nil
 }
 
 // hubPodLabel is on the pods of the hub process.
 const hubPodLabel = "app=cluster-manager"
 
-// deleteClusterManager asks for the deletion; it tells whether the object is
-// still there, and what the hub process says that it waits for.
+// deleteClusterManager deletes the ClusterManager; it returns whether the object still exists,
+// and what the hub process waits for, as it reports.
 func deleteClusterManager(ctx context.Context, client dynamic.Interface, name string) (present bool, reason string, err error) {
 	err = reconcile.Delete(ctx, client, reconcile.Target{Resource: clusterManagers, Name: name})
-	if err != nil && !missing(err) {
+	if err != nil && !isMissing(err) {
 		return false, "", err
 	}
 	live, err := client.Resource(clusterManagers).Get(ctx, name, metav1.GetOptions{})
-	if missing(err) {
+	if isMissing(err) {
 		return false, "", nil
 	}
 	if err != nil {
@@ -214,8 +210,7 @@ func releaseClusterManager(ctx context.Context, client dynamic.Interface, name s
 	return dropFinalizers(ctx, client.Resource(clusterManagers), name, operatorv1.FinalizerClusterManager)
 }
 
-// hubAlive tells whether a hub process works: its Deployment has an available
-// replica.
+// hubAlive reports whether a hub process works: its Deployment has an available replica.
 func hubAlive(ctx context.Context, client dynamic.Interface) (bool, error) {
 	d, err := client.Resource(deployments).Namespace(operatorv1.NamespaceOperator).Get(ctx, operatorv1.DefaultClusterManagerName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

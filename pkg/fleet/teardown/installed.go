@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// hubInventory is what an installer applies, in the order of its removal: the
-// process first, its rights last.
+// hubInventory is what an installer applies, in the order of its removal: the process first,
+// its rights last.
 var hubInventory = []struct {
 	resource   schema.GroupVersionResource
 	namespaces []string
@@ -37,8 +37,8 @@ var hubInventory = []struct {
 	{hubDefinitions, []string{""}},
 }
 
-// hubInstalled removes what the installer applied, found by its label, and then
-// the namespaces; it returns what it waits for.
+// hubInstalled removes what the installer applied, found by its label, and then the
+// namespaces; it returns what it waits for.
 func hubInstalled(ctx context.Context, client dynamic.Interface, owner string) (string, error) {
 	selector := operatorv1.LabelCreatedByClusterManager + "=" + owner
 	var errs []error
@@ -64,7 +64,7 @@ func hubInstalled(ctx context.Context, client dynamic.Interface, owner string) (
 	return hubNamespacesGone(ctx, client, owner)
 }
 
-// hubLock is the lease by which one hub process leads.
+// hubLock is the lease for leader election of hub processes.
 const hubLock = "clustermanager-lock"
 
 func deleteLock(ctx context.Context, client dynamic.Interface) error {
@@ -72,9 +72,9 @@ func deleteLock(ctx context.Context, client dynamic.Interface) error {
 	return reconcile.Delete(ctx, client, reconcile.Target{Resource: leases, Namespace: operatorv1.NamespaceOperator, Name: hubLock})
 }
 
-// hubNamespacesGone removes the two namespaces, each when it has no other owner: a
-// hub that manages itself shares one with its agent. It returns what it waits
-// for, also definitions that are still going.
+// hubNamespacesGone removes the two namespaces, unless one has another owner: a hub that
+// manages itself shares one with its agent. It returns what it waits for, including
+// definitions that are still being deleted.
 func hubNamespacesGone(ctx context.Context, client dynamic.Interface, owner string) (string, error) {
 	for _, name := range []string{operatorv1.NamespaceHub, operatorv1.NamespaceOperator} {
 		if waiting, err := hubNamespaceGone(ctx, client, name, owner); waiting != "" || err != nil {
@@ -91,8 +91,8 @@ func hubNamespacesGone(ctx context.Context, client dynamic.Interface, owner stri
 	return "", nil
 }
 
-// hubNamespaceGone removes one namespace of the owner, or gives it up where it has
-// another owner, too; it returns what it waits for.
+// hubNamespaceGone removes one namespace of the owner, or disowns it when it has another owner
+// too; it returns what it waits for.
 func hubNamespaceGone(ctx context.Context, client dynamic.Interface, name, owner string) (string, error) {
 	live, err := client.Resource(hubNamespaces).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -104,7 +104,7 @@ func hubNamespaceGone(ctx context.Context, client dynamic.Interface, name, owner
 	if live.GetLabels()[operatorv1.LabelCreatedByClusterManager] != owner {
 		return "", nil
 	}
-	if shared(live) {
+	if isShared(live) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, operatorv1.LabelCreatedByClusterManager)
 		if _, err := client.Resource(hubNamespaces).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			return "", fmt.Errorf("giving up namespace %s: %w", name, err)
@@ -117,8 +117,8 @@ func hubNamespaceGone(ctx context.Context, client dynamic.Interface, name, owner
 	return "namespace " + name + " to go", nil
 }
 
-// shared tells whether a namespace belongs to an agent, too.
-func shared(o *unstructured.Unstructured) bool {
+// isShared reports whether a namespace belongs to an agent too.
+func isShared(o *unstructured.Unstructured) bool {
 	for key := range o.GetLabels() {
 		if strings.HasPrefix(key, operatorv1.LabelCreatedByKlusterlet) {
 			return true

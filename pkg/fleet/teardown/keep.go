@@ -26,36 +26,35 @@ import (
 )
 
 const (
-	// keepPatience is how long agents may take to confirm, each time one did.
+	// keepPatience is how long agents may take to confirm; each confirmation restarts it.
 	keepPatience = 30 * time.Second
-	// leasePeriods is how many lease durations an agent may be silent before it
-	// counts as away: the hub's own rule.
+	// leasePeriods is how many lease durations an agent may be silent before it counts as
+	// away: the hub's own rule.
 	leasePeriods = 5
-	// pageSize bounds one answer of the API server.
+	// pageSize is the page size of lists.
 	pageSize = 500
-	// undoTimeout bounds how long works are made again what they were.
+	// undoTimeout bounds how long restoring the works may take.
 	undoTimeout = 10 * time.Second
 )
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// ErrNotKept means that an agent that is alive does not confirm that it keeps
-// what works applied, so that nothing was deleted; the error's text names the
-// works.
+// ErrNotKept means that a live agent does not confirm that it keeps what works applied, so
+// nothing was deleted; the error's text names the works.
 var ErrNotKept = errors.New("it is not sure that what works applied stays")
 
-// KeepOptions say whose works are made harmless.
+// KeepOptions say whose works to make harmless.
 type KeepOptions struct {
 	// Namespace is that of one cluster on the hub; empty means all.
 	Namespace string
-	// Patience is how long agents may be silent before it counts whether their
-	// leases are fresh; zero means 30 s, a negative one waits until ctx ends.
+	// Patience is how long agents may be silent before their leases are checked; zero means 30
+	// s, a negative value waits until ctx ends.
 	Patience time.Duration
-	// Progress is told what is waited for; nil is silent.
+	// Progress receives what Keep waits for; nil is silent.
 	Progress func(string)
-	// Sleep waits between two looks; nil uses a timer.
+	// Sleep waits between two checks; nil uses a timer.
 	Sleep func(context.Context, time.Duration) error
-	// Clock tells whether leases are fresh; nil is the system's.
+	// Clock decides whether leases are fresh; nil is the system's.
 	Clock clock.PassiveClock
 }
 
@@ -63,25 +62,24 @@ type KeepOptions struct {
 type KeptCluster struct {
 	// Cluster is its name on the hub.
 	Cluster string `json:"cluster"`
-	// Works is the number of its works, Objects that of the objects which they
-	// had applied by their status.
+	// Works is the number of its works, Objects the number of objects that they had applied
+	// according to their status.
 	Works   int `json:"works"`
 	Objects int `json:"objects"`
-	// Confirmed tells that its agent has let go of all of them. Otherwise the
-	// agent was away.
+	// Confirmed is true when its agent has let go of all of them. Otherwise the agent was
+	// away.
 	Confirmed bool `json:"confirmed"`
 }
 
-// Keep makes the deletion of works harmless: each gets the delete option Orphan,
-// loses its owners and is marked by workv1.AnnotationKept, so that neither an
-// agent nor the garbage collector removes what it applied, and no loop of the
-// hub takes that back. Keep waits until the agents have let go of the objects. After that even an agent that misses the deletion, and later takes
-// the work for lost, removes nothing.
+// Keep makes the deletion of works harmless: each gets the delete option Orphan, loses its
+// owners and is marked with workv1.AnnotationKept, so that neither an agent nor the garbage
+// collector removes what it applied, and no loop of the hub reverts that. Keep waits until the
+// agents have let go of the objects. After that, even an agent that misses the deletion, and
+// later takes the work for lost, removes nothing.
 //
-// Agents that are away cannot confirm; they are in the result as unconfirmed.
-// Where an agent is alive and does not confirm, the error is ErrNotKept. Works
-// that somebody is deleting already are left to that. It may be repeated after
-// any failure.
+// Agents that are away cannot confirm; the result has them as unconfirmed. When a live agent
+// does not confirm, the error is ErrNotKept. Works that are already being deleted are left
+// alone. It can be repeated after any failure.
 func Keep(ctx context.Context, client dynamic.Interface, o KeepOptions) ([]KeptCluster, error) {
 	k := newKeeper(client, o)
 	err := k.run(ctx)
@@ -94,12 +92,12 @@ func Keep(ctx context.Context, client dynamic.Interface, o KeepOptions) ([]KeptC
 	return k.result(), err
 }
 
-// run makes rounds until nothing is waited for.
+// run runs rounds until there is nothing left to wait for.
 func (k *keeper) run(ctx context.Context) error {
 	said := ""
 	for {
 		waiting, err := k.round(ctx)
-		if waiting == "" || (err != nil && !transient(err)) {
+		if waiting == "" || (err != nil && !isTransient(err)) {
 			return err
 		}
 		if waiting != said && k.o.Progress != nil {
@@ -112,15 +110,16 @@ func (k *keeper) run(ctx context.Context) error {
 	}
 }
 
-// keeper is one Keep under way.
+// keeper is one run of Keep.
 type keeper struct {
 	client dynamic.Interface
 	o      KeepOptions
-	// seen are the works so far, those that are gone again included.
+	// seen are the works so far, including those that are gone again.
 	seen map[types.UID]*keptWork
 	// away are the clusters whose agents are not waited for.
 	away map[string]bool
-	// waited is how long nothing was confirmed, pending how many works are not.
+	// waited is the time since the last confirmation, pending how many works are not
+	// confirmed.
 	waited  time.Duration
 	pending int
 }
@@ -144,13 +143,13 @@ func newKeeper(client dynamic.Interface, o KeepOptions) *keeper {
 	return &keeper{client: client, o: o, seen: map[types.UID]*keptWork{}, away: map[string]bool{}}
 }
 
-// round asks all works to leave their objects, and returns what it waits for.
-// Rounds are one hubPoll apart.
+// round asks all works to leave their objects, and returns what it waits for. Rounds are one
+// hubPoll apart.
 func (k *keeper) round(ctx context.Context) (string, error) {
 	pending := map[string][]string{}
 	err := eachPage(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), func(page []unstructured.Unstructured) error {
 		for i := range page {
-			confirmed, err := k.keep(ctx, &page[i])
+			confirmed, err := k.keepWork(ctx, &page[i])
 			if err != nil {
 				return err
 			}
@@ -179,12 +178,12 @@ func (k *keeper) round(ctx context.Context) (string, error) {
 	return describePending(pending), k.giveUp(ctx, pending)
 }
 
-// giveUp waits no longer for clusters whose agents are away. Of the others it
-// is told that they do not confirm.
+// giveUp stops waiting for clusters whose agents are away. It returns an error when others do
+// not confirm.
 func (k *keeper) giveUp(ctx context.Context, pending map[string][]string) error {
 	alive := map[string][]string{}
 	for cluster, works := range pending {
-		fresh, err := k.heard(ctx, cluster)
+		fresh, err := k.hasFreshLease(ctx, cluster)
 		if err != nil {
 			return err
 		}
@@ -201,10 +200,10 @@ func (k *keeper) giveUp(ctx context.Context, pending map[string][]string) error 
 	return nil
 }
 
-// heard tells whether the agent of a cluster has renewed its lease lately.
-func (k *keeper) heard(ctx context.Context, cluster string) (bool, error) {
+// hasFreshLease reports whether the agent of a cluster has renewed its lease recently.
+func (k *keeper) hasFreshLease(ctx context.Context, cluster string) (bool, error) {
 	lease, err := k.client.Resource(leases).Namespace(cluster).Get(ctx, clusterv1.LeaseName, metav1.GetOptions{})
-	if missing(err) {
+	if isMissing(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -222,13 +221,13 @@ func (k *keeper) heard(ctx context.Context, cluster string) (bool, error) {
 	return k.o.Clock.Since(renewed) < leasePeriods*period, nil
 }
 
-// keep asks one work to leave its objects, and tells whether it does.
-func (k *keeper) keep(ctx context.Context, live *unstructured.Unstructured) (bool, error) {
+// keepWork asks one work to leave its objects, and reports whether the agent has let go.
+func (k *keeper) keepWork(ctx context.Context, live *unstructured.Unstructured) (bool, error) {
 	work, err := typed.FromUnstructured[workv1.ManifestWork](live)
 	if err != nil {
 		return false, fmt.Errorf("reading manifestwork %s/%s: %w", live.GetNamespace(), live.GetName(), err)
 	}
-	if work.DeletionTimestamp != nil && !orphans(work) {
+	if work.DeletionTimestamp != nil && !orphansAll(work) {
 		return true, nil
 	}
 	known := k.seen[work.UID]
@@ -236,8 +235,8 @@ func (k *keeper) keep(ctx context.Context, live *unstructured.Unstructured) (boo
 		known = &keptWork{cluster: work.Namespace}
 		k.seen[work.UID] = known
 	}
-	known.objects, known.confirmed = AppliedObjects(work), letGo(work)
-	if _, marked := work.Annotations[workv1.AnnotationKept]; orphans(work) && len(work.OwnerReferences) == 0 && marked {
+	known.objects, known.confirmed = AppliedObjects(work), hasLetGo(work)
+	if _, marked := work.Annotations[workv1.AnnotationKept]; orphansAll(work) && len(work.OwnerReferences) == 0 && marked {
 		return known.confirmed, nil
 	}
 	known.confirmed = false
@@ -255,7 +254,7 @@ func (k *keeper) keep(ctx context.Context, live *unstructured.Unstructured) (boo
 	})
 }
 
-// former is what AnnotationKept holds.
+// former is the content of AnnotationKept.
 type former struct {
 	DeleteOption *workv1.DeleteOption    `json:"deleteOption"`
 	Owners       []metav1.OwnerReference `json:"ownerReferences"`
@@ -269,7 +268,7 @@ func formerly(work *workv1.ManifestWork) (string, error) {
 	return string(text), nil
 }
 
-// undo gives the works back what they had before.
+// undo restores the works as they were before.
 func (k *keeper) undo(ctx context.Context) error {
 	return eachPage(ctx, k.client.Resource(manifestWorks).Namespace(k.o.Namespace), func(page []unstructured.Unstructured) error {
 		for i := range page {
@@ -279,11 +278,11 @@ func (k *keeper) undo(ctx context.Context) error {
 			}
 			var had former
 			if err := json.Unmarshal([]byte(work.Annotations[workv1.AnnotationKept]), &had); err != nil {
-				continue // somebody has taken it over
+				continue // others have taken it over
 			}
 			err = k.patch(ctx, work, map[string]any{
 				"metadata": map[string]any{"ownerReferences": had.Owners, "annotations": map[string]any{workv1.AnnotationKept: nil}},
-				"spec":     map[string]any{"deleteOption": replaced(had.DeleteOption)},
+				"spec":     map[string]any{"deleteOption": replaceOption(had.DeleteOption)},
 			})
 			if err != nil {
 				return err
@@ -293,8 +292,8 @@ func (k *keeper) undo(ctx context.Context) error {
 	})
 }
 
-// replaced is a merge patch that makes a delete option this one.
-func replaced(option *workv1.DeleteOption) any {
+// replaceOption returns a merge patch that replaces the delete option.
+func replaceOption(option *workv1.DeleteOption) any {
 	if option == nil {
 		return nil
 	}
@@ -304,7 +303,7 @@ func replaced(option *workv1.DeleteOption) any {
 	}
 }
 
-// patch changes a work, if it is still the one that was seen.
+// patch patches a work, if it is still the one that was seen.
 func (k *keeper) patch(ctx context.Context, work *workv1.ManifestWork, change map[string]any) error {
 	change["metadata"].(map[string]any)["uid"] = work.UID
 	body, err := json.Marshal(change)
@@ -312,22 +311,22 @@ func (k *keeper) patch(ctx context.Context, work *workv1.ManifestWork, change ma
 		return fmt.Errorf("encoding the delete option: %w", err)
 	}
 	_, err = k.client.Resource(manifestWorks).Namespace(work.Namespace).Patch(ctx, work.Name, types.MergePatchType, body, metav1.PatchOptions{})
-	if err != nil && !missing(err) {
+	if err != nil && !isMissing(err) {
 		return fmt.Errorf("changing the delete option of manifestwork %s/%s: %w", work.Namespace, work.Name, err)
 	}
 	return nil
 }
 
-// orphans tells that a work leaves all its objects when it goes.
-func orphans(work *workv1.ManifestWork) bool {
+// orphansAll reports whether a work leaves all its objects when it is deleted.
+func orphansAll(work *workv1.ManifestWork) bool {
 	return work.Spec.DeleteOption != nil && work.Spec.DeleteOption.PropagationPolicy == workv1.DeletePropagationPolicyTypeOrphan
 }
 
-// letGo tells that the agent owns none of the objects any more: it never took
-// the work up, or it has applied the work since the delete option was set. Of a
-// manifest that could not be applied nobody knows.
-func letGo(work *workv1.ManifestWork) bool {
-	if !orphans(work) {
+// hasLetGo reports whether the agent no longer owns any of the objects: it never handled the
+// work, or it has applied the work since the delete option was set. For a manifest that could
+// not be applied this is unknown.
+func hasLetGo(work *workv1.ManifestWork) bool {
+	if !orphansAll(work) {
 		return false
 	}
 	if !slices.Contains(work.Finalizers, workv1.FinalizerManifestWork) || work.DeletionTimestamp != nil {
@@ -337,7 +336,7 @@ func letGo(work *workv1.ManifestWork) bool {
 	return applied != nil && applied.ObservedGeneration >= work.Generation && AppliedObjects(work) == len(work.Status.ResourceStatus.Manifests)
 }
 
-// AppliedObjects counts the objects that a work has on its cluster by its status.
+// AppliedObjects counts the objects that a work has on its cluster according to its status.
 func AppliedObjects(work *workv1.ManifestWork) int {
 	n := 0
 	for _, m := range work.Status.ResourceStatus.Manifests {
@@ -348,7 +347,7 @@ func AppliedObjects(work *workv1.ManifestWork) int {
 	return n
 }
 
-// result sums up by cluster.
+// result summarizes the works by cluster.
 func (k *keeper) result() []KeptCluster {
 	sums := map[string]*KeptCluster{}
 	for _, work := range k.seen {
@@ -368,7 +367,7 @@ func (k *keeper) result() []KeptCluster {
 	return out
 }
 
-// describePending names works by their clusters, not too many.
+// describePending lists pending works with their clusters, up to a limit.
 func describePending(pending map[string][]string) string {
 	var out []string
 	for _, cluster := range slices.Sorted(maps.Keys(pending)) {
@@ -386,12 +385,12 @@ func describePending(pending map[string][]string) string {
 	return "agents to let go of what works applied: " + strings.Join(out, ", ")
 }
 
-// eachPage lists all objects, so many at a time.
+// eachPage lists all objects, page by page.
 func eachPage(ctx context.Context, api dynamic.ResourceInterface, visit func([]unstructured.Unstructured) error) error {
 	o := metav1.ListOptions{Limit: pageSize}
 	for {
 		page, err := api.List(ctx, o)
-		if missing(err) {
+		if isMissing(err) {
 			return nil
 		}
 		if err != nil {

@@ -22,7 +22,8 @@ func TestAWorkHasLetGoOnceItsAgentAppliedThatItIsToLeaveItsObjects(t *testing.T)
 	held := func(w *workv1.ManifestWork) { w.Finalizers = []string{workv1.FinalizerManifestWork} }
 	applied := func(generation int64, objects ...metav1.ConditionStatus) func(*workv1.ManifestWork) {
 		return func(w *workv1.ManifestWork) {
-			w.Status.Conditions = []metav1.Condition{{Type: workv1.ConditionApplied, Status: metav1.ConditionTrue, ObservedGeneration: generation}}
+			w.Status.Conditions = []metav1.Condition{{Type: workv1.ConditionApplied, Status: metav1.ConditionTrue,
+				ObservedGeneration: generation}}
 			for _, status := range objects {
 				m := workv1.ManifestCondition{Conditions: []metav1.Condition{{Type: workv1.ConditionApplied, Status: status}}}
 				w.Status.ResourceStatus.Manifests = append(w.Status.ResourceStatus.Manifests, m)
@@ -53,7 +54,7 @@ func TestAWorkHasLetGoOnceItsAgentAppliedThatItIsToLeaveItsObjects(t *testing.T)
 			for _, make := range tc.made {
 				make(w)
 			}
-			require.Equal(t, tc.want, letGo(w))
+			require.Equal(t, tc.want, hasLetGo(w))
 		})
 	}
 }
@@ -65,9 +66,9 @@ func TestOnlyWhatAnotherAttemptMendsIsTransient(t *testing.T) {
 	conflict := fmt.Errorf("deleting: %w", apierrors.NewConflict(resource, "web", errors.New("Precondition failed")))
 	busy := apierrors.NewTooManyRequests("busy", 1)
 	forbidden := apierrors.NewForbidden(resource, "web", nil)
-	require.True(t, transient(conflict))
-	require.True(t, transient(fmt.Errorf("rights: %w", errors.Join(conflict, busy))))
-	require.False(t, transient(errors.Join(conflict, forbidden)), "one of several is not")
-	require.False(t, transient(forbidden))
-	require.False(t, transient(ErrNotKept))
+	require.True(t, isTransient(conflict))
+	require.True(t, isTransient(fmt.Errorf("rights: %w", errors.Join(conflict, busy))))
+	require.False(t, isTransient(errors.Join(conflict, forbidden)), "one of several is not")
+	require.False(t, isTransient(forbidden))
+	require.False(t, isTransient(ErrNotKept))
 }

@@ -19,14 +19,13 @@ import (
 
 var hubProfiles = multiclusterv1alpha1.GroupVersion.WithResource("clusterprofiles")
 
-// profilesPage bounds one page of the list of profiles.
+// profilesPage is the page size of the list of profiles.
 const profilesPage = 500
 
-// Profiles deletes the ClusterProfiles that the hub made:
-// those with its label of the manager, with the name of their cluster, and with
-// its name in the spec, which nobody can change. Profiles of others and the API
-// stay. It is done when the gate is off or the hub goes; where the API is not
-// served there is nothing to do.
+// Profiles deletes the ClusterProfiles that the hub made: those with the hub's manager label,
+// the name of their cluster, and the hub's name in the spec, which is immutable. Other
+// ClusterProfiles and the API stay. It is used when the gate is off or the hub is removed;
+// where the API is not served it does nothing.
 func Profiles(ctx context.Context, client dynamic.Interface) error {
 	o := metav1.ListOptions{
 		LabelSelector: multiclusterv1alpha1.LabelClusterManager + "=" + multiclusterv1alpha1.ManagerName, Limit: profilesPage,

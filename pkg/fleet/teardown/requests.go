@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// patchMetadata merges the fields into the metadata of the very object that was
-// read. An object that is gone is as good as patched.
+// patchMetadata merges the fields into the metadata of the very object that was read. It is no
+// error when the object is gone.
 func patchMetadata(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, live *unstructured.Unstructured,
 	fields map[string]any) error {
 	fields["uid"], fields["resourceVersion"] = string(live.GetUID()), live.GetResourceVersion()
@@ -60,7 +60,7 @@ func notFoundIsNil(err error) error {
 	return err
 }
 
-// poll calls f until it says true, fails, or ctx ends.
+// poll calls f until it returns true or fails, or ctx ends.
 func poll(ctx context.Context, f func() (bool, error)) error {
 	tick := time.NewTicker(agentPoll)
 	defer tick.Stop()

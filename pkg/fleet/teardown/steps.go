@@ -27,7 +27,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// What the hub process makes, by name.
+// What the hub process creates, by name.
 var (
 	hubValidating = []string{
 		"clusternamespacevalidators.admission.cluster.open-cluster-management.io",
@@ -47,8 +47,8 @@ var (
 		"clustermanagementaddons.addon.open-cluster-management.io",
 		"managedclusteraddons.addon.open-cluster-management.io",
 	}
-	// hubCRDs in the order of their removal: first those whose objects agents
-	// and loops have to let go.
+	// hubCRDs in the order of their removal: first those whose objects agents and loops have
+	// to release.
 	hubCRDs = []string{
 		"managedclusteraddons.addon.open-cluster-management.io",
 		"manifestworks.work.open-cluster-management.io",
@@ -69,24 +69,24 @@ var (
 	}
 )
 
-// HubAdmission names the admission configurations of a hub, which its process
-// makes.
+// HubAdmission returns the names of a hub's admission configurations, which its process
+// creates.
 func HubAdmission() (validating, mutating []string) {
 	return slices.Clone(hubValidating), slices.Clone(hubMutating)
 }
 
-// HubInstances removes, as far as it can go without waiting, admission, so that
-// nothing is refused by a process that ends, conversion, and all ManagedClusters
-// with what is in their namespaces, after their works were made harmless. It
-// returns what it waits for, or an empty text when none is left. No loop of the
-// hub may run meanwhile: it would make again what goes. The hub process calls it
-// when its ClusterManager is deleted, until nothing is left, and then HubRest.
+// HubInstances removes, as far as it can without waiting: admission, so that nothing is refused
+// by a process that is ending; conversion; and all ManagedClusters with what is in their
+// namespaces, after making their works harmless. It returns what it waits for, or an empty
+// text when nothing is left. No loop of the hub may run meanwhile, or it would recreate what
+// is deleted. The hub process calls it when its ClusterManager is deleted, until nothing is
+// left, and then HubRest.
 func HubInstances(ctx context.Context, client dynamic.Interface) (string, error) {
 	return newHubRemoval(client, HubOptions{}).instances(ctx)
 }
 
-// HubRest removes what else the hub process made: the rights of agents, the
-// APIs, certificates and their namespace, if it may. It returns what it waits for.
+// HubRest removes what else the hub process made: the rights of agents, the APIs, certificates
+// and, if it has the right to, their namespace. It returns what it waits for.
 func HubRest(ctx context.Context, client dynamic.Interface) (string, error) {
 	return newHubRemoval(client, HubOptions{}).rest(ctx)
 }
@@ -101,12 +101,12 @@ func inOrder(ctx context.Context, steps ...func(context.Context) (string, error)
 	return "", nil
 }
 
-// hubRemoval is one removal under way.
+// hubRemoval is one removal.
 type hubRemoval struct {
 	client dynamic.Interface
 	o      HubOptions
 	keeper *keeper
-	// tired is set while agents that confirmed do not do the rest.
+	// tired is set when agents that confirmed have not done the rest in time.
 	tired bool
 }
 
@@ -138,8 +138,8 @@ func (h *hubRemoval) admission(ctx context.Context) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// conversion takes the webhook out of the add-on APIs; objects are read at the
-// version that they are stored at from then on.
+// conversion removes the webhook from the add-on APIs; from then on objects are read in the
+// version they are stored in.
 func (h *hubRemoval) conversion(ctx context.Context) (string, error) {
 	for _, name := range hubConverted {
 		live, err := h.client.Resource(hubDefinitions).Get(ctx, name, metav1.GetOptions{})
@@ -189,10 +189,10 @@ func (h *hubRemoval) clusters(ctx context.Context) (string, error) {
 	if list, err = h.list(ctx, managedClusters, ""); err != nil || len(list) == 0 {
 		return "", err
 	}
-	return cmp.Or(held, names("ManagedClusters", list)), nil
+	return cmp.Or(held, describeObjects("ManagedClusters", list)), nil
 }
 
-// clusterContent deletes add-ons, then works, of one cluster, and tells what is
+// clusterContent deletes the add-ons, then the works, of one cluster, and returns what is
 // left.
 func (h *hubRemoval) clusterContent(ctx context.Context, cluster string) (string, error) {
 	for _, resource := range []schema.GroupVersionResource{managedAddOns, manifestWorks} {
@@ -201,13 +201,13 @@ func (h *hubRemoval) clusterContent(ctx context.Context, cluster string) (string
 			return "", err
 		}
 		if len(left) > 0 {
-			return names(resource.Resource, left), nil
+			return describeObjects(resource.Resource, left), nil
 		}
 	}
 	return "", nil
 }
 
-// leftovers deletes what stands in no cluster's namespace.
+// leftovers deletes what is in no cluster's namespace.
 func (h *hubRemoval) leftovers(ctx context.Context) (string, error) {
 	for _, resource := range []schema.GroupVersionResource{manifestWorkReplica, managedAddOns, manifestWorks} {
 		left, err := h.deleteAll(ctx, resource, metav1.NamespaceAll)
@@ -215,13 +215,13 @@ func (h *hubRemoval) leftovers(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if len(left) > 0 {
-			return names(resource.Resource, left), nil
+			return describeObjects(resource.Resource, left), nil
 		}
 	}
 	return "", nil
 }
 
-// rights removes the roles and bindings of agents, those of add-ons too.
+// rights removes the roles and bindings of agents, including those of add-ons.
 func (h *hubRemoval) rights(ctx context.Context) (string, error) {
 	for _, resource := range []schema.GroupVersionResource{hubRoleBindings, hubClusterBindings, hubClusterRoles} {
 		list, err := h.listLabelled(ctx, resource, clusterv1.LabelClusterName)
@@ -244,13 +244,13 @@ func (h *hubRemoval) rights(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// profiles removes what the hub made of a third party's API, which stays.
+// profiles removes what the hub created of a third party's API, which stays.
 func (h *hubRemoval) profiles(ctx context.Context) (string, error) {
 	return "", Profiles(ctx, h.client)
 }
 
-// definitions removes the APIs one after the other, each when the one before is
-// gone with all its objects.
+// definitions removes the APIs one after another, each when the previous one is gone with all
+// its objects.
 func (h *hubRemoval) definitions(ctx context.Context) (string, error) {
 	for _, name := range hubCRDs {
 		if err := reconcile.Delete(ctx, h.client, reconcile.Target{Resource: hubDefinitions, Name: name}); err != nil {
@@ -267,10 +267,9 @@ func (h *hubRemoval) definitions(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// nudge makes the API server try again to remove the objects of a definition.
-// After a failure, for example because the storage of an API that nobody used
-// yet was just being opened, it may wait for the next change of the definition
-// for ever.
+// nudge makes the API server retry the removal of a definition's objects. After a failure, for
+// example because the storage of an unused API was just being opened, it may otherwise wait
+// forever for the next change of the definition.
 func (h *hubRemoval) nudge(ctx context.Context, definition *unstructured.Unstructured) error {
 	conditions, _, _ := unstructured.NestedSlice(definition.Object, "status", "conditions")
 	failed := slices.ContainsFunc(conditions, func(c any) bool {
@@ -288,14 +287,14 @@ func (h *hubRemoval) nudge(ctx context.Context, definition *unstructured.Unstruc
 	return nil
 }
 
-// annotationRetry changes whenever the removal of a definition is tried again.
+// annotationRetry changes with every retry of the removal of a definition.
 const annotationRetry = "operator.open-cluster-management.io/removal-retry"
 
-// certificates go with their namespace where that is going: then the hub process has no
-// rights in it any more.
+// certificates deletes the certificates. They are deleted with their namespace when that is
+// being deleted: then the hub process has no rights in it any more.
 func (h *hubRemoval) certificates(ctx context.Context) (string, error) {
 	live, err := h.client.Resource(hubNamespaces).Get(ctx, operatorv1.NamespaceHub, metav1.GetOptions{})
-	if missing(err) || err == nil && live.GetDeletionTimestamp() != nil {
+	if isMissing(err) || err == nil && live.GetDeletionTimestamp() != nil {
 		return "", nil
 	}
 	if err != nil {
@@ -310,8 +309,8 @@ func (h *hubRemoval) certificates(ctx context.Context) (string, error) {
 	return "", errors.Join(errs...)
 }
 
-// components removes the namespace of the certificates. Who may not make it again may not
-// delete it either, and leaves it.
+// components removes the namespace of the certificates. A caller without the right to recreate
+// it has no right to delete it either, and leaves it.
 func (h *hubRemoval) components(ctx context.Context) (string, error) {
 	waiting, err := hubNamespaceGone(ctx, h.client, operatorv1.NamespaceHub, h.o.ClusterManager)
 	if apierrors.IsForbidden(err) {
@@ -320,8 +319,7 @@ func (h *hubRemoval) components(ctx context.Context) (string, error) {
 	return waiting, err
 }
 
-// deleteAll deletes the objects of a resource and returns those that are still
-// there.
+// deleteAll deletes the objects of a resource and returns those that still exist.
 func (h *hubRemoval) deleteAll(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]unstructured.Unstructured, error) {
 	list, err := h.list(ctx, resource, namespace)
 	if err != nil {
@@ -345,9 +343,9 @@ func (h *hubRemoval) deleteAll(ctx context.Context, resource schema.GroupVersion
 	return h.list(ctx, resource, namespace)
 }
 
-// releases are the finalizers that nobody takes off any more: those of the
-// hub's own loops, which have ended, and with force that of an agent that is
-// away. Others belong to programs that may well be alive.
+// releases returns the finalizers that nothing will remove: those of the hub's own loops,
+// which have ended, and with force that of an agent that is away. Others belong to programs
+// that may be alive.
 func (h *hubRemoval) releases(resource schema.GroupVersionResource, cluster string) []string {
 	switch {
 	case resource == managedAddOns:
@@ -360,14 +358,14 @@ func (h *hubRemoval) releases(resource schema.GroupVersionResource, cluster stri
 	return nil
 }
 
-// addOnFinalizers hold an add-on until it is taken off its cluster. Where the
-// hub goes it stays there, as works do.
+// addOnFinalizers hold an add-on until it is removed from its cluster. When the hub is removed
+// it stays there, as works do.
 var addOnFinalizers = []string{
 	addonv1alpha1.FinalizerPreDelete, addonv1alpha1.FinalizerHostingPreDelete, addonv1alpha1.FinalizerHostingManifests,
 	addonv1alpha1.DeprecatedFinalizerPreDelete, addonv1alpha1.DeprecatedFinalizerHostingPreDelete, addonv1alpha1.DeprecatedFinalizerHostingManifests,
 }
 
-// delete asks for the deletion of an object that was just read.
+// delete deletes the object that was read.
 func (h *hubRemoval) delete(ctx context.Context, resource schema.GroupVersionResource, o *unstructured.Unstructured) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
@@ -375,11 +373,10 @@ func (h *hubRemoval) delete(ctx context.Context, resource schema.GroupVersionRes
 	return reconcile.Delete(ctx, h.client, reconcile.Target{Resource: resource, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()})
 }
 
-// list returns all objects of a resource; a resource that is not served has
-// none.
+// list returns all objects of a resource; a resource that is not served has none.
 func (h *hubRemoval) list(ctx context.Context, resource schema.GroupVersionResource, namespace string) ([]unstructured.Unstructured, error) {
 	list, err := h.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
-	if missing(err) {
+	if isMissing(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -396,14 +393,14 @@ func (h *hubRemoval) listLabelled(ctx context.Context, resource schema.GroupVers
 	return list.Items, nil
 }
 
-// missing tells that an object, or its whole kind, is not there.
-func missing(err error) bool { return apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) }
+// isMissing reports whether an object, or its whole kind, does not exist.
+func isMissing(err error) bool { return apierrors.IsNotFound(err) || apimeta.IsNoMatchError(err) }
 
-// dropFinalizers takes the named finalizers off an object that is being
-// deleted. The patch holds only for the object that was read.
+// dropFinalizers removes the named finalizers from an object that is being deleted. The patch
+// is only valid for the object that was read.
 func dropFinalizers(ctx context.Context, api dynamic.ResourceInterface, name string, finalizers ...string) error {
 	live, err := api.Get(ctx, name, metav1.GetOptions{})
-	if missing(err) {
+	if isMissing(err) {
 		return nil
 	}
 	if err != nil {
@@ -422,7 +419,7 @@ func dropFinalizers(ctx context.Context, api dynamic.ResourceInterface, name str
 		return fmt.Errorf("encoding finalizers: %w", err)
 	}
 	_, err = api.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !missing(err) {
+	if err != nil && !isMissing(err) {
 		return fmt.Errorf("releasing %s: %w", name, err)
 	}
 	return nil
@@ -431,8 +428,8 @@ func dropFinalizers(ctx context.Context, api dynamic.ResourceInterface, name str
 // shown is how many names a message lists.
 const shown = 5
 
-// names tells of objects that are still there, and of what keeps them.
-func names(kind string, list []unstructured.Unstructured) string {
+// describeObjects lists objects that still exist, and what holds them.
+func describeObjects(kind string, list []unstructured.Unstructured) string {
 	var out []string
 	for i := range list {
 		if i == shown {

@@ -13,10 +13,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
-// mayJoin makes again what is missing of the identity that clusters join with and of
-// its rights: somebody may have deleted it to end all tokens, and a token without it is
-// of no use. What is there stays as it is.
-func (o *Options) mayJoin(ctx context.Context, r *fleet.Run) ([]fleet.Change, error) {
+// restoreJoinRights restores what is missing of the identity with which clusters join, and of its
+// rights: it may have been deleted to end all tokens, and a token is useless without it. What
+// exists stays as it is.
+func (o *Options) restoreJoinRights(ctx context.Context, r *fleet.Run) ([]fleet.Change, error) {
 	if err := fleet.NeedHub(ctx, o.Hub); err != nil {
 		return nil, err
 	}
@@ -26,13 +26,13 @@ func (o *Options) mayJoin(ctx context.Context, r *fleet.Run) ([]fleet.Change, er
 	}
 	var missing []*unstructured.Unstructured
 	for _, u := range objects {
-		if !o.needs(u) {
+		if !o.dependsOn(u) {
 			continue
 		}
 		live, err := write.Live(ctx, o.Hub, u)
 		switch {
 		case apierrors.IsForbidden(err):
-			// Who may make tokens need not see rights.
+			// The right to create tokens does not imply the right to read RBAC.
 		case err != nil:
 			return nil, fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
 		case live == nil:
@@ -42,9 +42,9 @@ func (o *Options) mayJoin(ctx context.Context, r *fleet.Run) ([]fleet.Change, er
 	return write.All(ctx, r, o.Hub, missing)
 }
 
-// needs tells whether the token depends on an object: a bootstrap token has rights by
-// its group, the other by its ServiceAccount.
-func (o *Options) needs(u *unstructured.Unstructured) bool {
+// dependsOn reports whether the token depends on an object: a bootstrap token gets its rights by
+// its group, the other kind by its ServiceAccount.
+func (o *Options) dependsOn(u *unstructured.Unstructured) bool {
 	if u.GetKind() == "ClusterRole" {
 		return true
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
-// bootstrapToken makes a bootstrap token of Kubernetes.
+// bootstrapToken creates a bootstrap token of Kubernetes.
 func (o *Options) bootstrapToken(ctx context.Context, r *fleet.Run, result *Result) error {
 	secret, err := randomText(o.Random, 16)
 	if err != nil {
@@ -49,7 +49,7 @@ func (o *Options) bootstrapToken(ctx context.Context, r *fleet.Run, result *Resu
 		return fleet.Explain("making the bootstrap token", o.Hub, err)
 	}
 	result.Token = result.ID + "." + secret
-	if err := o.known(ctx, r, result); err != nil {
+	if err := o.awaitAccepted(ctx, r, result); err != nil {
 		_ = client.Delete(context.WithoutCancel(ctx), u.GetName(), metav1.DeleteOptions{})
 		result.Token = ""
 		return err
@@ -58,9 +58,8 @@ func (o *Options) bootstrapToken(ctx context.Context, r *fleet.Run, result *Resu
 	return nil
 }
 
-// known waits until the API server lets the token in; it may be told to take no
-// bootstrap tokens at all.
-func (o *Options) known(ctx context.Context, r *fleet.Run, result *Result) error {
+// awaitAccepted waits until the API server accepts the token; bootstrap tokens may be disabled there.
+func (o *Options) awaitAccepted(ctx context.Context, r *fleet.Run, result *Result) error {
 	c, err := trust.Connect(result.Endpoint, result.Token)
 	if err != nil {
 		return err
@@ -81,7 +80,7 @@ func (o *Options) known(ctx context.Context, r *fleet.Run, result *Result) error
 
 const randomLetters = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-// randomText reads n letters and digits from random, all equally likely.
+// randomText reads n letters and digits from random, each equally likely.
 func randomText(random io.Reader, n int) (string, error) {
 	var out strings.Builder
 	buffer := make([]byte, 1)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// claims are what a service account token says of itself.
+// claims are the claims of a service account token.
 type claims struct {
 	ID        string    `json:"jti"`
 	Issuer    string    `json:"iss"`
@@ -30,11 +30,11 @@ func (a *audiences) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(a))
 }
 
-// claimsOf reads a token without verifying it.
+// claimsOf decodes a token without verifying it.
 func claimsOf(token string) (claims, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return claims{}, errors.New("the API server's token is no JWT")
+		return claims{}, errors.New("the API server's token is not a JWT")
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
@@ -47,8 +47,8 @@ func claimsOf(token string) (claims, error) {
 	return out, nil
 }
 
-// credentialID reads from a service account token what the API server will call
-// it. Servers before 1.30 do not; then there is none.
+// credentialID returns the credential id that the API server derives from a service account
+// token. Servers before 1.30 have none; then it is empty.
 func credentialID(token string) (string, error) {
 	said, err := claimsOf(token)
 	if err != nil || said.ID == "" {

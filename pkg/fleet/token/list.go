@@ -12,14 +12,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
 )
 
-// ListOptions say where to look for tokens.
+// ListOptions say on which hub to list tokens.
 type ListOptions struct {
 	fleet.Common
 	// Hub is where the tokens are.
 	Hub *fleet.Cluster
 }
 
-// List lists the join tokens of a hub, by id. It makes four requests.
+// List lists the join tokens of a hub, by id. It sends four requests.
 func List(ctx context.Context, o ListOptions) ([]request.Token, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()

@@ -4,20 +4,20 @@ package token
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps with join tokens.
+// Remedies for join tokens.
 const (
-	// AccountToken makes a token of the bootstrap service account.
+	// AccountToken creates a token of the bootstrap service account.
 	AccountToken fleet.RemedyCode = "token.AccountToken"
-	// BootstrapToken makes a bootstrap token for a cluster.
+	// BootstrapToken creates a bootstrap token for a cluster.
 	BootstrapToken fleet.RemedyCode = "token.BootstrapToken"
-	// BootstrapTokens makes one bootstrap token for each cluster.
+	// BootstrapTokens creates one bootstrap token for each cluster.
 	BootstrapTokens fleet.RemedyCode = "token.BootstrapTokens"
-	// ExampleTTL shows a life as it can be.
+	// ExampleTTL shows an example of a lifetime.
 	ExampleTTL fleet.RemedyCode = "token.ExampleTTL"
-	// ExampleUses shows a number of clusters as it can be.
+	// ExampleUses shows an example of a number of clusters.
 	ExampleUses fleet.RemedyCode = "token.ExampleUses"
-	// NewToken makes a new token on the hub.
+	// NewToken creates a new token on the hub.
 	NewToken fleet.RemedyCode = "token.NewToken"
-	// OneCluster takes a token of another kind, or one for one cluster.
+	// OneCluster uses another kind of token, or one for a single cluster.
 	OneCluster fleet.RemedyCode = "token.OneCluster"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// whoAmI asks the API server who we are. Nothing is stored.
+// whoAmI asks the API server for the caller's user name. Nothing is stored.
 func whoAmI(ctx context.Context, c *fleet.Cluster) (string, error) {
 	review := &unstructured.Unstructured{Object: map[string]any{}}
 	review.SetGroupVersionKind(schema.GroupVersionKind{Group: fleet.SelfReviews.Group, Version: fleet.SelfReviews.Version, Kind: "SelfSubjectReview"})
@@ -31,14 +31,14 @@ func whoAmI(ctx context.Context, c *fleet.Cluster) (string, error) {
 // right is one thing that a token must be allowed to do.
 type right struct{ group, resource, verb string }
 
-// joinRights are what an agent needs to ask to be joined.
+// joinRights are the rights that an agent needs to ask to join.
 var joinRights = []right{
 	{fleet.ManagedClusters.Group, "managedclusters", "create"}, {fleet.ManagedClusters.Group, "managedclusters", "get"},
 	{fleet.SigningRequests.Group, "certificatesigningrequests", "create"}, {fleet.SigningRequests.Group, "certificatesigningrequests", "get"},
 	{fleet.SigningRequests.Group, "certificatesigningrequests", "list"}, {fleet.SigningRequests.Group, "certificatesigningrequests", "watch"},
 }
 
-// missingRights returns those of the rights that we do not have.
+// missingRights returns the rights that the caller does not have.
 func missingRights(ctx context.Context, c *fleet.Cluster, want []right) ([]string, error) {
 	var out []string
 	for _, w := range want {
@@ -56,8 +56,8 @@ func missingRights(ctx context.Context, c *fleet.Cluster, want []right) ([]strin
 	return out, nil
 }
 
-// Usable tells why a token cannot be joined with. With reads only what is
-// stored nowhere in any case is sent: a read instead of the reviews.
+// Usable returns why a token cannot be used to join. With onlyReads it sends a read instead of
+// the reviews, which are never stored either.
 func Usable(ctx context.Context, hub *fleet.Cluster, onlyReads bool) error {
 	if onlyReads {
 		_, err := hub.Client.Resource(fleet.ManagedClusters).Get(ctx, "does-not-exist", metav1.GetOptions{})
@@ -81,7 +81,7 @@ func Usable(ctx context.Context, hub *fleet.Cluster, onlyReads bool) error {
 	return nil
 }
 
-// Rejected explains why a hub does not take the token of a connection.
+// Rejected explains why a hub does not accept the token of a connection.
 func Rejected(hub *fleet.Cluster, err error) error {
 	switch {
 	case apierrors.IsUnauthorized(err):
@@ -93,8 +93,8 @@ func Rejected(hub *fleet.Cluster, err error) error {
 	return fleet.Explain("checking the token", hub, err)
 }
 
-// whyRejected tells what can be seen from a token that a hub does not take. What
-// it says of itself is not verified: it is only shown to its owner.
+// whyRejected returns what a token that a hub does not accept shows about the reason. Its
+// claims are not verified: they are only shown to its owner.
 func whyRejected(token string) string {
 	const unknown = "it is wrong, expired or revoked, or belongs to another hub"
 	claims, err := claimsOf(token)
@@ -114,5 +114,5 @@ func whyRejected(token string) string {
 	if len(said) == 0 {
 		return unknown
 	}
-	return unknown + "; by its own words it " + fleet.OneLine(strings.Join(said, ", "))
+	return unknown + "; according to its claims it " + fleet.OneLine(strings.Join(said, ", "))
 }

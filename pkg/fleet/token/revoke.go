@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/request"
 )
 
-// RevokeOptions say which token to end.
+// RevokeOptions say which token to revoke.
 type RevokeOptions struct {
 	fleet.Common
 	// Hub is where the token is valid.
@@ -25,9 +25,8 @@ type RevokeOptions struct {
 	ID string
 }
 
-// Revoke ends a token (the API server may remember it for ten seconds) and
-// denies the requests that were made with
-// it and are not answered yet. Clusters that have joined are not touched.
+// Revoke revokes a token (the API server may cache it for ten seconds) and denies pending
+// requests that were made with it. Clusters that have joined are not affected.
 func Revoke(ctx context.Context, o RevokeOptions) ([]fleet.Change, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -66,8 +65,7 @@ func Revoke(ctx context.Context, o RevokeOptions) ([]fleet.Change, error) {
 	return out, nil
 }
 
-// clearExpired deletes the Secrets of tokens that have ended. What fails is left
-// for the next time.
+// clearExpired deletes the Secrets of expired tokens. What fails is left for the next time.
 func clearExpired(ctx context.Context, hub *fleet.Cluster, now time.Time) {
 	tokens, err := request.Tokens(ctx, hub, now)
 	if err != nil {

@@ -21,22 +21,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/trust"
 )
 
-// Bounds of a token's life. The API server makes none that is shorter.
+// Bounds of a token's lifetime. The API server issues none with a shorter one.
 const (
-	// minTTL is the shortest life of a join token.
+	// minTTL is the shortest lifetime of a join token.
 	minTTL = 10 * time.Minute
-	// maxTTL is the longest life of a join token.
+	// maxTTL is the longest lifetime of a join token.
 	maxTTL = 366 * 24 * time.Hour
-	// DefaultTTL is the life of a join token when none is given.
+	// DefaultTTL is the lifetime of a join token when none is given.
 	DefaultTTL = time.Hour
 )
 
-// Options say which token to make.
+// Options say which token to create.
 type Options struct {
 	fleet.Common
-	// Hub is where the token shall be valid.
+	// Hub is where the token is to be valid.
 	Hub *fleet.Cluster
-	// TTL is its life; 0 means DefaultTTL.
+	// TTL is its lifetime; 0 means DefaultTTL.
 	TTL time.Duration
 	// Cluster is the only cluster that may join with it; empty means any.
 	Cluster string
@@ -47,8 +47,8 @@ type Options struct {
 	Bootstrap bool
 }
 
-// Result is a new token and how to use it. Its keys in JSON are those that
-// scripts of the field know.
+// Result is a new token and how to use it. Its JSON keys are those that existing scripts for
+// Open Cluster Management expect.
 type Result struct {
 	// Token is the secret; empty in a dry run.
 	Token string `json:"hub-token"`
@@ -56,7 +56,7 @@ type Result struct {
 	Server string `json:"hub-apiserver"`
 	// CAHash pins the hub's CA; empty when the hub's certificate is a public one.
 	CAHash string `json:"ca-hash"`
-	// Expires is when the token ends.
+	// Expires is when the token expires.
 	Expires metav1.Time `json:"expires"`
 	// ID names the token for list and revoke.
 	ID string `json:"id"`
@@ -64,7 +64,7 @@ type Result struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Uses is how many clusters may join with it; 0 means any number.
 	Uses int `json:"uses,omitempty"`
-	// Items are the objects that were made.
+	// Items are the objects that were created.
 	Items []fleet.Change `json:"items"`
 
 	// Endpoint is how agents reach the hub.
@@ -74,8 +74,8 @@ type Result struct {
 // Kubeconfig returns the kubeconfig that an agent would join with.
 func (t Result) Kubeconfig() ([]byte, error) { return trust.BootstrapKubeconfig(t.Endpoint, t.Token) }
 
-// Create makes a token that lets clusters ask the hub to be joined. Tokens that
-// have expired are cleared away.
+// Create creates a token with which clusters may ask the hub to join. It also deletes expired
+// tokens.
 func Create(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -94,7 +94,7 @@ func Create(ctx context.Context, o Options) (Result, error) {
 	if result.ID, err = randomText(o.Random, 6); err != nil {
 		return Result{}, err
 	}
-	if result.Items, err = o.mayJoin(ctx, r); err != nil {
+	if result.Items, err = o.restoreJoinRights(ctx, r); err != nil {
 		return Result{}, err
 	}
 	make := o.serviceAccountToken
@@ -119,11 +119,11 @@ func (o *Options) check() error {
 	return Check(o.TTL, o.Cluster)
 }
 
-// Check tells why there can be no token that lives for ttl and is for a
-// cluster; an empty cluster means any. It asks no server.
+// Check returns why there can be no token with this lifetime and cluster; an empty cluster
+// means any. It sends no request.
 func Check(ttl time.Duration, cluster string) error {
 	if ttl < minTTL || ttl > maxTTL {
-		return fleet.Misuse(fmt.Sprintf("a token cannot live for %s", ttl), fmt.Sprintf("it lives for %.0f minutes at least and for %.0f days at most",
+		return fleet.Misuse(fmt.Sprintf("a token cannot be valid for %s", ttl), fmt.Sprintf("its lifetime is at least %.0f minutes and at most %.0f days",
 			minTTL.Minutes(), maxTTL.Hours()/24), ExampleTTL.With())
 	}
 	if cluster != "" {
@@ -132,8 +132,8 @@ func Check(ttl time.Duration, cluster string) error {
 	return nil
 }
 
-// serviceAccountToken makes a token of the bootstrap service account that ends
-// with a Secret of its own.
+// serviceAccountToken creates a token of the bootstrap service account that is bound to a
+// Secret of its own.
 func (o *Options) serviceAccountToken(ctx context.Context, _ *fleet.Run, result *Result) error {
 	ns := operatorv1.NamespaceOperator
 	secret := o.tokenSecret(result)
@@ -175,8 +175,8 @@ func (o *Options) tokenSecret(result *Result) *unstructured.Unstructured {
 	return u
 }
 
-// requestToken asks for the token and writes its credential id into the Secret,
-// by which requests made with it are known again.
+// requestToken requests the token and writes its credential id into the Secret, by which
+// requests made with it are recognized.
 func (o *Options) requestToken(ctx context.Context, secret *unstructured.Unstructured, result *Result) error {
 	request := fleet.Named(schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, secret.GetNamespace(),
 		clusterv1.BootstrapServiceAccount)
@@ -195,15 +195,15 @@ func (o *Options) requestToken(ctx context.Context, secret *unstructured.Unstruc
 	}
 	if id == "" && o.Uses != 0 {
 		return fleet.Refuse("a token for "+strconv.Itoa(o.Uses)+" clusters cannot be made on "+o.Hub.String(),
-			"its API server does not tell which token a request came with, so the hub could not count",
+			"its API server does not record which token a request came with, so the hub could not count",
 			BootstrapTokens.On(o.Hub))
 	}
 	if id == "" && o.Cluster != "" {
 		return fleet.Refuse("a token for one cluster cannot be made on "+o.Hub.String(),
-			"its API server does not tell which token a request came with, so the hub could not hold the token to the cluster",
+			"its API server does not record which token a request came with, so the hub could not hold the token to the cluster",
 			BootstrapToken.On(o.Hub, "cluster", o.Cluster))
 	}
-	result.Expires = ends(answer, result.Expires)
+	result.Expires = expiryOf(answer, result.Expires)
 	change := secret.DeepCopy()
 	data := change.Object["data"].(map[string]any)
 	data[clusterv1.JoinTokenKeyCredentialID] = encode(id)
@@ -216,9 +216,9 @@ func (o *Options) requestToken(ctx context.Context, secret *unstructured.Unstruc
 	return nil
 }
 
-// ends is when the API server says that a token ends: it may be set to make none
-// that lives for as long as was asked for, and does not tell otherwise.
-func ends(request *unstructured.Unstructured, wanted metav1.Time) metav1.Time {
+// expiryOf returns when the token expires according to the API server, which may be configured to
+// issue shorter-lived tokens than requested and reports it only there.
+func expiryOf(request *unstructured.Unstructured, wanted metav1.Time) metav1.Time {
 	text, _, _ := unstructured.NestedString(request.Object, "status", "expirationTimestamp")
 	if at, err := time.Parse(time.RFC3339, text); err == nil && at.Before(wanted.Time) {
 		return metav1.NewTime(at.UTC())
@@ -226,14 +226,13 @@ func ends(request *unstructured.Unstructured, wanted metav1.Time) metav1.Time {
 	return wanted
 }
 
-// CheckUses tells why there can be no token that is for a number of clusters. It
-// asks no server.
+// CheckUses returns why there can be no token for a number of clusters. It sends no request.
 func CheckUses(uses int, bootstrap bool) error {
 	if err := identity.CheckUses(uses); err != nil {
 		return fleet.Misuse(fmt.Sprintf("a token cannot be for %d clusters", uses), err.Error(), ExampleUses.With())
 	}
 	if bootstrap {
-		return fleet.Misuse("a bootstrap token cannot be for a number of clusters", "it is a Secret of Kubernetes, which has no place for a limit",
+		return fleet.Misuse("a bootstrap token cannot be for a number of clusters", "it is a Secret of Kubernetes, which cannot hold a limit",
 			OneCluster.With())
 	}
 	return nil

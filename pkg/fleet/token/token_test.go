@@ -44,8 +44,7 @@ func TestCredentialsOfTokens(t *testing.T) {
 	}
 }
 
-// Managed services make no token that lives for long, and say so only in their
-// answer.
+// Managed services issue no long-lived tokens, and show that only in their response.
 func TestATokenEndsWhenTheAPIServerSays(t *testing.T) {
 	wanted := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	for name, tc := range map[string]struct {
@@ -84,8 +83,7 @@ func TestATokenEndsWhenTheAPIServerSays(t *testing.T) {
 	}
 }
 
-// The hub denies the requests of a revoked token by itself; who comes second has
-// nothing to complain about.
+// The hub itself denies the requests of a revoked token; coming second is not an error.
 func TestRevokingIsDoneWhenTheHubWasFaster(t *testing.T) {
 	answers := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +98,8 @@ func TestRevokingIsDoneWhenTheHubWasFaster(t *testing.T) {
 		case r.Method == http.MethodDelete:
 			_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Status","status":"Success"}`))
 		case strings.HasSuffix(r.URL.Path, "/certificatesigningrequests"):
-			_, _ = w.Write([]byte(`{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequestList","items":[{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",
+			_, _ = w.Write([]byte(`{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequestList","items":[
+				{"apiVersion":"certificates.k8s.io/v1","kind":"CertificateSigningRequest",
 				"metadata":{"name":"c1-x"},"spec":{"extra":{"` + clusterv1.ExtraCredentialID + `":["JTI=x"]}}}]}`))
 		case strings.HasSuffix(r.URL.Path, "/join-token-abc123"):
 			_, _ = w.Write([]byte(secret))
@@ -113,7 +112,8 @@ func TestRevokingIsDoneWhenTheHubWasFaster(t *testing.T) {
 	defer server.Close()
 	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	changes, err := Revoke(t.Context(), RevokeOptions{Hub: &fleet.Cluster{Client: client}, ID: "abc123", Common: fleet.Common{Clock: clock.RealClock{}}})
+	changes, err := Revoke(t.Context(), RevokeOptions{Hub: &fleet.Cluster{Client: client}, ID: "abc123",
+		Common: fleet.Common{Clock: clock.RealClock{}}})
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
 	require.Equal(t, 1, answers)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trace follows an object on a managed cluster back to the work that
-// brought it, and to what that comes from.
+// Package trace follows an object on a managed cluster back to the work that applied it, and
+// to where that comes from.
 package trace

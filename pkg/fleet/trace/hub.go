@@ -26,8 +26,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// record notes the record of one work, and follows it to the hub.
-func (t *tracing) record(ctx context.Context, depth int, c claim) {
+// addRecord adds the AppliedManifestWork of one work, and follows it to the hub.
+func (t *tracing) addRecord(ctx context.Context, depth int, c claim) {
 	spec := c.record.Spec
 	step := Step{Depth: depth, Kind: "AppliedManifestWork", Name: c.record.Name, On: t.o.Spoke.Called(), By: managers(c.record.ManagedFields)}
 	switch at := c.record.Status.EvictionStartTime; {
@@ -36,11 +36,11 @@ func (t *tracing) record(ctx context.Context, depth int, c claim) {
 	case c.record.DeletionTimestamp != nil:
 		step.State = work.Deleting
 	case !c.owns:
-		step.State, step.Message = Tracked, "the object is recorded and not owned: it stays when the work goes"
+		step.State, step.Message = Tracked, "the object is recorded but not owned: it stays when the work is deleted"
 	}
 	t.add(step)
-	agent := t.agent(ctx, spec.AgentID, spec.HubHash)
-	hub := t.hub(spec.HubHash)
+	agent := t.agentFor(ctx, spec.AgentID, spec.HubHash)
+	hub := t.hubFor(spec.HubHash)
 	step = Step{Depth: depth + 1, Kind: "Hub", Name: agent.server, On: "-"}
 	switch {
 	case hub != nil:
@@ -54,26 +54,26 @@ func (t *tracing) record(ctx context.Context, depth int, c claim) {
 	t.add(step)
 	switch {
 	case hub == nil:
-		t.note(fleet.Note{Text: "no context has the address of the hub", Fix: NameHub.With()})
+		t.addWarning(fleet.Note{Text: "no context has the address of the hub", Fix: NameHub.With()})
 	case agent.cluster == "":
-		t.note(fleet.Note{Text: fmt.Sprintf("no object on %s tells what the hub calls it", t.o.Spoke.Called()), Fix: NameCluster.With()})
+		t.addWarning(fleet.Note{Text: fmt.Sprintf("no object on %s contains its name on the hub", t.o.Spoke.Called()), Fix: NameCluster.With()})
 	default:
-		t.work(ctx, depth+2, hub, ref{agent.cluster, spec.ManifestWorkName})
+		t.addWork(ctx, depth+2, hub, ref{agent.cluster, spec.ManifestWorkName})
 	}
 }
 
 // ref is the namespace and name of an object.
 type ref struct{ namespace, name string }
 
-// tracedAgent is an agent of the spoke and how it knows its hub.
+// tracedAgent is an agent of the spoke and its access to the hub.
 type tracedAgent struct {
 	ids             []string
 	cluster, server string
 }
 
-// agent finds the agent that made a record: by its identity, else by its hub,
-// else the only one there is, where its access to the hub may not be read.
-func (t *tracing) agent(ctx context.Context, id, hubHash string) tracedAgent {
+// agentFor returns the agent that made a record: by its identity, else by its hub, else the only
+// one there is, when its access to the hub may not be read.
+func (t *tracing) agentFor(ctx context.Context, id, hubHash string) tracedAgent {
 	if !t.asked {
 		t.agents, t.asked = agentsOf(ctx, t.o.Spoke), true
 	}
@@ -97,8 +97,8 @@ func (t *tracing) agent(ctx context.Context, id, hubHash string) tracedAgent {
 	return found
 }
 
-// agentsOf reads the agents of a cluster. What may not be read is left out: a
-// trace goes as far as it can.
+// agentsOf reads the agents of a cluster. What may not be read is left out: a trace goes as
+// far as it can.
 func agentsOf(ctx context.Context, c *fleet.Cluster) []tracedAgent {
 	list, err := typed.List[operatorv1.Klusterlet](ctx, c.Client, fleet.Klusterlets, "", metav1.ListOptions{})
 	if err != nil {
@@ -125,8 +125,8 @@ func agentsOf(ctx context.Context, c *fleet.Cluster) []tracedAgent {
 	return out
 }
 
-// hub is the hub that was named, else the candidate with the agent's address.
-func (t *tracing) hub(hash string) *fleet.Cluster {
+// hubFor returns the hub that was given, else the candidate with the agent's address.
+func (t *tracing) hubFor(hash string) *fleet.Cluster {
 	if t.o.Hub != nil {
 		return t.o.Hub
 	}
@@ -138,27 +138,26 @@ func (t *tracing) hub(hash string) *fleet.Cluster {
 	return nil
 }
 
-// failed notes that the hub could not be asked. Of a hub that was named that is
-// an error.
-func (t *tracing) failed(err error) {
+// recordFailure records that the hub could not be read. For a hub that was given, that is an error.
+func (t *tracing) recordFailure(err error) {
 	if t.o.Hub != nil {
 		t.err = err
 		return
 	}
-	t.warn("%s", err)
+	t.addWarningf("%s", err)
 }
 
-// work notes the work and goes on to what it comes from.
-func (t *tracing) work(ctx context.Context, depth int, hub *fleet.Cluster, r ref) {
+// addWork adds the work and goes on to what it comes from.
+func (t *tracing) addWork(ctx context.Context, depth int, hub *fleet.Cluster, r ref) {
 	step := Step{Depth: depth, Kind: "ManifestWork", Namespace: r.namespace, Name: r.name, On: hub.Called()}
 	found, err := hub.Client.Resource(fleet.ManifestWorks).Namespace(r.namespace).Get(ctx, r.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		step.State, step.Message = Missing, "the hub has no such work; after a time of grace the agent removes its objects"
+		step.State, step.Message = Missing, "the hub has no such work; after a grace period the agent removes its objects"
 		t.add(step)
 		return
 	case err != nil:
-		t.failed(fleet.Explain("reading manifestwork "+r.namespace+"/"+r.name, hub, err))
+		t.recordFailure(fleet.Explain("reading manifestwork "+r.namespace+"/"+r.name, hub, err))
 		return
 	}
 	step.By = writers(found)
@@ -171,9 +170,9 @@ func (t *tracing) work(ctx context.Context, depth int, hub *fleet.Cluster, r ref
 	t.add(step)
 	labels := found.GetLabels()
 	if namespace, name, ok := strings.Cut(labels[workv1alpha1.LabelManifestWorkReplicaSet], "."); ok {
-		t.set(ctx, depth+1, hub, ref{namespace, name})
+		t.addSet(ctx, depth+1, hub, ref{namespace, name})
 		if placement := labels[workv1alpha1.LabelPlacementName]; placement != "" {
-			t.placement(ctx, depth+2, hub, r.namespace, ref{namespace, placement})
+			t.addPlacement(ctx, depth+2, hub, r.namespace, ref{namespace, placement})
 		}
 		return
 	}
@@ -187,10 +186,10 @@ func (t *tracing) work(ctx context.Context, depth int, hub *fleet.Cluster, r ref
 	}
 }
 
-// set notes a set of works.
-func (t *tracing) set(ctx context.Context, depth int, hub *fleet.Cluster, r ref) {
+// addSet adds a set of works.
+func (t *tracing) addSet(ctx context.Context, depth int, hub *fleet.Cluster, r ref) {
 	step := Step{Depth: depth, Kind: "ManifestWorkReplicaSet", Namespace: r.namespace, Name: r.name, On: hub.Called()}
-	live := t.read(ctx, hub, fleet.ReplicaSets, &step)
+	live := t.readStep(ctx, hub, fleet.ReplicaSets, &step)
 	if live != nil {
 		if set, err := typed.FromUnstructured[workv1alpha1.ManifestWorkReplicaSet](live); err == nil {
 			step.Message = work.SetInfoOf(set).Message
@@ -199,10 +198,10 @@ func (t *tracing) set(ctx context.Context, depth int, hub *fleet.Cluster, r ref)
 	t.add(step)
 }
 
-// placement notes the placement that a set has a work on this cluster for.
-func (t *tracing) placement(ctx context.Context, depth int, hub *fleet.Cluster, name string, r ref) {
+// addPlacement adds the placement that gives a set a work on this cluster.
+func (t *tracing) addPlacement(ctx context.Context, depth int, hub *fleet.Cluster, name string, r ref) {
 	step := Step{Depth: depth, Kind: "Placement", Namespace: r.namespace, Name: r.name, On: hub.Called()}
-	if t.read(ctx, hub, fleet.Placements, &step) != nil {
+	if t.readStep(ctx, hub, fleet.Placements, &step) != nil {
 		selected := map[string]bool{}
 		switch err := (cluster.Targets{Placement: r.namespace + "/" + r.name}).Decided(ctx, hub, selected); {
 		case err != nil:
@@ -216,9 +215,9 @@ func (t *tracing) placement(ctx context.Context, depth int, hub *fleet.Cluster, 
 	t.add(step)
 }
 
-// read reads the object of a step, nil where that is not possible; the step says
+// readStep reads the object of a step; nil when that is not possible, in which case the step says
 // why.
-func (t *tracing) read(ctx context.Context, hub *fleet.Cluster, resource schema.GroupVersionResource, step *Step) *unstructured.Unstructured {
+func (t *tracing) readStep(ctx context.Context, hub *fleet.Cluster, resource schema.GroupVersionResource, step *Step) *unstructured.Unstructured {
 	live, err := hub.Client.Resource(resource).Namespace(step.Namespace).Get(ctx, step.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -235,10 +234,11 @@ func (t *tracing) read(ctx context.Context, hub *fleet.Cluster, resource schema.
 	return live
 }
 
-// writers are the field managers that wrote an object, the last writer first.
+// writers returns the field managers of an object, the last writer first.
 func writers(u *unstructured.Unstructured) []string { return managers(u.GetManagedFields()) }
 
-// managers are those of the entries, without writers of a status alone.
+// managers returns the field managers of the entries, without those that only wrote the
+// status.
 func managers(entries []metav1.ManagedFieldsEntry) []string {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {

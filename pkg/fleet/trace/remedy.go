@@ -4,12 +4,12 @@ package trace
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps to see more of a trace.
+// Remedies for an incomplete trace.
 const (
 	// ListHubWorks lists the works of the hub.
 	ListHubWorks fleet.RemedyCode = "trace.ListHubWorks"
 	// NameHub names the context of the hub.
 	NameHub fleet.RemedyCode = "trace.NameHub"
-	// NameCluster says what the hub calls the cluster.
+	// NameCluster gives the cluster's name on the hub.
 	NameCluster fleet.RemedyCode = "trace.NameCluster"
 )

@@ -24,48 +24,48 @@ type Options struct {
 	fleet.Common
 	// Spoke is the cluster that has the object.
 	Spoke *fleet.Cluster
-	// Type is what kubectl calls a resource: deploy, deployments.apps, Deployment.
+	// Type is a resource as for kubectl get: deploy, deployments.apps, Deployment.
 	Type string
-	// Namespace of the object; not used for kinds without namespaces.
+	// Namespace of the object; ignored for cluster-scoped kinds.
 	Namespace string
 	// Name of the object.
 	Name string
 	// Hub is the hub; nil looks for it among Candidates.
 	Hub *fleet.Cluster
-	// Candidates are clusters of which one may be the hub. One is taken whose
-	// address is the one that the agent uses; none of the others is spoken to.
+	// Candidates are clusters of which one may be the hub. It is recognized by the address
+	// that the agent uses; no request is sent to the others.
 	Candidates []*fleet.Cluster
-	// Cluster is the managed cluster's name; empty asks its agent's objects.
+	// Cluster is the managed cluster's name; empty reads it from its agent's objects.
 	Cluster string
 }
 
-// Step is one object on the way from an object to who declared it.
+// Step is one object on the way from an object to its origin.
 type Step struct {
 	// Depth is how many steps led here.
 	Depth     int    `json:"depth"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// On is the context that has it, or the address where there is none.
+	// On is the context of its cluster, or the address when there is none.
 	On string `json:"on"`
 	// By are the field managers that wrote it, the last writer first.
 	By []string `json:"by,omitempty"`
-	// State is a word, empty where there is nothing to say.
+	// State is one word; empty when there is nothing to report.
 	State string `json:"state,omitempty"`
-	// Message is what is not as it should be, or what a person must know.
+	// Message is what is wrong, or what is important to know.
 	Message string `json:"message,omitempty"`
 }
 
-// Result is the way from an object to who declared it.
+// Result is the way from an object to its origin.
 type Result struct {
-	// Steps lead from the object upwards. An object that several works declare
-	// has a branch for each, which begins at the same depth.
+	// Steps lead from the object upwards. An object that several works declare has a branch
+	// for each, all starting at the same depth.
 	Steps []Step `json:"items"`
-	// Warnings tell where the way could not be followed to its end.
+	// Warnings say where the way could not be followed to its end.
 	Warnings []fleet.Note `json:"warnings,omitempty"`
 }
 
-// The states of a Step beside those of works.
+// The states of a Step in addition to those of works.
 const (
 	Missing  = "Missing"
 	Evicted  = "Evicted"
@@ -74,13 +74,13 @@ const (
 	Dropped  = "NotSelected"
 )
 
-// maxOwners bounds how far controllers of controllers are followed.
+// maxOwners bounds how many levels of controllers are followed.
 const maxOwners = 10
 
-// Object follows an object of a managed cluster to the work, set of works
-// and placement that it comes from: over its controllers to one that an
-// AppliedManifestWork owns or has recorded, and from there to the hub. An object
-// that no work declares is an error that names who wrote it.
+// Object follows an object of a managed cluster to the work, set of works and placement that
+// it comes from: through its controllers to one that an AppliedManifestWork owns or has
+// recorded, and from there to the hub. For an object that no work declares the error names who
+// wrote it.
 func Object(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -113,11 +113,11 @@ func Object(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	if len(found) == 0 {
-		return Result{}, t.nobody(object)
+		return Result{}, t.noWorkError(object)
 	}
 	depth := len(t.out.Steps)
 	for _, c := range found {
-		t.record(ctx, depth, c)
+		t.addRecord(ctx, depth, c)
 	}
 	return t.out, t.err
 }
@@ -127,36 +127,36 @@ func missingOn(c *fleet.Cluster, kind fleet.ServedKind, namespace, name string) 
 		Fix: fleet.ShowObject.On(c, "resource", kind.Resource.GroupResource().String(), "name", "", "namespace", namespace)}
 }
 
-// tracing is a trace under way.
+// tracing is one trace.
 type tracing struct {
 	o   Options
 	out Result
-	// agents are those of the spoke, once they were read.
+	// agents are those of the spoke, once read.
 	agents []tracedAgent
 	asked  bool
-	// err is why the hub that was named cannot be asked.
+	// err is why the hub that was given cannot be read.
 	err error
 }
 
 func (t *tracing) add(s Step) { t.out.Steps = append(t.out.Steps, s) }
 
-func (t *tracing) warn(format string, args ...any) {
-	t.note(fleet.Note{Text: fmt.Sprintf(format, args...)})
+func (t *tracing) addWarningf(format string, args ...any) {
+	t.addWarning(fleet.Note{Text: fmt.Sprintf(format, args...)})
 }
 
-func (t *tracing) note(n fleet.Note) {
-	if !slices.ContainsFunc(t.out.Warnings, func(told fleet.Note) bool { return told.Text == n.Text }) {
+func (t *tracing) addWarning(n fleet.Note) {
+	if !slices.ContainsFunc(t.out.Warnings, func(w fleet.Note) bool { return w.Text == n.Text }) {
 		t.out.Warnings = append(t.out.Warnings, n)
 	}
 }
 
-// claim is a record that has the object, and whether it owns it.
+// claim is a record that lists the object, and whether it owns it.
 type claim struct {
 	record *workv1.AppliedManifestWork
 	owns   bool
 }
 
-// climb notes the object and its controllers, up to the first that works have.
+// climb adds the object and its controllers, up to the first that works have.
 func (t *tracing) climb(ctx context.Context, kinds *fleet.Served, kind fleet.ServedKind, u *unstructured.Unstructured,
 	records []workv1.AppliedManifestWork) ([]claim, error) {
 	for range maxOwners {
@@ -196,8 +196,7 @@ func (t *tracing) climb(ctx context.Context, kinds *fleet.Served, kind fleet.Ser
 	return nil, nil
 }
 
-// claimsOn are the records that own u, and those that have it in their list without
-// owning it.
+// claimsOn returns the records that own u, and those that list it without owning it.
 func claimsOn(u *unstructured.Unstructured, resource schema.GroupVersionResource, records []workv1.AppliedManifestWork) []claim {
 	var out []claim
 	for i := range records {
@@ -213,9 +212,9 @@ func claimsOn(u *unstructured.Unstructured, resource schema.GroupVersionResource
 	return out
 }
 
-// nobody is the error for an object that no work declares.
-func (t *tracing) nobody(u *unstructured.Unstructured) error {
-	e := &fleet.Error{Message: fmt.Sprintf("no work has put %s on %s", fleet.Describe(u), t.o.Spoke), Cause: "nobody has written down who made it",
+// noWorkError is the error for an object that no work declares.
+func (t *tracing) noWorkError(u *unstructured.Unstructured) error {
+	e := &fleet.Error{Message: fmt.Sprintf("no work has applied %s on %s", fleet.Describe(u), t.o.Spoke), Cause: "its creator is not recorded",
 		Fix: ListHubWorks.With()}
 	if by := writers(u); len(by) > 0 {
 		e.Cause = "it was written by " + strings.Join(by, ", ")

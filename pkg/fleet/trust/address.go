@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// IsLoopback tells whether a server URL means this machine only.
+// IsLoopback reports whether a server URL is only valid on this machine.
 func IsLoopback(server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -21,11 +21,11 @@ func IsLoopback(server string) bool {
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// CheckURL tells why text cannot be the URL of an API server.
+// CheckURL returns why text cannot be the URL of an API server.
 func CheckURL(what, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" {
-		return fleet.Misuse(fmt.Sprintf("%q cannot be %s", text, what), "it is no https URL", fleet.Advice("for example https://hub.example.org:6443"))
+		return fleet.Misuse(fmt.Sprintf("%q cannot be %s", text, what), "it is not an https URL", fleet.Advice("for example https://hub.example.org:6443"))
 	}
 	return nil
 }

@@ -19,17 +19,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// HashPrefix begins a CA hash, as kubeadm writes it.
+// HashPrefix is the prefix of a CA hash, as in kubeadm.
 const HashPrefix = "sha256:"
 
-// Hash is the sha256 of the public key of a CA certificate, as kubeadm counts
-// it: it stays the same when the certificate is renewed with its key.
+// Hash returns the SHA-256 of the public key of a CA certificate, as kubeadm computes it: it
+// stays the same when the certificate is renewed with its key.
 func Hash(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
 	return HashPrefix + hex.EncodeToString(sum[:])
 }
 
-// Certificates reads the certificates of a PEM bundle.
+// Certificates parses the certificates of a PEM bundle.
 func Certificates(bundle []byte) ([]*x509.Certificate, error) {
 	var out []*x509.Certificate
 	for {
@@ -53,8 +53,8 @@ func Certificates(bundle []byte) ([]*x509.Certificate, error) {
 	return out, nil
 }
 
-// pin returns the part of the bundle whose hash is wanted.
-func pin(bundle []byte, want string) ([]byte, error) {
+// selectByHash returns the part of the bundle with the wanted hash.
+func selectByHash(bundle []byte, want string) ([]byte, error) {
 	certs, err := Certificates(bundle)
 	if err != nil {
 		return nil, err
@@ -67,12 +67,12 @@ func pin(bundle []byte, want string) ([]byte, error) {
 		}
 	}
 	if out.Len() == 0 {
-		return nil, fmt.Errorf("the hub has %s, wanted is %s", strings.Join(have, ", "), want)
+		return nil, fmt.Errorf("the hub has %s, expected %s", strings.Join(have, ", "), want)
 	}
 	return out.Bytes(), nil
 }
 
-// CheckHash tells why text cannot be a CA hash.
+// CheckHash returns why text cannot be a CA hash.
 func CheckHash(text string) error {
 	raw, err := hex.DecodeString(strings.TrimPrefix(text, HashPrefix))
 	if !strings.HasPrefix(text, HashPrefix) || err != nil || len(raw) != sha256.Size || text != strings.ToLower(text) {
@@ -81,8 +81,8 @@ func CheckHash(text string) error {
 	return nil
 }
 
-// CAOf returns the bundle by which a connection trusts its server, nil when it
-// uses the system's roots, and an error when it trusts anything.
+// CAOf returns the bundle with which a connection verifies its server: nil for the system's
+// roots, and an error when it verifies nothing.
 func CAOf(config *rest.Config) ([]byte, error) {
 	if config.Insecure {
 		return nil, errInsecure
@@ -96,15 +96,15 @@ func CAOf(config *rest.Config) ([]byte, error) {
 
 var errInsecure = errors.New("the kubeconfig skips the verification of the server's certificate")
 
-// root verifies the server's certificate by the bundle (nil: the system's roots)
-// and returns the CA certificate at the end of the chain. What is sent is one
-// anonymous request for the version.
-func root(ctx context.Context, server string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
+// verifiedRoot verifies the server's certificate against the bundle (nil: the system's roots) and
+// returns the CA certificate at the end of the chain. It sends one anonymous request for the
+// version.
+func verifiedRoot(ctx context.Context, server string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
 	return RootAs(ctx, server, "", bundle, proxyURL)
 }
 
-// RootAs is root for a server whose certificate is for another name than its
-// address; empty is the address.
+// RootAs is like root for a server whose certificate has another name than its address; an
+// empty name means the address.
 func RootAs(ctx context.Context, server, name string, bundle []byte, proxyURL string) (*x509.Certificate, error) {
 	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{CAData: bundle, ServerName: name}, Timeout: fleet.ReachTimeout}
 	if err := setProxy(config, proxyURL); err != nil {
@@ -131,7 +131,7 @@ func RootAs(ctx context.Context, server, name string, bundle []byte, proxyURL st
 	return chain[len(chain)-1], nil
 }
 
-// ShortHash is the beginning of a CA hash, for a person to recognise.
+// ShortHash returns the beginning of a CA hash, for display.
 func ShortHash(hash string) string {
 	if len(hash) > 19 {
 		return hash[:19]

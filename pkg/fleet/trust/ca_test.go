@@ -37,7 +37,8 @@ func authority(t *testing.T, name string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(1, 0, 0), IsCA: true,
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(1),
+		NotAfter: time.Now().AddDate(1, 0, 0), IsCA: true,
 		BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
@@ -48,20 +49,21 @@ func TestAPinKeepsOnlyTheCertificateThatIsMeant(t *testing.T) {
 	a, b := authority(t, "a"), authority(t, "b")
 	certs, err := Certificates(a)
 	require.NoError(t, err)
-	pinned, err := pin(append(append([]byte{}, b...), a...), Hash(certs[0]))
+	pinned, err := selectByHash(append(append([]byte{}, b...), a...), Hash(certs[0]))
 	require.NoError(t, err)
 	require.Equal(t, string(a), string(pinned))
-	_, err = pin(b, Hash(certs[0]))
-	require.ErrorContains(t, err, "wanted is "+Hash(certs[0]))
-	_, err = pin([]byte("no certificate"), Hash(certs[0]))
+	_, err = selectByHash(b, Hash(certs[0]))
+	require.ErrorContains(t, err, "expected "+Hash(certs[0]))
+	_, err = selectByHash([]byte("no certificate"), Hash(certs[0]))
 	require.Error(t, err)
 	require.NoError(t, CheckHash(Hash(certs[0])))
-	for _, wrong := range []string{"", "sha256:", "sha256:ab", "md5:" + Hash(certs[0])[7:], "SHA256:" + Hash(certs[0])[7:]} {
+	for _, wrong := range []string{"", "sha256:", "sha256:ab", "md5:" + Hash(certs[0])[7:],
+		"SHA256:" + Hash(certs[0])[7:]} {
 		require.Error(t, CheckHash(wrong), wrong)
 	}
 }
 
-// sign makes the signature that kube-controller-manager puts into cluster-info.
+// sign returns the signature that kube-controller-manager puts into cluster-info.
 func sign(content, id, secret string) string {
 	header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","kid":"` + id + `"}`))
 	mac := hmac.New(sha256.New, []byte(secret))
@@ -107,8 +109,8 @@ func TestABootstrapTokenProvesTheCA(t *testing.T) {
 	}
 }
 
-// TestNoTokenIsSentBeforeTheCAIsKnown is about everything that a server hears
-// from us while the CA is being found out.
+// TestNoTokenIsSentBeforeTheCAIsKnown records everything that a server receives while the CA
+// is being discovered.
 func TestNoTokenIsSentBeforeTheCAIsKnown(t *testing.T) {
 	var heard []string
 	publish := true
@@ -155,8 +157,8 @@ func TestNoTokenIsSentBeforeTheCAIsKnown(t *testing.T) {
 	}
 }
 
-// TestAPublicCAIsPinnedByItsHash runs itself again with the CA of the test server
-// among the system's roots, which a process reads only once.
+// TestAPublicCAIsPinnedByItsHash reruns itself in a process that has the CA of the test server
+// among the system's roots, because a process reads those only once.
 func TestAPublicCAIsPinnedByItsHash(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -177,7 +179,8 @@ func TestAPublicCAIsPinnedByItsHash(t *testing.T) {
 	d, err = Discover(t.Context(), Endpoint{Server: server.URL}, goodToken, Hash(server.Certificate()))
 	require.NoError(t, err)
 	require.Equal(t, string(ca), string(d.CA), "what is stored pins")
-	_, err = Discover(t.Context(), Endpoint{Server: server.URL}, goodToken, Hash(server.Certificate())[:len(HashPrefix)]+strings.Repeat("0", 64))
+	_, err = Discover(t.Context(), Endpoint{Server: server.URL}, goodToken,
+		Hash(server.Certificate())[:len(HashPrefix)]+strings.Repeat("0", 64))
 	var e *fleet.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, fleet.Refused, e.Kind)
@@ -189,7 +192,8 @@ func TestTheBootstrapKubeconfigIsOneThatAgentsTake(t *testing.T) {
 	require.NoError(t, err)
 	c, err := kubeconfig.Parse(raw)
 	require.NoError(t, err)
-	require.Equal(t, kubeconfig.Config{ClusterEntry: "hub", Server: e.Server, ProxyURL: e.ProxyURL, CAData: c.CAData, Token: goodToken}, *c)
+	require.Equal(t, kubeconfig.Config{ClusterEntry: "hub", Server: e.Server, ProxyURL: e.ProxyURL, CAData: c.CAData,
+		Token: goodToken}, *c)
 }
 
 func TestABootstrapTokenHasItsForm(t *testing.T) {

@@ -11,35 +11,33 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Discovered is what was found out about a hub whose address and token are all
-// that was given.
+// Discovered is what was found out about a hub from its address and a token.
 type Discovered struct {
 	Endpoint
-	// Hash is that of the CA that the server's certificate comes from.
+	// Hash is the hash of the CA that issued the server's certificate.
 	Hash string
-	// Warning tells what was not proven; empty when all was.
+	// Warning says what was not verified; empty when everything was.
 	Warning fleet.Note
 }
 
-// Discover decides by which CA a hub is trusted, before any token is sent to it:
-// the given one; else the system's; else the one that the hub publishes, proven
-// by the hash, by a bootstrap token, or by nothing but being first, which is
-// told.
+// Discover decides with which CA a hub is trusted, before any token is sent to it: the given
+// one, else the system's, else the one that the hub publishes. The latter is verified by the
+// hash or by a bootstrap token; otherwise it is trusted on first use, with a warning.
 func Discover(ctx context.Context, e Endpoint, token, hash string) (*Discovered, error) {
 	d := &Discovered{Endpoint: e}
 	if len(e.CA) > 0 {
-		return d, d.verify(ctx, hash)
+		return d, d.verifyCA(ctx, hash)
 	}
-	cert, err := root(ctx, e.Server, nil, e.ProxyURL)
+	cert, err := verifiedRoot(ctx, e.Server, nil, e.ProxyURL)
 	if err == nil {
 		if hash != "" && Hash(cert) != hash {
-			return nil, HashMismatch(e.Server, fmt.Errorf("the hub has %s, wanted is %s", Hash(cert), hash))
+			return nil, HashMismatch(e.Server, fmt.Errorf("the hub has %s, expected %s", Hash(cert), hash))
 		}
 		if hash != "" {
-			// A public CA that is named is the only one that is trusted from now on;
-			// without it in the kubeconfig any other public one would do.
+			// A pinned public CA is the only one that is trusted from now on; without it in
+			// the kubeconfig any other public CA would do.
 			d.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
-			return d, d.verify(ctx, hash)
+			return d, d.verifyCA(ctx, hash)
 		}
 		d.Hash = Hash(cert)
 		return d, nil
@@ -47,33 +45,32 @@ func Discover(ctx context.Context, e Endpoint, token, hash string) (*Discovered,
 	if !strings.Contains(err.Error(), "x509:") && !strings.Contains(err.Error(), "tls:") {
 		return nil, fleet.Fail(fmt.Sprintf("the hub at %s cannot be reached", e.Server), err, CheckAddress.With())
 	}
-	return d, d.fetch(ctx, token, hash)
+	return d, d.fetchCA(ctx, token, hash)
 }
 
-// fetch takes the CA that the hub publishes.
-func (d *Discovered) fetch(ctx context.Context, token, hash string) error {
+// fetchCA reads the CA that the hub publishes.
+func (d *Discovered) fetchCA(ctx context.Context, token, hash string) error {
 	info, err := anonymousInfo(ctx, d.Server, d.ProxyURL, token)
 	if err != nil {
 		return fleet.Refuse("the CA of the hub at "+d.Server+" is not known, so the token was not sent", fleet.OneLine(err.Error()), NameHubCA.With())
 	}
 	d.CA = info.CA
 	if hash == "" && !info.signed {
-		d.Warning = fleet.Note{Text: "the CA was taken from the hub itself and nothing proves it", Fix: CompareCA.With()}
+		d.Warning = fleet.Note{Text: "the CA was taken from the hub itself and is not verified", Fix: CompareCA.With()}
 	}
-	return d.verify(ctx, hash)
+	return d.verifyCA(ctx, hash)
 }
 
-// verify pins the CA by the hash and checks that the server's certificate comes
-// from it.
-func (d *Discovered) verify(ctx context.Context, hash string) error {
+// verifyCA pins the CA by the hash and checks that it issued the server's certificate.
+func (d *Discovered) verifyCA(ctx context.Context, hash string) error {
 	if hash != "" {
-		pinned, err := pin(d.CA, hash)
+		pinned, err := selectByHash(d.CA, hash)
 		if err != nil {
 			return HashMismatch(d.Server, err)
 		}
 		d.CA = pinned
 	}
-	cert, err := root(ctx, d.Server, d.CA, d.ProxyURL)
+	cert, err := verifiedRoot(ctx, d.Server, d.CA, d.ProxyURL)
 	if err != nil {
 		if strings.Contains(err.Error(), "x509:") || strings.Contains(err.Error(), "tls:") {
 			return fleet.Refuse("the certificate of the hub at "+d.Server+" is not of the CA", fleet.OneLine(err.Error()), CheckCA.With())
@@ -84,7 +81,7 @@ func (d *Discovered) verify(ctx context.Context, hash string) error {
 	return nil
 }
 
-// HashMismatch refuses a hub whose CA is not the one that was named.
+// HashMismatch refuses a hub whose CA does not have the given hash.
 func HashMismatch(server string, err error) error {
 	return fleet.Refuse("the CA of the hub at "+server+" is not the expected one, so the token was not sent", fleet.OneLine(err.Error()), RightHub.With())
 }

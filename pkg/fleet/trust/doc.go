@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trust decides how a hub is reached and by which CA it is trusted,
-// before any token is sent to it.
+// Package trust decides how a hub is reached and with which CA it is trusted, before any token
+// is sent to it.
 package trust

@@ -20,14 +20,13 @@ import (
 type Endpoint struct {
 	// Server is the https URL of the API server.
 	Server string
-	// CA is the bundle that the server is trusted by; empty means the roots of
-	// the system.
+	// CA is the bundle that verifies the server; empty means the system's roots.
 	CA []byte
-	// ProxyURL is a forward proxy on the way, or empty.
+	// ProxyURL is a forward proxy to the server; empty for none.
 	ProxyURL string
 }
 
-// Connect opens the hub at e with a token.
+// Connect returns a connection to the hub at e with a token.
 func Connect(e Endpoint, token string) (*fleet.Cluster, error) {
 	config := &rest.Config{Host: e.Server, BearerToken: token, UserAgent: fleet.FieldManager, TLSClientConfig: rest.TLSClientConfig{CAData: e.CA}}
 	if err := setProxy(config, e.ProxyURL); err != nil {
@@ -36,22 +35,22 @@ func Connect(e Endpoint, token string) (*fleet.Cluster, error) {
 	return fleet.Connect(config, "")
 }
 
-// setProxy sends the requests of a connection through a forward proxy. Without
-// one the environment decides, as everywhere in Kubernetes.
+// setProxy sends the requests of a connection through a forward proxy. Without one the
+// environment variables apply, as everywhere in Kubernetes.
 func setProxy(config *rest.Config, proxyURL string) error {
 	if proxyURL == "" {
 		return nil
 	}
 	u, err := url.Parse(proxyURL)
 	if err != nil || u.Host == "" {
-		return fleet.Misuse(fmt.Sprintf("%q cannot be a proxy", proxyURL), "it is no URL", ExampleProxy.With())
+		return fleet.Misuse(fmt.Sprintf("%q cannot be a proxy", proxyURL), "it is not a URL", ExampleProxy.With())
 	}
 	config.Proxy = http.ProxyURL(u)
 	return nil
 }
 
-// BootstrapKubeconfig is what an agent joins with: cluster hub, user and context
-// bootstrap.
+// BootstrapKubeconfig returns the kubeconfig that an agent joins with: cluster hub, user and
+// context bootstrap.
 func BootstrapKubeconfig(e Endpoint, token string) ([]byte, error) {
 	kc := clientcmdapi.NewConfig()
 	kc.Clusters["hub"] = &clientcmdapi.Cluster{Server: e.Server, CertificateAuthorityData: e.CA, ProxyURL: e.ProxyURL}
@@ -65,15 +64,15 @@ func BootstrapKubeconfig(e Endpoint, token string) ([]byte, error) {
 	return raw, nil
 }
 
-// OfHub tells how agents reach a hub that we are logged in to, and the
-// hash that pins its CA ("" when its certificate is a public one). The address
-// is that of the context; when it only means this machine, the address that
-// the hub publishes is taken if it means more.
+// OfHub returns how agents reach a hub that the caller is logged in to, and the hash that pins
+// its CA ("" when its certificate is from a public CA). The address is that of the context; if
+// that is only valid on this machine, it is the address that the hub publishes, unless that is
+// too.
 func OfHub(ctx context.Context, hub *fleet.Cluster) (Endpoint, string, error) {
 	e := Endpoint{Server: hub.Server()}
 	if IsLoopback(e.Server) {
 		if info, err := Published(ctx, hub); err == nil && !IsLoopback(info.Server) {
-			return hashed(ctx, Endpoint{Server: info.Server, CA: info.CA})
+			return withHash(ctx, Endpoint{Server: info.Server, CA: info.CA})
 		}
 	}
 	ca, err := CAOf(hub.Config)
@@ -84,17 +83,16 @@ func OfHub(ctx context.Context, hub *fleet.Cluster) (Endpoint, string, error) {
 		return Endpoint{}, "", fleet.Fail("finding the CA of "+hub.String(), err, fleet.Advice("give the context of the hub a certificate-authority"))
 	}
 	e.CA = ca
-	return hashed(ctx, e)
+	return withHash(ctx, e)
 }
 
-// hashed adds the hash of the CA that the server's certificate comes from. A
-// server that does not answer here may still answer the agents: then it is the
-// first CA of the bundle.
-func hashed(ctx context.Context, e Endpoint) (Endpoint, string, error) {
+// withHash adds the hash of the CA that issued the server's certificate. A server that does not
+// answer here may still answer the agents: then the hash is of the first CA of the bundle.
+func withHash(ctx context.Context, e Endpoint) (Endpoint, string, error) {
 	if len(e.CA) == 0 {
 		return e, "", nil
 	}
-	cert, err := root(ctx, e.Server, e.CA, "")
+	cert, err := verifiedRoot(ctx, e.Server, e.CA, "")
 	if err == nil {
 		return e, Hash(cert), nil
 	}

@@ -21,25 +21,24 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// ClusterInfoName is the ConfigMap in kube-public that tells everybody how the
-// cluster is reached and which CA to trust.
+// ClusterInfoName is the ConfigMap in kube-public that publishes the cluster's address and CA.
 const (
 	ClusterInfoName      = "cluster-info"
 	ClusterInfoNamespace = "kube-public"
 )
 
-// Info is what cluster-info tells.
+// Info is the content of cluster-info.
 type Info struct {
-	// Server is the address of the hub, CA the bundle that its certificate is of.
+	// Server is the address of the hub, CA the bundle that verifies its certificate.
 	Server string
 	CA     []byte
-	// signed tells that the CA was proven by the token.
+	// signed is true when the CA was verified with the token.
 	signed bool
 }
 
-// anonymousInfo reads cluster-info without any credential and without trust in
-// the server, as kubeadm does. A bootstrap token proves what was read: nobody
-// else can have signed it.
+// anonymousInfo reads cluster-info without credentials and without verifying the server, as
+// kubeadm does. A bootstrap token verifies what was read: only the cluster could have signed
+// it.
 func anonymousInfo(ctx context.Context, server, proxyURL, token string) (*Info, error) {
 	config := &rest.Config{Host: server, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 	if err := setProxy(config, proxyURL); err != nil {
@@ -58,8 +57,8 @@ func anonymousInfo(ctx context.Context, server, proxyURL, token string) (*Info, 
 	return ParseInfo(u, token)
 }
 
-// ParseInfo reads the ConfigMap cluster-info and, for a bootstrap token, checks
-// its signature.
+// ParseInfo parses the ConfigMap cluster-info and, for a bootstrap token, checks its
+// signature.
 func ParseInfo(u *unstructured.Unstructured, token string) (*Info, error) {
 	data, _, _ := unstructured.NestedStringMap(u.Object, "data")
 	text := data["kubeconfig"]
@@ -84,7 +83,7 @@ func ParseInfo(u *unstructured.Unstructured, token string) (*Info, error) {
 	return out, nil
 }
 
-// verifyJWS checks a detached HS256 signature over the kubeconfig, which
+// verifyJWS verifies a detached HS256 signature over the kubeconfig, which
 // kube-controller-manager made with the token.
 func verifyJWS(signature, id, secret, content string) error {
 	parts := strings.Split(signature, ".")
@@ -97,7 +96,7 @@ func verifyJWS(signature, id, secret, content string) error {
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[0])
 	if err != nil || json.Unmarshal(raw, &header) != nil || header.Algorithm != "HS256" || header.KeyID != id {
-		return errors.New("the signature of cluster-info is not of this token")
+		return errors.New("the signature of cluster-info is not from this token")
 	}
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = mac.Write([]byte(parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(content))))
@@ -108,7 +107,7 @@ func verifyJWS(signature, id, secret, content string) error {
 	return nil
 }
 
-// Published reads cluster-info with our login.
+// Published reads cluster-info with the caller's login.
 func Published(ctx context.Context, c *fleet.Cluster) (*Info, error) {
 	u, err := c.Client.Resource(fleet.ConfigMaps).Namespace(ClusterInfoNamespace).Get(ctx, ClusterInfoName, metav1.GetOptions{})
 	if err != nil {
@@ -117,21 +116,21 @@ func Published(ctx context.Context, c *fleet.Cluster) (*Info, error) {
 	return ParseInfo(u, "")
 }
 
-// PublishedCA reads the CA that the cluster gives to its pods, for a context
-// that verifies nothing, and keeps it only if it is right.
+// PublishedCA reads the CA that the cluster gives to its pods, for a context that verifies
+// nothing, and returns it only if it verifies the server.
 func PublishedCA(ctx context.Context, c *fleet.Cluster) ([]byte, error) {
 	u, err := c.Client.Resource(fleet.ConfigMaps).Namespace(metav1.NamespaceSystem).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
 	if err != nil {
 		return nil, errors.Join(errInsecure, err)
 	}
 	text, _, _ := unstructured.NestedString(u.Object, "data", "ca.crt")
-	if _, err := root(ctx, c.Server(), []byte(text), ""); err != nil {
+	if _, err := verifiedRoot(ctx, c.Server(), []byte(text), ""); err != nil {
 		return nil, errors.Join(errInsecure, err)
 	}
 	return []byte(text), nil
 }
 
-// tokenPattern is the form of a bootstrap token.
+// tokenPattern matches a bootstrap token.
 var tokenPattern = regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})$`)
 
 // bootstrapToken splits a bootstrap token into id and secret.

@@ -4,20 +4,20 @@ package trust
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps where a hub is not known, or not reached.
+// Remedies for a hub that is unknown or cannot be reached.
 const (
-	// CheckAddress looks at the address of the hub and the way to it.
+	// CheckAddress checks the address of the hub and the route to it.
 	CheckAddress fleet.RemedyCode = "trust.CheckAddress"
-	// CheckCA looks at the CA that was named, and at the address.
+	// CheckCA checks the CA that was given, and the address.
 	CheckCA fleet.RemedyCode = "trust.CheckCA"
-	// CompareCA proves the CA of a hub.
+	// CompareCA verifies the CA of a hub.
 	CompareCA fleet.RemedyCode = "trust.CompareCA"
-	// ExampleProxy shows the address of a proxy as it can be.
+	// ExampleProxy shows an example of a proxy address.
 	ExampleProxy fleet.RemedyCode = "trust.ExampleProxy"
 	// NameHubCA names the CA of a hub.
 	NameHubCA fleet.RemedyCode = "trust.NameHubCA"
-	// RightHub looks whether it is the right hub.
+	// RightHub checks whether it is the right hub.
 	RightHub fleet.RemedyCode = "trust.RightHub"
-	// TakeHash takes the hash of a CA from the hub.
+	// TakeHash gets the hash of a CA from the hub.
 	TakeHash fleet.RemedyCode = "trust.TakeHash"
 )

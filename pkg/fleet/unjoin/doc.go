@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unjoin takes a cluster out of a fleet, on both sides or on the one
-// that can be reached.
+// Package unjoin removes a cluster from a fleet, on both sides or on the one that can be
+// reached.
 package unjoin

@@ -20,11 +20,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 )
 
-// goes is what a cluster has on the hub, in the order in which it goes, with the
-// finalizers that nobody takes off any more when the agent is dead: the agent's
-// own, and those of add-ons whose end the agent would have to report. Other
-// finalizers belong to programs that may well be alive.
-var goes = []struct {
+// hubContent is what a cluster has on the hub, in the order of removal, with the finalizers that
+// nothing removes when the agent is dead: the agent's own, and those of add-ons whose removal
+// the agent would have to report. Other finalizers belong to programs that may be alive.
+var hubContent = []struct {
 	resource   schema.GroupVersionResource
 	finalizers []string
 }{
@@ -32,11 +31,11 @@ var goes = []struct {
 	{fleet.ManifestWorks, []string{workv1.FinalizerManifestWork}},
 }
 
-// releaseAll does what a dead agent cannot do any more: add-ons go first, then
-// works, of each those with the lowest cleanup priority, and the next only when
-// these are gone.
+// releaseAll does what a dead agent can no longer do: add-ons are released first, then works,
+// each starting with those of the lowest cleanup priority, and the next only when these are
+// gone.
 func (u *unjoin) releaseAll(ctx context.Context) error {
-	for _, kind := range goes {
+	for _, kind := range hubContent {
 		for {
 			items, err := fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: kind.resource, Namespace: u.Name})
 			if err != nil {
@@ -46,7 +45,7 @@ func (u *unjoin) releaseAll(ctx context.Context) error {
 				break
 			}
 			if kind.resource == fleet.ManifestWorks {
-				u.noteStaying(items)
+				u.recordStaying(items)
 			}
 			if err := u.releaseNext(ctx, kind.resource, items, kind.finalizers); err != nil {
 				return err
@@ -56,9 +55,9 @@ func (u *unjoin) releaseAll(ctx context.Context) error {
 	return nil
 }
 
-// noteStaying notes works that go without their agent.
-func (u *unjoin) noteStaying(works []unstructured.Unstructured) {
-	for _, w := range u.staying(works) {
+// recordStaying records works that are deleted without their agent.
+func (u *unjoin) recordStaying(works []unstructured.Unstructured) {
+	for _, w := range u.stayingWorks(works) {
 		if !slices.ContainsFunc(u.result.Stays, func(have AppliedWork) bool { return have.Work == w.Work }) {
 			u.result.Stays = append(u.result.Stays, w)
 		}
@@ -87,7 +86,7 @@ func (u *unjoin) releaseNext(ctx context.Context, resource schema.GroupVersionRe
 		left = nil
 		for _, item := range items {
 			if next[string(item.GetUID())] {
-				left = append(left, held(item))
+				left = append(left, describeHeld(item))
 			}
 		}
 		if len(left) > 0 {
@@ -96,12 +95,12 @@ func (u *unjoin) releaseNext(ctx context.Context, resource schema.GroupVersionRe
 		return len(left) == 0, nil
 	})
 	return u.TimedOut(ctx, err, "what "+u.Name+" has on the hub to be gone", func(context.Context) *fleet.Blocker {
-		return &fleet.Blocker{Cause: "finalizers of somebody else hold " + fleet.Listed(left),
+		return &fleet.Blocker{Cause: "finalizers of others hold " + fleet.Listed(left),
 			Fix: TakeFinalizers.With()}
 	})
 }
 
-// priority is the cleanup priority of an object.
+// priority returns the cleanup priority of an object.
 func priority(u unstructured.Unstructured) int {
 	n, err := strconv.Atoi(u.GetAnnotations()[clusterv1.AnnotationCleanupPriority])
 	if err != nil || n < 0 || n > 100 {
@@ -110,33 +109,33 @@ func priority(u unstructured.Unstructured) int {
 	return n
 }
 
-// holders names what of the cluster is left on the hub, and what holds it.
-func (u *unjoin) holders(ctx context.Context) string {
+// describeHolders returns what of the cluster is left on the hub, and what holds it.
+func (u *unjoin) describeHolders(ctx context.Context) string {
 	var out []string
-	for _, kind := range goes {
+	for _, kind := range hubContent {
 		items, err := fleet.ListAll(ctx, u.Hub, fleet.Query{Resource: kind.resource, Namespace: u.Name})
 		if err != nil {
-			continue // this is the diagnosis: what can be told is told
+			continue // diagnosis only: report what can be read
 		}
 		for i := range items {
 			if items[i].GetDeletionTimestamp() != nil {
-				out = append(out, held(&items[i]))
+				out = append(out, describeHeld(&items[i]))
 			}
 		}
 	}
 	return fleet.Listed(out)
 }
 
-// held names an object and its finalizers.
-func held(u *unstructured.Unstructured) string {
+// describeHeld returns an object and its finalizers as text.
+func describeHeld(u *unstructured.Unstructured) string {
 	if len(u.GetFinalizers()) == 0 {
 		return fleet.Describe(u)
 	}
 	return fleet.Describe(u) + " (" + strings.Join(u.GetFinalizers(), ", ") + ")"
 }
 
-// removeNamespace deletes the namespace of a cluster on the hub, if it is ours
-// and holds nothing of anybody else's; else it tells what it holds.
+// removeNamespace deletes the namespace of a cluster on the hub, if it is ours and holds
+// nothing of others; otherwise the error names what it holds.
 func (u *unjoin) removeNamespace(ctx context.Context) error {
 	ns, err := u.Hub.Client.Resource(fleet.Namespaces).Get(ctx, u.Name, fleet.GetOptions)
 	if apierrors.IsNotFound(err) {
@@ -151,7 +150,7 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 	}
 	foreign, err := u.foreignObjects(ctx)
 	if err != nil {
-		u.Remark("namespace "+u.Name, "stays, because it cannot be told what it holds: "+fleet.OneLine(err.Error()))
+		u.Remark("namespace "+u.Name, "stays, because its content cannot be listed: "+fleet.OneLine(err.Error()))
 		return nil
 	}
 	if len(foreign) > 0 {
@@ -170,8 +169,8 @@ func (u *unjoin) removeNamespace(ctx context.Context) error {
 	return u.TimedOut(ctx, err, "namespace "+u.Name+" to be gone", func(context.Context) *fleet.Blocker { return nil })
 }
 
-// foreignObjects names what the cluster's namespace holds, of any kind, beside
-// our objects and those that Kubernetes puts into every namespace.
+// foreignObjects returns what the cluster's namespace holds, of any kind, besides our objects
+// and those that Kubernetes creates in every namespace.
 func (u *unjoin) foreignObjects(ctx context.Context) ([]string, error) {
 	kinds, err := u.Hub.Namespaced(ctx)
 	if err != nil {

@@ -24,8 +24,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// keepObjects makes the deletion of the works harmless, before anybody deletes
-// them.
+// keepObjects makes the deletion of the works harmless, before anything deletes them.
 func (u *unjoin) keepObjects(ctx context.Context) error {
 	u.Step("works told to leave their objects")
 	kept, err := teardown.Keep(ctx, u.Hub.Client, teardown.KeepOptions{Namespace: u.Name, Clock: u.Given.Clock, Progress: u.Detail})
@@ -48,8 +47,8 @@ func (u *unjoin) keepObjects(ctx context.Context) error {
 	return nil
 }
 
-// staying tells what of works is on the cluster, by their status.
-func (u *unjoin) staying(works []unstructured.Unstructured) []AppliedWork {
+// stayingWorks returns what works have on the cluster, according to their status.
+func (u *unjoin) stayingWorks(works []unstructured.Unstructured) []AppliedWork {
 	var out []AppliedWork
 	for i := range works {
 		work, err := typed.FromUnstructured[workv1.ManifestWork](&works[i])
@@ -62,16 +61,15 @@ func (u *unjoin) staying(works []unstructured.Unstructured) []AppliedWork {
 	return out
 }
 
-// leaveHub deletes the ManagedCluster and waits until it is gone. Its works go
-// with it; the agent removes their objects while that lasts, unless they are to
-// stay.
+// leaveHub deletes the ManagedCluster and waits until it is gone. Its works are deleted with
+// it; the agent removes their objects meanwhile, unless they are to stay.
 func (u *unjoin) leaveHub(ctx context.Context) error {
 	if u.mc == nil {
 		return nil
 	}
 	u.Step("left the hub")
 	if u.KeepWorks {
-		u.result.Stays = u.staying(u.works)
+		u.result.Stays = u.stayingWorks(u.works)
 	}
 	policy := metav1.DeletePropagationBackground
 	err := u.Hub.Client.Resource(fleet.ManagedClusters).Delete(ctx, u.Name,
@@ -96,8 +94,8 @@ func (u *unjoin) leaveHub(ctx context.Context) error {
 	return nil
 }
 
-// awaitLeft waits until the ManagedCluster is gone. With Force the agent may
-// take its time, but not the whole of it: then its works are released.
+// awaitLeft waits until the ManagedCluster is gone. With Force the agent gets some of the
+// time, but not all: then its works are released.
 func (u *unjoin) awaitLeft(ctx context.Context) error {
 	gone := func(items []*unstructured.Unstructured) (bool, error) {
 		if len(items) == 0 || items[0].GetUID() != u.mc.UID {
@@ -121,13 +119,13 @@ func (u *unjoin) awaitLeft(ctx context.Context) error {
 	return await.Objects(ctx, q, gone)
 }
 
-// agentWorks tells whether the agent can still do its part: the hub hears it,
-// and its pod runs as far as we can look.
+// agentWorks reports whether the agent can still do its part: its lease is fresh, and its pod
+// runs as far as this can be checked.
 func (u *unjoin) agentWorks(ctx context.Context) bool {
 	return (u.agent != nil || u.Spoke == nil) && cluster.Alive(u.mc) && u.agentTrouble(ctx) == nil
 }
 
-// agentTrouble tells why the agent's pod does not run; nil when it does.
+// agentTrouble returns why the agent's pod does not run; nil when it does.
 func (u *unjoin) agentTrouble(ctx context.Context) *fleet.Blocker {
 	if u.Spoke == nil {
 		return nil
@@ -135,7 +133,7 @@ func (u *unjoin) agentTrouble(ctx context.Context) *fleet.Blocker {
 	return workload.Stopped(ctx, u.Spoke, u.agentNamespace(), agent.Deployment)
 }
 
-// deletionBlocker tells what keeps a ManagedCluster.
+// deletionBlocker returns what holds up the deletion of a ManagedCluster.
 func (u *unjoin) deletionBlocker(ctx context.Context) *fleet.Blocker {
 	mc, err := typed.Get[clusterv1.ManagedCluster](ctx, u.Hub.Client, fleet.ManagedClusters, "", u.Name)
 	if err != nil {
@@ -150,7 +148,7 @@ func (u *unjoin) deletionBlocker(ctx context.Context) *fleet.Blocker {
 	}
 	if c := apimeta.FindStatusCondition(mc.Status.Conditions, clusterv1.ConditionDeleting); c != nil {
 		b := fleet.BlockedBy(c, fix)
-		if held := u.holders(ctx); held != "" {
+		if held := u.describeHolders(ctx); held != "" {
 			b.Cause += "; " + held
 		}
 		return b
@@ -158,8 +156,8 @@ func (u *unjoin) deletionBlocker(ctx context.Context) *fleet.Blocker {
 	return &fleet.Blocker{Cause: "finalizers: " + strings.Join(mc.Finalizers, ", "), Fix: fix}
 }
 
-// byForce does it without the agent; keep, where not empty, leaves the objects of
-// works where they are.
+// byForce is the fix that goes on without the agent; keep, when not empty, leaves the objects
+// of works where they are.
 func (u *unjoin) byForce(keep string) fleet.Fix {
 	switch {
 	case u.HubOnly:

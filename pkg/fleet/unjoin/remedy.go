@@ -4,28 +4,28 @@ package unjoin
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps when a cluster is to leave.
+// Remedies for unjoining a cluster.
 const (
-	// DetachByForce takes a cluster that is not there off the hub.
+	// DetachByForce removes a cluster that no longer exists from the hub.
 	DetachByForce fleet.RemedyCode = "unjoin.DetachByForce"
-	// NameCluster says which cluster is to leave.
+	// NameCluster names the cluster to unjoin.
 	NameCluster fleet.RemedyCode = "unjoin.NameCluster"
 	// NameHub names the hub.
 	NameHub fleet.RemedyCode = "unjoin.NameHub"
 	// NameSpoke names the cluster, or goes on without it.
 	NameSpoke fleet.RemedyCode = "unjoin.NameSpoke"
-	// OtherHub takes another hub.
+	// OtherHub uses another hub.
 	OtherHub fleet.RemedyCode = "unjoin.OtherHub"
-	// OtherHubOrNone takes another hub, or goes on without one.
+	// OtherHubOrNone uses another hub, or goes on without one.
 	OtherHubOrNone fleet.RemedyCode = "unjoin.OtherHubOrNone"
 	// RemoveByForce removes a cluster from the hub without its agent.
 	RemoveByForce fleet.RemedyCode = "unjoin.RemoveByForce"
 	// RemoveWorks removes works first, or leaves their objects.
 	RemoveWorks fleet.RemedyCode = "unjoin.RemoveWorks"
-	// TakeFinalizers takes off the finalizers of somebody else.
+	// TakeFinalizers removes the finalizers of others.
 	TakeFinalizers fleet.RemedyCode = "unjoin.TakeFinalizers"
-	// Unjoin lets a cluster leave.
+	// Unjoin unjoins a cluster.
 	Unjoin fleet.RemedyCode = "unjoin.Unjoin"
-	// UnjoinByForce lets a cluster leave without its agent.
+	// UnjoinByForce unjoins a cluster without its agent.
 	UnjoinByForce fleet.RemedyCode = "unjoin.UnjoinByForce"
 )

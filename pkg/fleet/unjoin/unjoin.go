@@ -29,34 +29,33 @@ type Options struct {
 	fleet.Common
 	// Name of the cluster on the hub.
 	Name string
-	// Spoke is the cluster; nil when it no longer exists, then Force is needed.
+	// Spoke is the cluster; nil when it no longer exists, which requires Force.
 	Spoke *fleet.Cluster
 	// Hub is the hub. Nil leaves the ManagedCluster there.
 	Hub *fleet.Cluster
 	// KeepWorks leaves what the hub's works applied on the cluster.
 	KeepWorks bool
-	// HubOnly says that nothing but the hub's part is asked for: the agent, if
-	// there is one, stays where it is and is waited for.
+	// HubOnly requests only the hub's part: the agent, if there is one, stays installed and is
+	// waited for.
 	HubOnly bool
-	// Force goes on where the agent does not do its part: it takes the finalizers
-	// that only a living agent lets go off add-ons and works on the hub, in the
-	// order in which they go, and removes the cluster's namespace
-	// there when it holds nothing of anybody else's.
+	// Force goes on when the agent does not do its part: it removes the finalizers that only a
+	// live agent removes from add-ons and works on the hub, in the order of their removal, and
+	// deletes the cluster's namespace there when it holds nothing of others.
 	Force bool
-	// Confirm is asked before the first write; nil does not ask.
+	// Confirm is called before the first write and may return an error; nil skips it.
 	Confirm func(Plan) error
 }
 
-// Plan is what an unjoin would do, for a person to confirm.
+// Plan is what Run would do, for the user to confirm.
 type Plan struct {
-	// Spoke and Hub name the clusters; empty when there is no part of it there.
+	// Spoke and Hub name the clusters; empty for a side without a part in it.
 	Spoke, Hub string
 	// Applied are the works whose objects are on the cluster.
 	Applied []AppliedWork
-	// Works is the number of ManifestWorks on the hub, Objects that of what they
-	// have applied by their status.
+	// Works is the number of ManifestWorks on the hub, Objects the number of objects that they
+	// have applied according to their status.
 	Works, Objects int
-	// Keeps tells that their objects stay on the cluster.
+	// Keeps is true when their objects stay on the cluster.
 	Keeps bool
 	// Stopped is why the agent cannot remove what works applied; empty when it
 	// can.
@@ -65,7 +64,7 @@ type Plan struct {
 
 // AppliedWork is one work that was applied on a cluster.
 type AppliedWork struct {
-	// Name is that of the AppliedManifestWork, Work that on the hub.
+	// Name is that of the AppliedManifestWork, Work the name on the hub.
 	Name string `json:"name"`
 	Work string `json:"work"`
 	// Objects is the number of objects applied.
@@ -82,23 +81,23 @@ type Result struct {
 	Action fleet.Action `json:"action"`
 	// Applied are the works in the way, or left in place.
 	Applied []AppliedWork `json:"works,omitempty"`
-	// Stays are the works whose objects stay on the cluster, by their status on
-	// the hub.
+	// Stays are the works whose objects stay on the cluster, according to their status on the
+	// hub.
 	Stays []AppliedWork `json:"stays,omitempty"`
-	// InTheWay tells that it was refused for the works.
+	// InTheWay is true when the unjoin was refused because of the works.
 	InTheWay bool `json:"-"`
 	// Leftovers are objects that could not be removed.
 	Leftovers []string `json:"leftovers,omitempty"`
-	// Items are the objects that were deleted, the main ones.
+	// Items are the main objects that were deleted.
 	Items []fleet.Change `json:"items"`
 }
 
-// unjoin is one Unjoin under way.
+// unjoin is one run of Run.
 type unjoin struct {
 	*Options
 	*fleet.Run
 	agent *operatorv1.Klusterlet
-	// joinedAs is the name that the agent goes by on its hub.
+	// joinedAs is the agent's name on its hub.
 	joinedAs string
 	// remnants are what an agent without a Klusterlet has left on the cluster.
 	remnants []string
@@ -107,9 +106,9 @@ type unjoin struct {
 	result   Result
 }
 
-// Run removes the agent from a cluster and, with Hub, the cluster from the
-// hub. It refuses while works are applied that nobody would remove any more.
-// It can be repeated after any failure.
+// Run removes the agent from a cluster and, with Hub, the cluster from the hub. It refuses
+// while works are applied that nothing would remove any more. It can be repeated after any
+// failure.
 func Run(ctx context.Context, o Options) (Result, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -120,7 +119,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if o.HubOnly && o.Hub == nil {
 		return u.result, fleet.Misuse("the hub is missing", "", NameHub.With())
 	}
-	if err := u.look(ctx); err != nil {
+	if err := u.readState(ctx); err != nil {
 		return u.result, err
 	}
 	if u.agent == nil && u.mc == nil && len(u.remnants) == 0 {
@@ -146,8 +145,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return u.result, nil
 }
 
-// steps are what to do, in order. An agent that is to keep what works applied
-// confirms that before its works are deleted; one that cannot is removed first.
+// steps returns what to do, in order. An agent that is to keep what works applied confirms
+// that before its works are deleted; one that cannot is removed first.
 func (u *unjoin) steps(ctx context.Context) []func(context.Context) error {
 	switch {
 	case !u.KeepWorks || u.mc == nil:
@@ -158,8 +157,8 @@ func (u *unjoin) steps(ctx context.Context) []func(context.Context) error {
 	return []func(context.Context) error{u.keepObjects, u.leaveHub, u.removeAgent}
 }
 
-// look reads what there is on both sides.
-func (u *unjoin) look(ctx context.Context) error {
+// readState reads the state of both sides.
+func (u *unjoin) readState(ctx context.Context) error {
 	if u.Spoke != nil {
 		if _, err := fleet.ServerVersion(ctx, u.Spoke); err != nil {
 			return err
@@ -174,7 +173,7 @@ func (u *unjoin) look(ctx context.Context) error {
 		case !apierrors.IsNotFound(err):
 			return fleet.Explain("reading the agent of "+u.Spoke.String(), u.Spoke, err)
 		default:
-			if u.remnants, err = u.left(ctx, false); err != nil {
+			if u.remnants, err = u.leftBehind(ctx, false); err != nil {
 				return err
 			}
 		}
@@ -190,7 +189,7 @@ func (u *unjoin) look(ctx context.Context) error {
 	case err == nil:
 		u.mc = mc
 	case fleet.IsNoKind(err):
-		return u.noHub()
+		return u.notHubError()
 	case !apierrors.IsNotFound(err):
 		return fleet.Explain("reading managedcluster "+u.Name, u.Hub, err)
 	}
@@ -216,7 +215,7 @@ func (u *unjoin) readApplied(ctx context.Context) error {
 	return nil
 }
 
-// check refuses what would harm.
+// check refuses what would do harm.
 func (u *unjoin) check() error {
 	if u.agent != nil && u.joinedAs != "" && u.joinedAs != u.Name {
 		return fleet.Refuse(fmt.Sprintf("%s is joined as %q, not as %q", u.Spoke, u.joinedAs, u.Name), "the context or the name is wrong",
@@ -236,7 +235,7 @@ func (u *unjoin) check() error {
 	return nil
 }
 
-// hubContext names the hub as the person did.
+// hubContext names the hub as the user did.
 func (u *unjoin) hubContext() string {
 	if u.Hub == nil {
 		return ""
@@ -269,7 +268,7 @@ func (u *unjoin) agentNamespace() string {
 
 func (u *unjoin) describe(ctx context.Context) Plan {
 	p := Plan{Applied: u.result.Applied, Works: len(u.works), Keeps: u.KeepWorks || (u.Force && !u.agentWorks(ctx))}
-	for _, w := range u.staying(u.works) {
+	for _, w := range u.stayingWorks(u.works) {
 		p.Objects += w.Objects
 	}
 	if b := u.agentTrouble(ctx); b != nil && u.agent != nil {
@@ -284,8 +283,7 @@ func (u *unjoin) describe(ctx context.Context) Plan {
 	return p
 }
 
-// agentPatience is how long an agent may take to remove itself before it is
-// done without it.
+// agentPatience is how long an agent may take to remove itself before it is removed from here.
 const agentPatience = 20 * time.Second
 
 // removeAgent removes everything that was installed on the cluster.
@@ -296,7 +294,7 @@ func (u *unjoin) removeAgent(ctx context.Context) error {
 	u.Step("agent removed")
 	patience := agentPatience
 	if u.agentTrouble(ctx) != nil {
-		// Nobody is there to do the agent's part.
+		// No agent is left to do its part.
 		patience = 0
 	}
 	err := teardown.Agent(ctx, u.Spoke.Client, teardown.AgentOptions{Klusterlet: operatorv1.DefaultKlusterletName, Namespace: u.agentNamespace(),
@@ -316,12 +314,12 @@ func (u *unjoin) removeAgent(ctx context.Context) error {
 	return nil
 }
 
-// verify names what is left on the cluster.
+// verify returns an error that names what is left on the cluster.
 func (u *unjoin) verify(ctx context.Context) error {
 	if !u.hasAgent() {
 		return nil
 	}
-	left, err := u.left(ctx, !u.KeepWorks && len(u.result.Applied) == 0)
+	left, err := u.leftBehind(ctx, !u.KeepWorks && len(u.result.Applied) == 0)
 	if err != nil {
 		return err
 	}
@@ -339,15 +337,14 @@ func (u *unjoin) verify(ctx context.Context) error {
 	return nil
 }
 
-// hasAgent tells that there is something of an agent to remove.
+// hasAgent reports whether there is anything of an agent to remove.
 func (u *unjoin) hasAgent() bool {
 	return u.Spoke != nil && (u.agent != nil || len(u.remnants) > 0)
 }
 
-// left names what the agent's installation has left on the cluster. The
-// definitions of kinds that may outlive it, because objects of them stay, count
-// only where that is asked for.
-func (u *unjoin) left(ctx context.Context, definitions bool) ([]string, error) {
+// leftBehind returns what the agent's installation has left on the cluster. The definitions of kinds
+// that may outlive it, because objects of them stay, count only with definitions.
+func (u *unjoin) leftBehind(ctx context.Context, definitions bool) ([]string, error) {
 	out, err := fleet.Leftovers(ctx, u.Spoke, operatorv1.LabelCreatedByKlusterlet+"="+operatorv1.DefaultKlusterletName)
 	if err != nil || definitions {
 		return out, err
@@ -357,8 +354,7 @@ func (u *unjoin) left(ctx context.Context, definitions bool) ([]string, error) {
 	}), nil
 }
 
-// abandoned names the works whose objects stay on the cluster because no agent
-// removed them.
+// abandoned returns the works whose objects stay on the cluster because no agent removed them.
 func (u *unjoin) abandoned(ctx context.Context) ([]string, error) {
 	list, err := typed.List[workv1.AppliedManifestWork](ctx, u.Spoke.Client, fleet.AppliedManifestWorks, "", metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -377,8 +373,8 @@ func (u *unjoin) abandoned(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// noHub is the error for a hub that is none, or none any more.
-func (u *unjoin) noHub() error {
+// notHubError is the error for a cluster that is not a hub, or no longer one.
+func (u *unjoin) notHubError() error {
 	e := fleet.NotHub(u.Hub, "it does not serve "+fleet.ManagedClusters.GroupResource().String())
 	e.Fix = OtherHub.With()
 	if u.Spoke != nil {

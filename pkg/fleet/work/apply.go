@@ -30,26 +30,24 @@ type Options struct {
 	Targets cluster.Targets
 	// Orphan leaves the objects on the cluster when the work is deleted.
 	Orphan bool
-	// UpdateStrategy is one of UpdateStrategies, for all objects; empty leaves
-	// the default, which is update.
+	// UpdateStrategy is one of UpdateStrategies, for all objects; empty means the default,
+	// update.
 	UpdateStrategy string
 	// Feedback are values to read back from the objects, each NAME=JSONPATH.
 	Feedback []string
-	// Rollout is all, progressive or per-group, for ApplySet; empty means
-	// all. MaxConcurrency is how many clusters, or how many percent of them, a
-	// progressive one changes at a time.
+	// Rollout is all, progressive or per-group, for ApplySet; empty means all. MaxConcurrency
+	// is how many clusters, or what percentage of them, a progressive rollout changes at a
+	// time.
 	Rollout, MaxConcurrency string
-	// Prune deletes the work from clusters that are not meant any more, where this
-	// library has sent it. A set needs no such thing: the hub does it.
+	// Prune deletes the work from clusters that are no longer targets, where this library has
+	// created it. A set does not need it: the hub does it.
 	Prune bool
-	// Executor is the ServiceAccount of the cluster with whose rights the objects
-	// are applied, NAMESPACE/NAME; empty for the agent itself.
+	// Executor is the ServiceAccount, NAMESPACE/NAME, on the cluster with whose rights the
+	// objects are applied; empty for the agent itself.
 	Executor string
-	// Spoke is the one cluster that is meant itself, where it can be asked; nil
-	// otherwise.
+	// Spoke is the one target cluster itself, when it can be reached; nil otherwise.
 	Spoke *fleet.Cluster
-	// Force writes works that belong to somebody else, or deletes works whose
-	// agent does not.
+	// Force changes works that others own, or deletes works whose agent does not.
 	Force bool
 }
 
@@ -90,7 +88,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// object is the work for one cluster.
+// object returns the work for one cluster.
 func (o *Options) object(cluster string) *unstructured.Unstructured {
 	u := fleet.Named(workv1.GroupVersion.WithKind("ManifestWork"), cluster, o.Name)
 	u.Object["spec"] = o.spec()
@@ -114,7 +112,7 @@ func (o *Options) applyTo(ctx context.Context, r *fleet.Run, u *unstructured.Uns
 	return change, fleet.Explain("applying "+fleet.Describe(u), o.Hub, err)
 }
 
-// awaitApplied waits until the agent has applied what is there now.
+// awaitApplied waits until the agent has applied the current spec.
 func (o *Options) awaitApplied(ctx context.Context, r *fleet.Run, u *unstructured.Unstructured) error {
 	cluster := u.GetNamespace()
 	var last *unstructured.Unstructured
@@ -122,19 +120,19 @@ func (o *Options) awaitApplied(ctx context.Context, r *fleet.Run, u *unstructure
 	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ManifestWorks, Namespace: cluster, Name: o.Name, Clock: r.Given.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
-				return false, &fleet.Error{Message: fleet.Describe(u) + " was deleted while it was waited for", Fix: fleet.Advice("run this again")}
+				return false, &fleet.Error{Message: fleet.Describe(u) + " was deleted during the wait", Fix: fleet.Advice("run this again")}
 			}
 			last = items[0]
 			for _, kind := range []string{workv1.ConditionApplied, workv1.ConditionAvailable} {
-				if !current(last, kind) {
-					p.See(sight(last, kind))
+				if !isCurrent(last, kind) {
+					p.See(describeWork(last, kind))
 					return false, nil
 				}
 			}
 			return true, nil
 		})
 	return r.TimedOut(ctx, p.End(err, "available"), "manifestwork/"+o.Name+" on "+cluster, func(context.Context) *fleet.Blocker {
-		if last != nil && observed(last, workv1.ConditionApplied) {
+		if last != nil && isObserved(last, workv1.ConditionApplied) {
 			if b := blockerOf(last); b != nil {
 				return b
 			}

@@ -15,14 +15,14 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// sight is what is seen of a work, nil for none, whose condition kind is not True.
-func sight(u *unstructured.Unstructured, kind string) string {
+// describeWork describes the state of a work, which may be nil, whose condition kind is not True.
+func describeWork(u *unstructured.Unstructured, kind string) string {
 	switch {
 	case u == nil:
 		return "there is no such work yet"
 	case u.GetDeletionTimestamp() != nil:
 		return "its agent removes the objects"
-	case !observed(u, workv1.ConditionApplied):
+	case !isObserved(u, workv1.ConditionApplied):
 		return "the agent has not answered"
 	}
 	if b := blockerOf(u); b != nil {
@@ -31,7 +31,7 @@ func sight(u *unstructured.Unstructured, kind string) string {
 	return kind + " is not True"
 }
 
-// ownerOf names what a work was made by, "" when a person did.
+// ownerOf returns what created a work; "" for a user.
 func ownerOf(u *unstructured.Unstructured) string {
 	labels := u.GetLabels()
 	if set := labels["work.open-cluster-management.io/manifestworkreplicaset"]; set != "" {
@@ -46,19 +46,19 @@ func ownerOf(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// observed tells whether a condition is about the spec as it is now.
-func observed(u *unstructured.Unstructured, kind string) bool {
+// isObserved reports whether a condition is about the current spec.
+func isObserved(u *unstructured.Unstructured, kind string) bool {
 	c := apimeta.FindStatusCondition(fleet.ConditionsOf(u), kind)
 	return c != nil && c.ObservedGeneration >= u.GetGeneration()
 }
 
-// current tells whether a condition is True for the spec as it is now.
-func current(u *unstructured.Unstructured, kind string) bool {
+// isCurrent reports whether a condition is True for the current spec.
+func isCurrent(u *unstructured.Unstructured, kind string) bool {
 	c := apimeta.FindStatusCondition(fleet.ConditionsOf(u), kind)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= u.GetGeneration()
 }
 
-// blockerOf tells which object of a work is not well.
+// blockerOf returns which object of a work is in trouble.
 func blockerOf(u *unstructured.Unstructured) *fleet.Blocker {
 	manifests, _, _ := unstructured.NestedSlice(u.Object, "status", "resourceStatus", "manifests")
 	for _, kind := range []string{workv1.ConditionApplied, workv1.ConditionAvailable} {

@@ -18,8 +18,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/write"
 )
 
-// Find returns where the works named in o are, without changing anything:
-// what Delete would delete.
+// Find returns where the works named in o are: what Delete would delete. It changes nothing.
 func Find(ctx context.Context, o Options) ([]Info, error) {
 	return List(ctx, ListOptions{Common: fleet.Common{Timeout: o.Timeout, Clock: o.Clock}, Hub: o.Hub, Names: []string{o.Name}, Targets: o.Targets})
 }
@@ -54,7 +53,7 @@ func (o *Options) deleteFrom(ctx context.Context, r *fleet.Run, cluster string) 
 		return fleet.Change{Object: u, Action: fleet.Unchanged}, nil
 	}
 	if owner := ownerOf(live); owner != "" && !o.Force {
-		return fleet.Change{}, fleet.Refuse(fleet.Describe(u)+" belongs to "+owner, "its owner would make it again", DeleteOwner.With())
+		return fleet.Change{}, fleet.Refuse(fleet.Describe(u)+" belongs to "+owner, "its owner would recreate it", DeleteOwner.With())
 	}
 	change := fleet.Change{Object: u, Action: fleet.Deleted, Live: live}
 	if o.Reads() {
@@ -70,8 +69,8 @@ func (o *Options) deleteFrom(ctx context.Context, r *fleet.Run, cluster string) 
 	return change, o.awaitGone(ctx, r, live)
 }
 
-// release deletes the work; with Orphan its objects stay, with Force the agent
-// is not waited for.
+// release deletes the work; with Orphan its objects stay, with Force it does not wait for the
+// agent.
 func (o *Options) release(ctx context.Context, live *unstructured.Unstructured) error {
 	if o.Orphan {
 		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": live.GetUID()},
@@ -95,20 +94,22 @@ func (o *Options) release(ctx context.Context, live *unstructured.Unstructured) 
 func (o *Options) awaitGone(ctx context.Context, r *fleet.Run, live *unstructured.Unstructured) error {
 	var last *unstructured.Unstructured
 	p := r.Place(live.GetNamespace())
-	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ManifestWorks, Namespace: live.GetNamespace(), Name: o.Name, Clock: r.Given.Clock},
+	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ManifestWorks, Namespace: live.GetNamespace(), Name: o.Name,
+		Clock: r.Given.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 || items[0].GetUID() != live.GetUID() {
 				return true, nil
 			}
 			last = items[0]
-			p.See(sight(last, ""))
+			p.See(describeWork(last, ""))
 			return false, nil
 		})
-	return r.TimedOut(ctx, p.End(err, "gone"), fleet.Describe(live)+" to be gone", func(ctx context.Context) *fleet.Blocker { return o.stuck(ctx, last) })
+	return r.TimedOut(ctx, p.End(err, "gone"), fleet.Describe(live)+" to be gone",
+		func(ctx context.Context) *fleet.Blocker { return o.deletionBlocker(ctx, last) })
 }
 
-// stuck explains what keeps a work that is being deleted.
-func (o *Options) stuck(ctx context.Context, u *unstructured.Unstructured) *fleet.Blocker {
+// deletionBlocker explains what holds up the deletion of a work.
+func (o *Options) deletionBlocker(ctx context.Context, u *unstructured.Unstructured) *fleet.Blocker {
 	if u == nil {
 		return nil
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Departures explain what keeps works that are being deleted. Each cluster is
-// read once.
+// Departures explain what holds up works that are being deleted. Each cluster is read once.
 type Departures struct {
 	// Hub is where the works are.
 	Hub      *fleet.Cluster
@@ -30,7 +29,7 @@ type departure struct {
 	missing, silent bool
 }
 
-// Blocker is what keeps a work; nil for one that is not being deleted.
+// Blocker returns what holds up a work; nil when it is not being deleted.
 func (d *Departures) Blocker(ctx context.Context, u *unstructured.Unstructured) *fleet.Blocker {
 	if u.GetDeletionTimestamp() == nil {
 		return nil
@@ -38,7 +37,7 @@ func (d *Departures) Blocker(ctx context.Context, u *unstructured.Unstructured) 
 	cluster, since := u.GetNamespace(), u.GetDeletionTimestamp().Time
 	finalizers := strings.Join(u.GetFinalizers(), ", ")
 	if !slices.Contains(u.GetFinalizers(), workv1.FinalizerManifestWork) {
-		return &fleet.Blocker{Cause: "finalizers of somebody else hold it: " + finalizers, Since: since}
+		return &fleet.Blocker{Cause: "finalizers of others hold it: " + finalizers, Since: since}
 	}
 	force := DeleteByForce.On(d.Hub, "work", u.GetName(), "cluster", cluster)
 	switch state := d.of(ctx, cluster); {

@@ -21,14 +21,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// DiffLive compares what a work wants with what is on the clusters. Without
-// Manifests it is what the work on the hub wants; works that a set of the name has
-// made count too. With Spoke, for one cluster, the objects there are compared as
-// the agent's next write would change them; else what agents have told: whether
-// each object is applied and there, and those values of feedback rules whose
-// paths lead to fields that the manifest declares. Live of a change is what is
-// there, Object what is wanted. Nothing is written. An error beside changes is
-// about what could not be compared.
+// DiffLive compares what a work wants with what is on the clusters. Without Manifests that is
+// what the work on the hub wants; works that a set of this name has created count too. With
+// Spoke, for one cluster, it compares the objects there as the agent's next write would change
+// them. Otherwise it uses what agents have reported: whether each object is applied and
+// exists, and the values of feedback rules whose paths lead to fields that the manifest
+// declares. Live of a change is what exists, Object what is wanted. Nothing is written. An
+// error returned with changes is about what could not be compared.
 func DiffLive(ctx context.Context, o Options) ([]fleet.Change, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -69,7 +68,7 @@ func DiffLive(ctx context.Context, o Options) ([]fleet.Change, error) {
 	return out, firstOf(failures)
 }
 
-// firstOf is the first error, and says how many there are beside it.
+// firstOf returns the first error, and says how many more there are.
 func firstOf(all []error) error {
 	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
 	if len(all) == 0 {
@@ -82,12 +81,13 @@ func firstOf(all []error) error {
 	return all[0]
 }
 
-// oneForSpoke refuses the context of one cluster where several are meant.
+// oneForSpoke refuses the context of one cluster for several targets.
 func (o *Options) oneForSpoke(clusters []string) error {
 	if o.Spoke == nil || len(clusters) == 1 {
 		return nil
 	}
-	return fleet.Misuse(fmt.Sprintf("the managed cluster's context is that of one cluster, and %s are meant", fleet.Many(len(clusters), "cluster")), "", NameOne.With())
+	return fleet.Misuse(fmt.Sprintf("the managed cluster's context is for one cluster, but the targets are %s",
+		fleet.Many(len(clusters), "cluster")), "", NameOne.With())
 }
 
 // diffLive compares one work.
@@ -104,27 +104,27 @@ func (o *Options) diffLive(ctx context.Context, u *unstructured.Unstructured) ([
 	if o.Spoke != nil {
 		return o.diffSpoke(ctx, w)
 	}
-	current := observed(u, workv1.ConditionApplied)
+	current := isObserved(u, workv1.ConditionApplied)
 	var out []fleet.Change
 	for i, m := range w.Spec.Workload.Manifests {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(m.Raw); err != nil {
 			continue // the agent says what is wrong with it, of the whole work
 		}
-		out = append(out, told(w, i, object, current))
+		out = append(out, compareReported(w, i, object, current))
 	}
 	return out, nil
 }
 
-// told compares one object with what the agent has told of it. current is
-// whether that is about the spec as it is now.
-func told(w *workv1.ManifestWork, i int, object *unstructured.Unstructured, current bool) fleet.Change {
+// compareReported compares one object with what the agent has reported of it. current is true when the
+// report is about the current spec.
+func compareReported(w *workv1.ManifestWork, i int, object *unstructured.Unstructured, current bool) fleet.Change {
 	gvk := object.GroupVersionKind()
-	o := reported(w, i, Object{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()})
+	o := withReport(w, i, Object{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()})
 	want := map[string]any{"applied": "True", "available": "True"}
 	live := map[string]any{"applied": cmp.Or(o.Applied, "unknown"), "available": cmp.Or(o.Available, "unknown")}
 	if !current {
-		live["applied"], o.Message = "unknown", "the agent has not answered for the spec as it is now"
+		live["applied"], o.Message = "unknown", "the agent has not answered for the current spec"
 	}
 	if o.Message != "" {
 		live["message"] = o.Message
@@ -142,15 +142,15 @@ func told(w *workv1.ManifestWork, i int, object *unstructured.Unstructured, curr
 	return fleet.Change{Object: page(object, want), Live: page(object, live), Action: fleet.Configured, On: w.Namespace}
 }
 
-// page is what is told of an object, to be compared line by line.
+// page returns what is known of an object, for a comparison line by line.
 func page(object *unstructured.Unstructured, content map[string]any) *unstructured.Unstructured {
 	out := fleet.Named(object.GroupVersionKind(), object.GetNamespace(), object.GetName())
 	out.Object["status"] = content
 	return out
 }
 
-// declaredValues are what the feedback rules of an object would read from those
-// fields of the manifest that its agent keeps as they are declared.
+// declaredValues returns what the feedback rules of an object would read from the fields that
+// its agent keeps as the manifest declares them.
 func declaredValues(w *workv1.ManifestWork, object *unstructured.Unstructured) []workv1.FeedbackValue {
 	plural, _ := apimeta.UnsafeGuessKindToResource(object.GroupVersionKind())
 	for _, m := range w.Status.ResourceStatus.Manifests {
@@ -169,12 +169,12 @@ func declaredValues(w *workv1.ManifestWork, object *unstructured.Unstructured) [
 			paths = append(paths, rule)
 		}
 	}
-	values, _ := feedback.Evaluate(kept, paths, feedback.Options{RawJSON: true}) // the agent tells which rule is wrong
+	values, _ := feedback.Evaluate(kept, paths, feedback.Options{RawJSON: true}) // the agent reports which rule is wrong
 	return values
 }
 
-// keptFields is the manifest without the fields that a strategy ignores; nil where
-// nothing of an object that exists is kept as it is declared.
+// keptFields returns the manifest without the fields that a strategy ignores; nil when the
+// agent keeps no field of an existing object as declared.
 func keptFields(spec *workv1.ManifestWorkSpec, id apply.ID, object *unstructured.Unstructured) *unstructured.Unstructured {
 	o, err := apply.OptionsFor(spec, id)
 	switch {

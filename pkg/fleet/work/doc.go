@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package work sends objects to clusters as ManifestWorks, and tells what
-// became of them.
+// Package work sends objects to clusters as ManifestWorks, and reports their state.
 package work

@@ -18,11 +18,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// reviewParallel bounds the access reviews that are under way at a time.
+// reviewParallel bounds the access reviews in flight.
 const reviewParallel = 8
 
-// executor takes NAMESPACE/NAME of a ServiceAccount apart; ok is false for what is
-// none.
+// executor splits the NAMESPACE/NAME of a ServiceAccount; ok is false when it is malformed.
 func (o *Options) executor() (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(o.Executor, "/")
 	return namespace, name, ok && len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
@@ -34,10 +33,10 @@ type wantedRight struct {
 	resource              schema.GroupVersionResource
 }
 
-// CheckExecutor asks the cluster of o.Spoke whether the executor is there and has
-// the rights that applying the manifests takes: the agent
-// would apply the others only. Kinds that the cluster does not serve yet are not
-// asked for. The fix of what is refused grants the first of the missing rights.
+// CheckExecutor asks the cluster of o.Spoke whether the executor exists and has the rights
+// that applying the manifests requires: the agent would apply only the manifests for which it
+// has them. Kinds that the cluster does not serve yet are skipped. The fix of a refusal grants
+// the first of the missing rights.
 func CheckExecutor(ctx context.Context, o Options) error {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -86,7 +85,7 @@ func CheckExecutor(ctx context.Context, o Options) error {
 		o.grant(first, verbs))
 }
 
-// grant is what gives the executor verbs on a resource.
+// grant is the fix that gives the executor verbs on a resource.
 func (o *Options) grant(r wantedRight, verbs []string) fleet.Fix {
 	namespace, name, _ := o.executor()
 	kind := "clusterrole"
@@ -97,7 +96,7 @@ func (o *Options) grant(r wantedRight, verbs []string) fleet.Fix {
 		"resource", r.resource.GroupResource().String(), "namespace", r.namespace, "account", namespace+":"+name)
 }
 
-// rights are what applying the manifests takes, each once.
+// rights returns what applying the manifests requires, without duplicates.
 func (o *Options) rights(kinds *fleet.Served) []wantedRight {
 	verbs := []string{"create", "get", "patch", "update"}
 	if !o.Orphan {
@@ -124,8 +123,8 @@ func (o *Options) rights(kinds *fleet.Served) []wantedRight {
 	return out
 }
 
-// missingRights are those that the executor has not, in their order. What it may
-// on every object of a resource is asked once.
+// missingRights returns the rights that the executor does not have, in order. A right on every
+// object of a resource is reviewed once.
 func (o *Options) missingRights(ctx context.Context, wanted []wantedRight) ([]wantedRight, error) {
 	var all []wantedRight
 	for _, r := range wanted {

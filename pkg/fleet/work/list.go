@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// The states that the conditions of a work fold into.
+// The states that the conditions of a work are folded into.
 const (
 	Pending      = "Pending"
 	Ready        = "Ready"
@@ -36,24 +36,24 @@ type ListOptions struct {
 	fleet.Common
 	// Hub is the hub.
 	Hub *fleet.Cluster
-	// Names keeps works of these names; none keeps all.
+	// Names keeps works of these names; empty keeps all.
 	Names []string
-	// Targets keep works of these clusters; nothing keeps all.
+	// Targets keeps works of these clusters; empty keeps all.
 	Targets cluster.Targets
 }
 
-// Info is one work on one cluster at a glance.
+// Info is the summary of one work on one cluster.
 type Info struct {
 	Cluster string `json:"cluster"`
 	Name    string `json:"name"`
-	// Applied and Available are the status of the condition, "" when absent or
-	// of an older spec.
+	// Applied and Available are the status of the condition; "" when absent or about an older
+	// spec.
 	Applied   string `json:"applied,omitempty"`
 	Available string `json:"available,omitempty"`
 	// Objects counts its objects that are applied and exist.
 	Objects cluster.Count `json:"objects"`
 	State   string        `json:"state"`
-	// Owner made it: a replica set, an add-on; empty for a person.
+	// Owner is what created it: a replica set, an add-on; empty for a user.
 	Owner   string            `json:"owner,omitempty"`
 	Created metav1.Time       `json:"created"`
 	Labels  map[string]string `json:"labels,omitempty"`
@@ -64,17 +64,17 @@ type Info struct {
 	Executor string `json:"executor,omitempty"`
 	// Strategy is the update strategy, when all its objects share one.
 	Strategy string `json:"strategy,omitempty"`
-	// Message is the first thing that is not well, else what is special.
+	// Message is the first trouble, else anything special.
 	Message string `json:"message,omitempty"`
 }
 
-// List lists works by cluster and name, with one list of the works and one
-// of the clusters where those are selected. What keeps a work that is being
-// deleted is asked of its cluster's object.
+// List lists works by cluster and name, with one list request for the works and one for the
+// clusters when those are selected. For works that are being deleted it also reads the
+// cluster's object.
 func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
-	items, err := o.find(ctx)
+	items, err := o.listMatching(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func List(ctx context.Context, o ListOptions) ([]Info, error) {
 	return out, nil
 }
 
-// find returns the works that are meant, by cluster and name.
-func (o *ListOptions) find(ctx context.Context) ([]*unstructured.Unstructured, error) {
+// listMatching returns the selected works, by cluster and name.
+func (o *ListOptions) listMatching(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	var clusters []string
 	if !o.Targets.Empty() && !o.Targets.All {
 		var err error
@@ -128,7 +128,7 @@ func (o *ListOptions) find(ctx context.Context) ([]*unstructured.Unstructured, e
 	return out, nil
 }
 
-// InfoOf tells of one ManifestWork how it is.
+// InfoOf returns the summary of one ManifestWork.
 func InfoOf(u *unstructured.Unstructured) (Info, error) {
 	w, err := typed.FromUnstructured[workv1.ManifestWork](u)
 	if err != nil {
@@ -165,8 +165,8 @@ func InfoOf(u *unstructured.Unstructured) (Info, error) {
 	return info, nil
 }
 
-// goodObjects counts what is applied and available. Of very many objects an agent
-// that has answered lists those that are not well.
+// goodObjects counts what is applied and available. For very many objects, the status of an
+// agent lists only those that are in trouble.
 func goodObjects(w *workv1.ManifestWork, answered bool) int {
 	total, good := len(w.Spec.Workload.Manifests), 0
 	for _, m := range w.Status.ResourceStatus.Manifests {
@@ -180,8 +180,8 @@ func goodObjects(w *workv1.ManifestWork, answered bool) int {
 	return min(good, total)
 }
 
-// noteOf is what an agent notes of an object that is applied: something special
-// about how, or how it is kept.
+// noteOf returns what an agent remarks on an object that is applied: something special about
+// how, or how it is kept.
 func noteOf(conditions []metav1.Condition) string {
 	c := apimeta.FindStatusCondition(conditions, workv1.ConditionApplied)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -202,11 +202,11 @@ func state(w *workv1.ManifestWork, info *Info) string {
 		return ApplyFailed
 	case info.Applied == "":
 		return Pending
-	case info.Available == "True" && currentIn(w, workv1.ConditionComplete):
+	case info.Available == "True" && isCurrentIn(w, workv1.ConditionComplete):
 		return Complete
-	case info.Available == "True" && currentIn(w, workv1.ConditionDegraded):
+	case info.Available == "True" && isCurrentIn(w, workv1.ConditionDegraded):
 		return Degraded
-	case info.Available == "True" && currentIn(w, workv1.ConditionProgressing):
+	case info.Available == "True" && isCurrentIn(w, workv1.ConditionProgressing):
 		return Progressing
 	case info.Available == "True":
 		return Ready
@@ -214,9 +214,8 @@ func state(w *workv1.ManifestWork, info *Info) string {
 	return NotAvailable
 }
 
-// currentIn tells whether a condition that rules make is True for the spec as it
-// is now.
-func currentIn(w *workv1.ManifestWork, kind string) bool {
+// isCurrentIn reports whether a condition that rules make is True for the current spec.
+func isCurrentIn(w *workv1.ManifestWork, kind string) bool {
 	c := apimeta.FindStatusCondition(w.Status.Conditions, kind)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration >= w.Generation
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// FindPrunable returns the works that applying o with Prune would delete: those
-// of its name on clusters that are not meant, which this library has written and
-// nobody else has, such as a set or an add-on. Nothing is changed.
+// FindPrunable returns the works that applying o with Prune would delete: those of its name on
+// clusters that are no longer targets, which this library created and nothing else owns, such
+// as a set or an add-on. It changes nothing.
 func FindPrunable(ctx context.Context, o Options) ([]Info, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
@@ -38,7 +38,7 @@ func FindPrunable(ctx context.Context, o Options) ([]Info, error) {
 	return out, nil
 }
 
-// prunable lists the works of the name on other clusters than the named ones.
+// prunable lists the works of the name on clusters that are not targets.
 func (o *Options) prunable(ctx context.Context, meant []string) ([]unstructured.Unstructured, error) {
 	items, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.ManifestWorks, Fields: "metadata.name=" + o.Name})
 	if err != nil {
@@ -51,15 +51,15 @@ func (o *Options) prunable(ctx context.Context, meant []string) ([]unstructured.
 	return items, nil
 }
 
-// isOurs tells whether this library applied the object.
+// isOurs reports whether this library applied the object.
 func isOurs(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == fleet.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
 
-// prune deletes the work where it is not meant any more, when it is everywhere
-// else as it should be. Whether its objects stay is what each work itself says.
+// prune deletes the work where it is no longer wanted, once it is as wanted everywhere else.
+// Whether its objects stay is up to each work.
 func (o *Options) prune(ctx context.Context, r *fleet.Run, result fleet.ClusterChanges) (fleet.ClusterChanges, error) {
 	meant := make([]string, 0, len(result.Clusters))
 	for _, d := range result.Clusters {

@@ -24,17 +24,17 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// rehearsal sends what an agent would send, and nothing of it is stored.
+// rehearsal sends what an agent would send, as a dry run.
 type rehearsal struct {
 	spoke   *fleet.Cluster
 	kinds   *fleet.Served
 	applier *apply.Applier
-	// record is that of the work; without one it was never applied.
+	// record is the AppliedManifestWork; nil when the work was never applied.
 	record *workv1.AppliedManifestWork
 }
 
-// dryRuns marks every request that would change something as a dry run, so that
-// nothing which is sent through it can.
+// dryRuns marks every writing request as a dry run, so that nothing sent through it can change
+// anything.
 type dryRuns struct{ next http.RoundTripper }
 
 // RoundTrip sends the request.
@@ -48,8 +48,8 @@ func (d dryRuns) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.next.RoundTrip(r)
 }
 
-// diffSpoke compares the objects of a work with those of its cluster. The agent's
-// own code decides what it would write, and the API server what comes of that.
+// diffSpoke compares the objects of a work with those of its cluster. The agent's own code
+// decides what it would write, and the API server what that results in.
 func (o *Options) diffSpoke(ctx context.Context, w *workv1.ManifestWork) ([]fleet.Change, error) {
 	d, err := o.rehearse(ctx, w.Name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (o *Options) diffSpoke(ctx context.Context, w *workv1.ManifestWork) ([]flee
 		}
 		out = append(out, change)
 	}
-	gone, err := d.dropped(ctx, wanted)
+	gone, err := d.compareDropped(ctx, wanted)
 	out = append(out, gone...)
 	for i := range out {
 		out[i].On = w.Namespace
@@ -91,7 +91,7 @@ func (o *Options) diffSpoke(ctx context.Context, w *workv1.ManifestWork) ([]flee
 	return out, firstOf(append(failures, err))
 }
 
-// rehearse prepares to ask the cluster what would come of writing to it.
+// rehearse prepares a rehearsal on the cluster.
 func (o *Options) rehearse(ctx context.Context, name string) (*rehearsal, error) {
 	kinds, err := o.Spoke.Kinds()
 	if err != nil {
@@ -137,23 +137,23 @@ func (d *rehearsal) compare(ctx context.Context, spec *workv1.ManifestWorkSpec, 
 	}
 	switch result, err := d.applier.Apply(ctx, request); {
 	case err == nil && result.Live == nil:
-		change.Object = declared(object) // it is somebody else's to make
+		change.Object = declared(object) // others have to create it
 	case err == nil:
 		change.Object = declared(result.Live)
-	case live == nil && unready(err):
-		// Its namespace or kind is to be made by this very work.
+	case live == nil && isUnready(err):
+		// Its namespace or kind is created by this same work.
 	default:
 		return fleet.Change{}, err
 	}
 	return change, nil
 }
 
-// unready tells that an object cannot be made yet, because what it is in is not
-// there.
-func unready(err error) bool { return apierrors.IsNotFound(err) }
+// isUnready reports whether an object cannot be created yet because its namespace or kind does
+// not exist.
+func isUnready(err error) bool { return apierrors.IsNotFound(err) }
 
-// declared is what persons declare of an object: without what servers write, and
-// without the references of works.
+// declared returns what users declare of an object: without what servers write, and without
+// owner references of works.
 func declared(u *unstructured.Unstructured) *unstructured.Unstructured {
 	out := write.Clean(u)
 	if out != nil {
@@ -162,9 +162,9 @@ func declared(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// dropped are the objects that the work has applied and no longer wants: the
-// agent would delete them, if it owns them.
-func (d *rehearsal) dropped(ctx context.Context, wanted map[apply.ID]bool) ([]fleet.Change, error) {
+// compareDropped returns the objects that the work has applied and no longer wants: the agent would
+// delete them, if it owns them.
+func (d *rehearsal) compareDropped(ctx context.Context, wanted map[apply.ID]bool) ([]fleet.Change, error) {
 	if d.record == nil {
 		return nil, nil
 	}

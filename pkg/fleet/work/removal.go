@@ -19,19 +19,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
-// FindSet returns the set that DeleteSet would delete, nil when there is
-// none: one of that name in the namespace of the placement. It must be for that
-// placement and no other, since its works go from all of them.
+// FindSet returns the set that DeleteSet would delete, nil when there is none: the one of that
+// name in the namespace of the placement. It must be for that placement only, since its works
+// are deleted from all of its placements.
 func FindSet(ctx context.Context, o Options) (*unstructured.Unstructured, error) {
 	live, err := o.liveSet(ctx)
 	if live == nil || err != nil {
 		return nil, err
 	}
-	return live, o.onlyFor(live)
+	return live, o.checkOnlyFor(live)
 }
 
-// liveSet reads the set of the name in the namespace of the placement, nil when
-// there is none or clusters are named in another way.
+// liveSet reads the set of the name in the namespace of the placement; nil when there is none,
+// or when clusters are selected in another way.
 func (o *Options) liveSet(ctx context.Context) (*unstructured.Unstructured, error) {
 	others := o.Targets
 	others.Placement = ""
@@ -46,8 +46,8 @@ func (o *Options) liveSet(ctx context.Context) (*unstructured.Unstructured, erro
 	return live, fleet.Explain("reading manifestworkreplicaset "+namespace+"/"+o.Name, o.Hub, err)
 }
 
-// onlyFor refuses a set that has other placements than the one that was named.
-func (o *Options) onlyFor(live *unstructured.Unstructured) error {
+// checkOnlyFor refuses a set that has other placements than the given one.
+func (o *Options) checkOnlyFor(live *unstructured.Unstructured) error {
 	_, asked, _ := strings.Cut(o.Targets.Placement, "/")
 	have := placement.PlacementsOf(live)
 	others := slices.DeleteFunc(slices.Clone(have), func(name string) bool { return name == asked })
@@ -57,13 +57,13 @@ func (o *Options) onlyFor(live *unstructured.Unstructured) error {
 	case len(others) == len(have):
 		return fleet.Refuse(fleet.Describe(live)+" is not for placement "+o.Targets.Placement, "its placements are "+strings.Join(have, ", "), NameOwn.With())
 	}
-	return fleet.Refuse(fleet.Describe(live)+" is for other placements too", "its works would also go from the clusters of "+strings.Join(others, ", "),
+	return fleet.Refuse(fleet.Describe(live)+" is for other placements too", "its works would also be deleted from the clusters of "+strings.Join(others, ", "),
 		TakePlacement.On(o.Hub, "placement", asked, "name", live.GetName(), "namespace", live.GetNamespace()))
 }
 
-// checkRelease tells whether the set may be deleted as it is asked for. Its works
-// go as they are at that moment, so each of them must leave its objects where
-// Orphan is asked for, and the template too, from which more could come.
+// checkRelease checks whether the set may be deleted as requested. Its works are deleted as
+// they are at that moment, so with Orphan each of them must leave its objects, and so must the
+// template, from which more works may be created.
 func (o *Options) checkRelease(ctx context.Context, live *unstructured.Unstructured) error {
 	if o.Force {
 		return fleet.Refuse(fleet.Describe(live)+" is deleted with its works by the hub", "only single works can be deleted by force", WithoutForce.With())
@@ -77,33 +77,33 @@ func (o *Options) checkRelease(ctx context.Context, live *unstructured.Unstructu
 	}
 	taking := 0
 	for i := range works {
-		if !orphans(&works[i], "spec") {
+		if !orphansAll(&works[i], "spec") {
 			taking++
 		}
 	}
 	cause := fmt.Sprintf("%d of its %s would", taking, fleet.Many(len(works), "work"))
 	switch {
-	case !orphans(live, "spec", "manifestWorkTemplate"):
+	case !orphansAll(live, "spec", "manifestWorkTemplate"):
 		cause = "its template has no delete option orphan"
 	case taking == 0:
 		return nil
 	}
-	return fleet.Refuse("deleting "+fleet.Describe(live)+" would take objects off clusters", cause,
+	return fleet.Refuse("deleting "+fleet.Describe(live)+" would remove objects from clusters", cause,
 		ApplyOrphaning.On(o.Hub, "work", o.Name, "placement", o.Targets.Placement))
 }
 
-// orphans tells whether the spec of a work, at path, leaves all objects behind.
-func orphans(u *unstructured.Unstructured, path ...string) bool {
+// orphansAll reports whether the spec of a work, at path, leaves all objects behind.
+func orphansAll(u *unstructured.Unstructured, path ...string) bool {
 	policy, _, _ := unstructured.NestedString(u.Object, append(path, "deleteOption", "propagationPolicy")...)
 	return policy == string(workv1.DeletePropagationPolicyTypeOrphan)
 }
 
-// setLabel is the value of the label that the works of a set have.
+// setLabel is the label value that the works of a set have.
 func setLabel(set *unstructured.Unstructured) string { return set.GetNamespace() + "." + set.GetName() }
 
-// DeleteSet deletes a set that FindSet found. With Wait it returns when
-// its works are gone from all clusters. With Orphan it is refused unless every
-// work of the set leaves its objects.
+// DeleteSet deletes a set that FindSet found. With Wait it returns when its works are gone
+// from all clusters. With Orphan it is refused unless every work of the set leaves its
+// objects.
 func DeleteSet(ctx context.Context, o Options, live *unstructured.Unstructured) (fleet.Change, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()

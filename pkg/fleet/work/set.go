@@ -27,39 +27,38 @@ import (
 // gateReplicaSet is the feature gate of the hub that serves sets of works.
 const gateReplicaSet = "ManifestWorkReplicaSet"
 
-// rollouts are the words for the strategies of a rollout.
+// rollouts are the names of the rollout strategies.
 var rollouts = map[string]clusterv1alpha1.RolloutType{
 	"": clusterv1alpha1.RolloutTypeAll, "all": clusterv1alpha1.RolloutTypeAll,
 	"progressive": clusterv1alpha1.RolloutTypeProgressive, "per-group": clusterv1alpha1.RolloutTypeProgressivePerGroup,
 }
 
-// BySet tells whether the clusters are those of one placement, and the hub keeps
-// works on what a placement selects by itself: then ApplySet is the way.
-// Otherwise a work on each cluster that is selected now is. A rollout needs the
-// former and is refused without it.
+// BySet reports whether to use ApplySet: the clusters are those of one placement, and the hub
+// itself keeps works on what a placement selects. Otherwise each cluster that is selected now
+// gets a work. A rollout requires a set and is refused without one.
 func BySet(ctx context.Context, o Options) (bool, error) {
 	t := o.Targets
 	t.Placement = ""
 	if o.Targets.Placement == "" || !t.Empty() {
-		return false, o.needsSet(nil)
+		return false, o.refuseRollout(nil)
 	}
 	cm, err := typed.Get[operatorv1.ClusterManager](ctx, o.Hub.Client, fleet.ClusterManagers, "", operatorv1.DefaultClusterManagerName)
 	switch {
 	case err == nil && !gateOn(cm, gateReplicaSet):
-		return false, o.needsSet(OpenGate.On(o.Hub, "gate", gateReplicaSet))
+		return false, o.refuseRollout(OpenGate.On(o.Hub, "gate", gateReplicaSet))
 	case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 		return false, fleet.Explain("reading the ClusterManager", o.Hub, err)
 	}
 	namespace, _, _ := strings.Cut(o.Targets.Placement, "/")
 	_, err = o.Hub.Client.Resource(fleet.ReplicaSets).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if apierrors.IsNotFound(err) {
-		return false, o.needsSet(fleet.ChooseHub.On(o.Hub))
+		return false, o.refuseRollout(fleet.ChooseHub.On(o.Hub))
 	}
 	return err == nil, fleet.Explain("listing manifestworkreplicasets", o.Hub, err)
 }
 
-// needsSet refuses a rollout where works are written one by one.
-func (o *Options) needsSet(fix fleet.Fix) error {
+// refuseRollout refuses a rollout where works are written one by one.
+func (o *Options) refuseRollout(fix fleet.Fix) error {
 	switch {
 	case o.Rollout == "":
 		return nil
@@ -81,9 +80,9 @@ func gateOn(cm *operatorv1.ClusterManager, name string) bool {
 	return false
 }
 
-// ApplySet creates or updates a ManifestWorkReplicaSet in the namespace of
-// the placement. One that exists keeps its placements, and their rollout unless
-// another is asked for; it must be for the placement already. With Wait it returns when every cluster has succeeded.
+// ApplySet creates or updates a ManifestWorkReplicaSet in the namespace of the placement. An
+// existing one keeps its placements, and their rollout unless another is given; it must
+// already be for the placement. With Wait it returns when every cluster has succeeded.
 func ApplySet(ctx context.Context, o Options) (fleet.Change, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -97,7 +96,7 @@ func ApplySet(ctx context.Context, o Options) (fleet.Change, error) {
 	if err := o.Targets.Decided(ctx, o.Hub, clusters); err != nil {
 		return fleet.Change{}, err
 	}
-	if err := o.noSingleWorks(ctx, clusters); err != nil {
+	if err := o.checkSingleWorks(ctx, clusters); err != nil {
 		return fleet.Change{}, err
 	}
 	u, change, err := o.applySet(ctx, r)
@@ -110,12 +109,12 @@ func ApplySet(ctx context.Context, o Options) (fleet.Change, error) {
 	return change, o.awaitRolledOut(ctx, r, u)
 }
 
-// applySet writes the set as it follows from the one that is there. What is sent
-// holds the whole list of placements, so it says which version it was decided
-// on: a placement that somebody adds in between is read and kept.
+// applySet writes the set based on the live one. The request contains the whole list of
+// placements, so it carries the resource version: a placement that is added concurrently is
+// read and kept.
 func (o *Options) applySet(ctx context.Context, r *fleet.Run) (u *unstructured.Unstructured, change fleet.Change, err error) {
 	err = write.Again(func() error {
-		u = o.set()
+		u = o.replicaSet()
 		live, err := write.Live(ctx, o.Hub, u)
 		if err != nil {
 			return fleet.Explain("reading "+fleet.Describe(u), o.Hub, err)
@@ -136,8 +135,8 @@ func (o *Options) applySet(ctx context.Context, r *fleet.Run) (u *unstructured.U
 	return u, change, fleet.Explain("applying "+fleet.Describe(u), o.Hub, err)
 }
 
-// set is the ManifestWorkReplicaSet.
-func (o *Options) set() *unstructured.Unstructured {
+// replicaSet returns the ManifestWorkReplicaSet.
+func (o *Options) replicaSet() *unstructured.Unstructured {
 	namespace, placement, _ := strings.Cut(o.Targets.Placement, "/")
 	ref := map[string]any{"name": placement}
 	if o.Rollout != "" {
@@ -148,9 +147,9 @@ func (o *Options) set() *unstructured.Unstructured {
 	return u
 }
 
-// noSingleWorks refuses a set beside works of its name that were sent one by one
-// to clusters of the placement: they hold the objects that the set is to have.
-func (o *Options) noSingleWorks(ctx context.Context, clusters map[string]bool) error {
+// checkSingleWorks refuses a set next to works of its name that were sent one by one to clusters
+// of the placement: they hold the objects that the set is to have.
+func (o *Options) checkSingleWorks(ctx context.Context, clusters map[string]bool) error {
 	items, err := fleet.ListAll(ctx, o.Hub, fleet.Query{Resource: fleet.ManifestWorks, Fields: "metadata.name=" + o.Name})
 	if err != nil {
 		return fleet.Explain("listing manifestworks", o.Hub, err)
@@ -168,13 +167,13 @@ func (o *Options) noSingleWorks(ctx context.Context, clusters map[string]bool) e
 	where := strings.Join(on, ",")
 	return fleet.Refuse(fmt.Sprintf("%s named %s already on clusters of placement %s: %s", fleet.AreMany(len(on), "work"), o.Name, o.Targets.Placement,
 		strings.Join(on, ", ")),
-		"what an older work declares holds, so the set would never roll out",
+		"the older work's declaration wins, so the set would never roll out",
 		DeleteOlder.On(o.Hub, "work", o.Name, "clusters", where))
 }
 
-// keepPlacements gives u the placements of the set that is there. Only a rollout
-// that was asked for changes, and only that of the placement that was named. Of a
-// rollout of the same type, limits that no flag names stay.
+// keepPlacements gives u the placements of the live set. Only a rollout that was given
+// changes, and only for the given placement. If the rollout type stays the same, limits for
+// which there is no option stay.
 func (o *Options) keepPlacements(u, live *unstructured.Unstructured) error {
 	if live.GetDeletionTimestamp() != nil {
 		return fleet.BeingDeleted(live)
@@ -221,10 +220,10 @@ func (o *Options) awaitRolledOut(ctx context.Context, r *fleet.Run, u *unstructu
 	err := await.Objects(ctx, await.Query{Client: o.Hub.Client, Resource: fleet.ReplicaSets, Namespace: u.GetNamespace(), Name: u.GetName(), Clock: r.Given.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			if len(items) == 0 {
-				return false, &fleet.Error{Message: fleet.Describe(u) + " was deleted while it was waited for", Fix: fleet.Advice("run this again")}
+				return false, &fleet.Error{Message: fleet.Describe(u) + " was deleted during the wait", Fix: fleet.Advice("run this again")}
 			}
 			last = items[0]
-			if current(last, workv1alpha1.ConditionPlacementRolledOut) {
+			if isCurrent(last, workv1alpha1.ConditionPlacementRolledOut) {
 				return true, nil
 			}
 			p.See(setBlocker(last, o.Hub).Cause)
@@ -235,10 +234,10 @@ func (o *Options) awaitRolledOut(ctx context.Context, r *fleet.Run, u *unstructu
 	})
 }
 
-// setBlocker tells what a rollout hangs on.
+// setBlocker returns what holds up a rollout.
 func setBlocker(u *unstructured.Unstructured, hub *fleet.Cluster) *fleet.Blocker {
-	if u == nil || !observed(u, workv1alpha1.ConditionPlacementVerified) {
-		return &fleet.Blocker{Cause: "the hub has not looked at it", Fix: fleet.HubStatus.On(hub)}
+	if u == nil || !isObserved(u, workv1alpha1.ConditionPlacementVerified) {
+		return &fleet.Blocker{Cause: "the hub has not processed it", Fix: fleet.HubStatus.On(hub)}
 	}
 	conditions := fleet.ConditionsOf(u)
 	for _, kind := range []string{workv1alpha1.ConditionPlacementVerified, workv1alpha1.ConditionPlacementRolledOut} {

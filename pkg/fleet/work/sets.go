@@ -15,30 +15,30 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// SetInfo is one ManifestWorkReplicaSet at a glance.
+// SetInfo is the summary of one ManifestWorkReplicaSet.
 type SetInfo struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Placements are those of its spec.
 	Placements []string `json:"placements"`
-	// Clusters is how many are selected, the others how many of their works are so.
+	// Clusters is how many are selected, the others how many of their works are in that state.
 	Clusters    int `json:"clusters"`
 	Applied     int `json:"applied"`
 	Available   int `json:"available"`
 	Progressing int `json:"progressing"`
 	Degraded    int `json:"degraded"`
-	// Updated counts those that have succeeded with the current template.
+	// Updated counts works that have succeeded with the current template.
 	Updated int               `json:"updated"`
 	Created metav1.Time       `json:"created"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	// Strategy is that of the rollout, when all placements share one.
 	Strategy string `json:"strategy,omitempty"`
-	// Message is what is not as it should be.
+	// Message is what is wrong.
 	Message string `json:"message,omitempty"`
 }
 
-// ListSets lists sets of works of a namespace, all for an empty one, by
-// namespace and name. names keeps those; none keeps all.
+// ListSets lists sets of works of a namespace, or of all when it is empty, by namespace and
+// name. It keeps sets with the given names; none keeps all.
 func ListSets(ctx context.Context, hub *fleet.Cluster, namespace string, names []string) ([]SetInfo, error) {
 	items, err := fleet.ListAll(ctx, hub, fleet.Query{Resource: fleet.ReplicaSets, Namespace: namespace})
 	if err != nil {
@@ -66,11 +66,11 @@ func ListSets(ctx context.Context, hub *fleet.Cluster, namespace string, names [
 	return out, nil
 }
 
-// SetInfoOf tells of one set of works how it is.
+// SetInfoOf returns the summary of one set of works.
 func SetInfoOf(set *workv1alpha1.ManifestWorkReplicaSet) SetInfo {
 	sum := set.Status.Summary
 	succeeded, selected := set.Status.RolledOut()
-	// A hub that does not count what is selected counts what it has delivered.
+	// A hub that does not count the selected clusters counts the works it has created.
 	info := SetInfo{Namespace: set.Namespace, Name: set.Name, Clusters: max(selected, sum.Total), Applied: sum.Applied, Available: sum.Available,
 		Progressing: sum.Progressing, Degraded: sum.Degraded, Updated: succeeded, Created: set.CreationTimestamp, Labels: set.Labels}
 	for i, ref := range set.Spec.PlacementRefs {
@@ -91,7 +91,7 @@ func SetInfoOf(set *workv1alpha1.ManifestWorkReplicaSet) SetInfo {
 		}
 	}
 	if len(set.Status.Conditions) == 0 {
-		info.Message = "the hub has not looked at it"
+		info.Message = "the hub has not processed it"
 	}
 	return info
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// updateStrategies are the words for the update strategies of a work.
+// updateStrategies are the names of the update strategies of a work.
 var updateStrategies = map[string]workv1.UpdateStrategyType{
 	"update": workv1.UpdateStrategyTypeUpdate, "ssa": workv1.UpdateStrategyTypeServerSideApply,
 	"create-only": workv1.UpdateStrategyTypeCreateOnly, "readonly": workv1.UpdateStrategyTypeReadOnly,
 }
 
-// UpdateStrategies are the words that Options.UpdateStrategy takes.
+// UpdateStrategies returns the values of Options.UpdateStrategy.
 func UpdateStrategies() []string { return slices.Sorted(maps.Keys(updateStrategies)) }
 
-// checkSpec tells what is wrong with the options that become the spec.
+// checkSpec checks the options that become the spec.
 func (o *Options) checkSpec() error {
 	if _, ok := updateStrategies[o.UpdateStrategy]; !ok && o.UpdateStrategy != "" {
 		return fleet.Misuse(fmt.Sprintf("there is no update strategy %q", o.UpdateStrategy), "",
@@ -61,7 +61,7 @@ func (o *Options) checkSpec() error {
 	return nil
 }
 
-// spec is that of the work.
+// spec returns the spec of the work.
 func (o *Options) spec() map[string]any {
 	manifests := make([]any, 0, len(o.Manifests))
 	for _, m := range o.Manifests {
@@ -81,8 +81,8 @@ func (o *Options) spec() map[string]any {
 	return spec
 }
 
-// configs say the update strategy and the feedback, once for each resource of the
-// manifests. The plural of a kind is the regular one: the hub may not serve it.
+// configs returns the update strategy and the feedback rules, once for each resource of the
+// manifests. The plural of a kind is assumed to be regular, because the hub may not serve it.
 func (o *Options) configs() []any {
 	if o.UpdateStrategy == "" && len(o.Feedback) == 0 {
 		return nil

@@ -34,14 +34,14 @@ type Object struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Applied and Available are the status of the condition, "" when absent.
+	// Applied and Available are the status of the condition; "" when absent.
 	Applied   string `json:"applied,omitempty"`
 	Available string `json:"available,omitempty"`
 	// Feedback holds the values that rules read from it.
 	Feedback []Value `json:"feedback,omitempty"`
 	// Conditions are those that rules make for it.
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Message is the first thing that is not well, else what is special.
+	// Message is the first trouble, else anything special.
 	Message string `json:"message,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type Condition struct {
 func ReadTrees(ctx context.Context, o ListOptions) ([]Tree, error) {
 	ctx, cancel, _ := o.Begin(ctx)
 	defer cancel()
-	items, err := o.find(ctx)
+	items, err := o.listMatching(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -90,24 +90,24 @@ func treeOf(u *unstructured.Unstructured) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	tree := Tree{Info: info, Conditions: ruled(w.Status.Conditions)}
+	tree := Tree{Info: info, Conditions: ruleConditions(w.Status.Conditions)}
 	for i, m := range w.Spec.Workload.Manifests {
 		object := &unstructured.Unstructured{}
 		if err := object.UnmarshalJSON(m.Raw); err != nil {
-			tree.Manifests = append(tree.Manifests, Object{Name: fmt.Sprintf("manifests[%d]", i), Message: "it is no object: " + fleet.OneLine(err.Error())})
+			tree.Manifests = append(tree.Manifests, Object{Name: fmt.Sprintf("manifests[%d]", i), Message: "it is not an object: " + fleet.OneLine(err.Error())})
 			continue
 		}
 		gvk := object.GroupVersionKind()
-		tree.Manifests = append(tree.Manifests, reported(w, i, Object{
+		tree.Manifests = append(tree.Manifests, withReport(w, i, Object{
 			Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName(),
 		}))
 	}
 	return tree, nil
 }
 
-// reported adds to the i-th object what the agent said of it. A report of an
-// older spec may have the object at another place, or not have it.
-func reported(w *workv1.ManifestWork, i int, o Object) Object {
+// withReport adds to the i-th object what the agent reported of it. A report about an older spec
+// may have the object at another index, or not at all.
+func withReport(w *workv1.ManifestWork, i int, o Object) Object {
 	list := w.Status.ResourceStatus.Manifests
 	is := func(m workv1.ManifestCondition) bool {
 		r := m.ResourceMeta
@@ -129,13 +129,13 @@ func reported(w *workv1.ManifestWork, i int, o Object) Object {
 	for _, v := range m.StatusFeedback.Values {
 		o.Feedback = append(o.Feedback, Value{v.Name, valueText(v.FieldValue)})
 	}
-	o.Conditions, o.Message = ruled(m.Conditions), unwell(m.Conditions)
+	o.Conditions, o.Message = ruleConditions(m.Conditions), troubleMessage(m.Conditions)
 	return o
 }
 
-// unwell is the message of the first condition of an object that tells that
-// something is wrong, else what the agent notes of it.
-func unwell(conditions []metav1.Condition) string {
+// troubleMessage returns the message of the first condition of an object that reports trouble, else
+// what the agent remarks on it.
+func troubleMessage(conditions []metav1.Condition) string {
 	for _, kind := range []string{workv1.ConditionApplied, workv1.ConditionAvailable, workv1.ConditionStatusFeedbackSynced} {
 		if c := apimeta.FindStatusCondition(conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
 			return fleet.OneLine(c.Message)
@@ -147,8 +147,8 @@ func unwell(conditions []metav1.Condition) string {
 	return noteOf(conditions)
 }
 
-// ruled are the conditions that rules made, by type.
-func ruled(conditions []metav1.Condition) []Condition {
+// ruleConditions returns the conditions that rules made, by type.
+func ruleConditions(conditions []metav1.Condition) []Condition {
 	var out []Condition
 	for _, c := range conditions {
 		if strings.HasPrefix(c.Reason, workv1.ReasonPrefixConditionRule) {
@@ -159,7 +159,7 @@ func ruled(conditions []metav1.Condition) []Condition {
 	return out
 }
 
-// valueText writes a value of status feedback.
+// valueText formats a value of status feedback.
 func valueText(v workv1.FieldValue) string {
 	switch {
 	case v.Integer != nil:

@@ -20,20 +20,20 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/placement"
 )
 
-// waitGone is the state of a work that is not there any more.
+// waitGone is the state of a work that no longer exists.
 const waitGone = "deleted"
 
-// waitFor maps the words of Wait to the condition that must be True.
+// waitFor maps the states of Wait to the condition that must be True.
 var waitFor = map[string]string{
 	"applied": workv1.ConditionApplied, "available": workv1.ConditionAvailable, "complete": workv1.ConditionComplete,
 }
 
-// WaitStates are the states that Wait knows.
+// WaitStates returns the states that Wait supports.
 func WaitStates() []string { return []string{"applied", "available", "complete", waitGone} }
 
-// Wait waits until a work is in a state on clusters, for its spec as it is
-// now. Works that a set of the name has made count too, each by its own name.
-// Without targets, those clusters count that have one.
+// Wait waits until a work is in a state on clusters, for its current spec. Works that a set of
+// this name has created count too, each by its own name. Without targets, it waits on the
+// clusters that have one.
 func Wait(ctx context.Context, o Options, state string) (fleet.ClusterChanges, error) {
 	ctx, cancel, r := o.Begin(ctx)
 	defer cancel()
@@ -41,7 +41,7 @@ func Wait(ctx context.Context, o Options, state string) (fleet.ClusterChanges, e
 		return fleet.ClusterChanges{}, err
 	}
 	if !slices.Contains(WaitStates(), state) {
-		return fleet.ClusterChanges{}, fleet.Misuse(fmt.Sprintf("a work cannot be waited for to be %q", state), "",
+		return fleet.ClusterChanges{}, fleet.Misuse(fmt.Sprintf("cannot wait for a work to be %q", state), "",
 			fleet.Advice("use one of "+strings.Join(WaitStates(), ", ")))
 	}
 	all, err := o.awaited(ctx)
@@ -61,8 +61,8 @@ func Wait(ctx context.Context, o Options, state string) (fleet.ClusterChanges, e
 	})
 }
 
-// awaited is a work that is waited for on a cluster: that of a name, or the one
-// that a set is still to make there, by its label.
+// awaited is a work to wait for on a cluster: by its name, or by the label of the set that is
+// still to create it there.
 type awaited struct{ cluster, name, set string }
 
 func (a awaited) String() string {
@@ -80,9 +80,9 @@ func (a awaited) query() await.Query {
 	return q
 }
 
-// awaited returns the works of the name and those of sets of the name, on the
-// clusters that are meant; without targets, on those that have one. With a
-// placement, a set is the one in its namespace.
+// awaited returns the works of the name and those of sets of the name, on the target clusters;
+// without targets, on those that have one. With a placement, only a set in its namespace
+// counts.
 func (o *Options) awaited(ctx context.Context) ([]awaited, error) {
 	var clusters []string
 	var err error
@@ -120,8 +120,8 @@ func (o *Options) awaited(ctx context.Context) ([]awaited, error) {
 	return out, nil
 }
 
-// setToCome is the label of the set that sends works of the name to the placement
-// that was named, "" when there is none.
+// setToCome returns the label of the set that sends works of the name to the given placement;
+// "" when there is none.
 func (o *Options) setToCome(ctx context.Context) (string, error) {
 	live, err := o.liveSet(ctx)
 	if _, name, _ := strings.Cut(o.Targets.Placement, "/"); live == nil || err != nil || !slices.Contains(placement.PlacementsOf(live), name) {
@@ -148,7 +148,7 @@ func (o *Options) ofThisName(ctx context.Context) ([]*unstructured.Unstructured,
 		}
 		for i := range items {
 			_, set, _ := strings.Cut(items[i].GetLabels()[workv1alpha1.LabelManifestWorkReplicaSet], ".")
-			// A work of the set that has the set's own name is in both lists.
+			// A work of the set with the set's own name is in both lists.
 			if q.Labels == "" || set == o.Name && items[i].GetName() != o.Name {
 				out = append(out, &items[i])
 			}
@@ -171,52 +171,52 @@ func (o *Options) awaitState(ctx context.Context, r *fleet.Run, a awaited, state
 			if state == waitGone {
 				return true, nil
 			}
-			p.See(sight(nil, ""))
+			p.See(describeWork(nil, ""))
 			return false, nil
 		}
 		last = items[0]
-		if state != waitGone && current(last, waitFor[state]) {
+		if state != waitGone && isCurrent(last, waitFor[state]) {
 			return true, nil
 		}
 		p.See(sightOf(last, state))
 		return false, nil
 	})
 	return r.TimedOut(ctx, p.End(err, state), fmt.Sprintf("%s to be %s", a, state), func(ctx context.Context) *fleet.Blocker {
-		return o.notYet(ctx, a.cluster, last, state)
+		return o.stateBlocker(ctx, a.cluster, last, state)
 	})
 }
 
-// sightOf is what is seen of a work that is not in a state.
+// sightOf describes a work that is not in a state.
 func sightOf(u *unstructured.Unstructured, state string) string {
 	if state == waitGone && u.GetDeletionTimestamp() == nil {
-		return "nobody has deleted it"
+		return "it has not been deleted"
 	}
-	return sight(u, waitFor[state])
+	return describeWork(u, waitFor[state])
 }
 
-// notYet tells why a work, nil for none, is not in a state.
-func (o *Options) notYet(ctx context.Context, cluster string, last *unstructured.Unstructured, state string) *fleet.Blocker {
+// stateBlocker returns why a work, which may be nil, is not in a state.
+func (o *Options) stateBlocker(ctx context.Context, cluster string, last *unstructured.Unstructured, state string) *fleet.Blocker {
 	switch {
 	case last == nil:
 		return &fleet.Blocker{Cause: "there is no such work on " + cluster, Fix: naming.ListWorks.On(o.Hub)}
 	case last.GetDeletionTimestamp() != nil:
-		return o.stuck(ctx, last)
+		return o.deletionBlocker(ctx, last)
 	case state == waitGone:
-		return &fleet.Blocker{Cause: "nobody has deleted it", Fix: o.deletion(last)}
-	case !observed(last, workv1.ConditionApplied):
+		return &fleet.Blocker{Cause: "it has not been deleted", Fix: o.deletion(last)}
+	case !isObserved(last, workv1.ConditionApplied):
 		return &fleet.Blocker{Cause: "the agent of " + cluster + " has not answered", Fix: naming.ListClusters.On(o.Hub)}
 	}
 	if b := blockerOf(last); b != nil {
 		return b
 	}
-	if !observed(last, waitFor[state]) {
+	if !isObserved(last, waitFor[state]) {
 		return &fleet.Blocker{Cause: "no condition rule of the work makes " + waitFor[state],
 			Fix: fleet.Advice("add conditionRules to spec.manifestConfigs of the work")}
 	}
 	return &fleet.Blocker{Cause: waitFor[state] + " is not True"}
 }
 
-// deletion deletes a work, or the set that it belongs to.
+// deletion is the fix that deletes a work, or the set that it belongs to.
 func (o *Options) deletion(u *unstructured.Unstructured) fleet.Fix {
 	marks := u.GetLabels()
 	if namespace, _, ok := strings.Cut(marks[workv1alpha1.LabelManifestWorkReplicaSet], "."); ok {

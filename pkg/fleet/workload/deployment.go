@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Repair is what puts back what belongs to a hub: our program for our hub, and for
-// another one its operator, which looks at everything when it starts.
+// Repair returns the fix that restores what belongs to a hub: our program for our hub; for
+// another one a restart of its operator, which checks everything when it starts.
 func Repair(c *fleet.Cluster, others bool) fleet.Fix {
 	if others {
 		return Restart.On(c, "namespace", operatorv1.NamespaceOperator, "name", operatorv1.DefaultClusterManagerName)
@@ -25,8 +25,8 @@ func Repair(c *fleet.Cluster, others bool) fleet.Fix {
 	return InstallHub.On(c)
 }
 
-// Wanted is how many pods a Deployment has to have to do its work. One that is
-// scaled to 0 has all the pods that it asks for, and does nothing.
+// Wanted returns how many pods a Deployment must have to do its work. One that is scaled to 0
+// has all the pods it asks for, and does nothing.
 func Wanted(d *appsv1.Deployment) int32 {
 	if d.Spec.Replicas == nil {
 		return 1
@@ -34,14 +34,14 @@ func Wanted(d *appsv1.Deployment) int32 {
 	return max(1, *d.Spec.Replicas)
 }
 
-// ScaledDown tells that a Deployment asks for no pod.
+// ScaledDown reports whether a Deployment asks for no pod.
 func ScaledDown(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
 
-// ScaledDownText says so.
+// ScaledDownText describes such a Deployment.
 const ScaledDownText = "it is scaled to 0"
 
-// RolledOut tells whether all pods of a Deployment are of its newest form and
-// ready, and how many are.
+// RolledOut reports whether all pods of a Deployment are of its newest revision and ready, and
+// how many are.
 func RolledOut(d *appsv1.Deployment) (bool, string) {
 	want := Wanted(d)
 	s := d.Status

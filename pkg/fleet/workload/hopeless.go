@@ -20,23 +20,23 @@ import (
 )
 
 const (
-	// hopelessAfter is how long a pod may hang on something that does not mend itself:
-	// a registry or a scheduler may answer late.
+	// hopelessAfter is how long a pod may be held up by something that is unlikely to resolve
+	// itself: a registry or a scheduler may answer late.
 	hopelessAfter = 30 * time.Second
-	// hopelessPause is how often the pods are looked at.
+	// hopelessPause is how often the pods are checked.
 	hopelessPause = 2 * time.Second
 )
 
-// Reasons of a waiting container that stay until a person changes something.
+// Reasons of a waiting container that stay until a user changes something.
 var hopelessReasons = []string{"CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ImagePullBackOff", "ImageInspectError",
 	"InvalidImageName"}
 
-// hopeless tells what a pod hangs on that waiting does not mend; "" when nothing.
-func hopeless(p *corev1.Pod, now time.Time) string {
+// hopelessCause returns what holds up a pod that waiting does not resolve; "" for nothing.
+func hopelessCause(p *corev1.Pod, now time.Time) string {
 	for _, condition := range p.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable &&
 			now.Sub(condition.LastTransitionTime.Time) >= hopelessAfter {
-			return withText("no node takes it", condition.Message)
+			return withText("no node can run it", condition.Message)
 		}
 	}
 	if now.Sub(p.CreationTimestamp.Time) < hopelessAfter {
@@ -50,23 +50,24 @@ func hopeless(p *corev1.Pod, now time.Time) string {
 	return ""
 }
 
-// hopelessPod looks for a pod of a Deployment's newest form that cannot come to run.
-// What cannot be read tells nothing.
+// hopelessPod looks for a pod of a Deployment's newest revision that cannot start. What cannot
+// be read is ignored.
 func hopelessPod(ctx context.Context, r *fleet.Run, c *fleet.Cluster, namespace, name string) *fleet.Error {
 	newest := newestPod(ctx, c, namespace, name)
 	if newest == nil {
 		return nil
 	}
-	if cause := hopeless(newest, r.Now()); cause != "" {
+	if cause := hopelessCause(newest, r.Now()); cause != "" {
 		return &fleet.Error{
-			Message: fmt.Sprintf("deployment/%s cannot come to run, however long it is waited for", name),
+			Message: fmt.Sprintf("deployment/%s cannot start, however long the wait", name),
 			Cause:   fmt.Sprintf("pod %s/%s: %s", namespace, newest.Name, cause), Fix: DescribePod.On(c, "namespace", namespace, "name", newest.Name),
 		}
 	}
 	return nil
 }
 
-// newestPod is that of a Deployment which has not rolled out; nil where none can be read.
+// newestPod returns the newest pod of a Deployment that has not rolled out; nil when none can
+// be read.
 func newestPod(ctx context.Context, c *fleet.Cluster, namespace, name string) *corev1.Pod {
 	var newest *corev1.Pod
 	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, fleet.Deployments, namespace, name)
@@ -74,7 +75,7 @@ func newestPod(ctx context.Context, c *fleet.Cluster, namespace, name string) *c
 		if ok, _ := RolledOut(d); ok {
 			return nil
 		}
-		// The error of a list is an empty list here.
+		// An error of the list counts as an empty list.
 		list, _ := typed.List[corev1.Pod](ctx, c.Client, fleet.Pods, namespace, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
 		for i := range list {
 			if newest == nil || newest.CreationTimestamp.Before(&list[i].CreationTimestamp) {
@@ -85,8 +86,8 @@ func newestPod(ctx context.Context, c *fleet.Cluster, namespace, name string) *c
 	return newest
 }
 
-// UnlessHopeless waits for something that the pods of a Deployment bring about, and
-// ends early when they cannot come to run.
+// UnlessHopeless waits for something that the pods of a Deployment do, and ends early when
+// they cannot start.
 func UnlessHopeless(ctx context.Context, r *fleet.Run, c *fleet.Cluster, of types.NamespacedName, wait func(context.Context) error) error {
 	var found *fleet.Error
 	waiting, stop := context.WithCancel(ctx)

@@ -38,7 +38,7 @@ func TestWhatWaitingDoesNotMendIsKnown(t *testing.T) {
 		"an image that does not exist":          {time.Minute, waiting("ImagePullBackOff"), "ImagePullBackOff: m"},
 		"that of a container that comes before": {time.Minute, initial, "ImagePullBackOff: m"},
 		"an image that is no name":              {time.Minute, waiting("InvalidImageName"), "InvalidImageName: m"},
-		"no node that fits":                     {time.Minute, unscheduled(time.Minute), "no node takes it: 0/3 nodes fit"},
+		"no node that fits":                     {time.Minute, unscheduled(time.Minute), "no node can run it: 0/3 nodes fit"},
 		"a scheduler that has just looked":      {time.Hour, unscheduled(5 * time.Second), ""},
 		"a registry that is late":               {5 * time.Second, waiting("ImagePullBackOff"), ""},
 		"a pod that starts":                     {time.Minute, waiting("ContainerCreating"), ""},
@@ -46,8 +46,9 @@ func TestWhatWaitingDoesNotMendIsKnown(t *testing.T) {
 		"one that runs":                         {time.Hour, corev1.PodStatus{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-tc.age))}, Status: tc.status}
-			require.Equal(t, tc.want, hopeless(p, now))
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now.Add(-tc.age))},
+				Status: tc.status}
+			require.Equal(t, tc.want, hopelessCause(p, now))
 		})
 	}
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Blocker looks for what the pods of a Deployment hang on; nil when they all
-// run.
+// Blocker looks for what holds up the pods of a Deployment; nil when they all run.
 func Blocker(ctx context.Context, c *fleet.Cluster, namespace, name string) *fleet.Blocker {
 	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, fleet.Deployments, namespace, name)
 	if apierrors.IsNotFound(err) && name == operatorv1.DefaultClusterManagerName {
@@ -56,8 +55,8 @@ func Blocker(ctx context.Context, c *fleet.Cluster, namespace, name string) *fle
 	return nil
 }
 
-// Stopped tells why no pod of a Deployment runs and none will by itself; nil
-// when one runs.
+// Stopped returns why no pod of a Deployment runs and none will without intervention; nil when
+// one runs.
 func Stopped(ctx context.Context, c *fleet.Cluster, namespace, name string) *fleet.Blocker {
 	d, err := typed.Get[appsv1.Deployment](ctx, c.Client, fleet.Deployments, namespace, name)
 	switch {
@@ -76,7 +75,7 @@ func Stopped(ctx context.Context, c *fleet.Cluster, namespace, name string) *fle
 	return &fleet.Blocker{Cause: fmt.Sprintf("no pod of deployment %s/%s is ready", namespace, name)}
 }
 
-// Cause tells why a pod is not ready; "" when it is.
+// Cause returns why a pod is not ready; "" when it is.
 func Cause(p *corev1.Pod) string {
 	for _, s := range p.Status.ContainerStatuses {
 		switch {
@@ -99,7 +98,7 @@ func Cause(p *corev1.Pod) string {
 		}
 	}
 	if p.Spec.NodeName == "" {
-		return withText("pending, no node has taken it", p.Status.Message)
+		return withText("pending, not scheduled to a node", p.Status.Message)
 	}
 	if p.Status.Phase == corev1.PodPending {
 		return withText("pending", p.Status.Message)

@@ -4,13 +4,13 @@ package workload
 
 import "github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 
-// What helps with Deployments and their pods.
+// Remedies for Deployments and their pods.
 const (
 	// DescribeDeployment shows all of a Deployment.
 	DescribeDeployment fleet.RemedyCode = "workload.DescribeDeployment"
 	// DescribePod shows all of a pod.
 	DescribePod fleet.RemedyCode = "workload.DescribePod"
-	// InstallHub puts back what belongs to our hub.
+	// InstallHub restores what belongs to our hub.
 	InstallHub fleet.RemedyCode = "workload.InstallHub"
 	// Restart restarts the pods of a Deployment.
 	Restart fleet.RemedyCode = "workload.Restart"

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet/await"
 )
 
-// All applies objects in order and tells what happened to each. A definition
-// is waited for until its kind is served. In a dry run it only asks.
+// All applies objects in order and returns what happened to each. After a definition it waits
+// until the kind is served. In a dry run nothing is stored.
 func All(ctx context.Context, r *fleet.Run, c *fleet.Cluster, objects []*unstructured.Unstructured) ([]fleet.Change, error) {
 	var out []fleet.Change
 	for _, u := range objects {
@@ -27,7 +27,7 @@ func All(ctx context.Context, r *fleet.Run, c *fleet.Cluster, objects []*unstruc
 		}
 		out = append(out, change)
 		if u.GetKind() == "CustomResourceDefinition" && !r.Given.Reads() && change.Action != fleet.Unchanged {
-			if err := established(ctx, r, c, u.GetName()); err != nil {
+			if err := awaitEstablished(ctx, r, c, u.GetName()); err != nil {
 				return out, err
 			}
 		}
@@ -35,17 +35,17 @@ func All(ctx context.Context, r *fleet.Run, c *fleet.Cluster, objects []*unstruc
 	return out, nil
 }
 
-// One applies one object, or tells what applying it would do.
+// One applies one object, or returns what applying it would do.
 func One(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Unstructured) (fleet.Change, error) {
 	live, err := Live(ctx, c, u)
 	if err != nil {
 		return fleet.Change{}, err
 	}
-	if live != nil && u.GetKind() == "Deployment" && len(foreign(live, u)) > 0 {
+	if live != nil && u.GetKind() == "Deployment" && len(foreignContainers(live, u)) > 0 {
 		if r.Given.Reads() {
 			return fleet.Change{Object: fleet.Reference(live), Action: fleet.Configured}, nil
 		}
-		if err := cleared(ctx, c, live, u); err != nil {
+		if err := removeForeign(ctx, c, live, u); err != nil {
 			return fleet.Change{}, err
 		}
 	}
@@ -59,7 +59,7 @@ func One(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Un
 	return fleet.Change{Object: fleet.Reference(applied), Action: actionOf(live, applied)}, nil
 }
 
-// Live reads the object as it is, nil when it or its kind is not there.
+// Live reads the live object; nil when it or its kind does not exist.
 func Live(ctx context.Context, c *fleet.Cluster, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	live, err := c.Client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace()).Get(ctx, u.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -68,14 +68,14 @@ func Live(ctx context.Context, c *fleet.Cluster, u *unstructured.Unstructured) (
 	return live, err
 }
 
-// preview tells what applying u would do, without writing.
+// preview returns what applying u would do, without writing.
 func preview(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u, live *unstructured.Unstructured) (fleet.Change, error) {
 	if r.Given.DryRun != fleet.DryRunServer && !r.Given.Diff {
 		return guess(u, live), nil
 	}
 	applied, err := patch(ctx, r, c, u, []string{metav1.DryRunAll})
 	if apierrors.IsNotFound(err) {
-		// Its namespace or kind would be made by this very run.
+		// Its namespace or kind would be created by this same run.
 		return guess(u, live), nil
 	}
 	if err != nil {
@@ -94,8 +94,8 @@ func preview(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u, live *unstr
 	return change, nil
 }
 
-// guess compares without the server: fields that u does not name are taken as
-// they are.
+// guess compares without the server: fields that u does not name are assumed to stay as they
+// are.
 func guess(u, live *unstructured.Unstructured) fleet.Change {
 	change := fleet.Change{Object: fleet.Redact(u), Action: fleet.Created, Live: fleet.Redact(Clean(live))}
 	if live != nil {
@@ -107,12 +107,11 @@ func guess(u, live *unstructured.Unstructured) fleet.Change {
 	return change
 }
 
-// ServedPause is how long to wait between tries of a kind that is just being
-// served.
+// ServedPause is the pause between attempts while a kind is becoming served.
 const ServedPause = 200 * time.Millisecond
 
-// patch sends the server-side apply. A definition that became established a
-// moment ago may not be served yet; that is tried again for a while.
+// patch sends the server-side apply. A definition that has just been established may not be
+// served yet; patch retries for a while.
 func patch(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Unstructured, dryRun []string) (*unstructured.Unstructured, error) {
 	o := metav1.ApplyOptions{FieldManager: fleet.FieldManager, Force: true, DryRun: dryRun}
 	client := c.Client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace())
@@ -128,39 +127,37 @@ func patch(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.
 	return applied, err
 }
 
-// NotThere is the version to apply an object with that must not be there yet.
+// NotThere is the resource version with which to apply an object that must not exist yet.
 const NotThere = "0"
 
-// overtaken tells that somebody else wrote or made an object after it was read.
-// For one that was not there, and was to be made at the version NotThere, the API
-// server words that as a wrong version.
-func overtaken(err error) bool {
+// isOvertaken reports whether others wrote or created an object after it was read. For one that
+// did not exist, and was to be created with NotThere, the API server reports a wrong version.
+func isOvertaken(err error) bool {
 	return apierrors.IsConflict(err) || (apierrors.IsInvalid(err) && strings.Contains(err.Error(), "metadata.resourceVersion"))
 }
 
-// tries bounds how often something is decided on anew because somebody else writes it
-// at the same time.
+// tries bounds how often a read and write are repeated because of concurrent writes.
 const tries = 5
 
-// Again does what reads an object, decides, and writes it for the version that was
-// read, and does it once more where it was overtaken: controllers write the status of
-// most objects at any time, and none of that is a reason to trouble a person.
+// Again runs do, which reads an object, decides, and writes it for the version that was read,
+// and repeats it after a conflict: controllers write the status of most objects at any time,
+// and the user should not be bothered with that.
 func Again(do func() error) (err error) {
 	for range tries {
-		if err = do(); !overtaken(err) {
+		if err = do(); !isOvertaken(err) {
 			return err
 		}
 	}
 	return err
 }
 
-// Busy is the error about an object that somebody writes again and again; other errors
-// stay as they are.
+// Busy returns the error for an object that others keep writing; other errors are returned
+// unchanged.
 func Busy(u *unstructured.Unstructured, err error) error {
-	if !overtaken(err) {
+	if !isOvertaken(err) {
 		return err
 	}
-	return &fleet.Error{Message: "somebody else writes " + fleet.Describe(u) + " all the time", Fix: fleet.Advice("look at it, then run this again"), Err: err}
+	return &fleet.Error{Message: "others keep changing " + fleet.Describe(u), Fix: fleet.Advice("look at it, then run this again"), Err: err}
 }
 
 func actionOf(live, applied *unstructured.Unstructured) fleet.Action {
@@ -168,14 +165,14 @@ func actionOf(live, applied *unstructured.Unstructured) fleet.Action {
 	case live == nil || live.GetUID() != applied.GetUID():
 		return fleet.Created
 	case live.GetResourceVersion() == applied.GetResourceVersion(), equality.Semantic.DeepEqual(Clean(live).Object, Clean(applied).Object):
-		// A new version whose content is the same only says who owns the fields.
+		// A new version with the same content only changes field ownership.
 		return fleet.Unchanged
 	}
 	return fleet.Configured
 }
 
-// established waits until a definition is served.
-func established(ctx context.Context, r *fleet.Run, c *fleet.Cluster, name string) error {
+// awaitEstablished waits until a definition is served.
+func awaitEstablished(ctx context.Context, r *fleet.Run, c *fleet.Cluster, name string) error {
 	err := await.Objects(ctx, await.Query{Client: c.Client, Resource: fleet.Definitions, Name: name, Clock: r.Given.Clock},
 		func(items []*unstructured.Unstructured) (bool, error) {
 			return len(items) == 1 && fleet.ConditionTrue(items[0], "Established"), nil
@@ -186,7 +183,7 @@ func established(ctx context.Context, r *fleet.Run, c *fleet.Cluster, name strin
 	return nil
 }
 
-// Create applies an object that must not be there yet.
+// Create applies an object that must not exist yet.
 func Create(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Unstructured) (fleet.Change, error) {
 	if !r.Given.Reads() {
 		u = u.DeepCopy()

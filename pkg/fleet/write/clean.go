@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Clean returns a copy without what the server adds and nobody means.
+// Clean returns a copy without the fields that the server adds.
 func Clean(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if u == nil {
 		return nil
@@ -28,8 +28,8 @@ func Clean(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return out
 }
 
-// contains tells whether live holds everything that want names. Lists must be
-// of the same length, item by item.
+// contains reports whether live has everything that want names. Lists must have the same
+// length and match item by item.
 func contains(live, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:

@@ -12,12 +12,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Lists of a pod's containers. Server-side apply leaves to others the entries that
-// they have put there.
+// Lists of a pod's containers. Server-side apply keeps the entries that others have added.
 var containerLists = []string{"containers", "initContainers"}
 
-// foreign are the containers of a Deployment that are not among those wanted.
-func foreign(live, wanted *unstructured.Unstructured) []string {
+// foreignContainers returns the containers of a Deployment that are not among those wanted.
+func foreignContainers(live, wanted *unstructured.Unstructured) []string {
 	var out []string
 	for _, list := range containerLists {
 		ours := containersIn(wanted, list)
@@ -41,9 +40,9 @@ func containersIn(u *unstructured.Unstructured, list string) []string {
 	return out
 }
 
-// cleared is a Deployment as it has to be before ours is applied: without containers
-// that we do not run. They would have the ServiceAccount of the hub or the agent.
-func cleared(ctx context.Context, c *fleet.Cluster, live, wanted *unstructured.Unstructured) error {
+// removeForeign prepares a live Deployment for the apply of ours: it removes containers that we do
+// not run. They would have the ServiceAccount of the hub or the agent.
+func removeForeign(ctx context.Context, c *fleet.Cluster, live, wanted *unstructured.Unstructured) error {
 	clean := live.DeepCopy()
 	for _, list := range containerLists {
 		ours := containersIn(wanted, list)

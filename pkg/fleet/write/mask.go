@@ -9,21 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What stands for the values of Secrets where a difference is shown: the same on
-// both sides where they are the same.
+// What replaces the values of Secrets in a diff: the same on both sides when they are equal.
 const (
 	maskSame   = "***"
 	maskBefore = "*** (before)"
 	maskAfter  = "*** (after)"
 )
 
-// Masked are both sides of a difference without the values of a Secret, and of
-// Secrets among the manifests of a work.
+// Masked returns both sides of a diff without the values of a Secret, and of Secrets among the
+// manifests of a work.
 func Masked(before, after *unstructured.Unstructured) (b, a *unstructured.Unstructured) {
 	return hide(before, after, true)
 }
 
-// MaskedBelow is masked for objects whose own values were taken out already.
+// MaskedBelow is like Masked for objects whose own values were removed already.
 func MaskedBelow(before, after *unstructured.Unstructured) (b, a *unstructured.Unstructured) {
 	return hide(before, after, false)
 }
@@ -59,8 +58,8 @@ func hide(before, after *unstructured.Unstructured, itself bool) (b, a *unstruct
 	return sides[0], sides[1]
 }
 
-// secretsIn gathers the values of the Secrets in a tree, by what tells a Secret and
-// its field from others.
+// secretsIn collects the values of the Secrets in a tree, keyed by what distinguishes a Secret
+// and its field from others.
 func secretsIn(value any, counts bool, into map[string]map[string]any) {
 	switch v := value.(type) {
 	case []any:

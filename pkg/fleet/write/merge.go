@@ -14,19 +14,19 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/fleet"
 )
 
-// Merge sets the few fields that u names on an object that is somebody else's,
-// and leaves the others. Server-side apply would take away what an earlier run
-// with other flags has set. The object must be there.
+// Merge sets the few fields that u names on an object that others own, and leaves the rest.
+// Server-side apply would remove what an earlier run with other flags has set. The object must
+// exist.
 func Merge(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.Unstructured) (fleet.Change, error) {
 	live, err := c.Client.Resource(fleet.ResourceOf(u)).Namespace(u.GetNamespace()).Get(ctx, u.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return fleet.Change{}, err
 	}
 	if contains(live.Object, u.Object) {
-		return shown(r, u, live, fleet.Unchanged), nil
+		return withoutAnswer(r, u, live, fleet.Unchanged), nil
 	}
 	if r.Given.Reads() && r.Given.DryRun != fleet.DryRunServer {
-		return shown(r, u, live, fleet.Configured), nil
+		return withoutAnswer(r, u, live, fleet.Configured), nil
 	}
 	body := u.DeepCopy()
 	body.SetUID(live.GetUID())
@@ -50,8 +50,8 @@ func Merge(ctx context.Context, r *fleet.Run, c *fleet.Cluster, u *unstructured.
 	return fleet.Change{Object: fleet.Reference(changed), Action: fleet.Configured}, nil
 }
 
-// shown is a change that needs no answer of the server.
-func shown(r *fleet.Run, u, live *unstructured.Unstructured, action fleet.Action) fleet.Change {
+// withoutAnswer returns a change that needs no answer of the server.
+func withoutAnswer(r *fleet.Run, u, live *unstructured.Unstructured, action fleet.Action) fleet.Change {
 	if !r.Given.Reads() {
 		return fleet.Change{Object: fleet.Reference(live), Action: action}
 	}
@@ -60,7 +60,7 @@ func shown(r *fleet.Run, u, live *unstructured.Unstructured, action fleet.Action
 	return fleet.Change{Object: after, Live: Clean(live), Action: action}
 }
 
-// Overlay returns base with everything of top over it. Lists are taken whole.
+// Overlay returns base with everything of top over it. Lists are replaced as a whole.
 func Overlay(base, top map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, v := range base {
