@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Names of the compact layout.
+// Names in the compact layout.
 const (
 	// Deployment is the name of the one agent Deployment and of its container.
 	Deployment = "klusterlet-agent"
@@ -38,7 +38,7 @@ const (
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// Options are what differs between two installed agents.
+// Options are what differs between two installations of the agent.
 type Options struct {
 	// Image is the full reference of the ocm-agent image. Required.
 	Image string
@@ -50,14 +50,14 @@ type Options struct {
 	// Namespace is where the agent runs; empty means the default. It must
 	// start with "open-cluster-management-" and have at most 57 characters.
 	Namespace string
-	// BootstrapKubeconfig is the content of the bootstrap secret. Nil leaves
-	// the secret out: it is there already, or somebody else brings it.
+	// BootstrapKubeconfig is the content of the bootstrap secret. Nil leaves the secret
+	// out: it exists already, or others create it.
 	BootstrapKubeconfig []byte
-	// NarrowRights leaves out the binding to the built-in role admin and the
-	// rights escalate, bind and impersonate, so that works can only hold what the
-	// agent was given by roles labelled
-	// open-cluster-management.io/aggregate-to-work. Which ServiceAccounts may be
-	// executors of works is then said by the right to impersonate them.
+	// NarrowRights leaves out the binding to the built-in role admin and the verbs
+	// escalate, bind and impersonate, so that works can only contain what the agent was
+	// permitted by roles labelled open-cluster-management.io/aggregate-to-work. The
+	// permission to impersonate ServiceAccounts then decides which of them may be executors
+	// of works.
 	NarrowRights bool
 	// Spec holds further settings of the Klusterlet. Its cluster name,
 	// namespace and mode are set from the fields above; its node placement and
@@ -65,8 +65,8 @@ type Options struct {
 	Spec operatorv1.KlusterletSpec
 }
 
-// Objects returns the objects of an agent in the order of their application.
-// Their content depends on the options alone.
+// Objects returns the objects of an agent in the order in which to apply them. Their
+// content depends only on the options.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if o.Image == "" || o.ClusterName == "" {
 		return nil, errors.New("making the agent's objects: image and cluster name are required")
@@ -129,8 +129,8 @@ func rights(o Options) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// adaptRule puts the namespace's name into rules that name it, and takes the
-// verbs out that narrow rights leave out.
+// adaptRule sets the namespace in rules that name it, and removes the verbs that narrow
+// rights leave out.
 func adaptRule(rule map[string]any, role string, o Options) {
 	if names, ok := rule["resourceNames"].([]any); ok {
 		if i := slices.Index(names, any(operatorv1.NamespaceAgent)); i >= 0 {
@@ -142,7 +142,7 @@ func adaptRule(rule map[string]any, role string, o Options) {
 	}
 }
 
-// dropIdle leaves out rules that have no verbs any more.
+// dropIdle removes rules without verbs.
 func dropIdle(u *unstructured.Unstructured) error {
 	rules, found, err := unstructured.NestedSlice(u.Object, "rules")
 	if err != nil || !found {
@@ -198,7 +198,7 @@ func deployment(o Options) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A Go type cannot leave these out; null is not what we mean to own.
+	// A Go type cannot leave these out, and the applier must not own a null.
 	unstructured.RemoveNestedField(u.Object, "spec", "template", "metadata", "creationTimestamp")
 	return []*unstructured.Unstructured{u}, nil
 }
@@ -220,8 +220,8 @@ func klusterlet(o Options) ([]*unstructured.Unstructured, error) {
 	return []*unstructured.Unstructured{u}, err
 }
 
-// FormerRights are the names that roles and bindings of the agent had in earlier
-// releases. Charts of others use them too, so that each overwrote the other's.
+// FormerRights returns the names that roles and bindings of the agent had in earlier
+// releases. Other charts use these names too, so each overwrote the other's objects.
 func FormerRights() []string {
 	return []string{
 		formerRole, "open-cluster-management:klusterlet-registration:agent", "open-cluster-management:klusterlet-registration:addon-management",
@@ -233,7 +233,7 @@ func FormerRights() []string {
 
 const formerRole = "klusterlet"
 
-// current is the name that a role or binding has now.
+// current returns the current name of a role or binding.
 func current(former string) string {
 	return "kubectl-ocm:" + strings.TrimPrefix(former, "open-cluster-management:")
 }
@@ -248,7 +248,7 @@ func label(u *unstructured.Unstructured) {
 	u.SetLabels(labels)
 }
 
-// each calls change with every map in the list that is the field of u.
+// each calls change with every map in the list in that field of u.
 func each(u *unstructured.Unstructured, field string, change func(map[string]any)) error {
 	list, found, err := unstructured.NestedSlice(u.Object, field)
 	if err != nil || !found {

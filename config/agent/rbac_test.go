@@ -18,7 +18,8 @@ import (
 
 const (
 	crud  = "get list watch create update patch delete"
-	names = " appliedmanifestworks.work.open-cluster-management.io,clusterclaims.cluster.open-cluster-management.io,klusterlets.operator.open-cluster-management.io"
+	names = " appliedmanifestworks.work.open-cluster-management.io,clusterclaims.cluster.open-cluster-management.io," +
+		"klusterlets.operator.open-cluster-management.io"
 	roles = " kubectl-ocm:klusterlet,kubectl-ocm:klusterlet-registration:agent,kubectl-ocm:klusterlet-registration:addon-management," +
 		"kubectl-ocm:klusterlet-work:agent,kubectl-ocm:klusterlet-work:execution," +
 		"kubectl-ocm:klusterlet-work:aggregate,kubectl-ocm:klusterlet-work:execution-admin," +

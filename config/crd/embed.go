@@ -15,23 +15,22 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// Names of the definitions that callers single out.
+// Names of definitions that callers need individually.
 const (
-	// ClusterManagers is applied by who installs the hub, before anything else.
+	// ClusterManagers is applied by the installer of the hub, before anything else.
 	ClusterManagers = "clustermanagers.operator.open-cluster-management.io"
-	// Klusterlets is applied by who installs the agent, before anything else.
+	// Klusterlets is applied by the installer of the agent, before anything else.
 	Klusterlets = "klusterlets.operator.open-cluster-management.io"
 	// clusterManagementAddOns is served in two versions that differ.
 	clusterManagementAddOns = "clustermanagementaddons.addon.open-cluster-management.io"
 	// ManagedClusterAddOns is served in two versions that differ.
 	ManagedClusterAddOns = "managedclusteraddons.addon.open-cluster-management.io"
-	// ClusterProfiles is a third party's, in the form that the hub needs. It is in
-	// none of the lists: it is created only where it is asked for and missing.
+	// ClusterProfiles is a third party's, in the form that the hub needs. It is in none of
+	// the lists: it is created only on request and if it is missing.
 	ClusterProfiles = "clusterprofiles.multicluster.x-k8s.io"
 )
 
-// hubNames are the definitions of the hub in the order in
-// which they are applied.
+// hubNames are the definitions of the hub in the order in which they are applied.
 var hubNames = []string{
 	clusterManagementAddOns,
 	"managedclusters.cluster.open-cluster-management.io",
@@ -53,25 +52,24 @@ var agentNames = []string{
 	"clusterclaims.cluster.open-cluster-management.io",
 }
 
-// Hub returns the twelve definitions of the hub in the order in which they are
-// applied, without that of ClusterManagers, which comes before the hub runs.
-// Those for which NeedsConversion holds get their conversion from the caller.
-// Every call returns new objects. It fails only if the program was built with a
-// broken file.
+// Hub returns the twelve definitions of the hub in the order in which to apply them,
+// without ClusterManagers, which is applied before the hub runs. The caller adds the
+// conversion to those for which NeedsConversion returns true. Every call returns new
+// objects. It fails only if an embedded file is broken.
 func Hub() ([]*unstructured.Unstructured, error) {
 	return all(hubNames)
 }
 
-// Agent returns the definitions of a managed cluster, without that of
-// Klusterlets, which comes before the agent runs. Every call returns new
-// objects. It fails only if the program was built with a broken file.
+// Agent returns the definitions of a managed cluster, without Klusterlets, which is applied
+// before the agent runs. Every call returns new objects. It fails only if an embedded file
+// is broken.
 func Agent() ([]*unstructured.Unstructured, error) {
 	return all(agentNames)
 }
 
-// Get returns the definition of a full name such as
-// managedclusters.cluster.open-cluster-management.io, as a new object. It fails
-// if there is no definition of that name.
+// Get returns the definition with that full name, such as
+// managedclusters.cluster.open-cluster-management.io, as a new object. It fails if there is
+// no definition of that name.
 func Get(name string) (*unstructured.Unstructured, error) {
 	plural, group, _ := strings.Cut(name, ".")
 	raw, err := files.ReadFile(group + "_" + plural + ".yaml")
@@ -89,8 +87,8 @@ func Get(name string) (*unstructured.Unstructured, error) {
 	return definition, nil
 }
 
-// NeedsConversion tells whether the versions of a definition differ, so that it
-// must be given WithConversion before it is applied.
+// NeedsConversion reports whether the versions of a definition differ, so that it needs
+// WithConversion before it is applied.
 func NeedsConversion(name string) bool {
 	return name == clusterManagementAddOns || name == ManagedClusterAddOns
 }
@@ -99,16 +97,15 @@ func NeedsConversion(name string) bool {
 type Conversion struct {
 	// Namespace and Name are those of the Service.
 	Namespace, Name string
-	// Path is that of the request, for example /convert.
+	// Path is the path of the request, for example /convert.
 	Path string
 	// Port is that of the Service.
 	Port int32
-	// CABundle holds the PEM certificates that the webhook is verified by.
+	// CABundle holds the PEM certificates that verify the webhook.
 	CABundle []byte
 }
 
-// WithConversion returns a copy of a definition that converts its versions by a
-// webhook.
+// WithConversion returns a copy of a definition whose versions are converted by a webhook.
 func WithConversion(definition *unstructured.Unstructured, c Conversion) *unstructured.Unstructured {
 	converted := definition.DeepCopy()
 	spec, ok := converted.Object["spec"].(map[string]any)

@@ -21,58 +21,56 @@ const (
 	Namespace = "open-cluster-management"
 	// ComponentNamespace holds the certificates of the hub.
 	ComponentNamespace = "open-cluster-management-hub"
-	// Name is that of the Deployment, its ServiceAccount and their rights, and
-	// of the ClusterManager.
+	// Name is the name of the Deployment, of its ServiceAccount, roles and bindings, and of
+	// the ClusterManager.
 	Name = "cluster-manager"
-	// TokenDriverRole holds the rights that the process needs for add-ons whose agents
-	// use tokens. Nobody has them unless a person binds the role.
+	// TokenDriverRole has the permissions that the process needs for add-ons whose agents
+	// use tokens. It is not bound unless an administrator does so.
 	TokenDriverRole = "cluster-manager-token-driver"
-	// AllowTokenDriver is the command by which a person binds that role.
+	// AllowTokenDriver is the command with which an administrator binds that role.
 	AllowTokenDriver = "kubectl create clusterrolebinding " + TokenDriverRole + " --clusterrole=" + TokenDriverRole +
 		" --serviceaccount=" + ComponentNamespace + ":" + AddOnManager
-	// AddOnManager is the ServiceAccount in ComponentNamespace that the process is where it
-	// gives rights to agents of add-ons, AddOnManagerUser its user name. Charts of add-ons
-	// bind roles of their own to it.
+	// AddOnManager is the ServiceAccount in ComponentNamespace that the process
+	// impersonates to grant permissions to agents of add-ons; AddOnManagerUser is its user
+	// name. Charts of add-ons bind their own roles to it.
 	AddOnManager     = "addon-manager-controller-sa"
 	AddOnManagerUser = "system:serviceaccount:" + ComponentNamespace + ":" + AddOnManager
-	// AddOnAgentsBinding is the ClusterRoleBinding of what it has besides unless its
-	// rights are narrow: then it has no subjects.
+	// AddOnAgentsBinding is the ClusterRoleBinding of its further permissions; it has no
+	// subjects if the add-on manager's rights are narrow.
 	AddOnAgentsBinding = "open-cluster-management:cluster-manager-addon-manager:agents"
-	// ComponentsRole holds the rights of the process in ComponentNamespace, and is the name
-	// of their RoleBinding there.
+	// ComponentsRole has the permissions of the process in ComponentNamespace, and is also
+	// the name of their RoleBinding there.
 	ComponentsRole = "cluster-manager-components"
-	// RestoreBinding is the ClusterRoleBinding of the right to bind them again where
-	// ComponentNamespace was deleted; it has no subjects where the rights of the add-on
-	// manager are narrow.
+	// RestoreBinding is the ClusterRoleBinding of the permission to bind them again after
+	// ComponentNamespace was deleted; it has no subjects if the add-on manager's rights are
+	// narrow.
 	RestoreBinding = "cluster-manager-restore"
-	// BootstrapServiceAccount is the identity in Namespace that new clusters
-	// register with.
+	// BootstrapServiceAccount is the identity in Namespace with which new clusters
+	// register.
 	BootstrapServiceAccount = "agent-registration-bootstrap"
-	// RegistrationService, WorkService and AddonService are the names under
-	// which the API server reaches the webhooks.
+	// RegistrationService, WorkService and AddonService are the names under which the API
+	// server reaches the webhooks.
 	RegistrationService = "cluster-manager-registration-webhook"
 	WorkService         = "cluster-manager-work-webhook"
 	AddonService        = "cluster-manager-addon-webhook"
 	// WebhookPort is the port of those Services and of the process.
 	WebhookPort = 9443
-	// PlacementService leads to the debug endpoint of placement, on its port
-	// WebhookPort.
+	// PlacementService leads to the debug endpoint of placement, on its port WebhookPort.
 	PlacementService = "cluster-manager-placement"
-	// AdmissionClients is the ConfigMap in ComponentNamespace by which a person names,
-	// under the key ca-bundle.crt, who vouches for the API servers that may ask
-	// admission. It is no part of the installation.
+	// AdmissionClients is the ConfigMap in ComponentNamespace in which an administrator can
+	// put, under the key ca-bundle.crt, the authorities of the API servers that may call
+	// admission. It is not part of the installation.
 	AdmissionClients = "admission-clients"
-	// repository is where the image of the hub process is found.
+	// repository is the repository of the hub process's image.
 	repository = "ghcr.io/kubectl-ocm/ocm-hub"
-	// inventoryLabel is on every object here; its value is Name. Removal goes by
-	// it.
+	// inventoryLabel is on every object here, with the value Name. Removal uses it.
 	inventoryLabel = "open-cluster-management.io/created-by-clustermanager"
-	// CRD names the one API that the installer applies itself.
+	// CRD is the only API that the installer applies itself.
 	CRD = "clustermanagers.operator.open-cluster-management.io"
 )
 
-// versionAnnotation tells on a CustomResourceDefinition and on the Deployment which
-// release wrote it.
+// versionAnnotation on a CustomResourceDefinition and on the Deployment holds the release
+// that wrote it.
 const versionAnnotation = "operator.open-cluster-management.io/version"
 
 // Options say what differs between installations.
@@ -82,27 +80,28 @@ type Options struct {
 	// Version is the release, for example v0.1.0. It must not be empty when
 	// Image is.
 	Version string
-	// ImagePullPolicy of the container; empty leaves Kubernetes' default.
+	// ImagePullPolicy of the container; empty leaves the default of Kubernetes.
 	ImagePullPolicy string
-	// Replicas is the number of hub processes, at least 1; 0 means 1. Further
-	// ones are hot standbys that serve admission.
+	// Replicas is the number of hub processes, at least 1; 0 means 1. Further ones are hot
+	// standbys that serve admission.
 	Replicas int32
-	// NarrowAddOnRights leaves the add-on manager what it needs itself. Agents of
-	// templates then get only what a person has granted it, and add-ons no tokens and no
-	// certificates of other signers; without it, it has what charts of the field rely on.
+	// NarrowAddOnRights leaves the add-on manager only what it needs itself. Agents of
+	// templates then get only what an administrator has granted it, and add-ons get no
+	// tokens and no certificates of other signers. Otherwise it has the permissions that
+	// existing charts rely on.
 	NarrowAddOnRights bool
 }
 
 //go:embed manifests/*.yaml
 var manifests embed.FS
 
-// order in which the files are applied; the clustermanagers API comes before
+// order is the order in which the files are applied; the clustermanagers API comes before
 // the last.
 var order = []string{"namespaces", "rbac", "bootstrap", "services", "deployment", "clustermanager"}
 
-// Objects returns all objects, in the order to apply. The API of the last, the
-// ClusterManager, must be established before it can be applied. Every object
-// carries inventoryLabel.
+// Objects returns all objects, in the order in which to apply them. The API of the last,
+// the ClusterManager, must be established before it can be applied. Every object carries
+// inventoryLabel.
 func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -130,8 +129,8 @@ func Objects(o Options) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// Bootstrap returns what lets a cluster ask to join: the identity of its token, and its
-// rights. It is among Objects too.
+// Bootstrap returns what lets a cluster ask to join: the identity of its token, and the
+// permissions of that identity. Objects includes them.
 func Bootstrap() ([]*unstructured.Unstructured, error) {
 	out, err := read("manifests/bootstrap.yaml")
 	for _, u := range out {
@@ -154,13 +153,13 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// adapt changes one object by the options.
+// adapt changes one object according to the options.
 func (o *Options) adapt(u *unstructured.Unstructured) error {
 	setLabel(u, inventoryLabel, Name)
 	switch u.GetKind() {
 	case "ClusterRoleBinding":
 		if o.NarrowAddOnRights && (u.GetName() == AddOnAgentsBinding || u.GetName() == RestoreBinding) {
-			u.Object["subjects"] = []any{} // said, so that those of before go
+			u.Object["subjects"] = []any{} // explicitly empty, so that earlier subjects are removed
 		}
 	case "CustomResourceDefinition":
 		o.stamp(u)
@@ -196,7 +195,7 @@ func (o *Options) adaptDeployment(u *unstructured.Unstructured) error {
 	}
 	container, ok := containers[0].(map[string]any)
 	if !ok {
-		return errors.New("its container is no object")
+		return errors.New("its container is not an object")
 	}
 	container["image"] = o.Image
 	if o.ImagePullPolicy != "" {

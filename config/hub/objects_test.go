@@ -318,8 +318,8 @@ func TestBindingsNameTheirSubjectsExactly(t *testing.T) {
 	}
 }
 
-// TestNarrowRightsOfAddOns: what was given before is taken back, because it is written
-// that nobody has it.
+// TestNarrowRightsOfAddOns: earlier permissions are revoked, because the binding
+// explicitly has no subjects.
 func TestNarrowRightsOfAddOns(t *testing.T) {
 	manager := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "addon-manager-controller-sa", Namespace: "open-cluster-management-hub"}}
 	for narrow, want := range map[bool][]rbacv1.Subject{false: manager, true: nil} {

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/test/playground"
 )
 
-// The clusters of the demo; the names are also those of their contexts.
+// The clusters of the demo; their contexts have the same names.
 const hub = "hub"
 
 var managed = []string{"cluster1", "cluster2"}
@@ -29,10 +29,10 @@ var images = map[string]string{
 	"ocm-hub": "./controllers/ocm-hub", "ocm-agent": "./controllers/ocm-agent", "webdemo": "./examples/webdemo",
 }
 
-// adminFile is the kubeconfig file of a cluster in its folder.
+// adminFile is the name of a cluster's kubeconfig file in its directory.
 const adminFile = "admin.kubeconfig"
 
-// tick paces looking for something that another process makes.
+// tick is the interval at which to look for something that another process creates.
 func tick() <-chan time.Time { return time.After(50 * time.Millisecond) }
 
 // demo is one run of "demo up".
@@ -68,7 +68,7 @@ func newDemo(ctx context.Context, dir, kubernetes string) (*demo, error) {
 	return d, nil
 }
 
-// up starts the clusters and plays the commands.
+// up starts the clusters and runs the commands.
 func (d *demo) up(ctx context.Context) error {
 	if err := remove(ctx, d.dir); err != nil {
 		return err
@@ -77,25 +77,24 @@ func (d *demo) up(ctx context.Context) error {
 		return errors.Join(err, remove(context.WithoutCancel(ctx), d.dir))
 	}
 	if err := d.play(ctx); err != nil {
-		return fmt.Errorf("%w\nThe clusters still run, to be looked at: export KUBECONFIG=%s\nStop them with: make demo-down", err, d.kubeconfig())
+		return fmt.Errorf("%w\nThe clusters are still running, for you to inspect: export KUBECONFIG=%s\nStop them with: make demo-down", err, d.kubeconfig())
 	}
 	return nil
 }
 
 func (d *demo) kubeconfig() string { return filepath.Join(d.dir, "kubeconfig") }
 
-// startClusters starts all clusters and writes one kubeconfig file with a
-// context for each.
+// startClusters starts all clusters and writes one kubeconfig file with a context for each.
 func (d *demo) startClusters(ctx context.Context) error {
 	names := append([]string{hub}, managed...)
 	fmt.Fprintf(d.out, "Starting three Kubernetes %s clusters on this machine: %s.\n", playground.KubernetesVersion, strings.Join(names, ", "))
 	missing := realNodes()
 	if os.Getenv("OCM_DEMO_NODES") == "process" {
-		missing = errors.New("OCM_DEMO_NODES says so")
+		missing = errors.New("OCM_DEMO_NODES=process is set")
 	}
 	if missing == nil {
-		fmt.Fprint(d.out, "They have real nodes, with containerd and kubelet, in network namespaces of their own.\n",
-			"Nothing in them can reach a registry: pods of other images than this project's cannot start.\n")
+		fmt.Fprint(d.out, "They have real nodes, with containerd and kubelet, each in its own network namespace.\n",
+			"Nothing in them can reach a registry: pods can only use this project's images.\n")
 		if err := d.startNodes(ctx, names); err != nil {
 			return err
 		}
@@ -103,14 +102,14 @@ func (d *demo) startClusters(ctx context.Context) error {
 	}
 	fmt.Fprintf(d.out, "They have real control planes and a process node (no real nodes: %v).\n"+
 		"It runs the pods of this project's images as processes of this machine; pods of other\n"+
-		"images stay Pending and say so.\n", missing)
+		"images stay Pending, with the reason in their status.\n", missing)
 	if err := d.startProcesses(ctx, names); err != nil {
 		return err
 	}
 	return d.writeKubeconfig(names)
 }
 
-// startProcesses starts clusters with process nodes, all at once.
+// startProcesses starts clusters with process nodes, all at the same time.
 func (d *demo) startProcesses(ctx context.Context, names []string) error {
 	programs := map[string]string{}
 	for name := range images {

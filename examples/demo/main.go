@@ -16,8 +16,8 @@ import (
 
 const usage = "usage: demo up | demo down"
 
-// keep is the hidden argument with which the demo runs itself as the keeper of
-// its clusters.
+// keep is the hidden argument with which the demo runs itself as the keeper of its
+// clusters.
 const keep = "keep"
 
 func main() {
@@ -52,14 +52,14 @@ func report(err error) int {
 func do(ctx context.Context, verb string) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return fmt.Errorf("finding the user's cache folder: %w", err)
+		return fmt.Errorf("finding the user's cache directory: %w", err)
 	}
 	dir := filepath.Join(cache, "kubectl-ocm", "demo")
 	if verb == "down" {
 		if err := remove(ctx, dir); err != nil {
 			return err
 		}
-		fmt.Println("The demo is stopped and its folder is removed.")
+		fmt.Println("The demo is stopped and its directory is removed.")
 		return nil
 	}
 	d, err := newDemo(ctx, dir, playground.CacheDir(cache))
@@ -69,7 +69,7 @@ func do(ctx context.Context, verb string) error {
 	return d.up(ctx)
 }
 
-// remove ends whatever an earlier demo left running, and deletes its folder.
+// remove ends what an earlier demo left running, and deletes its directory.
 func remove(ctx context.Context, dir string) error {
 	stopNodes(ctx, dir)
 	if err := playground.Remove(dir); err != nil {

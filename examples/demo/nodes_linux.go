@@ -21,20 +21,20 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/tools/image/oci"
 )
 
-// hold is the hidden argument with which the demo runs itself as the holder of
-// clusters with real nodes: they live as long as that process.
+// hold is the hidden argument with which the demo runs itself as the holder of clusters
+// with real nodes: they live as long as that process.
 const hold = "hold"
 
-// The holder's files in the demo's folder.
+// The holder's files in the demo's directory.
 const (
 	holderName = "holder"
 	// readyFile appears when all clusters are up.
 	readyFile = "ready"
-	// stopSocket is where the holder listens; a connection ends it in order.
+	// stopSocket is where the holder listens; a connection stops it gracefully.
 	stopSocket = "stop.sock"
 )
 
-// realNodes says why this machine cannot run real nodes; nil when it can.
+// realNodes returns why this machine cannot run real nodes, or nil if it can.
 func realNodes() error {
 	if os.Geteuid() != 0 {
 		return errors.New("they need root")
@@ -66,7 +66,7 @@ func (d *demo) startNodes(ctx context.Context, names []string) error {
 	}
 	holder, err := process.Start(process.Spec{
 		Name: holderName, Dir: d.dir, Path: d.self, Args: append([]string{hold, d.dir}, names...), WorkDir: work,
-		// Everything that nodes write lies in the demo's folder and goes with it.
+		// Everything that nodes write is in the demo's directory and is deleted with it.
 		Env: append(os.Environ(), "TMPDIR="+filepath.Join(d.dir, "t")),
 	})
 	if err != nil {
@@ -75,7 +75,7 @@ func (d *demo) startNodes(ctx context.Context, names []string) error {
 	return await(ctx, holder, filepath.Join(d.dir, readyFile))
 }
 
-// await waits until a file appears or the process ends.
+// await waits until a file exists or the process ends.
 func await(ctx context.Context, p *process.Process, file string) error {
 	for {
 		if _, err := os.Stat(file); err == nil {
@@ -91,18 +91,18 @@ func await(ctx context.Context, p *process.Process, file string) error {
 	}
 }
 
-// stopNodes ends the holder in order, if there is one.
+// stopNodes stops the holder gracefully, if there is one.
 func stopNodes(ctx context.Context, dir string) {
 	connection, err := new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, stopSocket))
 	if err != nil {
-		return // none runs; what a crashed one left goes with the folder
+		return // none runs; the leftovers of a crashed one are deleted with the directory
 	}
-	_, _ = io.Copy(io.Discard, connection) // it closes when all is gone
+	_, _ = io.Copy(io.Discard, connection) // it closes when everything is gone
 	_ = connection.Close()
 }
 
-// holdNodes is the life of the holder: clusters, ways in from loopback, and the
-// order to stop.
+// holdNodes runs the holder: it starts the clusters, forwards loopback ports to them, and
+// stops when told to.
 func holdNodes(ctx context.Context, dir string, names []string) error {
 	binaries, err := nodes.FindBinaries(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func serveNodes(ctx context.Context, fabric *nodes.Fabric, dir string, names []s
 	return nil
 }
 
-// open forwards a loopback port to the cluster's API server and writes a
-// kubeconfig file that leads there.
+// open forwards a loopback port to the cluster's API server and writes a kubeconfig file
+// for it.
 func open(ctx context.Context, cluster *nodes.Cluster, dir string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -178,7 +178,7 @@ func open(ctx context.Context, cluster *nodes.Cluster, dir string) error {
 	return clientcmd.WriteToFile(*config, filepath.Join(dir, adminFile))
 }
 
-// forward joins a connection from outside with one that is made inside.
+// forward connects an outside connection to one that is opened inside.
 func forward(ctx context.Context, outer net.Conn, cluster *nodes.Cluster, target string) {
 	defer func() { _ = outer.Close() }()
 	inner, err := cluster.Config.Dial(ctx, "tcp", target)

@@ -9,7 +9,7 @@ import (
 	"errors"
 )
 
-// hold is no argument where there are no real nodes.
+// hold is never an argument without real nodes.
 const hold = "hold"
 
 var errNoNodes = errors.New("they need Linux")

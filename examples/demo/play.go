@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// page is where an application's page is fetched from a cluster: through its
-// kube-apiserver, as "kubectl proxy" would.
+// page is the path of an application's page in a cluster, through its kube-apiserver, as
+// "kubectl proxy" uses it.
 const page = "/api/v1/namespaces/default/services/webdemo:8080/proxy/"
 
-// application is what the demo deploys, seen from the root of the checkout.
+// application is what the demo deploys, relative to the root of the checkout.
 const application = "examples/webdemo/manifests.yaml"
 
 // step is one command of the demo.
@@ -27,8 +27,7 @@ type step struct {
 	why string
 	// argv is what a user would type.
 	argv []string
-	// show makes of the command's standard output what is printed; nil prints
-	// all of it.
+	// show turns the command's standard output into what is printed; nil prints all of it.
 	show func(string) string
 }
 
@@ -52,7 +51,7 @@ func (d *demo) steps() []step {
 
 func ocm(args ...string) []string { return append([]string{"kubectl", "ocm"}, args...) }
 
-// play runs every step and ends with what to try next.
+// play runs every step and finally prints what to try next.
 func (d *demo) play(ctx context.Context) error {
 	for _, s := range d.steps() {
 		if err := d.run(ctx, s); err != nil {
@@ -72,7 +71,7 @@ Stop it with: make demo-down
 	return err
 }
 
-// path is where kubectl and the plugin are.
+// path returns a PATH that includes kubectl and the plugin.
 func (d *demo) path() string {
 	return strings.Join([]string{d.tools, filepath.Dir(d.binaries.Kubectl)}, string(filepath.ListSeparator))
 }
@@ -105,7 +104,7 @@ var (
 	blanks = regexp.MustCompile(`\s*\n\s*`)
 )
 
-// text is the text of a page, on one line.
+// text returns the text of a page, on one line.
 func text(html string) string {
 	plain := tag.ReplaceAllString(strings.ReplaceAll(head.ReplaceAllString(html, ""), "</dt>", ": "), "")
 	return blanks.ReplaceAllString(strings.TrimSpace(plain), " | ")

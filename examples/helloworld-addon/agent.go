@@ -39,7 +39,7 @@ type agent struct {
 	queue  *reconcile.Queue
 }
 
-// runAgent copies, and renews the lease, until ctx ends.
+// runAgent copies ConfigMaps and renews the lease until ctx ends.
 func runAgent(ctx context.Context, o options) error {
 	if err := errors.Join(required("hub-kubeconfig", o.hubKubeconfig), required("cluster-name", o.cluster), required("addon-namespace", o.namespace)); err != nil {
 		return err
@@ -77,7 +77,7 @@ func newAgent(o options, hub, managed dynamic.Interface, log logr.Logger) *agent
 	return a
 }
 
-// keep reads a ConfigMap as a Go type, but for who wrote which field.
+// keep decodes a ConfigMap, without its managed fields.
 func keep(u *unstructured.Unstructured) (*corev1.ConfigMap, bool) {
 	u.SetManagedFields(nil)
 	c, err := typed.FromUnstructured[corev1.ConfigMap](u)
@@ -91,7 +91,7 @@ func (a *agent) run(ctx context.Context) error {
 	for _, watching := range []func(context.Context) error{a.sources.Run, a.copies.Run, a.addOns.Run} {
 		running.Go(func() { _ = watching(ctx) })
 	}
-	// Without all three it is not known what is missing and what is too much.
+	// Until all three have synced, missing and surplus copies are unknown.
 	if errors.Join(a.sources.WaitSynced(ctx), a.copies.WaitSynced(ctx), a.addOns.WaitSynced(ctx)) != nil {
 		return nil // the program ends
 	}
@@ -103,7 +103,7 @@ func (a *agent) run(ctx context.Context) error {
 	return reconcile.Loop{Name: loopName, Reconcile: a.reconcile}.Run(ctx, a.queue)
 }
 
-// lease is renewed as long as the agent works.
+// lease returns the options of the lease, which is renewed while the agent works.
 func (a *agent) lease() lease.Options {
 	return lease.Options{
 		Client: a.managed, Namespace: a.namespace, AddOn: a.addOn, Clock: clock.RealClock{}, Random: rand.Float64,
@@ -111,7 +111,7 @@ func (a *agent) lease() lease.Options {
 	}
 }
 
-// works tells why the agent copies nothing.
+// works returns why the agent copies nothing, or nil.
 func (a *agent) works(context.Context) error {
 	if !a.stays() {
 		return errors.New("the add-on is being removed from the cluster")
@@ -119,13 +119,13 @@ func (a *agent) works(context.Context) error {
 	return errors.Join(a.sources.Err(), a.copies.Err())
 }
 
-// stays is false when the add-on is being removed, or its instance is gone.
+// stays returns false when the add-on is being removed, or its instance is gone.
 func (a *agent) stays() bool {
 	stays, _ := a.addOns.Get(reconcile.Key{Namespace: a.cluster, Name: a.addOn})
 	return stays
 }
 
-// reconcile brings one copy to where it belongs.
+// reconcile brings one copy to its desired state.
 func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	s := state{namespace: a.namespace, addOn: a.addOn, stays: a.stays()}
 	s.source, _ = a.sources.Get(reconcile.Key{Namespace: a.cluster, Name: key.Name})
@@ -133,7 +133,7 @@ func (a *agent) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	return reconcile.Result{}, a.execute(ctx, decide(s))
 }
 
-// execute makes the one write of a plan.
+// execute sends the one write of a plan.
 func (a *agent) execute(ctx context.Context, p plan) error {
 	client := a.managed.Resource(configMaps).Namespace(a.namespace)
 	log := logr.FromContextOrDiscard(ctx)
@@ -141,7 +141,7 @@ func (a *agent) execute(ctx context.Context, p plan) error {
 	case p.remove != nil:
 		err := client.Delete(ctx, p.remove.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.remove.UID}})
 		if err == nil {
-			log.Info("Copy is removed", "configmap", p.remove.Name)
+			log.Info("Removed copy", "configmap", p.remove.Name)
 		}
 		return ignoreGone(err)
 	case p.write != nil:
@@ -152,18 +152,19 @@ func (a *agent) execute(ctx context.Context, p plan) error {
 		if p.write.UID != "" {
 			_, err = client.Update(ctx, u, metav1.UpdateOptions{})
 		} else if _, err = client.Create(ctx, u, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
-			log.Info("ConfigMap is not copied, because there is one of the name that is somebody else's", "configmap", p.write.Name)
+			log.Info("ConfigMap was not copied, because one with its name exists that is not a copy", "configmap", p.write.Name)
 			return nil
 		}
 		if err == nil {
-			log.Info("ConfigMap is copied", "configmap", p.write.Name)
+			log.Info("Copied ConfigMap", "configmap", p.write.Name)
 		}
 		return ignoreGone(err)
 	}
 	return nil
 }
 
-// ignoreGone forgets that something is gone: its watch tells, and the loop comes again.
+// ignoreGone ignores that an object is gone: the watch reports it, and the key is queued
+// again.
 func ignoreGone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil

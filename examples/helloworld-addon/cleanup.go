@@ -18,7 +18,7 @@ import (
 
 var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
-// cleanUp removes what the agent has made. An error makes Kubernetes run it again.
+// cleanUp removes what the agent has created. After an error Kubernetes runs it again.
 func cleanUp(ctx context.Context, o options) error {
 	if err := required("addon-namespace", o.namespace); err != nil {
 		return err
@@ -30,8 +30,8 @@ func cleanUp(ctx context.Context, o options) error {
 	return remove(ctx, o, managed)
 }
 
-// remove removes what bears the label of the add-on, each though another fails, and the
-// lease of the agent.
+// remove deletes everything with the add-on's label, and the agent's lease. A failure does
+// not stop it from trying the rest.
 func remove(ctx context.Context, o options, managed dynamic.Interface) error {
 	copies, err := typed.List[corev1.ConfigMap](ctx, managed, configMaps, o.namespace, metav1.ListOptions{LabelSelector: labelSynced + "=" + o.addOn})
 	if err != nil {
@@ -47,6 +47,6 @@ func remove(ctx context.Context, o options, managed dynamic.Interface) error {
 	if err := managed.Resource(leases).Namespace(o.namespace).Delete(ctx, o.addOn, metav1.DeleteOptions{}); ignoreGone(err) != nil {
 		failed = append(failed, fmt.Errorf("removing lease %s/%s: %w", o.namespace, o.addOn, err))
 	}
-	logr.FromContextOrDiscard(ctx).Info("Agent is cleaned up after", "copies", len(copies), "failed", len(failed))
+	logr.FromContextOrDiscard(ctx).Info("Removed what the agent created", "copies", len(copies), "failed", len(failed))
 	return errors.Join(failed...)
 }

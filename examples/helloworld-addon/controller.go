@@ -21,14 +21,14 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// helloworld is the add-on: its manifests are templates, and its agent has access to
-// the hub, by a certificate that is approved without a person.
+// helloworld is the add-on: its manifests are templates, and its agent has access to the
+// hub, with a certificate that is approved automatically.
 type helloworld struct {
 	*gotemplate.AddOn
 	registration.KubeClient
 }
 
-// A method with a wrong name would be none, so the compiler looks.
+// The compiler checks that no method has a misspelled name.
 var _ interface {
 	addonkit.Registrar
 	addonkit.Approver
@@ -53,7 +53,7 @@ func control(ctx context.Context, o options) error {
 	return runner.Run(ctx, runner.Config{Client: hub, Clock: clock.RealClock{}}, addOn)
 }
 
-// newAddOn reads the templates. What users may change comes after what is said here.
+// newAddOn reads the templates. Values that users set override the defaults set here.
 func newAddOn(hub dynamic.Interface, image string) (addonkit.AddOn, error) {
 	configs := values.NewConfigs(hub)
 	templates, err := gotemplate.New(gotemplate.Config{
@@ -70,7 +70,7 @@ func newAddOn(hub dynamic.Interface, image string) (addonkit.AddOn, error) {
 	return helloworld{AddOn: templates}, err
 }
 
-// Permissions are what the agent may do in the namespace of its cluster on the hub:
+// Permissions returns what the agent may do in the namespace of its cluster on the hub:
 // read ConfigMaps, and see whether the add-on is being removed.
 func (helloworld) Permissions(context.Context, addonkit.Instance) ([]addonkit.Permission, error) {
 	read := []string{"list", "watch"}
@@ -80,5 +80,5 @@ func (helloworld) Permissions(context.Context, addonkit.Instance) ([]addonkit.Pe
 	}}}, nil
 }
 
-// Health is told by the lease that the agent renews.
+// Health returns that the lease renewed by the agent reports the health.
 func (helloworld) Health() addonkit.Health { return addonkit.Health{Mode: addonkit.HealthLease} }

@@ -87,7 +87,7 @@ func TestWhatAClusterGets(t *testing.T) {
 	require.NoError(t, err)
 	hook, err := addonkit.Parse(raw)
 	require.NoError(t, err)
-	require.True(t, hook.Hook(), "the cleanup runs before the add-on goes")
+	require.True(t, hook.Hook(), "the cleanup runs before the add-on is removed")
 }
 
 func TestConfigurationsChangeWhatAClusterGets(t *testing.T) {
@@ -164,7 +164,7 @@ func TestTheHubGetsWhatTheProgramIs(t *testing.T) {
 	require.Equal(t, []string{"controller", "--agent-image=" + want}, container.Args)
 }
 
-// TestTheControllerMayGiveWhatItGives: nobody gives rights on that he has not himself.
+// TestTheControllerMayGiveWhatItGives: the API server refuses to grant permissions that the granter lacks.
 func TestTheControllerMayGiveWhatItGives(t *testing.T) {
 	var role rbacv1.ClusterRole
 	require.NoError(t, yaml.UnmarshalStrict(deployed(t)["ClusterRole"], &role))
@@ -185,7 +185,7 @@ func TestTheControllerMayGiveWhatItGives(t *testing.T) {
 	}
 }
 
-// includes tells whether all has everything that some has.
+// includes reports whether all contains every item of some.
 func includes(all, some []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }

@@ -14,23 +14,24 @@ import (
 // labelSynced marks copies; its value is the name of the add-on.
 const labelSynced = "synced-from-hub"
 
-// everywhere are ConfigMaps that clusters put into each namespace themselves.
+// everywhere are ConfigMaps that clusters create in each namespace themselves.
 var everywhere = []string{"kube-root-ca.crt", "openshift-service-ca.crt"}
 
-// state is what is known of one name.
+// state is what is known of one ConfigMap name.
 type state struct {
 	namespace, addOn string
-	// source is the ConfigMap on the hub, copy that of the cluster; nil for none.
+	// source is the ConfigMap on the hub, copy the one on the cluster; nil if there is
+	// none.
 	source, copy *corev1.ConfigMap
 	// stays is false when the add-on is being removed, or its instance is gone.
 	stays bool
 }
 
-// plan is what is to be done about it; at most one of them.
+// plan is what to do; at most one of the two is set.
 type plan struct{ write, remove *corev1.ConfigMap }
 
-// decide makes the copy what the source is. It is pure. What is being removed copies
-// nothing any more, and leaves it to the cleanup to remove.
+// decide makes the copy equal to the source. It is pure. An add-on that is being removed
+// copies nothing any more, and leaves the removal to the cleanup.
 func decide(s state) plan {
 	switch {
 	case !s.stays:

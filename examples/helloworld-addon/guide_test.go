@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shown are what the guide has as code: Go, or YAML that is a template.
+// shown matches the code in the guide: Go, or YAML that is a template.
 var shown = regexp.MustCompile("(?ms)^```(go|yaml)\n(.*?)^```$")
 
 func TestTheGuideShowsThisProgram(t *testing.T) {

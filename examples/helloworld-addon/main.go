@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
 
-// name is that of the add-on, of the program and of its image.
+// name is the name of the add-on, of the program and of its image.
 const (
 	name    = "helloworld"
 	program = name + "-addon"
@@ -37,11 +37,11 @@ const (
 	exitUsage = 2
 )
 
-// collectAt is how much the heap grows, in percent, before it is collected: an agent
-// has little memory and much time. GOGC overrides it.
+// collectAt is how much the heap grows, in percent, before it is collected: an agent has
+// little memory and much time. GOGC overrides it.
 const collectAt = 30
 
-// options are what the flags say.
+// options are the values of the flags.
 type options struct {
 	hubKubeconfig, managedKubeconfig string
 	cluster, namespace, addOn        string
@@ -49,7 +49,7 @@ type options struct {
 	verbosity                        int
 }
 
-// commands by their names.
+// commands are the commands by name.
 var commands = map[string]func(context.Context, options) error{"controller": control, "agent": runAgent, "cleanup": cleanUp}
 
 func main() {
@@ -62,7 +62,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the program: arguments in, exit code out.
+// run runs the program with its arguments and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, flags := options{}, pflag.NewFlagSet(program, pflag.ContinueOnError)
 	usage := "usage: " + program + " controller|agent|cleanup [flags]\n\n" + o.declare(flags)
@@ -81,20 +81,20 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	log := logr.FromSlogHandler(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: slog.Level(-o.verbosity)}))
 	klog.SetLogger(log.WithName("client"))
-	log.Info("Helloworld starts", "command", flags.Arg(0))
+	log.Info("Starting helloworld", "command", flags.Arg(0))
 	if err := command(logr.NewContext(ctx, log), o); err != nil {
-		log.Error(err, "Helloworld ended", "command", flags.Arg(0))
+		log.Error(err, "Helloworld ended with an error", "command", flags.Arg(0))
 		return exitError
 	}
 	return exitOK
 }
 
-// declare declares the flags, and returns what they are for.
+// declare declares the flags, and returns their usage.
 func (o *options) declare(f *pflag.FlagSet) string {
 	f.Usage = func() {}
 	f.StringVar(&o.hubKubeconfig, "hub-kubeconfig", "", "kubeconfig of the hub; empty: the pod's own cluster")
 	f.StringVar(&o.managedKubeconfig, "managed-kubeconfig", "", "agent, cleanup: kubeconfig of the managed cluster; empty: the pod's own cluster")
-	f.StringVar(&o.cluster, "cluster-name", "", "agent: name of the managed cluster, which is that of its namespace on the hub")
+	f.StringVar(&o.cluster, "cluster-name", "", "agent: name of the managed cluster, and of its namespace on the hub")
 	f.StringVar(&o.namespace, "addon-namespace", "", "agent, cleanup: namespace that the agent is installed in")
 	f.StringVar(&o.addOn, "addon-name", name, "agent, cleanup: name of the add-on")
 	f.StringVar(&o.image, "agent-image", "", "controller: image of the agent")
@@ -102,7 +102,7 @@ func (o *options) declare(f *pflag.FlagSet) string {
 	return f.FlagUsages()
 }
 
-// required tells which flag is missing.
+// required returns an error if a flag is missing.
 func required(flag, value string) error {
 	if value == "" {
 		return fmt.Errorf("--%s: must be set", flag)
@@ -110,7 +110,7 @@ func required(flag, value string) error {
 	return nil
 }
 
-// connect makes a client by a kubeconfig, or for the cluster that the pod runs in.
+// connect returns a client for a kubeconfig, or for the cluster that the pod runs in.
 // Certificates and tokens that the kubeconfig names as files are read again when they
 // change.
 func connect(kubeconfig string) (dynamic.Interface, error) {
@@ -127,6 +127,6 @@ func connect(kubeconfig string) (dynamic.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	config.QPS = -1 // the API server says itself when it has too much to do
+	config.QPS = -1 // the API server limits its clients itself
 	return dynamic.NewForConfig(config)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/inpod"
 )
 
-// port is the container port; grace is how long open requests may take to end.
+// port is the container port; grace is how long open requests may take to finish.
 const (
 	port  = 8080
 	grace = 5 * time.Second

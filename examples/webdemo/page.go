@@ -33,8 +33,8 @@ var layout = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </html>
 `))
 
-// pageFrom fills the page from the environment. A cluster that was given no
-// name is called after the node, which single-node clusters name alike.
+// pageFrom fills the page from the environment. A cluster without a name gets the name of
+// its node, which single-node clusters name alike.
 func pageFrom(getenv func(string) string, version string) page {
 	or := func(value, fallback string) string {
 		if value == "" {
@@ -52,7 +52,7 @@ func pageFrom(getenv func(string) string, version string) page {
 	}
 }
 
-// handler serves the page and the health check; the page is made once.
+// handler serves the page and the health check; the page is rendered once.
 func handler(p page) (http.Handler, error) {
 	var body bytes.Buffer
 	if err := layout.Execute(&body, p); err != nil {
@@ -62,7 +62,7 @@ func handler(p page) (http.Handler, error) {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
-		_, _ = w.Write(body.Bytes()) // a reader that went away is no fault of ours
+		_, _ = w.Write(body.Bytes()) // a client that has disconnected is no error
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))

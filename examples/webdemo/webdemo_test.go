@@ -99,7 +99,8 @@ func TestOpenRequestsEndBeforeTheServer(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
-// Kubernetes reads the manifests strictly, and they fit the program.
+// TestManifestsFitTheProgram decodes the manifests strictly and compares them with the
+// program.
 func TestManifestsFitTheProgram(t *testing.T) {
 	body, err := os.ReadFile("manifests.yaml")
 	require.NoError(t, err)

@@ -25,37 +25,35 @@ import (
 // DefaultHookDeadline is how long the deletion of an add-on waits for its hooks.
 const DefaultHookDeadline = 30 * time.Minute
 
-// RetryDelay is how soon an add-on that failed to answer is asked again, if nothing
-// happens before: what it failed at may be elsewhere.
+// RetryDelay is how soon an add-on that returned an error is called again if nothing
+// happens before: the cause may be outside the cluster.
 const RetryDelay = 30 * time.Second
 
-// maxName bounds the name of an add-on, because what belongs to it bears the name as
-// a label.
+// maxName bounds the name of an add-on, because it is a label value on what belongs to it.
 const maxName = 63
 
-// ErrSubjectNotReady tells that it is not known yet whom rights are for: condition
-// RegistrationApplied is PermissionConfigPending, and no failure.
-var ErrSubjectNotReady = errors.New("it is not known yet who the agent is")
+// ErrSubjectNotReady says that the subject of permissions is not known yet. Condition
+// RegistrationApplied then has reason PermissionConfigPending, which is not a failure.
+var ErrSubjectNotReady = errors.New("the identity of the agent is not known yet")
 
-// Instance is one add-on on one cluster. What it points to belongs to a cache and
-// must not be changed.
+// Instance is one add-on on one cluster. What it points to belongs to a cache and must not
+// be changed.
 type Instance struct {
 	Cluster *clusterv1.ManagedCluster
 	AddOn   *addonv1alpha1.ManagedClusterAddOn
-	// Of has what the ClusterManagementAddOn of the name says of configurations; nil when
+	// Of is the ClusterManagementAddOn, reduced to what it says of configurations; nil if
 	// there is none. See Given.
 	Of *addonv1alpha1.ClusterManagementAddOn
 }
 
-// AddOn is an add-on of any kind. Its methods may be called for several clusters at
-// a time.
+// AddOn is an add-on of any kind. Its methods may be called for several clusters at a time.
 type AddOn interface {
-	// Options are the same at every call.
+	// Options returns the same at every call.
 	Options() Options
-	// Manifests are the objects on the managed cluster and, in hosted mode, on the
-	// hosting one: whole, with apiVersion and kind. The same answer must follow from
-	// the same instance and configuration; an error leaves what is deployed as it is
-	// and is told in condition ManifestApplied.
+	// Manifests returns the objects on the managed cluster and, in hosted mode, on the
+	// hosting one: complete, with apiVersion and kind. The same instance and configuration
+	// must give the same result. An error leaves what is deployed as it is and appears in
+	// condition ManifestApplied.
 	Manifests(ctx context.Context, i Instance) ([]runtime.Object, error)
 }
 
@@ -63,24 +61,24 @@ type AddOn interface {
 type Options struct {
 	// Name is that of the ClusterManagementAddOn and of each ManagedClusterAddOn.
 	Name string
-	// Configs are the kinds of configuration that it reads. One that is not listed
-	// gets no hash, and a rollout of it never ends.
+	// Configs are the kinds of configuration that it reads. A kind that is not listed gets
+	// no hash, and its rollout never ends.
 	Configs []addonv1alpha1.ConfigGroupResource
-	// Hashed are those of Configs that the hub does not read, with the version to read
-	// them at: all but AddOnDeploymentConfig and AddOnTemplate. The runner tells the hub
-	// what their objects say, without which a rollout of them never ends; its account
+	// Hashed are those of Configs that the hub does not read, with the version to read them
+	// at: all but AddOnDeploymentConfig and AddOnTemplate. The runner reports the hashes of
+	// their objects to the hub, without which a rollout of them never ends; its account
 	// lists and watches them, and patches the status of ClusterManagementAddOns.
 	Hashed []schema.GroupVersionResource
-	// WaitConfigured deploys nothing before the hub has said which configurations
-	// count. Without it a cluster may see the defaults of the add-on first.
+	// WaitConfigured delays deployment until the hub has said which configurations count.
+	// Without it a cluster may see the defaults of the add-on first.
 	WaitConfigured bool
-	// HookDeadline is how long a deletion waits for hooks; 0 is DefaultHookDeadline,
-	// less than 0 for ever. A longer one lets slow hooks end, a shorter one gives the
-	// name free sooner where the cluster is gone. Users override it by an annotation.
+	// HookDeadline is how long a deletion waits for hooks; 0 means DefaultHookDeadline, a
+	// negative value forever. A longer one lets slow hooks complete; a shorter one frees
+	// the name sooner if the cluster is gone. Users override it with an annotation.
 	HookDeadline time.Duration
 }
 
-// Owner is the reference by which what belongs to an instance goes with it.
+// Owner returns the owner reference by which objects of an instance are deleted with it.
 func Owner(addOn *addonv1alpha1.ManagedClusterAddOn) metav1.OwnerReference {
 	yes := true
 	return metav1.OwnerReference{
@@ -89,7 +87,7 @@ func Owner(addOn *addonv1alpha1.ManagedClusterAddOn) metav1.OwnerReference {
 	}
 }
 
-// Check tells what is wrong with the options, with the field.
+// Check returns what is wrong with the options, with the field.
 func (o Options) Check() error {
 	if o.Name == "" {
 		return errors.New("name: must be set; use the name of the ClusterManagementAddOn")
@@ -108,7 +106,7 @@ func (o Options) Check() error {
 	return o.checkHashed()
 }
 
-// checkHashed tells what is wrong with the kinds that the runner reads.
+// checkHashed returns what is wrong with the kinds that the runner reads.
 func (o Options) checkHashed() error {
 	for i, kind := range o.Hashed {
 		named := addonv1alpha1.ConfigGroupResource{Group: kind.Group, Resource: kind.Resource}
@@ -120,7 +118,7 @@ func (o Options) checkHashed() error {
 		case kind.Group == addonv1alpha1.GroupName:
 			return fmt.Errorf("hashed[%d]: %s is read by the hub; leave it out", i, kind.GroupResource())
 		case slices.Contains(o.Hashed[:i], kind):
-			return fmt.Errorf("hashed[%d]: %s is named before; leave it out", i, kind.GroupResource())
+			return fmt.Errorf("hashed[%d]: %s is already named; leave it out", i, kind.GroupResource())
 		}
 	}
 	return nil
@@ -128,17 +126,17 @@ func (o Options) checkHashed() error {
 
 // Registrar is an add-on whose agent needs access to the hub, or certificates.
 type Registrar interface {
-	// Registrations are who the agent is; signer KubeAPIServerSigner is access to the
-	// API server of the hub.
+	// Registrations returns who the agent is; signer KubeAPIServerSigner gives access to
+	// the API server of the hub.
 	Registrations(ctx context.Context, i Instance) ([]addonv1alpha1.RegistrationConfig, error)
 }
 
-// Permission is what the agent of an add-on on one cluster may do on the hub.
+// Permission is something that the agent of an add-on on one cluster may do on the hub.
 type Permission struct {
-	// Namespace that it holds in; empty is that of the cluster.
+	// Namespace in which it holds; empty means that of the cluster.
 	Namespace string
-	// Role is one that exists, of kind Role or ClusterRole; its group may be left out.
-	// Without a name, Rules count.
+	// Role is an existing Role or ClusterRole; its group may be left out. If it has no
+	// name, Rules count.
 	Role rbacv1.RoleRef
 	// Rules become a role of this add-on for this cluster.
 	Rules []rbacv1.PolicyRule
@@ -146,48 +144,49 @@ type Permission struct {
 
 // Permitter is an add-on whose agent may do something on the hub.
 type Permitter interface {
-	// Permissions are bound to who the agent is on this cluster, and go with it. An
-	// error is told in condition RegistrationApplied; ErrSubjectNotReady is none.
+	// Permissions returns what to bind to the agent of this cluster; the bindings are
+	// removed with the instance. An error appears in condition RegistrationApplied, except
+	// for ErrSubjectNotReady.
 	Permissions(ctx context.Context, i Instance) ([]Permission, error)
 }
 
-// Approver answers the certificate requests of an add-on. Without it a person does.
+// Approver answers the certificate requests of an add-on. Without it a person has to.
 type Approver interface {
-	// Approve tells whether the request may be approved, or why it may not; a request
-	// that may not be is left to a person.
+	// Approve returns nil if the request may be approved, or why it may not; such a request
+	// is left to a person.
 	Approve(ctx context.Context, i Instance, csr *certificatesv1.CertificateSigningRequest) error
 }
 
 // Signer signs for signers other than KubeAPIServerSigner.
 type Signer interface {
-	// Sign returns the certificate in PEM for a request that is approved.
+	// Sign returns the PEM certificate for an approved request.
 	Sign(ctx context.Context, i Instance, csr *certificatesv1.CertificateSigningRequest) ([]byte, error)
 }
 
-// Healthy is an add-on whose health is told by something else than its lease.
+// Healthy is an add-on whose health is not reported by its lease.
 type Healthy interface {
 	Health() Health
 }
 
-// Placed is an add-on that says which namespace its agent runs in. It must be that
-// of the manifests: credentials are put there.
+// Placed is an add-on that chooses the namespace of its agent. It must be the namespace of
+// the manifests: credentials are put there.
 type Placed interface {
-	// InstallNamespace is the namespace; empty leaves it to the instance.
+	// InstallNamespace returns the namespace; "" leaves it to the instance.
 	InstallNamespace(ctx context.Context, i Instance) (string, error)
 }
 
 // Hosted is an add-on whose agent can run on another cluster.
 type Hosted interface {
-	// HostingCluster is the cluster that the agent of the instance runs on; false is
-	// the managed cluster itself.
+	// HostingCluster returns the cluster that the agent of the instance runs on; false
+	// means the managed cluster itself.
 	HostingCluster(i Instance) (string, bool)
 }
 
-// HostedByAnnotation is Hosted by the annotation that users set, for add-ons to
+// HostedByAnnotation implements Hosted with the annotation that users set, for add-ons to
 // embed.
 type HostedByAnnotation struct{}
 
-// HostingCluster is what the annotation names.
+// HostingCluster returns what the annotation names.
 func (HostedByAnnotation) HostingCluster(i Instance) (string, bool) {
 	name, ok := i.AddOn.Annotations[addonv1alpha1.AnnotationHostingClusterName]
 	return name, ok
@@ -198,19 +197,20 @@ type Configured interface {
 	ManifestConfigs(i Instance) []workv1.ManifestConfigOption
 }
 
-// Warner is an add-on that tells of what is probably not meant so, though it is
-// deployed: by an Event about the instance, once for each content.
+// Warner is an add-on that warns about probable mistakes in what it deploys: with an Event
+// about the instance, once per content.
 type Warner interface {
 	Warnings(i Instance) []string
 }
 
-// Traced is an add-on that can tell what its answers follow from, so that it is not asked
-// again whenever the status of an instance changes.
+// Traced is an add-on that knows what its answers depend on, so that it is not called again
+// whenever the status of an instance changes.
 type Traced interface {
-	// Inputs name all that Manifests, ManifestConfigs, Warnings, Registrations,
-	// Permissions and InstallNamespace read of the instance, its cluster, configurations
-	// and whatever else: as long as they are the same, so are the answers, and none of
-	// these methods is called. What is left out of them is missed, also when somebody
-	// looks at the instance again. False has the add-on asked, as without this method.
+	// Inputs identifies everything that Manifests, ManifestConfigs, Warnings,
+	// Registrations, Permissions and InstallNamespace read of the instance, its cluster,
+	// configurations and anything else: while it is the same, so are the answers, and none
+	// of these methods is called. A change of an input that it leaves out goes unnoticed,
+	// even when the instance is reconciled again. If it returns false, the methods are
+	// called as without Inputs.
 	Inputs(i Instance) (string, bool)
 }

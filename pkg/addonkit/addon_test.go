@@ -42,7 +42,7 @@ func TestOptions(t *testing.T) {
 		"hashed[0]: addontemplates.addon.open-cluster-management.io is read by the hub; leave it out": hashing(
 			templates, addonv1alpha1.GroupVersion.WithResource("addontemplates"),
 		),
-		"hashed[1]: configmaps is named before; leave it out": hashing(
+		"hashed[1]: configmaps is already named; leave it out": hashing(
 			maps, corev1.SchemeGroupVersion.WithResource("configmaps"),
 			corev1.SchemeGroupVersion.WithResource("configmaps"),
 		),

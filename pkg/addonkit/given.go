@@ -8,12 +8,12 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Given tells whether people give a configuration to an instance: the instance names it
-// in its spec, or its add-on names it as a default or for a placement, now or until a
-// rollout is through. The status of an instance, which says what is to be used, can be
-// written by the agent of the cluster: who reads what it names without asking here hands
-// the settings of one cluster to another. An instance on its way out whose add-on went
-// first has nothing but its status.
+// Given reports whether an administrator assigned a configuration to an instance: the
+// instance names it in its spec, or its add-on names it as a default or for a placement,
+// now or until a rollout completes. The agent of the cluster can write the status of an
+// instance, which says what is to be used; reading what it names without checking Given
+// would hand the settings of one cluster to another. An instance that is being deleted
+// after its add-on has nothing but its status.
 func Given(i Instance, c addonv1alpha1.AddOnConfig) bool {
 	if slices.Contains(i.AddOn.Spec.Configs, c) {
 		return true
@@ -24,7 +24,7 @@ func Given(i Instance, c addonv1alpha1.AddOnConfig) bool {
 	return slices.Contains(Named(i.Of), c)
 }
 
-// Named are the configurations that an add-on names for some cluster.
+// Named returns the configurations that an add-on names for any cluster.
 func Named(a *addonv1alpha1.ClusterManagementAddOn) []addonv1alpha1.AddOnConfig {
 	var out []addonv1alpha1.AddOnConfig
 	for _, kind := range a.Spec.SupportedConfigs {

@@ -9,10 +9,10 @@ import (
 	"fmt"
 )
 
-// SpecHash is the hash of what a configuration says: of the object as the API
-// server holds it, without apiVersion, kind, metadata and status, as compact JSON
-// with sorted keys, in lower-case hexadecimal digits. Add-ons compare it, so that
-// object must never have gone through a Go type, which may add or drop fields.
+// SpecHash returns the hash of a configuration's content: of the object as the API server
+// holds it, without apiVersion, kind, metadata and status, as compact JSON with sorted
+// keys, in lower-case hexadecimal. Add-ons compare it, so object must never have gone
+// through a Go type, which may add or drop fields.
 func SpecHash(object map[string]any) (string, error) {
 	said := make(map[string]any, len(object))
 	for key, value := range object {

@@ -6,44 +6,44 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// HealthMode is where the health of an add-on is read.
+// HealthMode is how the health of an add-on is read.
 type HealthMode string
 
-// Ways to tell health.
+// Modes of health.
 const (
 	// HealthLease reads the lease that the agent of the add-on renews.
 	HealthLease HealthMode = "Lease"
-	// HealthWork reads the values that Probes ask for; without probes it is enough
-	// that the manifests are applied.
+	// HealthWork reads the values that Probes ask for; without probes the add-on is
+	// available once its manifests are applied.
 	HealthWork HealthMode = "Work"
-	// HealthDeployments wants a ready replica of each Deployment.
+	// HealthDeployments requires a ready replica of each Deployment.
 	HealthDeployments HealthMode = "DeploymentAvailability"
-	// HealthWorkloads wants each DaemonSet to be everywhere, too.
+	// HealthWorkloads also requires each DaemonSet to be ready on all its nodes.
 	HealthWorkloads HealthMode = "WorkloadAvailability"
 	// HealthNone leaves condition Available to the add-on.
 	HealthNone HealthMode = "None"
 )
 
-// Health says how the health of an add-on is told.
+// Health says how the health of an add-on is read.
 type Health struct {
-	// Mode is where it is read; empty leaves it as it is, which is the lease.
+	// Mode is how it is read; empty leaves the instance's mode, which is the lease by
+	// default.
 	Mode HealthMode
 	// Probes are the values that mode HealthWork reads.
 	Probes []Probe
-	// Check judges them; nil is content with any. An error is why the add-on is not
-	// available.
+	// Check evaluates them; nil accepts any. An error is why the add-on is not available.
 	Check func(results []Result, i Instance) error
 }
 
-// Probe is a value of a manifest's object.
+// Probe asks for values of a manifest's object.
 type Probe struct {
-	// Resource is the object; a * in name or namespace stands for any text.
+	// Resource is the object; a * in its name or namespace stands for any text.
 	Resource workv1.ResourceIdentifier
 	// Rules are the values.
 	Rules []workv1.FeedbackRule
 }
 
-// Result is what the cluster says of one object.
+// Result is what the cluster reports of one object.
 type Result struct {
 	Resource workv1.ResourceIdentifier
 	Feedback workv1.StatusFeedbackResult

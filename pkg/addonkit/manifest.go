@@ -22,13 +22,13 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// ID is what tells one manifest from another.
+// ID identifies a manifest.
 type ID struct {
 	schema.GroupVersionKind
 	Namespace, Name string
 }
 
-// String is "Deployment default/web".
+// String formats the ID as "Deployment default/web".
 func (id ID) String() string {
 	if id.Namespace == "" {
 		return id.Kind + " " + id.Name
@@ -36,11 +36,11 @@ func (id ID) String() string {
 	return id.Kind + " " + id.Namespace + "/" + id.Name
 }
 
-// APIVersion is "apps/v1".
+// APIVersion returns, for example, "apps/v1".
 func (id ID) APIVersion() string { return id.GroupVersion().String() }
 
-// Resource names the object as ManifestWorks do; the plural is guessed from the kind,
-// which is right for every kind of Kubernetes and every regular one.
+// Resource returns the object's identifier in ManifestWorks. The plural is guessed from the
+// kind, which is right for all kinds of Kubernetes and all with a regular plural.
 func (id ID) Resource() workv1.ResourceIdentifier {
 	plural, _ := apimeta.UnsafeGuessKindToResource(id.GroupVersionKind)
 	return workv1.ResourceIdentifier{Group: id.Group, Resource: plural.Resource, Namespace: id.Namespace, Name: id.Name}
@@ -49,18 +49,18 @@ func (id ID) Resource() workv1.ResourceIdentifier {
 // Manifest is one object that an add-on deploys.
 type Manifest struct {
 	ID
-	// Object is the manifest, and Raw its JSON.
+	// Object is the manifest, Raw its JSON.
 	Object *unstructured.Unstructured
 	Raw    []byte
-	// Size is that of the JSON where Raw only stands for it, else 0.
+	// Size is the size of the JSON if Raw is only a placeholder for it, else 0.
 	Size int
 }
 
-// Bytes is the size of its JSON.
+// Bytes returns the size of the manifest's JSON.
 func (m Manifest) Bytes() int { return cmp.Or(m.Size, len(m.Raw)) }
 
-// Read takes apart what an add-on renders. Of two with the same identity the later
-// one counts, at the place of the earlier. An error names the manifest by its place
+// Read decodes what an add-on renders. Of two manifests with the same identity the later
+// one counts, in the position of the earlier. An error names the manifest by its position
 // and what it lacks.
 func Read(objects []runtime.Object) ([]Manifest, error) {
 	out := make([]Manifest, 0, len(objects))
@@ -84,8 +84,8 @@ func Read(objects []runtime.Object) ([]Manifest, error) {
 	return out, nil
 }
 
-// ReadYAML reads what a file renders to: any number of objects, as YAML or JSON. An error
-// names the object by its place and holds nothing of the text.
+// ReadYAML reads any number of objects from rendered YAML or JSON. An error names the
+// object by its position and quotes none of the text.
 func ReadYAML(text io.Reader) ([]runtime.Object, error) {
 	var out []runtime.Object
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(text))
@@ -99,7 +99,7 @@ func ReadYAML(text io.Reader) ([]runtime.Object, error) {
 		}
 		raw, err := yaml.YAMLToJSONStrict(document)
 		if err != nil {
-			return nil, fmt.Errorf("object %d is no YAML as it is rendered; look at its indentation, and print values by json or quote", number)
+			return nil, fmt.Errorf("object %d is not valid YAML after rendering; check its indentation, and print values with json or quote", number)
 		}
 		if string(raw) == "null" {
 			continue
@@ -112,8 +112,7 @@ func ReadYAML(text io.Reader) ([]runtime.Object, error) {
 	}
 }
 
-// Parse reads one manifest. Creation times that Go types write though there are none
-// are left out.
+// Parse decodes one manifest. Null creation times, which Go types encode, are left out.
 func Parse(raw []byte) (Manifest, error) {
 	u, err := manifest.Decode(raw)
 	if err != nil {
@@ -127,7 +126,7 @@ func Parse(raw []byte) (Manifest, error) {
 	return Manifest{ID: id, Object: u, Raw: raw}, nil
 }
 
-// dropTimes leaves out creation times that are null, also of templates.
+// dropTimes removes null creation times, including those of templates.
 func dropTimes(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -144,8 +143,8 @@ func dropTimes(v any) {
 	}
 }
 
-// Marked tells whether a manifest carries a key as annotation or as label, and its
-// value.
+// Marked returns the value of an annotation or label of the manifest, and whether it has
+// one.
 func (m Manifest) Marked(key string) (string, bool) {
 	if value, ok := m.Object.GetAnnotations()[key]; ok {
 		return value, true
@@ -154,7 +153,7 @@ func (m Manifest) Marked(key string) (string, bool) {
 	return value, ok
 }
 
-// Hook tells whether a manifest runs before the add-on goes: a Job or Pod with the
+// Hook reports whether a manifest runs before the add-on is removed: a Job or Pod with the
 // mark.
 func (m Manifest) Hook() bool {
 	_, marked := m.Marked(addonv1alpha1.AnnotationPreDelete)
@@ -164,7 +163,7 @@ func (m Manifest) Hook() bool {
 func (m Manifest) isJob() bool { return m.Kind == "Job" && m.Group == "batch" }
 func (m Manifest) isPod() bool { return m.Kind == "Pod" && m.Group == "" }
 
-// Orphaned tells whether the object stays when the add-on goes.
+// Orphaned reports whether the object stays when the add-on is removed.
 func (m Manifest) Orphaned() bool {
 	_, ok := m.Object.GetAnnotations()[addonv1alpha1.AnnotationDeletionOrphan]
 	return ok

@@ -8,8 +8,9 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Mark is the value of the annotation config-spec-hash of ManifestWorks that are
-// made with these references; empty for none. It is false while a hash is missing.
+// Mark returns the value of the annotation config-spec-hash of ManifestWorks that are
+// rendered with these references, or "" if there are none. It returns false while a hash is
+// missing.
 func Mark(refs []addonv1alpha1.ConfigReference) (string, bool) {
 	if len(refs) == 0 {
 		return "", true

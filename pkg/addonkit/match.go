@@ -8,13 +8,13 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Matches tells whether a pattern takes an object: a * in its name or namespace stands
+// Matches reports whether a pattern matches an object; a * in its name or namespace stands
 // for any text.
 func Matches(pattern, at workv1.ResourceIdentifier) bool {
 	return pattern.Group == at.Group && pattern.Resource == at.Resource && like(pattern.Namespace, at.Namespace) && like(pattern.Name, at.Name)
 }
 
-// like compares with a pattern in which a * stands for any text.
+// like matches text against a pattern in which a * stands for any text.
 func like(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inpod is how our binaries see the pod they run in: its files, its
-// listeners and the API server beside it.
+// Package inpod gives our binaries access to the pod they run in: its files, its listeners
+// and the API server of its cluster.
 //
-// In a real pod the paths and ports are what the manifest says. Below the
-// process node of test/playground the same binary runs as a plain process:
-// every path lies below $OCM_ROOT and every port is mapped to a loopback port
-// by $OCM_PORTS. Code that asks this package instead of the operating system
-// runs unchanged in both.
+// In a real pod, paths and ports are those of the manifest. On the process node of
+// test/playground the same binary runs as a plain process: every path lies below $OCM_ROOT,
+// and $OCM_PORTS maps every port to a loopback port. Code that asks this package instead of
+// the operating system runs unchanged in both.
 //
-// Public, for the agents of add-ons: what is exported keeps its meaning within a minor
-// version.
+// The package is public, for the agents of add-ons: exported names keep their meaning
+// within a minor version.
 package inpod
 
 import (
@@ -25,23 +24,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Environment variables that the process node sets for a pod's processes.
+// Environment variables that a pod's processes get; the process node sets all of them.
 const (
-	// EnvRoot names the folder below which the pod's file system lies; empty
-	// or unset is "/", as in a container.
+	// EnvRoot is the directory that holds the pod's file system; empty or unset means "/",
+	// as in a container.
 	EnvRoot = "OCM_ROOT"
 	// EnvPorts maps the pod's ports to loopback ports: "8443:41001,9443:41002".
 	EnvPorts = "OCM_PORTS"
-	// EnvNamespace is the pod's namespace, by the downward API.
+	// EnvNamespace is the pod's namespace, from the downward API.
 	EnvNamespace = "POD_NAMESPACE"
-	// EnvName is the pod's name, by the downward API.
+	// EnvName is the pod's name, from the downward API.
 	EnvName = "POD_NAME"
 )
 
 // serviceAccountDir is where Kubernetes mounts a pod's ServiceAccount.
 const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// Path returns where the in-pod absolute path p lies for this process.
+// Path returns where the absolute in-pod path p is for this process.
 func Path(p string) string {
 	return filepath.Join(root(), filepath.Clean("/"+p))
 }
@@ -53,8 +52,8 @@ func root() string {
 	return "/"
 }
 
-// Listen opens the pod's TCP port: on all addresses in a pod, on the mapped
-// loopback port below the process node. The error names the port.
+// Listen opens the pod's TCP port: on all addresses in a pod, on the mapped loopback port
+// on the process node. The error names the port.
 func Listen(ctx context.Context, port int) (net.Listener, error) {
 	address, err := listenAddress(os.Getenv(EnvPorts), port)
 	if err != nil {
@@ -68,7 +67,7 @@ func Listen(ctx context.Context, port int) (net.Listener, error) {
 	return l, nil
 }
 
-// listenAddress resolves port by the port map of the process node.
+// listenAddress resolves port with the port map of the process node.
 func listenAddress(portMap string, port int) (string, error) {
 	if portMap == "" {
 		return fmt.Sprintf(":%d", port), nil
@@ -89,14 +88,14 @@ func listenAddress(portMap string, port int) (string, error) {
 	return "", fmt.Errorf("listening on port %d: %s does not map it; declare it in the container's ports", port, EnvPorts)
 }
 
-// Config returns the connection to the API server of the cluster that the pod
-// runs in, by the pod's ServiceAccount. The token is read again from its file
-// as it rotates. It fails when the process does not run in a pod.
+// Config returns the connection to the API server of the pod's cluster, authenticated by
+// the pod's ServiceAccount. The token is read again from its file as it rotates. It fails
+// when the process does not run in a pod.
 func Config() (*rest.Config, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
 		return nil, fmt.Errorf("finding the API server: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: " +
-			"this is no pod, and no kubeconfig is named")
+			"this process does not run in a pod, and no kubeconfig is given")
 	}
 	tokenFile := Path(filepath.Join(serviceAccountDir, "token"))
 	token, err := os.ReadFile(tokenFile)
@@ -111,7 +110,7 @@ func Config() (*rest.Config, error) {
 	}, nil
 }
 
-// Namespace returns the pod's namespace: the downward API's variable, else the
+// Namespace returns the pod's namespace: from the downward API's variable, else from the
 // ServiceAccount's file, else the fallback.
 func Namespace(fallback string) string {
 	if ns := os.Getenv(EnvNamespace); ns != "" {
@@ -124,12 +123,11 @@ func Namespace(fallback string) string {
 	return fallback
 }
 
-// Known tells whether the process knows the name of its pod. No other process
-// has that name at the same time: a container that starts again in a pod is the
-// successor of one that has ended.
+// Known reports whether the process knows the name of its pod. No other process has that
+// name at the same time: a container that restarts in a pod succeeds one that has ended.
 func Known() bool { return os.Getenv(EnvName) != "" }
 
-// Name returns the pod's name, or the host's where the variable is not set.
+// Name returns the pod's name, or the host's name if the variable is not set.
 func Name() string {
 	if n := os.Getenv(EnvName); n != "" {
 		return n
@@ -141,5 +139,5 @@ func Name() string {
 	return n
 }
 
-// Named tells whether Name is a pod's: no two processes at a time have it.
+// Named reports whether Name is a pod's name, which no two processes have at a time.
 func Named() bool { return os.Getenv(EnvName) != "" }

@@ -44,7 +44,7 @@ func TestListenAddress(t *testing.T) {
 func TestListenUsesThePortMap(t *testing.T) {
 	var l net.Listener
 	port := 0
-	for range 20 { // somebody else may take the port that was free a moment ago
+	for range 20 { // another process may take the port that was free a moment ago
 		free, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		port = free.Addr().(*net.TCPAddr).Port
@@ -85,7 +85,7 @@ func TestConfigReadsTheServiceAccountBelowTheRoot(t *testing.T) {
 
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	_, err = Config()
-	require.ErrorContains(t, err, "this is no pod")
+	require.ErrorContains(t, err, "this process does not run in a pod")
 }
 
 func TestNamespaceAndNameComeFromTheDownwardAPI(t *testing.T) {

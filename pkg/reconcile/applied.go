@@ -8,9 +8,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/digest"
 )
 
-// appliedCache remembers the last apply of each object: what was intended and
-// the version that it left, as half of a SHA-256. It makes a pass that changes
-// nothing free of requests, and costs about 50 bytes an object.
+// appliedCache remembers the last apply of each object: the intent and the resulting
+// resourceVersion, as half of a SHA-256. A pass that changes nothing then sends no
+// requests, at about 50 bytes an object.
 type appliedCache struct {
 	mu   sync.Mutex
 	last map[digest.Sum]digest.Sum
@@ -36,8 +36,8 @@ func (c *appliedCache) remember(t Target, intent []byte, version string) {
 	c.last[t.digest()] = digest.OfParts(version, string(intent))
 }
 
-// forget drops an object that was deleted, or the cache would grow with every
-// object that ever was.
+// forget drops a deleted object, so that the cache does not grow with every object that
+// ever existed.
 func (c *appliedCache) forget(t Target) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 )
 
 func TestWhatWasDeletedIsForgotten(t *testing.T) {
-	// A server on which nothing is there any more.
+	// A server that has lost all objects.
 	server := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(server.Close)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})

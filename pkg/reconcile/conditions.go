@@ -11,12 +11,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// maxMessage is how much of a message an API object holds.
+// maxMessage is the API's limit on a condition's message, in bytes.
 const maxMessage = 32768
 
-// SetCondition puts c into conditions and tells whether anything changed. The
-// transition time is now when the status changed, else what it was; a message
-// over the API's limit is cut.
+// SetCondition puts c into conditions and reports whether anything changed. The transition
+// time becomes now if the status changed and stays as it was otherwise. A message over the
+// API's limit is truncated.
 func SetCondition(conditions *[]metav1.Condition, c metav1.Condition, now time.Time) bool {
 	c.Message = excerpt.Within(c.Message, maxMessage)
 	c.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))

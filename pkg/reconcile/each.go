@@ -9,12 +9,11 @@ import (
 	"sync/atomic"
 )
 
-// parallel is how many writes of one unordered plan are on their way at a time.
+// parallel is how many writes of a Parallel plan are in flight at a time.
 const parallel = 8
 
-// each calls do for every item of a list, at most limit of them at a time, and
-// for one at a time in their order. An item that fails does not keep the others
-// from being tried.
+// each calls do for every item of list, at most limit at a time, and in order when limit is
+// 1. A failing item does not stop the others.
 func each[T any](list []T, limit int, do func(T) error) error {
 	errs := make([]error, len(list))
 	var next atomic.Int64
@@ -44,14 +43,14 @@ func each[T any](list []T, limit int, do func(T) error) error {
 	return failed
 }
 
-// shown is how many of many errors are put into words.
+// shown is how many errors a message quotes.
 const shown = 5
 
-// failures are the errors of one plan. What failed for a thousand clusters has
-// few reasons, so that the first errors speak for all.
+// failures are the errors of one plan. A thousand failing clusters rarely fail for more
+// than a few reasons, so the first errors stand for all.
 type failures []error
 
-// Error joins the first errors, one a line.
+// Error joins the first errors, one per line.
 func (f failures) Error() string {
 	var lines []string
 	for i, err := range f {

@@ -42,7 +42,7 @@ func TestEachItemIsTriedThoughOthersFail(t *testing.T) {
 	require.NoError(t, each(nil, 8, func(int) error { return errors.New("never") }))
 }
 
-// The limit is reached and not passed: the items wait for each other to begin.
+// The limit is reached but not exceeded: the items wait for each other to begin.
 func TestAsManyAreOnTheirWayAsTheLimitSays(t *testing.T) {
 	var mu sync.Mutex
 	running, most := 0, 0

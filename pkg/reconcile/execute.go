@@ -25,8 +25,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// conflictDelay is how soon a loop comes again after somebody else wrote the
-// object first; the cache usually has the newer version by then.
+// conflictDelay is how soon a key is requeued after another client wrote the object first;
+// the cache usually has the newer version by then.
 const conflictDelay = 50 * time.Millisecond
 
 // Executor carries out the plans of one loop.
@@ -35,24 +35,22 @@ type Executor struct {
 	name    string
 	clock   clock.PassiveClock
 	applied appliedCache
-	told    func(Target, *unstructured.Unstructured)
+	onWrite func(Target, *unstructured.Unstructured)
 }
 
-// NewExecutor makes the executor of the loop with that dotted name. Objects are
-// applied under the field manager "ocm."+name, and events name it as their
-// reporter.
+// NewExecutor returns the executor of the loop with that dotted name. Objects are applied
+// under the field manager "ocm."+name, and events name it as their reporting controller.
 func NewExecutor(client dynamic.Interface, name string, clk clock.PassiveClock) *Executor {
 	return &Executor{client: client, name: name, clock: clk}
 }
 
-// Manager is the field manager of this executor's server-side applies.
+// Manager returns the field manager of this executor's server-side applies.
 func (e *Executor) Manager() string { return "ocm." + e.name }
 
-// Execute carries out p for the object that was gathered as before. It stops
-// at nothing: an apply that fails does not keep the others from being tried,
-// but the object's finalizers are only dropped when everything before
-// succeeded. A conflict, also one inside the applies, is answered by an early
-// requeue instead of an error.
+// Execute carries out p for the object that was gathered as before. A failing write does
+// not stop the others, unless the plan's Order is Strict, but finalizers are dropped only
+// after everything else has succeeded. A conflict, including one among the writes, requeues
+// the key soon instead of returning an error.
 func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, error) {
 	result := Result{RequeueAfter: p.RequeueAfter}
 	patch, err := newObjectPatch(before, p.Object)
@@ -67,7 +65,7 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 		return e.outcome(result, failure)
 	}
 	if failure != nil && p.OnFailure != nil && !onlyConflicts(failure) {
-		if err := patch.fail(*p.OnFailure, failure, e.clock.Now()); err != nil {
+		if err := patch.setFailure(*p.OnFailure, failure, e.clock.Now()); err != nil {
 			return Result{}, err
 		}
 	}
@@ -85,7 +83,7 @@ func (e *Executor) Execute(ctx context.Context, before Object, p Plan) (Result, 
 	return result, nil
 }
 
-// outcome turns an error into what the queue shall do.
+// outcome turns an error into what the queue should do.
 func (e *Executor) outcome(r Result, err error) (Result, error) {
 	if onlyConflicts(err) {
 		return r.Sooner(Result{RequeueAfter: conflictDelay}), nil
@@ -93,7 +91,7 @@ func (e *Executor) outcome(r Result, err error) (Result, error) {
 	return Result{}, err
 }
 
-// onlyConflicts tells whether every error joined in err is a write conflict.
+// onlyConflicts reports whether every error joined in err is a write conflict.
 func onlyConflicts(err error) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(e error) bool { return !onlyConflicts(e) })
@@ -101,7 +99,7 @@ func onlyConflicts(err error) bool {
 	return apierrors.IsConflict(err)
 }
 
-// replaceSpec writes the whole spec of an object as it was just seen.
+// replaceSpec overwrites the whole spec of an object in the version just read.
 func (e *Executor) replaceSpec(
 	ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, spec any,
 ) (*unstructured.Unstructured, error) {
@@ -121,9 +119,10 @@ func (e *Executor) replaceSpec(
 	return out, nil
 }
 
-// Delete removes one object: a live read, then a delete that holds only for the
-// object that was read, or for the version that t names. An object that is gone,
-// is another one than t.UID, or is being deleted already is success.
+// Delete removes one object in the background: it reads the object and deletes it on the
+// condition that its uid and resourceVersion are unchanged, or it uses those of t without
+// reading if both are set. It succeeds if the object is gone, has another UID than t.UID,
+// or is already being deleted.
 func Delete(ctx context.Context, client dynamic.Interface, t Target) error {
 	api := client.Resource(t.Resource).Namespace(t.Namespace)
 	uid, version := t.UID, t.Version
@@ -182,8 +181,8 @@ func (e *Executor) patch(ctx context.Context, p *objectPatch, body map[string]an
 	return nil
 }
 
-// send writes the events of a plan that go with the status, or the others; what
-// fails is logged, because an event is never worth repeating the work.
+// send writes the events of a plan that go with the status, or the others. Failures are
+// only logged, because an event is never worth repeating the work.
 func (e *Executor) send(ctx context.Context, regarding Object, events []Event, withStatus bool) {
 	for _, ev := range events {
 		if ev.WithStatus != withStatus {
@@ -197,7 +196,7 @@ func (e *Executor) send(ctx context.Context, regarding Object, events []Event, w
 
 var eventsResource = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
-// maxNote is the API's limit of an Event's note.
+// maxNote is the API's limit on an Event's note, in bytes.
 const maxNote = 1024
 
 func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) error {
@@ -232,8 +231,8 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 		"reportingInstance":   e.Manager(),
 		"regarding": map[string]any{
 			"apiVersion": gvk.GroupVersion().String(), "kind": gvk.Kind,
-			// The API server refuses an event whose object is in another
-			// namespace, also for objects that are in none.
+			// The API server rejects an event whose object is in another namespace, even
+			// for cluster-scoped objects.
 			"namespace": namespace, "name": regarding.GetName(), "uid": string(regarding.GetUID()),
 		},
 	}}
@@ -250,8 +249,8 @@ func (e *Executor) sendOne(ctx context.Context, regarding Object, ev Event) erro
 	return err
 }
 
-// eventName is unique by time, as the field's recorders do it; that of an Event
-// which is told once, by object and reason.
+// eventName returns a name that is unique by time, as client-go's recorders do. An event
+// that is sent once is named by its object and reason instead.
 func eventName(regarding Object, ev Event, now time.Time) string {
 	if ev.Once {
 		return fmt.Sprintf("%s.%x", regarding.GetName(), onceOf(regarding, ev))
@@ -266,9 +265,8 @@ func onceOf(regarding Object, ev Event) digest.Sum {
 	return digest.OfParts(string(regarding.GetUID()), ev.Reason, ev.Of)
 }
 
-// ResourceOf returns the resource of one of the kinds that this project itself
-// writes, whose plural is regular. It must not be used for kinds that users
-// bring: those are looked up by discovery.
+// ResourceOf returns the resource of a kind that this project itself writes; their plurals
+// are regular. Do not use it for kinds that users bring: discovery looks those up.
 func ResourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 	plural, _ := apimeta.UnsafeGuessKindToResource(gvk)
 	return plural

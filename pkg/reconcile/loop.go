@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Back-off of one key after errors: doubling from the first to the last.
+// Back-off of one key after errors: it doubles from the first value to the last.
 const (
 	firstRetry = 5 * time.Millisecond
 	lastRetry  = time.Minute
@@ -21,49 +21,48 @@ const (
 
 // Loop is one control loop.
 type Loop struct {
-	// Name is the loop's dotted id, for example "cluster.accept": its queue,
-	// field manager, logger and metrics carry it. Unique in a process.
+	// Name is the loop's dotted id, for example "cluster.accept". Its queue, field manager,
+	// logger and metrics carry it. It is unique in a process.
 	Name string
-	// Workers is how many keys are worked on at once; 0 means 1. One key is
-	// never worked on twice at a time.
+	// Workers is how many keys are reconciled concurrently; 0 means 1. One key is never
+	// reconciled twice at the same time.
 	Workers int
-	// Reconcile brings one object nearer to what is wanted.
+	// Reconcile moves one object closer to its desired state.
 	Reconcile func(context.Context, Key) (Result, error)
 }
 
-// Queue holds the keys that a loop has to look at, each once.
+// Queue holds the keys that a loop has to reconcile, each at most once.
 type Queue struct {
 	keys workqueue.TypedRateLimitingInterface[Key]
 }
 
-// NewQueue makes the queue of the loop with that name.
+// NewQueue returns the queue of the loop with that name.
 func NewQueue(name string) *Queue {
 	return &Queue{keys: workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 		workqueue.TypedRateLimitingQueueConfig[Key]{Name: name})}
 }
 
-// Add brings the key up as soon as a worker is free.
+// Add queues the key for the next free worker.
 func (q *Queue) Add(k Key) { q.keys.Add(k) }
 
-// AddAfter brings the key up after d.
+// AddAfter queues the key after d.
 func (q *Queue) AddAfter(k Key, d time.Duration) { q.keys.AddAfter(k, d) }
 
-// Forget drops the back-off of the key, so that a new intent is not held back
-// by the failures of the old one.
+// Forget resets the back-off of the key, so that failures of an old intent do not delay a
+// new one.
 func (q *Queue) Forget(k Key) { q.keys.Forget(k) }
 
-// Close ends a queue whose loop will not run. Loop.Run does so itself when it
+// Close shuts down a queue whose loop will not run. Loop.Run does so itself when it
 // returns.
 func (q *Queue) Close() { q.keys.ShutDown() }
 
-// Len is how many keys wait for a worker.
+// Len returns how many keys wait for a worker.
 func (q *Queue) Len() int { return q.keys.Len() }
 
-// Run works on the queue until ctx ends, and returns when the last pass has
-// ended. An error brings the key back with a growing delay of 5 ms to one
-// minute; a panic of one pass is logged, with its stack, and counts as an
-// error, so that one poisonous object cannot stop the others.
+// Run works on the queue until ctx ends, and returns once the last pass has ended. An error
+// requeues the key with a back-off of 5 ms to one minute. A panic in a pass is logged with
+// its stack and counts as an error, so that one bad object cannot stop the others.
 func (l Loop) Run(ctx context.Context, q *Queue) error {
 	if l.Name == "" || l.Reconcile == nil {
 		q.keys.ShutDown()
@@ -83,7 +82,7 @@ func (l Loop) Run(ctx context.Context, q *Queue) error {
 	return nil
 }
 
-// next works on one key; false means that the queue is closed.
+// next reconciles one key; it returns false once the queue is closed.
 func (l Loop) next(ctx context.Context, q *Queue) bool {
 	key, closed := q.keys.Get()
 	if closed {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// objectPatch is the difference between the object that was gathered and the
-// one that was decided, in the three writes that Execute makes of it.
+// objectPatch is the difference between the gathered object and the decided one, as the
+// three writes that Execute sends.
 type objectPatch struct {
 	resource schema.GroupVersionResource
 	key      Key
@@ -28,8 +28,8 @@ type objectPatch struct {
 	gone     bool
 
 	object Object
-	// before and after are nil while nothing differs: most passes change nothing, and
-	// a process that starts makes one for every object that there is.
+	// before and after are nil while nothing differs: most passes change nothing, and a
+	// process that starts makes an objectPatch for every object there is.
 	before, after map[string]any
 }
 
@@ -50,7 +50,7 @@ func newObjectPatch(before, after Object) (*objectPatch, error) {
 	return p, p.compare(after)
 }
 
-// compare takes apart the object as it is and as it shall be.
+// compare decodes the object as it is and as it should be.
 func (p *objectPatch) compare(after Object) (err error) {
 	if p.before, err = content(p.object); err != nil {
 		return err
@@ -78,8 +78,8 @@ func (p *objectPatch) String() string {
 	return p.resource.Resource + " " + p.key.String()
 }
 
-// main is the patch of metadata and spec; finalizers that the decision drops
-// are still in it, they go in release.
+// main returns the patch of metadata and spec. Finalizers that the decision drops are kept
+// here; release drops them.
 func (p *objectPatch) main() map[string]any {
 	out := map[string]any{}
 	if d := p.metadata(p.keptFinalizers()); len(d) > 0 {
@@ -93,7 +93,7 @@ func (p *objectPatch) main() map[string]any {
 	return out
 }
 
-// status is the patch of the status.
+// status returns the patch of the status.
 func (p *objectPatch) status() map[string]any {
 	d, differ := difference(p.before["status"], p.after["status"])
 	if !differ || p.gone {
@@ -102,7 +102,7 @@ func (p *objectPatch) status() map[string]any {
 	return map[string]any{"status": d}
 }
 
-// release is the patch that drops finalizers.
+// release returns the patch that drops finalizers.
 func (p *objectPatch) release() map[string]any {
 	kept := p.keptFinalizers()
 	want := finalizers(p.after)
@@ -112,7 +112,7 @@ func (p *objectPatch) release() map[string]any {
 	return map[string]any{"metadata": map[string]any{"finalizers": want}}
 }
 
-// keptFinalizers are the wanted ones and those that are dropped last.
+// keptFinalizers returns the desired finalizers and those that are dropped last.
 func (p *objectPatch) keptFinalizers() []string {
 	out := slices.Clone(finalizers(p.after))
 	for _, f := range finalizers(p.before) {
@@ -123,8 +123,8 @@ func (p *objectPatch) keptFinalizers() []string {
 	return out
 }
 
-// metadata is the difference of the parts of metadata that a loop may change:
-// labels, annotations, owner references and finalizers.
+// metadata returns the difference in the parts of metadata that a loop may change: labels,
+// annotations, owner references and finalizers.
 func (p *objectPatch) metadata(want []string) map[string]any {
 	b, _ := p.before["metadata"].(map[string]any)
 	a, _ := p.after["metadata"].(map[string]any)
@@ -141,9 +141,9 @@ func (p *objectPatch) metadata(want []string) map[string]any {
 	return out
 }
 
-// fail sets the condition that a failed plan asks for.
-func (p *objectPatch) fail(c metav1.Condition, err error, now time.Time) error {
-	c.Message = strings.TrimSpace(c.Message + " " + flat(err))
+// setFailure sets the condition that the plan wants after a failure.
+func (p *objectPatch) setFailure(c metav1.Condition, err error, now time.Time) error {
+	c.Message = strings.TrimSpace(c.Message + " " + oneLine(err))
 	if p.before == nil {
 		if err := p.compare(p.object); err != nil {
 			return err
@@ -172,8 +172,8 @@ func (p *objectPatch) fail(c metav1.Condition, err error, now time.Time) error {
 	return nil
 }
 
-// asBefore puts the stored condition of a type in place of the planned one, so that
-// a failure that goes on keeps the time when it began, and is not written again.
+// asBefore replaces the planned condition of a type by the stored one, so that a lasting
+// failure keeps its transition time and is not written again.
 func (p *objectPatch) asBefore(planned []metav1.Condition, kind string) []metav1.Condition {
 	stored := struct {
 		Status struct {
@@ -191,8 +191,8 @@ func (p *objectPatch) asBefore(planned []metav1.Condition, kind string) []metav1
 	return planned
 }
 
-// flat is the message of joined errors on one line.
-func flat(err error) string {
+// oneLine returns the message of joined errors on one line.
+func oneLine(err error) string {
 	var lines []string
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		lines = append(lines, line)
@@ -209,7 +209,7 @@ func sameSet(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
 }
 
-// fields are the top-level fields, beside identity, metadata and status.
+// fields returns the top-level fields other than identity, metadata and status.
 func fields(a, b map[string]any) []string {
 	var out []string
 	for _, m := range []map[string]any{a, b} {
@@ -222,8 +222,8 @@ func fields(a, b map[string]any) []string {
 	return out
 }
 
-// difference is the JSON merge patch that turns a into b, and whether they
-// differ. Lists are replaced whole.
+// difference returns the JSON merge patch that turns a into b, and whether they differ.
+// Lists are replaced as a whole.
 func difference(a, b any) (any, bool) {
 	am, aok := a.(map[string]any)
 	bm, bok := b.(map[string]any)
@@ -247,7 +247,7 @@ func difference(a, b any) (any, bool) {
 	return out, len(out) > 0
 }
 
-// empty tells what the API server stores as absent.
+// empty reports whether the API server stores v as absent.
 func empty(v any) bool {
 	switch x := v.(type) {
 	case nil:

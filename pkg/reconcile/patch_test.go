@@ -125,7 +125,7 @@ func TestAFailureBecomesACondition(t *testing.T) {
 	require.NoError(t, err)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 999, time.UTC)
 	failure := errors.Join(errors.New("applying a"), errors.New("applying b"))
-	require.NoError(t, p.fail(metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Error"}, failure, now))
+	require.NoError(t, p.setFailure(metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Error"}, failure, now))
 	want := map[string]any{"status": map[string]any{"conditions": []any{map[string]any{
 		"type": "Ready", "status": "False", "reason": "Error", "message": "applying a; applying b", "lastTransitionTime": "2026-01-02T03:04:05Z"}}}}
 	require.Empty(t, cmp.Diff(want, p.status()))
@@ -140,7 +140,7 @@ func TestAFailureThatGoesOnIsWrittenOnce(t *testing.T) {
 	failed.Message = ""
 	p, err := newObjectPatch(stored, planned)
 	require.NoError(t, err)
-	require.NoError(t, p.fail(failed, errors.New("refused"), began.Add(time.Hour)))
+	require.NoError(t, p.setFailure(failed, errors.New("refused"), began.Add(time.Hour)))
 	require.Empty(t, p.status())
 	p, err = newObjectPatch(stored, planned)
 	require.NoError(t, err)

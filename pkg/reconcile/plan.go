@@ -19,13 +19,13 @@ type Object interface {
 	runtime.Object
 }
 
-// Key names one object of a loop's kind; Namespace is empty for cluster scope.
+// Key names one object of a loop's kind; Namespace is empty for cluster-scoped kinds.
 type Key = types.NamespacedName
 
-// KeyOf names an object.
+// KeyOf returns the key of an object.
 func KeyOf(o metav1.Object) Key { return Key{Namespace: o.GetNamespace(), Name: o.GetName()} }
 
-// IgnoreNotFound returns err unless it says that an object does not exist.
+// IgnoreNotFound returns nil if err says that an object does not exist, and err otherwise.
 func IgnoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -35,12 +35,11 @@ func IgnoreNotFound(err error) error {
 
 // Result is what a pass asks of its queue.
 type Result struct {
-	// RequeueAfter brings the key back after that time; zero waits for the
-	// next event.
+	// RequeueAfter requeues the key after that time; zero waits for the next event.
 	RequeueAfter time.Duration
 }
 
-// Sooner returns the result that comes back first.
+// Sooner returns the result that requeues first.
 func (r Result) Sooner(o Result) Result {
 	if r.RequeueAfter == 0 || (o.RequeueAfter != 0 && o.RequeueAfter < r.RequeueAfter) {
 		return o
@@ -48,52 +47,52 @@ func (r Result) Sooner(o Result) Result {
 	return r
 }
 
-// Event is a Kubernetes Event about the reconciled object, sent once the writes
-// of the plan have succeeded.
+// Event is a Kubernetes Event about the reconciled object, sent once the writes of the plan
+// have succeeded.
 type Event struct {
 	// Type is Normal or Warning.
 	Type string
-	// Reason and Action are CamelCase words; Action defaults to Reason.
+	// Reason and Action are in CamelCase; Action defaults to Reason.
 	Reason, Action string
-	// Message is a sentence for people, at most 1,024 bytes.
+	// Message is a sentence for people, at most 1,024 bytes; the rest is cut off.
 	Message string
-	// Namespace holds the Event; the object's own where empty, or "default"
-	// for cluster-scoped objects.
+	// Namespace is where the Event is created; empty means the object's namespace, or
+	// "default" for cluster-scoped objects.
 	Namespace string
-	// Reporter is the reporting controller, where the API's contract names one;
-	// empty means the loop.
+	// Reporter is the reporting controller, where an API contract names one; empty means
+	// the loop.
 	Reporter string
-	// Related is another object that it is about, unless nil. Its kind, namespace
+	// Related is another object that the Event is about, or nil. Only its kind, namespace
 	// and name count.
 	Related Object
-	// Once lets the object have one Event of the reason, however often a plan
-	// tells it: a pass may be repeated before the caches show what the last one did.
+	// Once sends one Event per object and reason, however often a plan contains it: a pass
+	// may be repeated before the caches show what the last one did.
 	Once bool
-	// Of tells several of a reason apart that are told once each.
+	// Of distinguishes several Once events of the same reason.
 	Of string
-	// WithStatus sends it as soon as the status of the object is written, whatever
-	// became of other writes. It is for what tells of a change of the status: the next
-	// pass does not see that change.
+	// WithStatus sends the Event as soon as the object's status is written, even if other
+	// writes failed. It is for events about a change of the status, which the next pass
+	// does not see.
 	WithStatus bool
 }
 
 // Plan is what a decision wants done.
 type Plan struct {
-	// Object is the reconciled object as it should be: a changed deep copy of
-	// what was gathered, or nil to leave it alone. Metadata and spec are sent
-	// in one merge patch, the status in another, each only if it differs.
+	// Object is the reconciled object as it should be: a changed deep copy of the gathered
+	// object, or nil to leave it alone. Metadata and spec are sent in one merge patch, the
+	// status in another, each only if it differs.
 	Object Object
-	// Writes are made in this order once the reconciled object has its new finalizers
-	// and spec, as Order says.
+	// Writes are sent after the reconciled object has its new finalizers and spec; Order
+	// says how they depend on each other.
 	Writes []Write
 	Order  Order
-	// Events are sent last, but for those with the status; a failure to send one is
-	// not an error.
+	// Events are sent last, except those with WithStatus. Failing to send one is not an
+	// error.
 	Events []Event
-	// RequeueAfter brings the object back; zero waits for the next event.
+	// RequeueAfter requeues the object after that time; zero waits for the next event.
 	RequeueAfter time.Duration
-	// OnFailure is set as a condition of Object, with the errors as its
-	// message, when a write failed. Object must be non-nil then.
+	// OnFailure is set as a condition of Object when a write fails, with the errors added
+	// to its message. Object must not be nil then.
 	OnFailure *metav1.Condition
 }
 

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// settling are the moments at which a grant is tried: the API server's own knowledge of
-// roles comes by a watch, too, and may be later than that of who hears of a grant here.
-var settling = []time.Duration{0, time.Second, 5 * time.Second}
+// grantDelays are when keys are retried after a grant: the API server's authorizer learns
+// of roles through a watch, too, and may lag behind the watch that reported the grant here.
+var grantDelays = []time.Duration{0, time.Second, 5 * time.Second}
 
-// Refusals are the keys of a queue of which something was forbidden, so that they are
-// tried again when somebody is granted something. It is safe for concurrent use.
+// Refusals remembers the keys of a queue whose last pass was forbidden something, so that
+// they can be retried when a permission is granted. It is safe for concurrent use.
 type Refusals struct {
 	queue *Queue
 
@@ -20,10 +20,10 @@ type Refusals struct {
 	keys map[Key]bool
 }
 
-// NewRefusals makes those of a queue.
+// NewRefusals returns an empty Refusals for a queue.
 func NewRefusals(q *Queue) *Refusals { return &Refusals{queue: q, keys: map[Key]bool{}} }
 
-// Note keeps a key of which something was forbidden, and drops it when nothing is.
+// Note records whether something was forbidden for a key.
 func (r *Refusals) Note(k Key, forbidden bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,13 +34,13 @@ func (r *Refusals) Note(k Key, forbidden bool) {
 	}
 }
 
-// Again has all of them tried, whatever delay they have earned.
+// Again requeues all recorded keys, whatever back-off they have reached.
 func (r *Refusals) Again() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for k := range r.keys {
 		r.queue.Forget(k)
-		for _, after := range settling {
+		for _, after := range grantDelays {
 			r.queue.AddAfter(k, after)
 		}
 	}

@@ -20,12 +20,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// Write is one write of a plan to another object than the reconciled one: an Apply, a
-// Create, a Patch or a Remove.
+// Write is one write of a plan to an object other than the reconciled one: an Apply,
+// Create, Patch or Remove.
 type Write interface {
 	// target names the object.
 	target() Target
-	// send makes the write, and returns the object as it is then, nil where it is gone.
+	// send makes the write and returns the resulting object, or nil if it is gone.
 	send(ctx context.Context, e *Executor) (*unstructured.Unstructured, error)
 }
 
@@ -33,13 +33,13 @@ type Write interface {
 type Order int
 
 const (
-	// Independent writes are made one after the other, and each is tried though another
-	// fails, but for those to the object of a write that failed.
+	// Independent writes are sent one after the other. Each is tried even if another
+	// failed, unless an earlier write to the same object failed.
 	Independent Order = iota
-	// Strict writes are each made only after those before have succeeded. A conflict ends
-	// the plan: nothing more is written, and the loop comes again.
+	// Strict writes are sent one after the other, each only if all before it succeeded. A
+	// conflict ends the plan: nothing more is written, and the key is requeued.
 	Strict
-	// Parallel writes are each tried, several at a time, and removals after all others.
+	// Parallel writes are all tried, several at a time; removals come after all others.
 	Parallel
 )
 
@@ -48,12 +48,13 @@ type Target struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
 	Name      string
-	// UID makes sure that only this very object is written; empty means whatever has
-	// the name now.
+	// UID limits the write to the object with this UID; empty means whatever object has the
+	// name now.
 	UID types.UID
-	// Version, with UID, is the resourceVersion that the decision was made on: an
-	// object that changed since is a conflict and stays. Empty means the version
-	// that a live read finds. What an earlier write of the plan left counts instead.
+	// Version, together with UID, is the resourceVersion that the decision was based on: if
+	// the object has changed since, the write is a conflict and the object stays. Empty
+	// means the version that a live read finds. The result of an earlier write of the same
+	// plan takes precedence.
 	Version string
 }
 
@@ -65,12 +66,12 @@ func (t Target) String() string {
 	return t.Resource.Resource + " " + t.Namespace + "/" + t.Name
 }
 
-// bare is the target whatever state the object is in.
+// bare returns the target without UID and version.
 func (t Target) bare() Target {
 	return Target{Resource: t.Resource, Namespace: t.Namespace, Name: t.Name}
 }
 
-// targetOf names an object by its kind.
+// targetOf returns the target of an object, by its kind.
 func targetOf(o Object) Target {
 	return Target{Resource: ResourceOf(o.GetObjectKind().GroupVersionKind()), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
@@ -79,12 +80,12 @@ func targetOf(o Object) Target {
 type Apply struct {
 	// Object holds exactly the fields that the loop owns.
 	Object Object
-	// LiveVersion is the resourceVersion that the loop's cache shows for the
-	// object, empty when it is absent or not watched. When both it and the
-	// intent are what the last apply left behind, nothing is sent.
+	// LiveVersion is the object's resourceVersion in the loop's cache, empty when the
+	// object is absent or not watched. Nothing is sent if both it and the intent are those
+	// of the last apply.
 	LiveVersion string
-	// Exact also takes out of the object's spec what others have put beside the
-	// intent, which server-side apply leaves to them.
+	// Exact also removes fields that others added to the object's spec, which server-side
+	// apply would leave alone.
 	Exact bool
 }
 
@@ -117,14 +118,13 @@ func (a Apply) send(ctx context.Context, e *Executor) (*unstructured.Unstructure
 	return live, nil
 }
 
-// errUnchanged says that nothing was sent, because the object is as the write wants it.
+// errUnchanged reports that nothing was sent, because the object already is as desired.
 var errUnchanged = errors.New("nothing to write")
 
-// Create makes an object. One that is there already is an error.
+// Create creates an object. It fails if the object exists.
 type Create struct {
 	Object Object
-	// Lenient leaves an object that is there as it is, whoever made it, and that is no
-	// error.
+	// Lenient accepts an existing object as it is, no matter who created it.
 	Lenient bool
 }
 
@@ -146,13 +146,13 @@ func (c Create) send(ctx context.Context, e *Executor) (*unstructured.Unstructur
 	return live, nil
 }
 
-// Patch changes an object that exists. One that is gone, or that is not what the
-// target says, is a conflict.
+// Patch changes an existing object. If the object is gone or does not match the target, the
+// result is a conflict.
 type Patch struct {
 	Target
 	// Body is a JSON merge patch, without uid and resourceVersion.
 	Body map[string]any
-	// Subresource that the patch goes to; empty is the object itself.
+	// Subresource is what the patch goes to; empty means the object itself.
 	Subresource string
 }
 
@@ -182,7 +182,7 @@ func (p Patch) send(ctx context.Context, e *Executor) (*unstructured.Unstructure
 	return live, nil
 }
 
-// Remove deletes an object. One that is gone, or on its way out, is success.
+// Remove deletes an object. It succeeds if the object is gone or already being deleted.
 type Remove struct{ Target }
 
 func (r Remove) target() Target { return r.Target }
@@ -200,7 +200,7 @@ func removes(w Write) bool {
 	return is
 }
 
-// Of are the writes of one kind, in their order.
+// Of returns the writes of one type, in their order.
 func Of[W Write](writes []Write) []W {
 	var out []W
 	for _, w := range writes {
@@ -211,12 +211,12 @@ func Of[W Write](writes []Write) []W {
 	return out
 }
 
-// OnWrite sets what is told of each write: the object as it is now, or nil once it is
-// gone. A write that was not needed is not told. It is called before the next write
-// is sent, and by several goroutines at a time where writes are Parallel.
-func (e *Executor) OnWrite(told func(at Target, live *unstructured.Unstructured)) { e.told = told }
+// OnWrite sets a function that is called after each write with the object as it is now, or
+// nil if it is gone, but not for writes that were unnecessary. It is called before the next
+// write is sent, and by several goroutines at a time if the plan's Order is Parallel.
+func (e *Executor) OnWrite(f func(at Target, live *unstructured.Unstructured)) { e.onWrite = f }
 
-// write carries out the writes of a plan.
+// write sends the writes of a plan.
 func (e *Executor) write(ctx context.Context, p Plan) error {
 	if p.Order == Parallel {
 		one := func(w Write) error {
@@ -241,8 +241,8 @@ func (e *Executor) write(ctx context.Context, p Plan) error {
 	})
 }
 
-// following is a write after one of the same plan that left the object so; nil for
-// none.
+// following adapts w to follow an earlier write of the plan that left live; nil means that
+// there was none.
 func following(w Write, live *unstructured.Unstructured) Write {
 	if live == nil {
 		return w
@@ -258,14 +258,14 @@ func following(w Write, live *unstructured.Unstructured) Write {
 	return w
 }
 
-// writeOne makes one write and tells of it.
+// writeOne sends one write and calls OnWrite's function.
 func (e *Executor) writeOne(ctx context.Context, w Write) (*unstructured.Unstructured, error) {
 	live, err := w.send(ctx, e)
 	_, patched := w.(Patch)
 	gone := patched && apierrors.IsNotFound(err)
-	if e.told != nil && (err == nil || gone) {
-		// A cache that never had the object will not tell that it is gone.
-		e.told(w.target(), live)
+	if e.onWrite != nil && (err == nil || gone) {
+		// A cache that never held the object will not report that it is gone.
+		e.onWrite(w.target(), live)
 	}
 	switch {
 	case errors.Is(err, errUnchanged):
@@ -277,5 +277,5 @@ func (e *Executor) writeOne(ctx context.Context, w Write) (*unstructured.Unstruc
 	return live, err
 }
 
-// TargetOf names the object of a write.
+// TargetOf returns the target of a write.
 func TargetOf(w Write) Target { return w.target() }

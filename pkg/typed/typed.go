@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package typed reads and converts Go types of an API over the dynamic client.
-// A binary that uses it links the types it names and nothing else, where a
-// typed clientset would link every API group of Kubernetes.
+// Package typed reads and converts Go types of an API over the dynamic client. A binary
+// that uses it links only the types it names; a typed clientset would link every API group
+// of Kubernetes.
 //
 // It reads live, without a cache; controllers read what they watch instead.
 //
-// Public: what is exported keeps its meaning within a minor version.
+// The package is public: exported names keep their meaning within a minor version.
 package typed
 
 import (
@@ -20,12 +20,11 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// pageSize bounds one page of a list, so that a large collection never has to
-// be held twice.
+// pageSize bounds one page of a list, so that a large collection is never held twice.
 const pageSize = 500
 
-// Get reads one object. An empty namespace means a cluster-scoped resource. API
-// errors (not found, forbidden) can be told by apierrors.
+// Get reads one object. An empty namespace means a cluster-scoped resource. API errors (not
+// found, forbidden) are wrapped, so apierrors recognizes them.
 func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
 	u, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -57,8 +56,8 @@ func List[T any](ctx context.Context, client dynamic.Interface, resource schema.
 	}
 }
 
-// FromUnstructured converts u to T. Fields that T does not know are dropped; a
-// field of another type is an error that names the object.
+// FromUnstructured converts u to T. Fields that T does not know are dropped; a field of
+// another type is an error that names the object.
 func FromUnstructured[T any](u *unstructured.Unstructured) (*T, error) {
 	out := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, out); err != nil {
@@ -67,9 +66,9 @@ func FromUnstructured[T any](u *unstructured.Unstructured) (*T, error) {
 	return out, nil
 }
 
-// ToUnstructured converts a typed object, whose TypeMeta must be set. A zero
-// creationTimestamp and an empty status are left out, so that the result can
-// be applied as it is.
+// ToUnstructured converts a typed object, whose TypeMeta must be set. A null
+// creationTimestamp and an empty status are left out, so that the result can be applied as
+// it is.
 func ToUnstructured(obj runtime.Object) (*unstructured.Unstructured, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.DeepCopy(), nil
@@ -86,7 +85,7 @@ func ToUnstructured(obj runtime.Object) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// dropZero removes what Go types write although nobody set it.
+// dropZero removes what Go types encode although it was never set.
 func dropZero(content map[string]any) {
 	if meta, ok := content["metadata"].(map[string]any); ok && meta["creationTimestamp"] == nil {
 		delete(meta, "creationTimestamp")

@@ -10,10 +10,10 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// MergeConfigs puts the configurations of an author to those that follow from the
-// health of an add-on: feedback rules of both, and all else as the author says. Agents
-// take the first one that fits an object, so an author's pattern counts for an object
-// that health names, and what health names by a pattern comes last.
+// MergeConfigs combines the manifest options of an author with those generated for the
+// health of an add-on: it keeps the feedback rules of both, and the author's settings for
+// everything else. Agents use the first option that matches an object, so an author's
+// pattern wins over an object named for health, and patterns for health come last.
 func MergeConfigs(generated, author []workv1.ManifestConfigOption) []workv1.ManifestConfigOption {
 	var out, patterns []workv1.ManifestConfigOption
 	for _, g := range generated {
@@ -56,13 +56,13 @@ func MergeConfigs(generated, author []workv1.ManifestConfigOption) []workv1.Mani
 
 func isPattern(r workv1.ResourceIdentifier) bool { return strings.Contains(r.Namespace+r.Name, "*") }
 
-// has tells whether a list has a configuration for the same objects.
+// has reports whether list has an option for the same objects.
 func has(list []workv1.ManifestConfigOption, c workv1.ManifestConfigOption) bool {
 	return slices.ContainsFunc(list, func(o workv1.ManifestConfigOption) bool { return o.ResourceIdentifier == c.ResourceIdentifier })
 }
 
-// mergeRules is one rule of each type at most; of two values with one name the later
-// one counts.
+// mergeRules returns at most one rule of each type; of two values with the same name the
+// later one counts.
 func mergeRules(lists ...[]workv1.FeedbackRule) []workv1.FeedbackRule {
 	var out []workv1.FeedbackRule
 	for _, r := range slices.Concat(lists...) {
@@ -82,7 +82,8 @@ func mergeRules(lists ...[]workv1.FeedbackRule) []workv1.FeedbackRule {
 	return out
 }
 
-// deleteOption leaves behind what asks for it; nil when nothing does.
+// deleteOption returns the option that orphans the marked manifests, or nil if none is
+// marked.
 func deleteOption(manifests []addonkit.Manifest) *workv1.DeleteOption {
 	var rules []workv1.OrphaningRule
 	for _, m := range manifests {

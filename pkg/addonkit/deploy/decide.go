@@ -17,17 +17,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// draft is a plan in the making.
+// draft is a plan being built.
 type draft struct {
 	State
 	parts
-	// unrendered is why there are no manifests; empty where there are.
+	// unrendered is why there are no manifests, or "".
 	unrendered string
 	object     *addonv1alpha1.ManagedClusterAddOn
 	plan       reconcile.Plan
 }
 
-// Decide is pure. The object of the plan is nil where nothing is to be said.
+// Decide returns the plan for one instance. It is pure. The object of the plan is nil if
+// there is nothing to report.
 func Decide(s State) reconcile.Plan {
 	d := &draft{State: s}
 	if s.Waits() {
@@ -52,25 +53,25 @@ func Decide(s State) reconcile.Plan {
 	if err != nil {
 		d.unrendered = err.Error()
 	}
-	if err := d.end(); err != nil {
+	if err := d.advanceDeletion(); err != nil {
 		return d.failed(err)
 	}
 	return d.plan
 }
 
-// failed leaves all as it is and says why.
+// failed returns a plan that changes nothing and reports the error.
 func (d *draft) failed(err error) reconcile.Plan {
 	d.object = d.AddOn.DeepCopy()
 	d.plan = reconcile.Plan{Object: d.object, Order: reconcile.Parallel, RequeueAfter: addonkit.RetryDelay}
 	for _, kind := range []string{addonv1alpha1.ConditionManifestApplied, addonv1alpha1.ConditionHostingManifestApplied} {
 		if kind == addonv1alpha1.ConditionManifestApplied || d.Hosting != nil {
-			d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonManifestWorkApplyFailed, err.Error())
+			d.setCondition(kind, metav1.ConditionFalse, addonv1alpha1.ReasonManifestWorkApplyFailed, err.Error())
 		}
 	}
 	return d.plan
 }
 
-// keep deploys an instance that stays.
+// keep deploys an instance that is not being deleted.
 func (d *draft) keep() error {
 	d.finalizers()
 	deployed, hooks := d.onHosting()
@@ -78,7 +79,7 @@ func (d *draft) keep() error {
 	if live := d.hookOf(d.managedPlace()); live != nil {
 		d.remove(live)
 	}
-	d.unsay(addonv1alpha1.ConditionHookManifestCompleted)
+	d.removeCondition(addonv1alpha1.ConditionHookManifestCompleted)
 	if err := d.deployManaged(); err != nil {
 		return err
 	}
@@ -88,26 +89,27 @@ func (d *draft) keep() error {
 			d.remove(w)
 		}
 	}
-	d.sayHosting()
+	d.setHostingValidity()
 	switch {
 	case d.open():
 		return d.deployHosting()
 	case !d.valid():
-		d.unsay(addonv1alpha1.ConditionHostingManifestApplied)
+		d.removeCondition(addonv1alpha1.ConditionHostingManifestApplied)
 	}
 	return nil
 }
 
-// finalizers sets those that an instance needs while it stays.
+// finalizers sets the finalizers that an instance needs before it is deleted.
 func (d *draft) finalizers() {
 	deployed, _ := d.onHosting()
-	// On a hosting cluster that takes nothing new only what it has is waited for.
+	// A hosting cluster that accepts nothing new is waited for only while it holds
+	// something.
 	there := d.open() || (d.valid() && len(deployed) > 0)
 	want := map[string]bool{
 		addonv1alpha1.FinalizerPreDelete:        len(d.managedHooks) > 0,
 		addonv1alpha1.FinalizerHostingPreDelete: len(d.hostingHooks) > 0 && there,
-		// Without a hosting cluster there is nothing to wait for; with another, or
-		// none any more, what is on the one before is.
+		// Without a hosting cluster there is nothing to wait for. After a change or removal
+		// of the hosting cluster, what is on the previous one is waited for.
 		addonv1alpha1.FinalizerHostingManifests: there || (d.Hosting == nil && len(deployed) > 0),
 	}
 	for _, f := range ours {
@@ -121,7 +123,7 @@ func (d *draft) finalizers() {
 	d.release(deprecated...)
 }
 
-// ours are the finalizers of an instance in the order in which they are dropped.
+// ours are the finalizers of an instance, in the order in which they are dropped.
 var ours = []string{addonv1alpha1.FinalizerPreDelete, addonv1alpha1.FinalizerHostingPreDelete, addonv1alpha1.FinalizerHostingManifests}
 
 var deprecated = []string{
@@ -142,8 +144,8 @@ func (d *draft) deployHosting() error {
 	return d.deploy(d.hostingPlace(), d.hosting, addonv1alpha1.ConditionHostingManifestApplied)
 }
 
-// deploy brings the works of a place to where they are wanted, and says in a
-// condition how far they are.
+// deploy brings the works of a place to their desired state, and reports their progress in
+// a condition.
 func (d *draft) deploy(p place, manifests []addonkit.Manifest, condition string) error {
 	var slots []*slot
 	for _, w := range d.worksOf(p) {
@@ -162,7 +164,7 @@ func (d *draft) deploy(p place, manifests []addonkit.Manifest, condition string)
 		if s.work != nil {
 			name = s.work.Name
 		}
-		want := p.make(name, s.manifests, d.Configs)
+		want := p.newWork(name, s.manifests, d.Configs)
 		want.Spec.DeleteOption = option
 		if d.Mark != "" {
 			want.Annotations = map[string]string{addonv1alpha1.AnnotationConfigSpecHash: d.Mark}
@@ -170,41 +172,41 @@ func (d *draft) deploy(p place, manifests []addonkit.Manifest, condition string)
 		if err := d.write(s.work, want); err != nil {
 			return fmt.Errorf("encoding manifestwork %s/%s: %w", want.Namespace, want.Name, err)
 		}
-		if s.work == nil || s.work.DeletionTimestamp != nil || !same(s.work, want) {
+		if s.work == nil || s.work.DeletionTimestamp != nil || !isCurrent(s.work, want) {
 			complete = false
 			continue
 		}
 		live = append(live, s.work)
 	}
-	d.sayApplied(condition, live, complete && len(manifests) > 0, len(manifests))
+	d.setApplied(condition, live, complete && len(manifests) > 0, len(manifests))
 	return nil
 }
 
-// sayApplied tells what becomes of the manifests. As long as the agent has not
-// answered, what was said before stands, unless it was a failure.
-func (d *draft) sayApplied(condition string, works []*workv1.ManifestWork, complete bool, manifests int) {
+// setApplied sets the condition of applied manifests. Until the agent has answered, the
+// previous condition stays, unless it was a failure.
+func (d *draft) setApplied(condition string, works []*workv1.ManifestWork, complete bool, manifests int) {
 	if manifests == 0 {
-		d.say(condition, metav1.ConditionTrue, addonv1alpha1.ReasonManifestApplied, addonv1alpha1.MessageNoManifest)
+		d.setCondition(condition, metav1.ConditionTrue, addonv1alpha1.ReasonManifestApplied, addonv1alpha1.MessageNoManifest)
 		return
 	}
 	for _, w := range works {
 		c := applied(w, workv1.ConditionApplied)
 		if c != nil && c.Status != metav1.ConditionTrue {
-			d.say(condition, metav1.ConditionFalse, addonv1alpha1.ReasonManifestAppliedFailed, addonv1alpha1.MessageManifestsAppliedFailed+because(w))
+			d.setCondition(condition, metav1.ConditionFalse, addonv1alpha1.ReasonManifestAppliedFailed, addonv1alpha1.MessageManifestsAppliedFailed+firstRefusal(w))
 			return
 		}
 		complete = complete && c != nil
 	}
 	if complete {
-		d.say(condition, metav1.ConditionTrue, addonv1alpha1.ReasonManifestApplied, addonv1alpha1.MessageManifestsApplied)
+		d.setCondition(condition, metav1.ConditionTrue, addonv1alpha1.ReasonManifestApplied, addonv1alpha1.MessageManifestsApplied)
 	} else if apimeta.IsStatusConditionFalse(d.object.Status.Conditions, condition) {
-		d.unsay(condition)
+		d.removeCondition(condition)
 	}
 }
 
-// because names the first manifest of a work that was not applied, and what its agent
-// says of it; empty where it says of none.
-func because(w *workv1.ManifestWork) string {
+// firstRefusal names the first manifest of a work that was not applied, with its agent's
+// message; it is "" if there is none.
+func firstRefusal(w *workv1.ManifestWork) string {
 	for i := range w.Status.ResourceStatus.Manifests {
 		m := &w.Status.ResourceStatus.Manifests[i]
 		if c := refusal(m); c != nil {
@@ -215,12 +217,12 @@ func because(w *workv1.ManifestWork) string {
 	return ""
 }
 
-// sayHosting tells whether the hosting cluster is one of this hub, and what to do if it
-// is not.
-func (d *draft) sayHosting() {
+// setHostingValidity sets the condition that says whether the hosting cluster is a managed
+// cluster of this hub, and what to do if it is not.
+func (d *draft) setHostingValidity() {
 	const kind = addonv1alpha1.ConditionHostingClusterValidity
 	invalid := func(problem, fix string) {
-		d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHostingClusterInvalid, fmt.Sprintf(
+		d.setCondition(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHostingClusterInvalid, fmt.Sprintf(
 			"hosting cluster %s is not a managed cluster of the hub: %s; %s, or change annotation %s",
 			d.Hosting.Name,
 			problem,
@@ -229,14 +231,14 @@ func (d *draft) sayHosting() {
 	}
 	switch {
 	case d.Hosting == nil:
-		d.unsay(kind)
+		d.removeCondition(kind)
 	case d.open():
-		d.say(kind, metav1.ConditionTrue, addonv1alpha1.ReasonHostingClusterValid,
+		d.setCondition(kind, metav1.ConditionTrue, addonv1alpha1.ReasonHostingClusterValid,
 			fmt.Sprintf("hosting cluster %s is a managed cluster of the hub", d.Hosting.Name))
 	case d.Hosting.Name == "":
 		invalid("its name is empty", "name one")
 	case d.Hosting.Cluster == nil:
-		invalid("there is no ManagedCluster of the name", "join it under this name")
+		invalid("there is no ManagedCluster with this name", "join it under this name")
 	case !d.valid():
 		invalid("it is being deleted", "join it again when it is gone")
 	default:
@@ -244,10 +246,12 @@ func (d *draft) sayHosting() {
 	}
 }
 
-func (d *draft) say(kind string, status metav1.ConditionStatus, reason, message string) {
+func (d *draft) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
 	reconcile.SetCondition(&d.object.Status.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: d.object.Generation,
 	}, d.Now)
 }
 
-func (d *draft) unsay(kind string) { apimeta.RemoveStatusCondition(&d.object.Status.Conditions, kind) }
+func (d *draft) removeCondition(kind string) {
+	apimeta.RemoveStatusCondition(&d.object.Status.Conditions, kind)
+}

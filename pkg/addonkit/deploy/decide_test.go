@@ -77,7 +77,7 @@ func TestWhatAWorkLooksLike(t *testing.T) {
 		SelectivelyOrphans: &workv1.SelectivelyOrphans{OrphaningRules: []workv1.OrphaningRule{{Resource: "configmaps", Namespace: "default", Name: "b"}}},
 	}, w.Spec.DeleteOption)
 
-	// As the API server stores it, with defaults and null times, it is the same.
+	// The form that the API server stores, with defaults and null times, counts as equal.
 	w.Spec.ManifestConfigs[0].FeedbackScrapeType = workv1.FeedbackScrapeTypePoll
 	w.Spec.Workload.Manifests[0].Raw = []byte(
 		`{"kind":"ConfigMap","metadata":{"creationTimestamp":null,"namespace":"default","name":"a","labels":{},"annotations":{}},"apiVersion":"v1"}`,
@@ -167,7 +167,7 @@ func TestManifestApplied(t *testing.T) {
 
 	s = state(t, "ConfigMap a")
 	run(t, &s)
-	require.Empty(t, condition(s.AddOn, manifestApplied), "nobody has said anything")
+	require.Empty(t, condition(s.AddOn, manifestApplied), "nothing has been reported yet")
 	report(t, &s, "c1/addon-web-deploy-0", metav1.ConditionFalse, nil)
 	run(t, &s)
 	require.Equal(t, "False AddonManifestAppliedFailed: failed to apply the manifests of addon", condition(s.AddOn, manifestApplied))
@@ -257,7 +257,9 @@ func TestAnUnknownLocation(t *testing.T) {
 	s := hosted(state(t, "ConfigMap a location=moon"))
 	require.Empty(t, run(t, &s))
 	for _, kind := range []string{manifestApplied, hostingApplied} {
-		require.Equal(t, `False ManifestWorkApplyFailed: ConfigMap default/a: annotation addon.open-cluster-management.io/hosted-manifest-location: "moon" is no location; use managed, hosting or none`,
+		require.Equal(t, `False ManifestWorkApplyFailed: ConfigMap default/a: annotation `+
+			`addon.open-cluster-management.io/hosted-manifest-location: "moon" is not a location; use managed, `+
+			`hosting or none`,
 			condition(s.AddOn, kind))
 	}
 }
@@ -271,7 +273,7 @@ func TestAHostingClusterThatIsNoneOfThisHub(t *testing.T) {
 	}{
 		"unknown": {
 			func(s *State) { s.Hosting.Cluster = nil },
-			"there is no ManagedCluster of the name; join it under this name",
+			"there is no ManagedCluster with this name; join it under this name",
 		},
 		"deleting": {
 			func(s *State) { s.Hosting.Cluster.DeletionTimestamp = &gone },
@@ -296,7 +298,7 @@ func TestAHostingClusterThatIsNoneOfThisHub(t *testing.T) {
 	}
 }
 
-// TestAHostingClusterThatIsNotAccepted: an acceptance is taken back, and given again.
+// TestAHostingClusterThatIsNotAccepted: acceptance is revoked and restored.
 func TestAHostingClusterThatIsNotAccepted(t *testing.T) {
 	const said = "False HostingClusterInvalid: hosting cluster h1 is not a managed cluster of the hub: it is not accepted, and what it has stays as it is; " +
 		"accept it, or change annotation addon.open-cluster-management.io/hosting-cluster-name"
@@ -322,14 +324,14 @@ func TestAHostingClusterThatIsNotAccepted(t *testing.T) {
 	deleted(&s)
 	require.Equal(t, []string{"create h1/addon-web-pre-delete-hosting-c1: clean"}, run(t, &s))
 	require.Equal(t, "False HookManifestIsNotCompleted: hook manifest is not completed: Job default/clean of cluster h1 has not completed; "+
-		"cluster h1 is not accepted: somebody has to accept it; it is given up at 2030-01-02T03:30:00Z", condition(s.AddOn, hookCompleted))
+		"cluster h1 is not accepted: an administrator has to accept it; it is given up at 2030-01-02T03:30:00Z", condition(s.AddOn, hookCompleted))
 	s.AddOn.Finalizers = []string{addonv1alpha1.FinalizerHostingManifests}
 	s.Works[1].DeletionTimestamp = &metav1.Time{Time: start}
 	s.Works[1].Finalizers = []string{"agent"}
 	p := Decide(s)
 	require.Contains(
 		t, condition(p.Object.(*addonv1alpha1.ManagedClusterAddOn), hostingApplied),
-		"; cluster h1 is not accepted: somebody has to accept it; it is given up at",
+		"; cluster h1 is not accepted: an administrator has to accept it; it is given up at",
 	)
 	s.Now = start.Add(30 * time.Minute)
 	run(t, &s)

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package deploy decides how one add-on gets to one cluster: which ManifestWorks are
-// made, changed and deleted, which finalizers its ManagedClusterAddOn has, and what
-// the conditions ManifestApplied, HostingManifestApplied, HostingClusterValidity and
-// HookManifestCompleted say. It is pure.
+// created, changed and deleted, which finalizers its ManagedClusterAddOn has, and the
+// conditions ManifestApplied, HostingManifestApplied, HostingClusterValidity and
+// HookManifestCompleted. It is pure.
 //
-// Whoever runs it gives Decide a State with all works that carry the label of the
-// add-on and are for this instance, in the namespace of the cluster and in that of
-// hosting clusters, and executes the plan. Health is told by package health, rights
-// by package registration.
+// The caller gives Decide a State with all works that carry the add-on's label and belong
+// to this instance, in the namespaces of the cluster and of hosting clusters, and executes
+// the plan. Package health decides about health, package registration about permissions.
 //
-// Other than in the API's own implementation:
-//   - the deletion of an instance waits for hooks, and for what is on a hosting
-//     cluster, until a deadline; what holds it up is named. Where the ManagedCluster is
-//     gone it waits for nothing, and hooks that cannot be rendered end by the deadline;
-//   - the mark of the older hook label is not read, nor is a hook work of an earlier
-//     instance of the name taken for that of this one;
-//   - a manifest that has grown leaves its work before the work outgrows admission, and
-//     a new work has the first free index;
-//   - in a work manifests keep the order in which they were rendered;
-//   - another hosting cluster, or none, cleans the one before.
+// Differences from the API's own implementation:
+//   - the deletion of an instance waits for hooks, and for what is on a hosting cluster,
+//     until a deadline, and its condition names what it waits for. If the ManagedCluster is
+//     gone it waits for nothing, and hooks that cannot be rendered end with the deadline;
+//   - the mark of the older hook label is ignored, and a hook work of an earlier instance
+//     of the same name is not taken for one of this instance;
+//   - a manifest that has grown leaves its work before the work exceeds the admission
+//     limit, and a new work gets the first free index;
+//   - manifests of a work keep the order in which they were rendered;
+//   - changing or removing the hosting cluster cleans up the previous one.
 package deploy

@@ -106,7 +106,7 @@ func accepted(name string) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}
 }
 
-// run carries a plan out in the state, as the executor and an API server do, until
+// run carries out a plan in the state, as the executor and an API server do, until
 // nothing changes; works that are deleted are gone at once. It returns what was done.
 func run(t *testing.T, s *State) []string {
 	t.Helper()
@@ -154,7 +154,7 @@ func carryOut(t *testing.T, s *State, p reconcile.Plan) {
 	}
 }
 
-// patched is a work after a merge patch.
+// patched returns a work after a merge patch.
 func patched(t *testing.T, w *workv1.ManifestWork, patch map[string]any) *workv1.ManifestWork {
 	t.Helper()
 	raw, err := json.Marshal(w)
@@ -266,7 +266,7 @@ func report(t *testing.T, s *State, name string, status metav1.ConditionStatus, 
 	}
 }
 
-// deleted lets somebody delete the instance.
+// deleted marks the instance as being deleted.
 func deleted(s *State) {
 	s.AddOn = s.AddOn.DeepCopy()
 	s.AddOn.DeletionTimestamp = &metav1.Time{Time: start}

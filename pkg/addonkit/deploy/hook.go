@@ -19,23 +19,23 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// What is told of a deletion that the contract lets wait in silence.
+// Reasons for reporting a wait for which the contract has none.
 const (
-	// ReasonHookAbandoned is that of the Event about a deletion that waits no longer.
+	// ReasonHookAbandoned is that of the Event about a deletion that stops waiting.
 	ReasonHookAbandoned = "HookAbandoned"
-	// ReasonHostingManifestsRemaining goes with ConditionHostingManifestApplied False
-	// while the hosting cluster removes what it has.
+	// ReasonHostingManifestsRemaining goes with ConditionHostingManifestApplied False while
+	// the hosting cluster removes its objects.
 	ReasonHostingManifestsRemaining = "HostingManifestsRemaining"
 )
 
-// Names of feedback values of hooks; those but failed are well known to agents.
+// Names of the feedback values of hooks; agents know all but JobFailed.
 const (
 	valueJobComplete = "JobComplete"
 	valueJobFailed   = "JobFailed"
 	valuePodPhase    = "PodPhase"
 )
 
-// hook is what runs in one place before an instance goes.
+// hook is what runs in one place before an instance is removed.
 type hook struct {
 	place
 	finalizer string
@@ -46,9 +46,9 @@ type hook struct {
 	blockers []string
 }
 
-// end brings the deletion of an instance forward: hooks first, on both clusters at a
-// time, then what is on the hosting cluster.
-func (d *draft) end() error {
+// advanceDeletion moves the deletion of an instance forward: first the hooks, on both
+// clusters at the same time, then the cleanup of the hosting cluster.
+func (d *draft) advanceDeletion() error {
 	d.release(deprecated...)
 	if d.Cluster == nil {
 		return d.abandon("there is no ManagedCluster " + d.AddOn.Namespace)
@@ -59,7 +59,7 @@ func (d *draft) end() error {
 	for i := range hooks {
 		h := &hooks[i]
 		if said {
-			continue // all ran; their works may be gone already and are not made again
+			continue // all have run; their works may be gone already and are not created again
 		}
 		if err := d.run(h); err != nil {
 			return err
@@ -70,10 +70,10 @@ func (d *draft) end() error {
 	if at, ok := d.deadline(); ok && len(blockers) > 0 && !d.Now.Before(at) {
 		return d.abandon(strings.Join(blockers, "; "))
 	}
-	d.sayHooks(completed, blockers)
+	d.setHooksCompleted(completed, blockers)
 	for _, h := range hooks {
-		// The condition is written before the work goes, so that who comes next
-		// knows that the hook ran.
+		// Write the condition before deleting the work, so that the next pass knows that
+		// the hook has run.
 		if h.finalizer == addonv1alpha1.FinalizerPreDelete && len(h.blockers) == 0 {
 			d.release(h.finalizer)
 		}
@@ -86,11 +86,11 @@ func (d *draft) end() error {
 		d.wait()
 		return d.update()
 	}
-	d.clean()
+	d.cleanHosting()
 	return nil
 }
 
-// hooks are those that the instance still waits for.
+// hooks returns those that the instance still waits for.
 func (d *draft) hooks() []hook {
 	var out []hook
 	if d.has(addonv1alpha1.FinalizerPreDelete) {
@@ -115,7 +115,7 @@ func (d *draft) hooks() []hook {
 	return out
 }
 
-// run brings the work of a hook to its cluster and looks what keeps it.
+// run brings the work of a hook to its cluster and finds out what it waits for.
 func (d *draft) run(h *hook) error {
 	if d.unrendered != "" {
 		h.blockers = []string{"its hooks cannot be rendered: " + d.unrendered}
@@ -125,27 +125,27 @@ func (d *draft) run(h *hook) error {
 		return nil
 	}
 	if h.live != nil && h.owner != nil && !metav1.IsControlledBy(h.live, d.AddOn) {
-		// It ran for an earlier instance of the name.
+		// It belongs to an earlier instance of the same name.
 		d.remove(h.live)
-		h.blockers = []string{fmt.Sprintf("manifestwork %s/%s is that of an earlier instance and must go first", h.namespace, h.hook)}
+		h.blockers = []string{fmt.Sprintf("manifestwork %s/%s belongs to an earlier instance and must be removed first", h.namespace, h.hook)}
 		return nil
 	}
-	want := h.make(h.hook, h.manifests, MergeConfigs(hookConfigs(h.manifests), d.Configs))
+	want := h.newWork(h.hook, h.manifests, MergeConfigs(hookConfigs(h.manifests), d.Configs))
 	want.Spec.DeleteOption = deleteOption(h.manifests)
 	if err := d.write(h.live, want); err != nil {
 		return fmt.Errorf("encoding manifestwork %s/%s: %w", want.Namespace, want.Name, err)
 	}
-	h.blockers = h.judge()
+	h.blockers = h.findBlockers()
 	if why := trouble(h.cluster); len(h.blockers) > 0 && why != "" {
 		h.blockers = append(h.blockers, why)
 	}
 	return nil
 }
 
-// judge tells why a hook has not completed; nothing when it has.
-func (h *hook) judge() []string {
+// findBlockers returns why a hook has not completed, or nothing if it has.
+func (h *hook) findBlockers() []string {
 	if h.live == nil {
-		return []string{fmt.Sprintf("manifestwork %s/%s is being made", h.namespace, h.hook)}
+		return []string{fmt.Sprintf("manifestwork %s/%s is being created", h.namespace, h.hook)}
 	}
 	var out []string
 	for _, m := range h.manifests {
@@ -159,7 +159,7 @@ func (h *hook) judge() []string {
 	return out
 }
 
-// incomplete tells why one hook has not completed.
+// incomplete returns why one hook manifest has not completed, or "".
 func incomplete(m addonkit.Manifest, w *workv1.ManifestWork) string {
 	values := map[string]string{}
 	for _, s := range w.Status.ResourceStatus.Manifests {
@@ -182,7 +182,7 @@ func incomplete(m addonkit.Manifest, w *workv1.ManifestWork) string {
 	return "has not completed"
 }
 
-// hookConfigs ask for what hooks say of themselves.
+// hookConfigs returns the manifest options that make agents report on hooks.
 func hookConfigs(manifests []addonkit.Manifest) []workv1.ManifestConfigOption {
 	var out []workv1.ManifestConfigOption
 	for _, m := range manifests {
@@ -197,8 +197,8 @@ func hookConfigs(manifests []addonkit.Manifest) []workv1.ManifestConfigOption {
 	return out
 }
 
-// sayHooks tells how far hooks are; nothing where there are none.
-func (d *draft) sayHooks(completed, blockers []string) {
+// setHooksCompleted sets the condition about the progress of hooks, if there are any.
+func (d *draft) setHooksCompleted(completed, blockers []string) {
 	const kind = addonv1alpha1.ConditionHookManifestCompleted
 	switch {
 	case len(blockers) > 0:
@@ -206,14 +206,15 @@ func (d *draft) sayHooks(completed, blockers []string) {
 		if at, ok := d.deadline(); ok {
 			text += "; it is given up at " + at.UTC().Format(time.RFC3339)
 		}
-		d.say(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHookNotCompleted, text)
+		d.setCondition(kind, metav1.ConditionFalse, addonv1alpha1.ReasonHookNotCompleted, text)
 	case len(completed) > 0:
-		d.say(kind, metav1.ConditionTrue, addonv1alpha1.ReasonHookCompleted, fmt.Sprintf("hook manifestWork %s is completed.", strings.Join(completed, ", ")))
+		d.setCondition(kind, metav1.ConditionTrue, addonv1alpha1.ReasonHookCompleted,
+			fmt.Sprintf("hook manifestWork %s is completed.", strings.Join(completed, ", ")))
 	}
 }
 
-// update keeps the works of an instance current while its hooks run: they may need
-// what is deployed.
+// update keeps the works of an instance current while its hooks run, which may need what is
+// deployed.
 func (d *draft) update() error {
 	if d.unrendered != "" || !d.ready() || d.Cluster.DeletionTimestamp != nil {
 		return nil
@@ -224,8 +225,8 @@ func (d *draft) update() error {
 	return d.deployHosting()
 }
 
-// clean removes what is on the hosting cluster; the instance waits until it is gone.
-func (d *draft) clean() {
+// cleanHosting removes what is on the hosting cluster; the instance waits until it is gone.
+func (d *draft) cleanHosting() {
 	if !d.has(addonv1alpha1.FinalizerHostingManifests) {
 		return
 	}
@@ -234,7 +235,7 @@ func (d *draft) clean() {
 	at, ends := d.deadline()
 	if len(deployed) == 0 || (d.Hosting != nil && !d.valid()) || (ends && !d.Now.Before(at)) {
 		if len(deployed) > 0 && d.valid() {
-			d.tell("Hosting cluster " + d.Hosting.Name + " has not removed " + names(deployed))
+			d.warn("Hosting cluster " + d.Hosting.Name + " has not removed " + names(deployed))
 		}
 		d.release(addonv1alpha1.FinalizerHostingManifests)
 		return
@@ -246,17 +247,17 @@ func (d *draft) clean() {
 	if ends {
 		text += "; it is given up at " + at.UTC().Format(time.RFC3339)
 	}
-	d.say(addonv1alpha1.ConditionHostingManifestApplied, metav1.ConditionFalse, ReasonHostingManifestsRemaining, text)
+	d.setCondition(addonv1alpha1.ConditionHostingManifestApplied, metav1.ConditionFalse, ReasonHostingManifestsRemaining, text)
 	d.wait()
 }
 
-// abandon lets an instance go whose hooks did not complete, and tells who kept it.
+// abandon releases an instance whose hooks did not complete, and reports what held it.
 func (d *draft) abandon(why string) error {
 	deployed, _ := d.onHosting()
 	d.plan.Writes = nil
 	if d.has(addonv1alpha1.FinalizerPreDelete) || d.has(addonv1alpha1.FinalizerHostingPreDelete) {
-		d.say(addonv1alpha1.ConditionHookManifestCompleted, metav1.ConditionFalse, addonv1alpha1.ReasonHookNotCompleted, "hook manifest is given up: "+why)
-		d.tell("The add-on goes though its hooks did not complete: " + why)
+		d.setCondition(addonv1alpha1.ConditionHookManifestCompleted, metav1.ConditionFalse, addonv1alpha1.ReasonHookNotCompleted, "hook manifest is given up: "+why)
+		d.warn("The add-on is removed although its hooks did not complete: " + why)
 	}
 	d.remove(deployed...)
 	d.removeHooks()
@@ -269,11 +270,11 @@ func (d *draft) removeHooks() {
 	d.remove(hooks...)
 }
 
-func (d *draft) tell(message string) {
+func (d *draft) warn(message string) {
 	d.plan.Events = append(d.plan.Events, reconcile.Event{Type: corev1.EventTypeWarning, Reason: ReasonHookAbandoned, Message: message, Once: true})
 }
 
-// wait comes again at the deadline, and sooner where the add-on is to be asked again.
+// wait requeues at the deadline, or sooner if the add-on has to be called again.
 func (d *draft) wait() {
 	if at, ok := d.deadline(); ok {
 		d.plan.RequeueAfter = max(at.Sub(d.Now), time.Second)

@@ -159,7 +159,7 @@ func TestAHookThatDoesNotComplete(t *testing.T) {
 			s.Options.HookDeadline = -1
 			require.Empty(t, run(t, &s), "without a deadline it waits on")
 			s.Options.HookDeadline = 0
-			require.Equal(t, []string{"Warning HookAbandoned: The add-on goes though its hooks did not complete: " + tc.want, "finalizers "}, run(t, &s))
+			require.Equal(t, []string{"Warning HookAbandoned: The add-on is removed although its hooks did not complete: " + tc.want, "finalizers "}, run(t, &s))
 			require.Equal(t, "False HookManifestIsNotCompleted: hook manifest is given up: "+tc.want, condition(s.AddOn, hookCompleted))
 		})
 	}
@@ -174,7 +174,7 @@ func TestClustersThatVanishHoldUpNoDeletion(t *testing.T) {
 	managed.Cluster = nil
 	require.Equal(t, []string{
 		"delete h1/addon-web-deploy-hosting-c1-0", "delete h1/addon-web-pre-delete-hosting-c1",
-		"Warning HookAbandoned: The add-on goes though its hooks did not complete: there is no ManagedCluster c1", "finalizers ",
+		"Warning HookAbandoned: The add-on is removed although its hooks did not complete: there is no ManagedCluster c1", "finalizers ",
 	}, run(t, &managed))
 
 	s.Hosting.Cluster = nil
@@ -194,7 +194,8 @@ func TestAHostingClusterThatDoesNotRemoveWhatItHas(t *testing.T) {
 	require.Equal(t, []string{"delete h1/addon-web-deploy-hosting-c1-0"}, outline(t, Decide(s)))
 	s.Works[0].DeletionTimestamp = &metav1.Time{Time: start}
 	require.Empty(t, run(t, &s))
-	require.Equal(t, "False HostingManifestsRemaining: waiting until these are removed: manifestwork h1/addon-web-deploy-hosting-c1-0; it is given up at 2030-01-02T03:30:00Z",
+	require.Equal(t, "False HostingManifestsRemaining: waiting until these are removed: manifestwork "+
+		"h1/addon-web-deploy-hosting-c1-0; it is given up at 2030-01-02T03:30:00Z",
 		condition(s.AddOn, hostingApplied))
 	require.Equal(t, 30*time.Minute, Decide(s).RequeueAfter)
 	s.Now = start.Add(time.Hour)

@@ -13,20 +13,20 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Outline is what is left of a manifest for those who decide again and again on what was
-// rendered once: enough to tell that all is as it is wanted, and not enough to write it.
-// It is for instances that stay and run on their own cluster.
+// Outline is what is kept of a rendered manifest by a caller that decides repeatedly:
+// enough to see that everything is as desired, but not enough to write it. It is for
+// instances that are not being deleted and run on their own cluster.
 type Outline struct {
 	APIVersion, Kind, Namespace, Name string
-	// Digest and Size are those of its JSON.
+	// Digest and Size are those of the manifest's JSON.
 	Digest string
 	Size   int
-	// Hook, Orphan and Idle tell the marks of hooks and of what is left behind, and
-	// that a workload has no replicas.
+	// Hook and Orphan report the marks of hooks and of objects that are left behind; Idle
+	// reports a workload without replicas.
 	Hook, Orphan, Idle bool
 }
 
-// OutlineOf is the outline of a manifest.
+// OutlineOf returns the outline of a manifest.
 func OutlineOf(m addonkit.Manifest) Outline {
 	_, hook := m.Marked(addonv1alpha1.AnnotationPreDelete)
 	replicas, found, err := unstructured.NestedInt64(m.Object.Object, "spec", "replicas")
@@ -36,8 +36,8 @@ func OutlineOf(m addonkit.Manifest) Outline {
 	}
 }
 
-// Manifest stands for the manifest in a State. A plan that Writes must not be carried
-// out: it has nothing to write.
+// Manifest returns a placeholder for use in a State. A plan that Writes must not be
+// executed: there is no content to write.
 func (o Outline) Manifest() (addonkit.Manifest, error) {
 	raw, err := json.Marshal(stub{o.APIVersion, o.Kind, o.Namespace, o.Name, o.Digest})
 	if err != nil {
@@ -59,14 +59,14 @@ func (o Outline) Manifest() (addonkit.Manifest, error) {
 	return addonkit.Manifest{ID: id, Object: u, Raw: raw, Size: o.Size}, nil
 }
 
-// Writes tells whether a plan of Decide has manifests to write.
+// Writes reports whether a plan of Decide has manifests to write.
 func Writes(p reconcile.Plan) bool {
 	return len(reconcile.Of[reconcile.Create](p.Writes))+len(reconcile.Of[reconcile.Patch](p.Writes)) > 0
 }
 
-// Waits tells that an instance which stays gets nothing yet: its cluster is not there or
-// on its way out, or the hub has not said yet what counts. Decide says nothing then,
-// whatever there is to deploy.
+// Waits reports whether an instance that is not being deleted gets nothing yet: its cluster
+// is missing or being deleted, or the hub has not yet said which configurations count.
+// Decide then plans nothing, whatever there is to deploy.
 func (s State) Waits() bool {
 	return s.AddOn.DeletionTimestamp == nil && (s.Cluster == nil || s.Cluster.DeletionTimestamp != nil || !s.ready())
 }

@@ -18,16 +18,16 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// shortDigest is how many bytes of a digest tell two manifests of one object apart.
+// shortDigest is how many bytes of a digest distinguish two manifests of one object.
 const shortDigest = 16
 
-// stub is what Slim leaves of a manifest: JSON that is a list, which no manifest is.
+// stub is what Slim leaves of a manifest: a JSON list, which no manifest is.
 type stub [5]string
 
-// Slim leaves of a ManifestWork, for those who keep thousands of them, what decisions of
-// this package and of package health read: of each manifest whose it is and a digest, of
-// its status the conditions of the work, the objects with feedback, and the first that
-// could not be applied.
+// Slim reduces a ManifestWork, for callers that keep thousands of them, to what this
+// package and package health read: the identity and digest of each manifest, and of the
+// status the conditions of the work, the objects with feedback, and the first that could
+// not be applied.
 func Slim(w *workv1.ManifestWork) {
 	manifests := w.Spec.Workload.Manifests
 	for i := range manifests {
@@ -57,10 +57,11 @@ func Slim(w *workv1.ManifestWork) {
 	}
 }
 
-// maxRefusal bounds what is told of a manifest that could not be applied, in bytes.
+// maxRefusal bounds the quoted message about a manifest that could not be applied, in
+// bytes.
 const maxRefusal = 512
 
-// refusal is what says that a manifest was not applied; nil where it was.
+// refusal returns the condition that says that a manifest was not applied, or nil.
 func refusal(m *workv1.ManifestCondition) *metav1.Condition {
 	c := apimeta.FindStatusCondition(m.Conditions, workv1.ConditionApplied)
 	if c == nil || c.Status != metav1.ConditionFalse {
@@ -74,12 +75,12 @@ func digest(raw []byte) string {
 	return base64.RawStdEncoding.EncodeToString(sum[:shortDigest])
 }
 
-// stubOf is what Slim left of a manifest; false for a whole one.
+// stubOf returns what Slim left of a manifest; false for a whole manifest.
 func stubOf(m workv1.Manifest) (s stub, ok bool) {
 	return s, bytes.HasPrefix(m.Raw, []byte("[")) && json.Unmarshal(m.Raw, &s) == nil
 }
 
-// idOf is whose manifest it is; false for what is none.
+// idOf returns the identity of a manifest; false if m is not a manifest.
 func idOf(m workv1.Manifest) (addonkit.ID, bool) {
 	if s, ok := stubOf(m); ok {
 		return addonkit.ID{GroupVersionKind: schema.FromAPIVersionAndKind(s[0], s[1]), Namespace: s[2], Name: s[3]}, s[1] != ""
@@ -88,8 +89,8 @@ func idOf(m workv1.Manifest) (addonkit.ID, bool) {
 	return have.ID, err == nil
 }
 
-// sameManifest compares a manifest of a work that is there, whole or slim, with one
-// that is wanted.
+// sameManifest reports whether a manifest of an existing work, whole or slim, equals the
+// desired one.
 func sameManifest(live, want workv1.Manifest) bool {
 	if bytes.Equal(live.Raw, want.Raw) {
 		return true

@@ -87,7 +87,8 @@ func TestAManifestThatWasNotAppliedIsNamed(t *testing.T) {
 	said := condition(s.AddOn, manifestApplied)
 	require.Contains(
 		t, said,
-		"False AddonManifestAppliedFailed: failed to apply the manifests of addon: ConfigMap default/b of manifestwork c1/addon-web-deploy-0: metadata.namespace: must be set!!!",
+		"False AddonManifestAppliedFailed: failed to apply the manifests of addon: ConfigMap default/b of manifestwork "+
+			"c1/addon-web-deploy-0: metadata.namespace: must be set!!!",
 	)
 	require.Less(t, len(said), 2*maxRefusal)
 	require.Equal(t, said, condition(same.AddOn, manifestApplied))

@@ -13,22 +13,22 @@ import (
 const (
 	// budget is how many bytes of manifests a work is filled with.
 	budget = 409600
-	// maxWork is how many admission takes.
+	// maxWork is how many bytes admission accepts.
 	maxWork = 500 << 10
 )
 
-// slot is one ManifestWork that holds manifests: one that is there, or a new one.
+// slot is one ManifestWork that holds manifests, existing or new.
 type slot struct {
 	index int
 	work  *workv1.ManifestWork
-	// order is where each manifest stands in the work that is there.
+	// order is the index of each manifest in the existing work.
 	order map[addonkit.ID]int
-	// manifests are those wanted, size their bytes.
+	// manifests are the desired ones, size their bytes.
 	manifests []addonkit.Manifest
 	size      int
 }
 
-// open tells whether the slot takes more: a work that is being deleted takes none.
+// open reports whether the slot accepts manifests; a work that is being deleted does not.
 func (s *slot) open() bool { return s.work == nil || s.work.DeletionTimestamp == nil }
 
 func (s *slot) add(m addonkit.Manifest) {
@@ -36,8 +36,8 @@ func (s *slot) add(m addonkit.Manifest) {
 	s.size += m.Bytes()
 }
 
-// slotOf reads a work that is there. What it holds besides manifests is not looked
-// at here; what is no manifest is dropped by the next write.
+// slotOf reads an existing work. Items that are not manifests are skipped; the next write
+// drops them.
 func slotOf(index int, work *workv1.ManifestWork) *slot {
 	s := &slot{index: index, work: work, order: map[addonkit.ID]int{}}
 	for i, raw := range work.Spec.Workload.Manifests {
@@ -48,11 +48,11 @@ func slotOf(index int, work *workv1.ManifestWork) *slot {
 	return s
 }
 
-// arrange puts manifests into slots: each stays where it is, the others go, the
-// largest first, where most room is left, or into a new slot. One that is in a work
-// that is being deleted waits for its end there, and so does one for which there would
-// be a new slot otherwise: names are the same as if that work had never been. Slots
-// without manifests remain in the result, empty.
+// arrange puts manifests into slots: each stays where it is; the others go, largest first,
+// where most space is left, or into a new slot. A manifest in a work that is being deleted
+// waits there for its end, and so does one that would otherwise need a new slot: names stay
+// the same as if that work had never existed. Slots without manifests remain in the result,
+// empty.
 func arrange(slots []*slot, manifests []addonkit.Manifest) []*slot {
 	slices.SortStableFunc(slots, func(a, b *slot) int { return cmp.Compare(a.index, b.index) })
 	rendered := map[addonkit.ID]int{}
@@ -86,8 +86,8 @@ func arrange(slots []*slot, manifests []addonkit.Manifest) []*slot {
 	return slots
 }
 
-// overflow takes out of a slot what makes it too large for admission: the largest
-// until it is within the budget.
+// overflow removes from a slot what makes it too large for admission: the largest
+// manifests, until it is within the budget.
 func (s *slot) overflow() []addonkit.Manifest {
 	if s.size <= maxWork {
 		return nil
@@ -104,8 +104,8 @@ func (s *slot) overflow() []addonkit.Manifest {
 	return out
 }
 
-// sort brings the manifests of a slot into the order of the work that is there, so
-// that it is not written for nothing, and new ones into that of the author.
+// sort keeps the manifests of a slot in the order of the existing work, to avoid needless
+// writes, and puts new ones in the order of the author.
 func (s *slot) sort(rendered map[addonkit.ID]int) {
 	rank := func(id addonkit.ID) int {
 		if at, held := s.order[id]; held {
@@ -122,7 +122,7 @@ func largestFirst(list []addonkit.Manifest) {
 	})
 }
 
-// roomiest is the open slot with the most room; nil if there is none.
+// roomiest returns the open slot with the most space, or nil if there is none.
 func roomiest(slots []*slot) *slot {
 	var best *slot
 	for _, s := range slots {
@@ -133,8 +133,7 @@ func roomiest(slots []*slot) *slot {
 	return best
 }
 
-// ending is the first slot that is being deleted and would take a manifest; nil if
-// there is none.
+// ending returns the first slot that is being deleted and could hold the manifest, or nil.
 func ending(slots []*slot, m addonkit.Manifest) *slot {
 	for _, s := range slots {
 		if !s.open() && s.size+m.Bytes() <= budget {

@@ -23,15 +23,15 @@ func TestSplitting(t *testing.T) {
 	s.Manifests = s.Manifests[2:4]
 	require.Equal(t, []string{"patch c1/addon-web-deploy-0: d", "patch c1/addon-web-deploy-1: c"}, run(t, &s), "what stays does not move")
 	s.Manifests = s.Manifests[:1]
-	require.Equal(t, []string{"delete c1/addon-web-deploy-0"}, run(t, &s), "an empty work goes, another stays")
+	require.Equal(t, []string{"delete c1/addon-web-deploy-0"}, run(t, &s), "the empty work is deleted, the other stays")
 	s.Manifests = append(s.Manifests, object(t, "ConfigMap f size=400000"))
 	require.Equal(t, []string{"create c1/addon-web-deploy-0: f"}, run(t, &s), "an index that is free is used, one that is not is not")
 	s.Manifests = nil
 	require.Equal(t, []string{"delete c1/addon-web-deploy-0", "delete c1/addon-web-deploy-1"}, run(t, &s))
 }
 
-// TestNamesAreThoseOfAFreshAddOn: one that is made again while the works of the one
-// before end waits for them, and gets the names that it had without them.
+// TestNamesAreThoseOfAFreshAddOn: an add-on that is created again while works of the
+// previous one are being deleted waits for them, and gets the names it would have without them.
 func TestNamesAreThoseOfAFreshAddOn(t *testing.T) {
 	s := state(t, "ConfigMap a", "ConfigMap b size=409600")
 	run(t, &s)
@@ -69,7 +69,8 @@ func TestManifestsThatGrow(t *testing.T) {
 	require.Equal(t, []string{"create c1/addon-web-deploy-1: a", "patch c1/addon-web-deploy-0: b"}, run(t, &s))
 	s.Manifests[0] = object(t, "ConfigMap a size=512001")
 	require.Empty(t, run(t, &s))
-	require.Equal(t, "False ManifestWorkApplyFailed: ConfigMap default/a: the manifest has 512001 bytes, more than the 512000 that a ManifestWork may hold; make it smaller",
+	require.Equal(t, "False ManifestWorkApplyFailed: ConfigMap default/a: the manifest has 512001 bytes, more than "+
+		"the 512000 that a ManifestWork may hold; make it smaller",
 		condition(s.AddOn, manifestApplied))
 }
 

@@ -19,20 +19,20 @@ import (
 type State struct {
 	// AddOn is the instance.
 	AddOn *addonv1alpha1.ManagedClusterAddOn
-	// Cluster is its ManagedCluster; nil when there is none.
+	// Cluster is its ManagedCluster; nil if there is none.
 	Cluster *clusterv1.ManagedCluster
-	// Hosting is the cluster that the agent runs on; nil when it runs on its own.
+	// Hosting is the cluster that the agent runs on; nil if it runs on the managed cluster.
 	Hosting *Hosting
 	// Options are those of the add-on.
 	Options addonkit.Options
-	// Manifests is what it renders; they do not count beside a RenderError.
+	// Manifests is what it renders; ignored if RenderError is set.
 	Manifests   []addonkit.Manifest
 	RenderError error
-	// Configs refine how manifests are applied: those of health and of the author,
-	// put together by MergeConfigs.
+	// Configs are the manifest options, those of health and of the author, combined by
+	// MergeConfigs.
 	Configs []workv1.ManifestConfigOption
-	// Mark is the value of the annotation with the hashes of configurations; empty
-	// for none.
+	// Mark is the value of the annotation with the hashes of configurations; empty for
+	// none.
 	Mark string
 	// Works are all ManifestWorks of the instance, in any namespace.
 	Works []*workv1.ManifestWork
@@ -42,29 +42,29 @@ type State struct {
 
 // Hosting is the cluster that the agent of an add-on runs on instead.
 type Hosting struct {
-	// Name is what the instance says.
+	// Name is the one that the instance gives.
 	Name string
-	// Cluster is the ManagedCluster of the name; nil when there is none.
+	// Cluster is the ManagedCluster with this name; nil if there is none.
 	Cluster *clusterv1.ManagedCluster
 }
 
-// valid tells whether there is a hosting cluster to run on.
+// valid reports whether there is a hosting cluster to run on.
 func (s State) valid() bool {
 	return s.Hosting != nil && s.Hosting.Cluster != nil && s.Hosting.Cluster.DeletionTimestamp == nil
 }
 
-// open tells whether the hosting cluster takes anything new: one that is not accepted
-// keeps what it has, because an acceptance that is taken back may be given again.
+// open reports whether the hosting cluster accepts anything new: one that is not accepted
+// keeps what it has, because it may be accepted again.
 func (s State) open() bool { return s.valid() && s.Hosting.Cluster.Spec.HubAcceptsClient }
 
-// ready tells whether the gates before deployment are open.
+// ready reports whether the gates before deployment are open.
 func (s State) ready() bool {
 	return apimeta.FindStatusCondition(s.AddOn.Status.Conditions, addonv1alpha1.ConditionRegistrationApplied) != nil &&
 		(!s.Options.WaitConfigured || apimeta.IsStatusConditionTrue(s.AddOn.Status.Conditions, addonv1alpha1.ConditionConfigured))
 }
 
-// deadline is when a deletion stops to wait; false is never. The annotation of a
-// user goes before what the add-on says; one that is not a duration says nothing.
+// deadline returns when a deletion stops waiting; false means never. The user's annotation
+// overrides the add-on's option; one that is not a duration is ignored.
 func (s State) deadline() (time.Time, bool) {
 	wait := s.Options.HookDeadline
 	if wait == 0 {
@@ -84,8 +84,8 @@ type parts struct {
 	managed, hosting, managedHooks, hostingHooks []addonkit.Manifest
 }
 
-// sortOut puts manifests where they belong. Without a hosting cluster all are for
-// the managed one, whatever they say.
+// sortOut assigns manifests to where they are applied. Without a hosting cluster all are
+// for the managed one, whatever they say.
 func (s State) sortOut() (parts, error) {
 	var p parts
 	if s.RenderError != nil {
@@ -105,7 +105,7 @@ func (s State) sortOut() (parts, error) {
 				continue
 			default:
 				return parts{}, fmt.Errorf(
-					"%s: annotation %s: %q is no location; use managed, hosting or none",
+					"%s: annotation %s: %q is not a location; use managed, hosting or none",
 					m.ID, addonv1alpha1.AnnotationHostedManifestLocation, where,
 				)
 			}
@@ -124,9 +124,9 @@ func (s State) sortOut() (parts, error) {
 	return p, nil
 }
 
-// Inspected are the works and manifests by which health is told: in hosted mode
-// those on the hosting cluster. An error is why the manifests are not known; nothing
-// new can be told of the health then.
+// Inspected returns the works and manifests that show the health: in hosted mode those on
+// the hosting cluster. An error is why the manifests are not known; the health then stays
+// as it is.
 func (s State) Inspected() ([]addonkit.Manifest, []*workv1.ManifestWork, error) {
 	p, err := s.sortOut()
 	if err != nil {
@@ -138,10 +138,10 @@ func (s State) Inspected() ([]addonkit.Manifest, []*workv1.ManifestWork, error) 
 	return p.managed, s.worksOf(s.managedPlace()), nil
 }
 
-// trouble is why a cluster does not do what it is to do; empty where nothing is known.
+// trouble returns why a cluster does not do its work, or "" if nothing is known.
 func trouble(c *clusterv1.ManagedCluster) string {
 	if !c.Spec.HubAcceptsClient {
-		return fmt.Sprintf("cluster %s is not accepted: somebody has to accept it", c.Name)
+		return fmt.Sprintf("cluster %s is not accepted: an administrator has to accept it", c.Name)
 	}
 	if available := apimeta.FindStatusCondition(
 		c.Status.Conditions, clusterv1.ConditionAvailable,

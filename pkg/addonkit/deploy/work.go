@@ -22,13 +22,13 @@ import (
 
 var worksResource = workv1.GroupVersion.WithResource(workv1.ResourceManifestWorks)
 
-// place is where the works of an instance are, and how they are called.
+// place is where the works of an instance are, and how they are named.
 type place struct {
 	namespace string
-	// deploy is the name of deploying works but for the index, hook that of the hook.
+	// deploy is the name of deploying works without the index, hook that of the hook work.
 	deploy, hook string
 	labels       map[string]string
-	// owner is nil for works in another namespace than the instance's.
+	// owner is nil for works outside the instance's namespace.
 	owner *metav1.OwnerReference
 }
 
@@ -41,7 +41,7 @@ func (s State) managedPlace() place {
 	}
 }
 
-// hostingPlace is that of the hosting cluster; its namespace is empty without one.
+// hostingPlace returns the place on the hosting cluster; its namespace is "" without one.
 func (s State) hostingPlace() place {
 	p := s.managedPlace()
 	p.namespace = ""
@@ -56,8 +56,8 @@ func (s State) hostingPlace() place {
 	return p
 }
 
-// indexOf is the index in the name of a deploying work, -1 where an earlier version
-// wrote none; false for a name of something else.
+// indexOf returns the index in the name of a deploying work, -1 if an earlier version wrote
+// none; false for any other name.
 func (p place) indexOf(name string) (int, bool) {
 	rest, ok := strings.CutPrefix(name, p.deploy)
 	if ok && rest == "" {
@@ -68,7 +68,7 @@ func (p place) indexOf(name string) (int, bool) {
 	return i, ok && err == nil && i >= 0 && number == strconv.Itoa(i)
 }
 
-// worksOf are the deploying works of a place.
+// worksOf returns the deploying works of a place.
 func (s State) worksOf(p place) []*workv1.ManifestWork {
 	var out []*workv1.ManifestWork
 	for _, w := range s.Works {
@@ -79,7 +79,7 @@ func (s State) worksOf(p place) []*workv1.ManifestWork {
 	return out
 }
 
-// hookOf is the hook work of a place; nil when there is none.
+// hookOf returns the hook work of a place, or nil if there is none.
 func (s State) hookOf(p place) *workv1.ManifestWork {
 	for _, w := range s.Works {
 		if w.Namespace == p.namespace && w.Name == p.hook {
@@ -89,7 +89,7 @@ func (s State) hookOf(p place) *workv1.ManifestWork {
 	return nil
 }
 
-// onHosting are the works on hosting clusters, also on those of before.
+// onHosting returns the works on hosting clusters, including previous ones.
 func (s State) onHosting() (deploy, hooks []*workv1.ManifestWork) {
 	p := s.hostingPlace()
 	for _, w := range s.Works {
@@ -102,8 +102,8 @@ func (s State) onHosting() (deploy, hooks []*workv1.ManifestWork) {
 	return deploy, hooks
 }
 
-// make is a work of a place.
-func (p place) make(name string, manifests []addonkit.Manifest, configs []workv1.ManifestConfigOption) *workv1.ManifestWork {
+// newWork returns a work of a place.
+func (p place) newWork(name string, manifests []addonkit.Manifest, configs []workv1.ManifestConfigOption) *workv1.ManifestWork {
 	w := &workv1.ManifestWork{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.GroupVersion.String(), Kind: "ManifestWork"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name, Labels: maps.Clone(p.labels)},
@@ -118,15 +118,14 @@ func (p place) make(name string, manifests []addonkit.Manifest, configs []workv1
 	return w
 }
 
-// write makes a work as it is wanted, or changes the one that is there; one that is
-// being deleted is left alone until it is gone, and so is one that is about to be
-// and is told to leave its objects.
+// write creates the desired work or changes the existing one. A work that is being deleted,
+// or is about to be and set to orphan its objects, is left alone.
 func (d *draft) write(live, want *workv1.ManifestWork) error {
 	if live == nil {
 		d.plan.Writes = append(d.plan.Writes, reconcile.Create{Object: want, Lenient: true})
 		return nil
 	}
-	if _, leaving := live.Annotations[workv1.AnnotationKept]; leaving || live.DeletionTimestamp != nil || same(live, want) {
+	if _, leaving := live.Annotations[workv1.AnnotationKept]; leaving || live.DeletionTimestamp != nil || isCurrent(live, want) {
 		return nil
 	}
 	patch, err := patchOf(live, want)
@@ -149,8 +148,8 @@ func target(w *workv1.ManifestWork) reconcile.Target {
 	return reconcile.Target{Resource: worksResource, Namespace: w.Namespace, Name: w.Name, UID: w.UID, Version: w.ResourceVersion}
 }
 
-// same tells whether a work is as it is wanted. What others have put beside is theirs.
-func same(live, want *workv1.ManifestWork) bool {
+// isCurrent reports whether a work is as desired. What others have added is theirs.
+func isCurrent(live, want *workv1.ManifestWork) bool {
 	for key, value := range want.Labels {
 		if live.Labels[key] != value {
 			return false
@@ -175,7 +174,7 @@ func sameDeleteOption(live, want *workv1.DeleteOption) bool {
 	return plain(live) && plain(want)
 }
 
-// defaulted are configurations as API servers store them.
+// defaulted returns manifest options as API servers store them.
 func defaulted(in []workv1.ManifestConfigOption) []workv1.ManifestConfigOption {
 	var out []workv1.ManifestConfigOption
 	for _, c := range in {
@@ -194,8 +193,8 @@ func defaulted(in []workv1.ManifestConfigOption) []workv1.ManifestConfigOption {
 	return out
 }
 
-// owners are the owner references of a work with that of its instance; another
-// instance of the name is none any more.
+// owners returns the owner references of a work including that of its instance; a former
+// instance of the same name is no longer an owner.
 func owners(live, want *workv1.ManifestWork) []metav1.OwnerReference {
 	if len(want.OwnerReferences) == 0 {
 		return live.OwnerReferences
@@ -214,8 +213,8 @@ func owners(live, want *workv1.ManifestWork) []metav1.OwnerReference {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// patchOf brings a work to where it is wanted. Fields that are not wanted are named,
-// with null: a merge patch leaves others alone.
+// patchOf returns the merge patch that brings a work to its desired state. Unwanted fields
+// are set to null, because a merge patch leaves other fields alone.
 func patchOf(live, want *workv1.ManifestWork) (map[string]any, error) {
 	var mark any
 	if value := want.Annotations[addonv1alpha1.AnnotationConfigSpecHash]; value != "" {
@@ -244,8 +243,8 @@ func patchOf(live, want *workv1.ManifestWork) (map[string]any, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// applied is what a work says of its manifests: of its current content, or, where
-// its agent does not tell, of any.
+// applied returns a condition of the work's manifests, for its current content, or for any
+// content if its agent does not report the generation.
 func applied(w *workv1.ManifestWork, kind string) *metav1.Condition {
 	c := apimeta.FindStatusCondition(w.Status.Conditions, kind)
 	if c == nil || (c.ObservedGeneration != 0 && c.ObservedGeneration < w.Generation) {

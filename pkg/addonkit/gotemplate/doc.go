@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gotemplate makes the manifests of an add-on of a folder of Go templates,
-// mostly an embedded one. New reads and checks the folder once; the AddOn that it
-// returns has Options, Manifests and InstallNamespace, for an author's type to embed.
+// Package gotemplate renders the manifests of an add-on from a folder of Go templates,
+// usually an embedded one. New reads and checks the folder once; the AddOn that it returns
+// has Options, Manifests and InstallNamespace, for an author's type to embed.
 //
-// A template holds YAML or JSON, any number of objects; one without any is left out.
-// Its data are the values of package values. A value that is missing is an error and
-// not an empty text.
+// A template holds YAML or JSON with any number of objects, including none. Its data are
+// the values of package values. A missing value is an error, not an empty text.
 //
-// What a value may do to the YAML around it: nothing. {{ .Name }} prints texts that
-// cannot change the shape of what they stand in, and refuses others, with the place;
-// these are printed by json, quote or base64, or in a block by indent. So a proxy
-// or a variable that a user sets adds no field to a manifest.
+// A value cannot change the YAML around it. {{ .Name }} prints only texts that leave the
+// structure as it is and refuses others, with their location; print those with json, quote
+// or base64, or in a block with indent. So a proxy or a variable that a user sets cannot
+// add a field to a manifest.
 //
 // Functions:
 //   - json VALUE: any value on one line, {{ json .Tolerations }};
-//   - quote VALUE: a text, number or boolean as a text in quotes;
+//   - quote VALUE: a text, number or boolean as a quoted text;
 //   - base64 TEXT;
 //   - indent N TEXT: each line after N spaces, for blocks that begin with |;
-//   - load FILE: a file of the folder as it is;
+//   - load FILE: a file of the folder, unchanged;
 //   - regexMatch EXPRESSION TEXT;
-//   - resources LIST ID: of ResourceRequirements what a container has, by
-//     kind:name:container, as in {{ json (resources .ResourceRequirements
-//     "deployments:web:web") }}.
+//   - resources LIST ID: the resources of a container, as kind:name:container, from a list of
+//     ResourceRequirements: {{ json (resources .ResourceRequirements "deployments:web:web") }}.
 //
-// Other than in the API's own implementation: a file may hold several objects, errors
-// are returned where panics were, and values are escaped or refused.
+// Differences from the API's own implementation: a file may hold several objects, errors
+// are returned instead of panics, and values are escaped or refused.
 package gotemplate

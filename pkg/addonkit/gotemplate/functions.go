@@ -17,10 +17,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
 )
 
-// maxIndent bounds how far a block may be indented.
+// maxIndent is the deepest indentation of a block.
 const maxIndent = 100
 
-// functions are those of all templates; load reads from the folder.
+// functions returns those of all templates; load reads from the folder.
 func functions(files fs.FS) template.FuncMap {
 	return template.FuncMap{
 		"base64": func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) },
@@ -37,22 +37,22 @@ func functions(files fs.FS) template.FuncMap {
 	}
 }
 
-// indent puts spaces before each line. What YAML but not everybody takes for the end
-// of a line would end the block, and is refused.
+// indent puts spaces before each line. Characters that only YAML takes for the end of a
+// line would end the block, and are refused.
 func indent(by int, text string) (string, error) {
 	if by < 0 || by > maxIndent {
 		return "", fmt.Errorf("indent takes 0 to %d spaces", maxIndent)
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && hidden(r) }) {
-		return "", errors.New("its text has a control character, which no block can hold; print it by json")
+		return "", errors.New("its text has a control character, which no block can hold; print it with json")
 	}
 	before := strings.Repeat(" ", by)
 	return before + strings.ReplaceAll(text, "\n", "\n"+before), nil
 }
 
-// asJSON is a value on one line that YAML reads as JSON does: signs that end a line or
-// vanish there are escaped, which JSON need not do.
+// asJSON returns a value as one line that YAML reads as JSON does: characters that end a
+// line or are dropped in YAML are escaped, which JSON does not require.
 func asJSON(value any) (string, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -69,24 +69,24 @@ func asJSON(value any) (string, error) {
 	return out.String(), nil
 }
 
-// hidden tells signs that are no part of a text to YAML.
+// hidden reports whether YAML does not allow a character in a text.
 func hidden(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == '\ufeff'
 }
 
-// quote is a single value as a text in quotes.
+// quote returns a single value as a quoted text.
 func quote(value any) (string, error) {
 	switch reflect.ValueOf(value).Kind() {
 	case reflect.Invalid:
-		return "", errors.New("it has no value; ask for it by if, or give it a default")
+		return "", errors.New("it has no value; test it with if, or give it a default")
 	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer:
-		return "", errors.New("it is no single value; print it by json")
+		return "", errors.New("it is not a single value; print it with json")
 	}
 	return asJSON(fmt.Sprint(value))
 }
 
-// resources are those of the last requirement that fits a container; none that fits
-// is an empty map.
+// resources returns those of the last requirement that matches a container, or an empty
+// map.
 func resources(requirements []any, container string) (any, error) {
 	var out any = map[string]any{}
 	for _, r := range requirements {

@@ -18,36 +18,36 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
 )
 
-// endings are those of the files that are templates; others are there for load.
+// endings are those of template files; other files are there for load.
 var endings = []string{".yaml", ".yml", ".json"}
 
-// Config of an add-on that is made of templates.
+// Config of an add-on that is rendered from templates.
 type Config struct {
 	// Options are those of the add-on.
 	Options addonkit.Options
-	// Files holds the templates below Dir, in folders of any depth. Manifests come in
-	// the order of the paths.
+	// Files holds the templates below Dir, in folders of any depth. Manifests come in the
+	// order of the paths.
 	Files fs.FS
 	Dir   string
-	// Values are asked for each instance, the later ones strongest. What has to exist
-	// for the templates and is given by users stands first, by values.Fixed.
+	// Values are evaluated for each instance, and later ones override earlier ones. Put
+	// values.Fixed first for values that users provide and the templates require.
 	Values []values.Func
-	// Namespace says where the agent is installed, mostly as
-	// values.Configs.InstallNamespace; nil and an empty answer leave it to the instance.
+	// Namespace returns where the agent is installed, usually
+	// values.Configs.InstallNamespace. If it is nil or returns "", the instance decides.
 	Namespace func(ctx context.Context, i addonkit.Instance) (string, error)
-	// Hosted is set by add-ons that embed it, too; nil is never hosted. It says which
-	// value InstallMode has.
+	// Hosted is for add-ons that also embed an addonkit.Hosted; it decides the value of
+	// InstallMode. nil means never hosted.
 	Hosted addonkit.Hosted
 }
 
-// AddOn has the methods of addonkit.AddOn and addonkit.Placed.
+// AddOn implements addonkit.AddOn and addonkit.Placed.
 type AddOn struct {
 	config    Config
 	templates []*template.Template
 }
 
-// New reads the templates. An error names the file and line that cannot be parsed, or
-// the field of the configuration.
+// New reads the templates. An error names the file and line that cannot be parsed, or the
+// field of the configuration.
 func New(c Config) (*AddOn, error) {
 	if err := c.Options.Check(); err != nil {
 		return nil, fmt.Errorf("options of the add-on: %w", err)
@@ -83,7 +83,7 @@ func New(c Config) (*AddOn, error) {
 	return a, nil
 }
 
-// compile reads one template, and puts a check behind what it prints.
+// compile parses one template and adds a check to what it prints.
 func compile(files fs.FS, name string) (*template.Template, error) {
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -99,10 +99,10 @@ func compile(files fs.FS, name string) (*template.Template, error) {
 	return t, nil
 }
 
-// Options are those of the configuration.
+// Options returns those of the configuration.
 func (a *AddOn) Options() addonkit.Options { return a.config.Options }
 
-// InstallNamespace is what the configuration says.
+// InstallNamespace returns what the configuration says.
 func (a *AddOn) InstallNamespace(ctx context.Context, i addonkit.Instance) (string, error) {
 	if a.config.Namespace == nil {
 		return "", nil
@@ -110,9 +110,8 @@ func (a *AddOn) InstallNamespace(ctx context.Context, i addonkit.Instance) (stri
 	return a.config.Namespace(ctx, i)
 }
 
-// Manifests are what the templates make of the values of the instance; the namespace
-// among these is the one that credentials are put into. An error names the file, and
-// no value.
+// Manifests renders the templates with the values of the instance; the namespace among
+// these is where credentials are put. An error names the file but quotes no value.
 func (a *AddOn) Manifests(ctx context.Context, i addonkit.Instance) ([]runtime.Object, error) {
 	namespace, hosted, err := values.Place(ctx, i, a.config.Namespace, a.config.Hosted)
 	if err != nil {

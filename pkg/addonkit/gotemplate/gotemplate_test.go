@@ -51,7 +51,8 @@ func render(t *testing.T, c Config) ([]map[string]any, error) {
 
 func TestManifestsOfAFolder(t *testing.T) {
 	c := folder(map[string]string{
-		"b.yaml":      head + "data: {from: b, cluster: {{ .ClusterName }}, namespace: {{ .AddonInstallNamespace }}, mode: {{ .InstallMode }}, secret: {{ .HubKubeConfigSecret }}}\n",
+		"b.yaml": head + "data: {from: b, cluster: {{ .ClusterName }}, namespace: {{ .AddonInstallNamespace }}, " +
+			"mode: {{ .InstallMode }}, secret: {{ .HubKubeConfigSecret }}}\n",
 		"a/deep.json": `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":{{ json .Name }}}}`,
 		"c.yaml":      "{{ if .Wanted }}" + head + "{{ end }}\n---\n# nothing\n---\n" + head + "data: {from: c}\n",
 		"notes.txt":   "{{ no template",
@@ -142,21 +143,21 @@ func TestWhatIsWrongWithATemplateNamesThePlace(t *testing.T) {
 			`template: a.yaml:1:6: executing "a.yaml" at <.Gone>: map has no entry for key "Gone"`,
 		},
 		"one in a map":         {"x: {{ .Map.Gone }}", `map has no entry for key "Gone"`},
-		"a value that is null": {"x: {{ .Null }}", "it has no value; ask for it by if, or give it a default"},
+		"a value that is null": {"x: {{ .Null }}", "it has no value; test it with if, or give it a default"},
 		"a quoted one":         {"x: {{ quote .Null }}", "it has no value"},
-		"a map as it is":       {"x: {{ .Map }}", "it is no single value; print it by json"},
-		"a map in quotes":      {"x: {{ quote .Map }}", "it is no single value; print it by json"},
+		"a map as it is":       {"x: {{ .Map }}", "it is not a single value; print it with json"},
+		"a map in quotes":      {"x: {{ quote .Map }}", "it is not a single value; print it with json"},
 		"no YAML": {
 			"x: [",
-			"template a.yaml: object 1 is no YAML as it is rendered; look at its indentation, and print values by json or quote",
+			"template a.yaml: object 1 is not valid YAML after rendering; check its indentation, and print values with json or quote",
 		},
-		"a key twice":                {head + "data: {}\ndata: {}", "object 1 is no YAML"},
+		"a key twice":                {head + "data: {}\ndata: {}", "object 1 is not valid YAML"},
 		"no object of Kubernetes":    {head + "---\napiVersion: v1\nkind: Secret\n", "template a.yaml: object 2: metadata"},
 		"a file that does not exist": {"x: {{ load \"b\" }}", "open b: file does not exist"},
 		"a broken expression":        {"x: {{ regexMatch \"(\" .Name }}", "error parsing regexp"},
 		"a line of YAML in a block": {
 			"{{ indent 2 .Line }}",
-			"its text has a control character, which no block can hold; print it by json",
+			"its text has a control character, which no block can hold; print it with json",
 		},
 		"too much space": {"{{ indent 1000 .Name }}", "indent takes 0 to 100 spaces"},
 	} {
@@ -173,11 +174,12 @@ func TestWhatIsWrongWithATemplateNamesThePlace(t *testing.T) {
 func TestNoValueChangesTheShapeOfAManifest(t *testing.T) {
 	evil := map[string]string{
 		"a\nevil: yes": "a line break or control character", "a\u2028b": "a line break or control character", "a\u0085b": "a line break or control character",
-		`a"b`: "the sign \"", "a'b": "the sign '", `a\b`: `the sign \`, "a, evil": "the sign ,", "{evil": "the sign {", "a]": "the sign ]", "a #b": "the sign #",
-		"a: b": "a colon before a space", "a:": "a colon before a space", " a": "a space at its begin or end", "a ": "a space at its begin or end",
-		"- a": "the sign - at its begin", "-": "the sign - at its begin", "? a": "the sign ? at its begin", "&a": "the sign & at its begin",
-		"*a": "the sign * at its begin", "!a": "the sign ! at its begin", "|": "the sign | at its begin",
-		"--- a": "the mark --- at its begin", "...": "the mark ... at its begin",
+		`a"b`: "the character \"", "a'b": "the character '", `a\b`: `the character \`, "a, evil": "the character ,",
+		"{evil": "the character {", "a]": "the character ]", "a #b": "the character #",
+		"a: b": "a colon before a space", "a:": "a colon before a space", " a": "a space at its start or end", "a ": "a space at its start or end",
+		"- a": "the character - at its start", "-": "the character - at its start", "? a": "the character ? at its start", "&a": "the character & at its start",
+		"*a": "the character * at its start", "!a": "the character ! at its start", "|": "the character | at its start",
+		"--- a": "the marker --- at its start", "...": "the marker ... at its start",
 	}
 	for text, want := range evil {
 		t.Run(text, func(t *testing.T) {
@@ -188,7 +190,7 @@ func TestNoValueChangesTheShapeOfAManifest(t *testing.T) {
 				"{{ $v := .V }}{{ $v }}",
 			} {
 				_, err := render(t, folder(map[string]string{"a.yaml": head + "data: {v: " + template + "}"}, given))
-				require.ErrorContains(t, err, "its text has "+want+", which would change the YAML around it; print it by json or quote", template)
+				require.ErrorContains(t, err, "its text has "+want+", which would change the YAML around it; print it with json or quote", template)
 			}
 			got, err := render(t, folder(map[string]string{
 				"a.yaml": head + "data: {json: {{ json .V }}, quote: {{ .V | quote }}, list: {{ json .List }}}\n",

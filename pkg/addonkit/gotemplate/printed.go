@@ -11,15 +11,15 @@ import (
 	"text/template/parse"
 )
 
-// checker is the function that is put behind what a template prints.
+// checker is the function that checks what a template prints.
 const checker = "printed"
 
-// escaping are the functions whose result may stand where it is printed, whatever it
-// holds; load is the author's own text.
+// escaping are the functions whose result is safe to print whatever it holds; load returns
+// the author's own text.
 var escaping = []string{"json", "quote", "base64", "indent", "load", checker}
 
-// checkPrinted puts the checker behind every action that prints a value and does not
-// end in an escaping function.
+// checkPrinted appends the checker to every action that prints a value and does not end in
+// an escaping function.
 func checkPrinted(node parse.Node) {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -48,59 +48,58 @@ func checkBranch(n *parse.BranchNode) {
 	checkPrinted(n.ElseList)
 }
 
-// escapes tells whether a pipeline ends in an escaping function.
+// escapes reports whether a pipeline ends in an escaping function.
 func escapes(pipe *parse.PipeNode) bool {
 	last := pipe.Cmds[len(pipe.Cmds)-1]
 	name, ok := last.Args[0].(*parse.IdentifierNode)
 	return ok && slices.Contains(escaping, name.Ident)
 }
 
-// printed returns a value that can stand as it is in plain, quoted and flow YAML, and
-// refuses every other one, without repeating it.
+// printed returns a value that is safe as it is in plain, quoted and flow YAML, and refuses
+// any other, without quoting it.
 func printed(value any) (any, error) {
 	v := reflect.ValueOf(value)
 	switch v.Kind() {
 	case reflect.Invalid:
-		return nil, errors.New("it has no value; ask for it by if, or give it a default")
+		return nil, errors.New("it has no value; test it with if, or give it a default")
 	case reflect.String:
 		if what := unfit(v.String()); what != "" {
-			return nil, fmt.Errorf("its text has %s, which would change the YAML around it; print it by json or quote", what)
+			return nil, fmt.Errorf("its text has %s, which would change the YAML around it; print it with json or quote", what)
 		}
 	case reflect.Map, reflect.Slice, reflect.Array, reflect.Struct, reflect.Pointer:
-		return nil, errors.New("it is no single value; print it by json")
+		return nil, errors.New("it is not a single value; print it with json")
 	}
 	return value, nil
 }
 
-// Signs that mean something to YAML: anywhere, and at the begin of a text.
+// Characters that have a meaning in YAML: anywhere, and at the start of a text.
 const (
 	signs        = "\"'\\{}[],#"
 	openingSigns = "&*!|>%@`"
 )
 
-// unfit says what in a text could change the YAML that it is printed into; empty for
-// nothing.
+// unfit describes what in a text could change the YAML around it, or returns "".
 func unfit(text string) string {
 	if strings.ContainsFunc(text, hidden) {
 		return "a line break or control character"
 	}
 	if at := strings.IndexAny(text, signs); at >= 0 {
-		return "the sign " + text[at:at+1]
+		return "the character " + text[at:at+1]
 	}
 	if strings.Contains(text, ": ") || strings.HasSuffix(text, ":") {
 		return "a colon before a space"
 	}
 	if strings.TrimSpace(text) != text {
-		return "a space at its begin or end"
+		return "a space at its start or end"
 	}
 	if strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") {
-		return "the mark " + text[:3] + " at its begin"
+		return "the marker " + text[:3] + " at its start"
 	}
 	if text == "-" || text == "?" || strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "? ") {
-		return "the sign " + text[:1] + " at its begin"
+		return "the character " + text[:1] + " at its start"
 	}
 	if text != "" && strings.Contains(openingSigns, text[:1]) {
-		return "the sign " + text[:1] + " at its begin"
+		return "the character " + text[:1] + " at its start"
 	}
 	return ""
 }

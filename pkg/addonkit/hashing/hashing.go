@@ -11,18 +11,18 @@ import (
 
 // Content is what is known of a configuration object.
 type Content struct {
-	// Hash is its addonkit.SpecHash, Generation that of its metadata; 0 for kinds that
+	// Hash is its addonkit.SpecHash, Generation its metadata.generation; 0 for kinds that
 	// have none.
 	Hash       string
 	Generation int64
 }
 
-// Lookup finds an object. The first answer is false for a kind that is not read here,
-// the second one for an object that does not exist.
+// Lookup finds an object. read is false for a kind that is not read here, found is false
+// for an object that does not exist.
 type Lookup func(addonv1alpha1.AddOnConfig) (c Content, read, found bool)
 
-// Shared plans the hashes in the status of an add-on. What does not exist has none, so
-// that nobody takes what it said before for its content.
+// Shared plans the hashes in the status of an add-on. A missing object has none, so that
+// its last hash is not mistaken for its content.
 func Shared(addOn *addonv1alpha1.ClusterManagementAddOn, look Lookup) reconcile.Plan {
 	if addOn.DeletionTimestamp != nil {
 		return reconcile.Plan{}
@@ -47,8 +47,9 @@ func Shared(addOn *addonv1alpha1.ClusterManagementAddOn, look Lookup) reconcile.
 	return reconcile.Plan{Object: out}
 }
 
-// Own plans the hashes of what an instance names itself, and the generations of all that
-// it uses. What is gone stays as it was said to be, so that what runs is not disturbed.
+// Own plans the hashes of what an instance names itself, and the generations of everything
+// it uses. What is known of a deleted object stays, so that running agents are not
+// disturbed.
 func Own(addOn *addonv1alpha1.ManagedClusterAddOn, look Lookup) reconcile.Plan {
 	if addOn.DeletionTimestamp != nil {
 		return reconcile.Plan{}

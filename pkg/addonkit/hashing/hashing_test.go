@@ -52,7 +52,7 @@ func TestHashesOfAnAddOn(t *testing.T) {
 	for _, r := range out.Status.DefaultConfigReferences[:3] {
 		got = append(got, r.DesiredConfig.SpecHash)
 	}
-	require.Equal(t, []string{"of a", "", "theirs"}, got, "what is gone has none, and another kind is not ours")
+	require.Equal(t, []string{"of a", "", "theirs"}, got, "a deleted object has no hash, and another kind is left alone")
 	installed := out.Status.InstallProgressions[0].ConfigReferences[0]
 	require.Equal(t, "of b", installed.DesiredConfig.SpecHash)
 	require.Equal(t, "old", installed.LastAppliedConfig.SpecHash, "what was applied is the hub's to say")

@@ -19,39 +19,38 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// lookedAt follows a message about an add-on of which nothing is probed.
-const lookedAt = " Only whether its manifests are applied was looked at: it has nothing to probe."
+// lookedAt follows the message about an add-on of which nothing is probed.
+const lookedAt = " Only the applied manifests were checked: there is nothing to probe."
 
 // State is everything that a decision needs.
 type State struct {
-	// Instance is the add-on on its cluster; only what is there before the decision
-	// is read of it.
+	// Instance is the add-on on its cluster, as it was before the decision.
 	addonkit.Instance
-	// Health is what the add-on says of itself.
+	// Health is how the add-on's health is read.
 	Health addonkit.Health
-	// Manifests are those that the inspected works deploy, Works these works: in
-	// hosted mode those of the hosting cluster.
+	// Manifests are what the inspected Works deploy; in hosted mode these are the works on
+	// the hosting cluster.
 	Manifests []addonkit.Manifest
 	Works     []*workv1.ManifestWork
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// Set writes mode and condition of the health into an instance: a copy that becomes
-// the object of a plan. What is not to be said is left as it is.
+// Set writes the health mode and condition to into, which is a copy that becomes the object
+// of a plan. What health does not decide stays as it is.
 func Set(s State, into *addonv1alpha1.ManagedClusterAddOn) {
 	mode, ok := modeOf(s.Health)
 	if !ok {
 		return
 	}
 	into.Status.HealthCheck.Mode = mode
-	if c := s.judge(); c != nil {
+	if c := s.condition(); c != nil {
 		c.Type, c.ObservedGeneration = addonv1alpha1.ConditionAvailable, s.AddOn.Generation
 		reconcile.SetCondition(&into.Status.Conditions, *c, s.Now)
 	}
 }
 
-// modeOf is what the instance says of its health; false to leave it.
+// modeOf returns the health check mode of the instance; false leaves it as it is.
 func modeOf(h addonkit.Health) (addonv1alpha1.HealthCheckMode, bool) {
 	switch h.Mode {
 	case addonkit.HealthLease:
@@ -62,8 +61,8 @@ func modeOf(h addonkit.Health) (addonv1alpha1.HealthCheckMode, bool) {
 	return "", false
 }
 
-// judge is the condition to write; nil for none.
-func (s State) judge() *metav1.Condition {
+// condition returns the condition to write, or nil for none.
+func (s State) condition() *metav1.Condition {
 	if s.Health.Mode == addonkit.HealthLease || s.Health.Mode == addonkit.HealthNone || s.lost() {
 		return nil
 	}
@@ -71,46 +70,46 @@ func (s State) judge() *metav1.Condition {
 		return nil
 	}
 	if len(s.Manifests) > 0 || len(s.Works) > 0 {
-		if c := s.works(); c != nil {
+		if c := s.worksProblem(); c != nil {
 			return c
 		}
 	}
 	probes := s.probes()
 	switch {
 	case len(probes) == 0 && s.Health.Mode == addonkit.HealthWork:
-		return says(metav1.ConditionTrue, addonv1alpha1.ReasonWorkApplied, addonv1alpha1.MessageWorkApplied+lookedAt)
+		return newCondition(metav1.ConditionTrue, addonv1alpha1.ReasonWorkApplied, addonv1alpha1.MessageWorkApplied+lookedAt)
 	case len(probes) == 0:
-		return says(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, fmt.Sprintf(addonv1alpha1.MessageProbeAvailable, s.AddOn.Name)+lookedAt)
+		return newCondition(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, fmt.Sprintf(addonv1alpha1.MessageProbeAvailable, s.AddOn.Name)+lookedAt)
 	}
 	results, missing := s.results(probes)
 	if len(missing) > 0 {
-		return says(metav1.ConditionUnknown, addonv1alpha1.ReasonNoProbeResult, addonv1alpha1.MessageNoProbeResult+": "+strings.Join(missing, ", "))
+		return newCondition(metav1.ConditionUnknown, addonv1alpha1.ReasonNoProbeResult, addonv1alpha1.MessageNoProbeResult+": "+strings.Join(missing, ", "))
 	}
 	if err := s.check(results); err != nil {
-		return says(metav1.ConditionFalse, addonv1alpha1.ReasonProbeUnavailable, fmt.Sprintf(addonv1alpha1.MessageProbeUnavailable, err))
+		return newCondition(metav1.ConditionFalse, addonv1alpha1.ReasonProbeUnavailable, fmt.Sprintf(addonv1alpha1.MessageProbeUnavailable, err))
 	}
 	return s.available()
 }
 
-// lost tells whether nobody knows how the cluster is: the hub says so of all its
-// add-ons.
+// lost reports whether the state of the cluster is unknown: the hub then sets the condition
+// of all its add-ons.
 func (s State) lost() bool {
 	c := apimeta.FindStatusCondition(s.Cluster.Status.Conditions, clusterv1.ConditionAvailable)
 	return c != nil && c.Status == metav1.ConditionUnknown
 }
 
-func says(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
+func newCondition(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
 	return &metav1.Condition{Status: status, Reason: reason, Message: message}
 }
 
 func (s State) available() *metav1.Condition {
-	return says(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, fmt.Sprintf(addonv1alpha1.MessageProbeAvailable, s.AddOn.Name))
+	return newCondition(metav1.ConditionTrue, addonv1alpha1.ReasonProbeAvailable, fmt.Sprintf(addonv1alpha1.MessageProbeAvailable, s.AddOn.Name))
 }
 
-// works tells what keeps the works from answering; nil for nothing.
-func (s State) works() *metav1.Condition {
+// worksProblem returns what keeps the works from answering, or nil.
+func (s State) worksProblem() *metav1.Condition {
 	if len(s.Works) == 0 {
-		return says(metav1.ConditionUnknown, addonv1alpha1.ReasonWorkNotFound, addonv1alpha1.MessageWorkNotFound)
+		return newCondition(metav1.ConditionUnknown, addonv1alpha1.ReasonWorkNotFound, addonv1alpha1.MessageWorkNotFound)
 	}
 	worst := metav1.ConditionTrue
 	for _, w := range s.Works {
@@ -129,10 +128,10 @@ func (s State) works() *metav1.Condition {
 	if worst == metav1.ConditionTrue {
 		return nil
 	}
-	return says(worst, addonv1alpha1.ReasonWorkNotApplied, addonv1alpha1.MessageWorkNotApplied)
+	return newCondition(worst, addonv1alpha1.ReasonWorkNotApplied, addonv1alpha1.MessageWorkNotApplied)
 }
 
-// probes are the objects to look at and what is read of them.
+// probes returns the objects to probe and the values to read of them.
 func (s State) probes() []addonkit.Probe { return probesOf(s.Health, s.Manifests) }
 
 func probesOf(h addonkit.Health, manifests []addonkit.Manifest) []addonkit.Probe {
@@ -152,7 +151,7 @@ func probesOf(h addonkit.Health, manifests []addonkit.Manifest) []addonkit.Probe
 	return out
 }
 
-// deployment tells whether a manifest is a Deployment that shall run.
+// deployment reports whether a manifest is a Deployment that should have replicas.
 func deployment(m addonkit.Manifest) bool {
 	if m.Group != "apps" || m.Kind != "Deployment" {
 		return false
@@ -163,7 +162,7 @@ func deployment(m addonkit.Manifest) bool {
 
 func daemonSet(m addonkit.Manifest) bool { return m.Group == "apps" && m.Kind == "DaemonSet" }
 
-// Configs ask the works for the values by which health is told.
+// Configs returns the manifest options that make the works report the probed values.
 func Configs(h addonkit.Health, manifests []addonkit.Manifest) []workv1.ManifestConfigOption {
 	var out []workv1.ManifestConfigOption
 	for _, p := range probesOf(h, manifests) {
@@ -172,7 +171,8 @@ func Configs(h addonkit.Health, manifests []addonkit.Manifest) []workv1.Manifest
 	return out
 }
 
-// results are what works say of probed objects, and the probes that nothing answers.
+// results returns what the works report of probed objects, and the probes without an
+// answer.
 func (s State) results(probes []addonkit.Probe) (out []addonkit.Result, missing []string) {
 	for _, p := range probes {
 		answered := false
@@ -200,7 +200,7 @@ func (s State) results(probes []addonkit.Probe) (out []addonkit.Result, missing 
 	return out, missing
 }
 
-// show is "deployments.apps default/web".
+// show formats a resource as "deployments.apps default/web".
 func show(r workv1.ResourceIdentifier) string {
 	kind, name := r.Resource, r.Name
 	if r.Group != "" {
@@ -212,7 +212,7 @@ func show(r workv1.ResourceIdentifier) string {
 	return kind + " " + name
 }
 
-// check judges the values.
+// check evaluates the values; an error is why the add-on is not available.
 func (s State) check(results []addonkit.Result) error {
 	if s.Health.Mode == addonkit.HealthWork {
 		if s.Health.Check == nil {

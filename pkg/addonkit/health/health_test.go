@@ -32,7 +32,7 @@ func manifest(t *testing.T, kind, name string, spec map[string]any) addonkit.Man
 }
 
 // state is an add-on with two Deployments, one of them without replicas, and a
-// DaemonSet, whose manifests somebody looked at.
+// DaemonSet, whose manifests have been inspected.
 func state(t *testing.T, mode addonkit.HealthMode) State {
 	t.Helper()
 	return State{
@@ -168,9 +168,9 @@ func TestAvailableOfWorkloads(t *testing.T) {
 }
 
 // TestWithoutProbesItIsAvailableWhenItsManifestsAreApplied: as they are wanted now, and
-// what was looked at is said.
+// the message says what was checked.
 func TestWithoutProbesItIsAvailableWhenItsManifestsAreApplied(t *testing.T) {
-	const only = " Only whether its manifests are applied was looked at: it has nothing to probe."
+	const only = " Only the applied manifests were checked: there is nothing to probe."
 	stale := func(generation, observed int64) *workv1.ManifestWork {
 		w := work(yes)
 		w.Generation, w.Status.Conditions[0].ObservedGeneration = generation, observed
@@ -216,7 +216,7 @@ func TestProbesOfAnAuthor(t *testing.T) {
 	s := state(t, addonkit.HealthWork)
 	s.Health.Probes = []addonkit.Probe{{Resource: workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: "*", Name: "w*b"}}}
 	s.Works = []*workv1.ManifestWork{work(yes, "deployments web Replicas=7", "deployments wob Replicas=1", "deployments other Replicas=2")}
-	require.Equal(t, "Customized; True ProbeAvailable: web add-on is available.", said(s), "who does not judge is content with any answer")
+	require.Equal(t, "Customized; True ProbeAvailable: web add-on is available.", said(s), "without a check any answer is good")
 	var seen []string
 	s.Health.Check = func(results []addonkit.Result, i addonkit.Instance) error {
 		for _, r := range results {
@@ -233,7 +233,7 @@ func TestProbesOfAnAuthor(t *testing.T) {
 func TestWhenNothingIsSaid(t *testing.T) {
 	s := state(t, addonkit.HealthDeployments)
 	s.AddOn.Status.Conditions = nil
-	require.Equal(t, "Customized", said(s), "nobody has looked at the manifests")
+	require.Equal(t, "Customized", said(s), "the manifests have not been inspected")
 	for _, mode := range []addonkit.HealthMode{addonkit.HealthDeployments, addonkit.HealthWork} {
 		s = state(t, mode)
 		s.Cluster.Status.Conditions = []metav1.Condition{{Type: clusterv1.ConditionAvailable, Status: metav1.ConditionUnknown}}

@@ -27,34 +27,34 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/addonkit/values"
 )
 
-// hookAnnotation marks what Helm runs at certain times, testHooks what it runs for
-// "helm test" alone.
+// hookAnnotation marks what Helm runs at certain times, testHooks what only "helm test"
+// runs.
 const hookAnnotation = "helm.sh/hook"
 
 var testHooks = []string{"test", "test-success", "test-failure"}
 
-// Config of an add-on that is made of a chart.
+// Config of an add-on that is rendered from a chart.
 type Config struct {
 	// Options are those of the add-on.
 	Options addonkit.Options
-	// Files holds the chart in Dir: the folder of Chart.yaml. Embed it by "all:chart",
-	// or files like _helpers.tpl are left out.
+	// Files holds the chart in Dir, the folder of Chart.yaml. Embed it as "all:chart";
+	// otherwise files like _helpers.tpl are left out.
 	Files fs.FS
 	Dir   string
-	// Values are asked for each instance, the later ones strongest; those of the chart
-	// are weaker than all of them.
+	// Values are evaluated for each instance. Later ones override earlier ones, and all
+	// override those of the chart.
 	Values []values.Func
-	// Namespace says where the agent is installed, mostly as
-	// values.Configs.InstallNamespace; nil and an empty answer leave it to the instance.
+	// Namespace returns where the agent is installed, usually
+	// values.Configs.InstallNamespace. If it is nil or returns "", the instance decides.
 	Namespace func(ctx context.Context, i addonkit.Instance) (string, error)
-	// Hosted is set by add-ons that embed it, too; nil is never hosted. It says which
-	// value installMode has.
+	// Hosted is for add-ons that also embed an addonkit.Hosted; it decides the value of
+	// installMode. nil means never hosted.
 	Hosted addonkit.Hosted
 	// Strict refuses templates that use a value which does not exist.
 	Strict bool
 }
 
-// AddOn has the methods of addonkit.AddOn and addonkit.Placed.
+// AddOn implements addonkit.AddOn and addonkit.Placed.
 type AddOn struct {
 	config Config
 	files  []*archive.BufferedFile
@@ -94,7 +94,7 @@ func New(c Config) (*AddOn, error) {
 	return a, nil
 }
 
-// load makes a chart that nobody else has: rendering changes its dependencies.
+// load returns a fresh copy of the chart, because rendering changes its dependencies.
 func (a *AddOn) load() (*chart.Chart, error) {
 	out, err := loader.LoadFiles(a.files)
 	if err != nil {
@@ -103,10 +103,10 @@ func (a *AddOn) load() (*chart.Chart, error) {
 	return out, out.Validate()
 }
 
-// Options are those of the configuration.
+// Options returns those of the configuration.
 func (a *AddOn) Options() addonkit.Options { return a.config.Options }
 
-// InstallNamespace is what the configuration says.
+// InstallNamespace returns what the configuration says.
 func (a *AddOn) InstallNamespace(ctx context.Context, i addonkit.Instance) (string, error) {
 	if a.config.Namespace == nil {
 		return "", nil
@@ -114,9 +114,9 @@ func (a *AddOn) InstallNamespace(ctx context.Context, i addonkit.Instance) (stri
 	return a.config.Namespace(ctx, i)
 }
 
-// Manifests are what the chart makes of the values of the instance; its namespace is
-// the one that credentials are put into. An error names the template, or what the
-// cluster or the configuration lacks.
+// Manifests renders the chart with the values of the instance, in the namespace that
+// credentials are put into. An error names the template, or what the cluster or the
+// configuration lacks.
 func (a *AddOn) Manifests(ctx context.Context, i addonkit.Instance) ([]runtime.Object, error) {
 	namespace, hosted, err := values.Place(ctx, i, a.config.Namespace, a.config.Hosted)
 	if err != nil {
@@ -149,18 +149,18 @@ func (a *AddOn) Manifests(ctx context.Context, i addonkit.Instance) ([]runtime.O
 	return objects(c, rendered)
 }
 
-// capabilitiesOf are those of the managed cluster, which must fit the chart.
+// capabilitiesOf returns those of the managed cluster, which must fit the chart.
 func capabilitiesOf(c *chart.Chart, i addonkit.Instance) (*common.Capabilities, error) {
 	version := ""
 	if i.Cluster != nil {
 		version = i.Cluster.Status.Version.Kubernetes
 	}
 	if version == "" {
-		return nil, fmt.Errorf("managed cluster %s has not told its version of Kubernetes yet; its agent does when it runs", i.AddOn.Namespace)
+		return nil, fmt.Errorf("managed cluster %s has not reported its Kubernetes version yet; its agent does so once it runs", i.AddOn.Namespace)
 	}
 	parsed, err := common.ParseKubeVersion(version)
 	if err != nil {
-		return nil, fmt.Errorf("managed cluster %s: status.version.kubernetes: %q is no version", i.AddOn.Namespace, version)
+		return nil, fmt.Errorf("managed cluster %s: status.version.kubernetes: %q is not a version", i.AddOn.Namespace, version)
 	}
 	if wanted := c.Metadata.KubeVersion; wanted != "" && !chartutil.IsCompatibleRange(wanted, parsed.String()) {
 		return nil, fmt.Errorf(
@@ -173,7 +173,7 @@ func capabilitiesOf(c *chart.Chart, i addonkit.Instance) (*common.Capabilities, 
 	return out, nil
 }
 
-// objects reads what was rendered, behind the definitions of the chart.
+// objects decodes what was rendered, after the chart's custom resource definitions.
 func objects(c *chart.Chart, rendered map[string]string) ([]runtime.Object, error) {
 	var out []runtime.Object
 	for _, crd := range c.CRDObjects() {
@@ -204,7 +204,8 @@ func objects(c *chart.Chart, rendered map[string]string) ([]runtime.Object, erro
 	return out, nil
 }
 
-// manifest tells whether an object belongs to the add-on: it is no hook.
+// manifest reports whether an object belongs to the add-on; a test hook does not, and any
+// other hook is an error.
 func manifest(o runtime.Object) (bool, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -216,14 +217,15 @@ func manifest(o runtime.Object) (bool, error) {
 	}
 	for hook := range strings.SplitSeq(hooks, ",") {
 		if !slices.Contains(testHooks, strings.TrimSpace(hook)) {
-			return false, fmt.Errorf("%s %s is the hook %q of Helm, which nothing runs here; leave out the annotation %s, or, for what runs before the add-on goes, put addon.open-cluster-management.io/addon-pre-delete in its place",
+			return false, fmt.Errorf("%s %s is the hook %q of Helm, which is not supported; remove the annotation %s, or, "+
+				"to run it before the add-on is removed, use addon.open-cluster-management.io/addon-pre-delete instead",
 				u.GetKind(), u.GetName(), hook, hookAnnotation)
 		}
 	}
 	return false, nil
 }
 
-// camelCase writes names as charts have them.
+// camelCase returns the values under the names that charts use.
 func camelCase(in map[string]any) map[string]any {
 	out := make(map[string]any, len(in))
 	for name, value := range in {

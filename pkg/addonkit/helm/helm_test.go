@@ -125,7 +125,7 @@ func TestWhatIsWrongWithAChartIsSaid(t *testing.T) {
 			files: map[string]string{
 				"templates/job.yaml": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: before, annotations: {helm.sh/hook: pre-install}}\n",
 			},
-			want: `template agent/templates/job.yaml: Job before is the hook "pre-install" of Helm, which nothing runs here`,
+			want: `template agent/templates/job.yaml: Job before is the hook "pre-install" of Helm, which is not supported`,
 		},
 		"no kind": {
 			files: map[string]string{"templates/x.yaml": object + "---\nmetadata: {name: y}\n"},
@@ -133,7 +133,7 @@ func TestWhatIsWrongWithAChartIsSaid(t *testing.T) {
 		},
 		"no YAML": {
 			files: map[string]string{"templates/x.yaml": "a: [\nsecret"},
-			want:  "template agent/templates/x.yaml: object 1 is no YAML as it is rendered",
+			want:  "template agent/templates/x.yaml: object 1 is not valid YAML after rendering",
 		},
 		"a definition that is none": {files: map[string]string{"crds/x.yaml": "metadata: {}"}, want: "crds/x.yaml: object 1"},
 		"a value that is missing": {files: map[string]string{
@@ -148,11 +148,11 @@ func TestWhatIsWrongWithAChartIsSaid(t *testing.T) {
 			want: "chart agent needs Kubernetes >=1.30.0-0, and managed cluster c1 has v1.29.9"},
 		"a cluster without a version": {
 			change: func(_ *Config, i addonkit.Instance) { i.Cluster.Status.Version.Kubernetes = "" },
-			want:   "managed cluster c1 has not told its version of Kubernetes yet",
+			want:   "managed cluster c1 has not reported its Kubernetes version yet",
 		},
 		"a version that is none": {
 			change: func(_ *Config, i addonkit.Instance) { i.Cluster.Status.Version.Kubernetes = "new" },
-			want:   `status.version.kubernetes: "new" is no version`,
+			want:   `status.version.kubernetes: "new" is not a version`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Alive is a Check that asks an API server whether it lives, for agents that run on
+// Alive returns a Check that asks an API server whether it is alive, for agents that run on
 // another cluster than the one they serve.
 func Alive(config *rest.Config) (Check, error) {
 	client, err := rest.HTTPClientFor(config)
@@ -28,16 +28,16 @@ func Alive(config *rest.Config) (Check, error) {
 			status, err = get(ctx, client, base.JoinPath("healthz"))
 		}
 		if err != nil {
-			return fmt.Errorf("asking the managed cluster whether it lives: %w", err)
+			return fmt.Errorf("checking whether the managed cluster is alive: %w", err)
 		}
 		if status != http.StatusOK {
-			return fmt.Errorf("asking the managed cluster whether it lives: %s answers %d", base.Host, status)
+			return fmt.Errorf("checking whether the managed cluster is alive: %s answers %d", base.Host, status)
 		}
 		return nil
 	}, nil
 }
 
-// get returns the status of an answer.
+// get returns the status code of a response.
 func get(ctx context.Context, client *http.Client, at *url.URL) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {

@@ -22,17 +22,17 @@ import (
 const (
 	// Interval is the time between two renewals.
 	Interval = time.Minute
-	// Jitter is by which part of the interval it is longer at most.
+	// Jitter is the largest part of the interval that is added to it.
 	Jitter = 0.25
-	// retryDelay is when a write that failed is tried again.
+	// retryDelay is how soon a failed write is retried.
 	retryDelay = 10 * time.Second
-	// checkTimeout bounds what the checks take together, callTimeout one write.
+	// checkTimeout bounds all checks together, callTimeout one write.
 	checkTimeout, callTimeout = 30 * time.Second, 10 * time.Second
 )
 
 var resource = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// Check tells why the agent does not work; nil when it does. It is asked before each
+// Check returns why the agent does not work, or nil if it does. It is called before each
 // renewal, and must return when its context ends.
 type Check func(ctx context.Context) error
 
@@ -40,21 +40,20 @@ type Check func(ctx context.Context) error
 type Options struct {
 	// Client reaches the cluster that the agent runs on.
 	Client dynamic.Interface
-	// Namespace is the one that the agent is installed in, AddOn the name of the
-	// add-on.
+	// Namespace is where the agent is installed; AddOn is the name of the add-on.
 	Namespace, AddOn string
-	// Clock is that of the renewals.
+	// Clock times the renewals.
 	Clock clock.Clock
-	// Random returns numbers of 0 to 1, for the jitter: without it the agents of a
+	// Random returns numbers from 0 to 1 for the jitter, without which the agents of a
 	// cluster would all write at the same moment.
 	Random func() float64
-	// Checks are asked in order. While one fails nothing is renewed, and after five
-	// minutes of that the add-on is not available.
+	// Checks are called in order. While one fails the lease is not renewed, and after five
+	// minutes the add-on is unavailable.
 	Checks []Check
 }
 
-// Run renews the lease until ctx ends, and logs to the logger of ctx what keeps it
-// from that. It returns at once, with the field, where an option is missing.
+// Run renews the lease until ctx ends, and logs to the logger of ctx what keeps it from
+// doing so. If an option is missing, it returns at once with an error that names it.
 func Run(ctx context.Context, o Options) error {
 	if err := o.missing(); err != nil {
 		return err
@@ -92,7 +91,7 @@ func (o Options) missing() error {
 	return nil
 }
 
-// check asks all checks within their time.
+// check runs all checks within checkTimeout.
 func (o Options) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -104,7 +103,7 @@ func (o Options) check(ctx context.Context) error {
 	return nil
 }
 
-// renew writes the time, into a new lease where there is none.
+// renew writes the current time to the lease, and creates the lease if it does not exist.
 func (o Options) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -63,7 +63,7 @@ func (s *scene) after(t *testing.T, d time.Duration) map[string]any {
 	return live.Object["spec"].(map[string]any)
 }
 
-// now is how the lease tells the time.
+// now is the current time in the format of the lease.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z07:00") }
 
 func TestTheLeaseIsRenewedEveryMinuteAndAQuarter(t *testing.T) {

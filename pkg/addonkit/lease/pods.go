@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// podPage is how many pods are read at a time: an agent is small.
+// podPage is how many pods are read at a time; an agent has few.
 const podPage = 50
 
 var (
@@ -22,10 +22,10 @@ var (
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
 
-// Pods is a Check that wants one pod of a label selector that is ready or has succeeded,
-// for agents that tell of the health of other processes. The account needs the right to
-// list pods in the namespace. A selector that is empty or cannot be read is an error.
-// A pod that runs and is not ready does not count.
+// Pods returns a Check that passes while a pod of the label selector is ready or has
+// succeeded, for agents that report the health of other processes. The account needs
+// permission to list pods in the namespace. A selector that is empty or invalid is an
+// error. A running pod that is not ready does not count.
 func Pods(client dynamic.Interface, namespace, selector string) (Check, error) {
 	if parsed, err := labels.Parse(selector); err != nil {
 		return nil, fmt.Errorf("label selector %q: %w", selector, err)
@@ -56,13 +56,13 @@ func Pods(client dynamic.Interface, namespace, selector string) (Check, error) {
 	}, nil
 }
 
-// podProblem tells why a pod does not count; empty when it does.
+// podProblem returns why a pod does not count, or "" if it does.
 func podProblem(u *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(u.Object, "status", "phase")
 	if phase == string(corev1.PodSucceeded) {
 		return ""
 	}
-	if phase == string(corev1.PodRunning) && u.GetDeletionTimestamp() == nil && says(u, string(corev1.PodReady)) {
+	if phase == string(corev1.PodRunning) && u.GetDeletionTimestamp() == nil && isTrue(u, string(corev1.PodReady)) {
 		return ""
 	}
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
@@ -78,8 +78,8 @@ func podProblem(u *unstructured.Unstructured) string {
 	return "is " + phase
 }
 
-// says tells whether a condition of an object is True.
-func says(u *unstructured.Unstructured, kind string) bool {
+// isTrue reports whether a condition of an object is True.
+func isTrue(u *unstructured.Unstructured, kind string) bool {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range conditions {
 		if c, ok := c.(map[string]any); ok && c["type"] == kind {
@@ -89,9 +89,9 @@ func says(u *unstructured.Unstructured, kind string) bool {
 	return false
 }
 
-// Deployment is a Check that wants a ready replica of a Deployment, or one of which none
-// is wanted, as the hub judges those that it reads itself. The account needs the right
-// to get it.
+// Deployment returns a Check that passes while a Deployment has a ready replica or wants
+// none, as the hub does for Deployments that it reads itself. The account needs permission
+// to get the Deployment.
 func Deployment(client dynamic.Interface, namespace, name string) Check {
 	return func(ctx context.Context) error {
 		u, err := client.Resource(deployments).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})

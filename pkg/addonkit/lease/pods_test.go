@@ -38,9 +38,11 @@ func TestPodsTellOfTheHealthOfAnAgent(t *testing.T) {
 	const (
 		ready   = `{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}`
 		unready = `{"phase":"Running","conditions":[{"type":"Initialized","status":"True"},{"type":"Ready","status":"False"}]}`
-		waits   = `{"phase":"Pending","initContainerStatuses":[{"name":"i","state":{"terminated":{}}}],"containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}`
+		waits   = `{"phase":"Pending","initContainerStatuses":[{"name":"i","state":{"terminated":{}}}],` +
+			`"containerStatuses":[{"name":"c","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}`
 	)
-	leaving := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"n","labels":{"app":"web"},"deletionTimestamp":"2030-01-01T00:00:00Z","finalizers":["x"]},"status":` + ready + `}`
+	leaving := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"n","labels":{"app":"web"},` +
+		`"deletionTimestamp":"2030-01-01T00:00:00Z","finalizers":["x"]},"status":` + ready + `}`
 	for name, tc := range map[string]struct {
 		objects []string
 		want    string

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 )
 
-// backdate is how much earlier than now a certificate begins, for clocks that are
-// behind; serialBits is the size of its number.
+// backdate is how much earlier than now a certificate begins, for clocks that are behind;
+// serialBits is the size of its serial number.
 const (
 	backdate   = 5 * time.Minute
 	serialBits = 128
@@ -30,9 +30,9 @@ type Authority struct {
 	key         crypto.Signer
 }
 
-// ReadAuthority reads an authority of PEM, as a Secret of type kubernetes.io/tls holds
-// it; the key may be of RSA, of an elliptic curve or Ed25519, as PKCS#8, PKCS#1 or SEC
-// 1. The error never holds the key.
+// ReadAuthority reads a PEM authority as a Secret of type kubernetes.io/tls holds it. The
+// key may be RSA, elliptic curve or Ed25519, in PKCS#8, PKCS#1 or SEC 1 form. The error
+// never contains the key.
 func ReadAuthority(certificate, key []byte) (Authority, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil || block.Type != "CERTIFICATE" {
@@ -55,7 +55,7 @@ func ReadAuthority(certificate, key []byte) (Authority, error) {
 	return Authority{c, k}, nil
 }
 
-// readKey reads a private key; nil for none.
+// readKey decodes a private key; it returns nil if there is none.
 func readKey(raw []byte) crypto.Signer {
 	block, _ := pem.Decode(raw)
 	if block == nil {
@@ -74,16 +74,16 @@ func readKey(raw []byte) crypto.Signer {
 	return nil
 }
 
-// Sign returns the certificate of a request in PEM. It lives for life, for what the
-// request asks if that is less, and never longer than the authority. Whether the
-// request may be signed was decided by its approval.
+// Sign returns the PEM certificate for a request. It is valid for life, for the duration
+// the request asks for if that is shorter, and never longer than the authority. Approving
+// the request decides whether it may be signed; Sign does not check that.
 func (a Authority) Sign(csr *certificatesv1.CertificateSigningRequest, life time.Duration, now time.Time) ([]byte, error) {
 	request, err := identity.ReadRequest(csr.Spec.Request)
 	if err != nil {
 		return nil, fmt.Errorf("reading it: %w", err)
 	}
 	if err := request.CheckSignature(); err != nil {
-		return nil, errors.New("its signature is not that of its key")
+		return nil, errors.New("its signature does not match its key")
 	}
 	if s := csr.Spec.ExpirationSeconds; s != nil {
 		life = min(life, time.Duration(*s)*time.Second)
@@ -93,7 +93,7 @@ func (a Authority) Sign(csr *certificatesv1.CertificateSigningRequest, life time
 		end = a.certificate.NotAfter
 	}
 	if !end.After(now) {
-		return nil, fmt.Errorf("the authority ended at %s; give the add-on a new one", a.certificate.NotAfter.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("the authority expired at %s; give the add-on a new one", a.certificate.NotAfter.UTC().Format(time.RFC3339))
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// authority is a certificate that lives for two days, and its key in several forms.
+// authority is a certificate that is valid for two days, and its key in several forms.
 func authority(t *testing.T, key crypto.Signer, ca bool) []byte {
 	t.Helper()
 	template := &x509.Certificate{
@@ -109,7 +109,7 @@ func TestLifeOfACertificate(t *testing.T) {
 		})
 	}
 	_, err = a.Sign(csr(t), time.Hour, start.Add(49*time.Hour))
-	require.ErrorContains(t, err, "the authority ended at 2030-01-04T03:00:00Z")
+	require.ErrorContains(t, err, "the authority expired at 2030-01-04T03:00:00Z")
 	broken := csr(t)
 	block, _ := pem.Decode(broken.Spec.Request)
 	block.Bytes[len(block.Bytes)-1] ^= 1

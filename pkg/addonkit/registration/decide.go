@@ -26,51 +26,52 @@ import (
 // owns: nothing is done for it.
 const ReasonNotOwned = "AddOnNotOwned"
 
-// adoption is how long the hub has to own what a user has just made, before it is worth
-// an Event that nobody does.
+// adoption is how long the hub has to set the owner of a new instance before a missing
+// owner is worth an Event.
 const adoption = 10 * time.Second
 
 // State is everything that a decision needs.
 type State struct {
-	// AddOn is the instance; nil when it is gone and only what it had is left.
+	// AddOn is the instance; nil if it is gone and only its objects are left.
 	AddOn *addonv1alpha1.ManagedClusterAddOn
-	// Cluster is its ManagedCluster; nil when there is none.
+	// Cluster is its ManagedCluster; nil if there is none.
 	Cluster *clusterv1.ManagedCluster
 	// Options are those of the add-on.
 	Options addonkit.Options
-	// Registrar tells that the add-on asks for credentials: Registrations.
+	// Registrar reports whether the add-on asks for credentials, which are Registrations.
 	Registrar     bool
 	Registrations []addonv1alpha1.RegistrationConfig
-	// Namespace is where the add-on says it runs; empty leaves it to the instance.
+	// Namespace is where the add-on says it runs; "" leaves it to the instance.
 	Namespace string
 	// Permissions are what its agent may do.
 	Permissions []addonkit.Permission
-	// Fault is what the add-on answered instead of any of these.
+	// Fault is the error that the add-on returned instead of these.
 	Fault error
-	// Labels are put on roles and bindings beside those of every add-on.
+	// Labels are set on roles and bindings in addition to those of every add-on.
 	Labels map[string]string
-	// Roles and Bindings are those that carry the labels of the instance, and those of
-	// the names that Names tells.
+	// Roles and Bindings are those that carry the labels of the instance, and those with
+	// the names that Names returns.
 	Roles    []*rbacv1.Role
 	Bindings []*rbacv1.RoleBinding
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// Decide is pure. The object of the plan is nil where nothing is to be said.
+// Decide returns the plan for one instance. It is pure. The object of the plan is nil if
+// there is nothing to report.
 func Decide(s State) reconcile.Plan {
 	var plan reconcile.Plan
 	if s.AddOn == nil {
-		s.takeAway(&plan, nil, nil)
+		s.removeUnwanted(&plan, nil, nil)
 		return plan
 	}
 	stranger := s.stranger()
 	if stranger != "" {
-		s.takeAway(&plan, nil, nil)
+		s.removeUnwanted(&plan, nil, nil)
 	}
 	switch {
 	case s.AddOn.DeletionTimestamp != nil, s.Cluster != nil && s.Cluster.DeletionTimestamp != nil:
-		// Credentials and rights are good until the instance is gone.
+		// Credentials and permissions stay valid until the instance is gone.
 		return plan
 	case !owned(s.AddOn):
 		if age := s.Now.Sub(s.AddOn.CreationTimestamp.Time); age < adoption {
@@ -87,11 +88,11 @@ func Decide(s State) reconcile.Plan {
 		object.Status.SupportedConfigs = slices.Clone(s.Options.Configs)
 	}
 	if stranger != "" {
-		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, stranger)
+		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, stranger)
 		return plan
 	}
 	if s.unplaced() {
-		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending,
+		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending,
 			"waiting for condition "+addonv1alpha1.ConditionConfigured+": the configurations may say where the add-on runs, and its credentials come there")
 		return plan
 	}
@@ -99,23 +100,24 @@ func Decide(s State) reconcile.Plan {
 	return plan
 }
 
-// stranger is why the hub knows no agent of the cluster; empty where it does. The
-// certificates of an add-on outlive an acceptance, so that its rights have to go.
+// stranger returns why the hub knows no agent of the cluster, or "" if it does. The
+// certificates of an add-on outlive the cluster's acceptance, so its permissions have to be
+// removed.
 func (s State) stranger() string {
 	name := s.AddOn.Namespace
 	switch {
 	case s.Cluster == nil:
 		return fmt.Sprintf(
-			"there is no ManagedCluster %s, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on",
+			"there is no ManagedCluster %s, so nothing is deployed and no permissions are granted; join the cluster under this name, or delete the add-on",
 			name,
 		)
 	case !s.Cluster.Spec.HubAcceptsClient:
-		return fmt.Sprintf("cluster %s is not accepted, so that its agents have no rights on the hub until somebody accepts it", name)
+		return fmt.Sprintf("cluster %s is not accepted, so its agents have no permissions on the hub until an administrator accepts it", name)
 	}
 	return ""
 }
 
-// register says who the agent is, and gives it its rights.
+// register writes who the agent is, and grants its permissions.
 func (s State) register(plan *reconcile.Plan, object *addonv1alpha1.ManagedClusterAddOn) {
 	fault := s.Fault
 	if fault == nil {
@@ -124,7 +126,7 @@ func (s State) register(plan *reconcile.Plan, object *addonv1alpha1.ManagedClust
 		plan.RequeueAfter = addonkit.RetryDelay
 	}
 	if fault != nil && !errors.Is(fault, addonkit.ErrSubjectNotReady) {
-		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+fault.Error())
+		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+fault.Error())
 		return
 	}
 	wanted := Wanted(s.AddOn, s.Registrations)
@@ -137,22 +139,22 @@ func (s State) register(plan *reconcile.Plan, object *addonv1alpha1.ManagedClust
 		object.Status.Registrations = nil
 	}
 	if fault != nil {
-		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, fault.Error())
+		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonPermissionConfigPending, fault.Error())
 		return
 	}
 	if err := s.permit(plan, wanted); err != nil {
-		s.say(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+err.Error())
+		s.setCondition(object, metav1.ConditionFalse, addonv1alpha1.ReasonSetPermissionFailed, addonv1alpha1.MessageSetPermissionFailed+" "+err.Error())
 		return
 	}
 	reason := addonv1alpha1.ReasonSetPermissionApplied
 	if !s.Registrar {
 		reason = addonv1alpha1.ReasonNilRegistration
 	}
-	s.say(object, metav1.ConditionTrue, reason, addonv1alpha1.MessageRegistrationConfigured)
+	s.setCondition(object, metav1.ConditionTrue, reason, addonv1alpha1.MessageRegistrationConfigured)
 }
 
-// contradiction is what is wrong with registrations by themselves: the agent of a
-// cluster keeps one secret for each signer.
+// contradiction returns what is wrong with the registrations by themselves: the agent of a
+// cluster keeps one secret per signer.
 func contradiction(registrations []addonv1alpha1.RegistrationConfig) error {
 	at := map[string]int{}
 	for i, r := range registrations {
@@ -162,7 +164,7 @@ func contradiction(registrations []addonv1alpha1.RegistrationConfig) error {
 		secret := strings.ReplaceAll(r.SignerName, "/", "-")
 		if first, again := at[secret]; again {
 			return fmt.Errorf(
-				"registrations[%d].signerName: %s is kept in the secret of registrations[%d]; name each signer once, and let two of them differ by more than / and -",
+				"registrations[%d].signerName: %s uses the secret of registrations[%d]; name each signer once, and make signers differ in more than / and -",
 				i, r.SignerName, first,
 			)
 		}
@@ -171,30 +173,30 @@ func contradiction(registrations []addonv1alpha1.RegistrationConfig) error {
 	return nil
 }
 
-// unplaced tells whether nobody can say yet where the credentials shall be: the add-on
-// reads configurations, waits for them, and has none yet. One that was registered has a
-// place, and moves by its turn in the rollout.
+// unplaced reports whether the location of the credentials is not known yet: the add-on
+// reads configurations, waits for them, and has none yet. An add-on that was registered
+// before has a location, and moves when the rollout reaches it.
 func (s State) unplaced() bool {
 	return s.Registrar && s.Options.WaitConfigured && len(s.Options.Configs) > 0 && len(s.AddOn.Status.Registrations) == 0 &&
 		!apimeta.IsStatusConditionTrue(s.AddOn.Status.Conditions, addonv1alpha1.ConditionConfigured)
 }
 
-func (s State) say(object *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus, reason, message string) {
+func (s State) setCondition(object *addonv1alpha1.ManagedClusterAddOn, status metav1.ConditionStatus, reason, message string) {
 	reconcile.SetCondition(&object.Status.Conditions, metav1.Condition{
 		Type: addonv1alpha1.ConditionRegistrationApplied, Status: status, Reason: reason, Message: message, ObservedGeneration: object.Generation,
 	}, s.Now)
 }
 
-// owned tells whether the ClusterManagementAddOn of the name owns an instance; version
-// and UID do not count.
+// owned reports whether the ClusterManagementAddOn of the same name owns an instance;
+// version and UID do not count.
 func owned(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 	return slices.ContainsFunc(addOn.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return o.Kind == "ClusterManagementAddOn" && o.Name == addOn.Name
 	})
 }
 
-// InstallNamespace is where an add-on runs: where it says itself, else where the
-// instance says.
+// InstallNamespace returns where an add-on runs: own if it is set, else what the instance
+// says.
 func InstallNamespace(addOn *addonv1alpha1.ManagedClusterAddOn, own string) string {
 	return cmp.Or(own, addOn.Spec.InstallNamespace, addonv1alpha1.DefaultInstallNamespace)
 }
@@ -203,12 +205,12 @@ func sameRegistrations(a, b []addonv1alpha1.RegistrationConfig) bool {
 	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
 }
 
-// HasToken tells whether an instance uses the token driver.
+// HasToken reports whether an instance uses the token driver.
 func HasToken(addOn *addonv1alpha1.ManagedClusterAddOn) bool {
 	return addOn.Status.KubeClientDriver == addonv1alpha1.DriverTypeToken && kubeClient(addOn.Status.Registrations) != nil
 }
 
-// removeCondition takes a condition away.
+// removeCondition removes a condition.
 func removeCondition(object *addonv1alpha1.ManagedClusterAddOn, kind string) {
 	apimeta.RemoveStatusCondition(&object.Status.Conditions, kind)
 }

@@ -71,7 +71,7 @@ func TestRegistrationApplied(t *testing.T) {
 		},
 		"the subject is not ready": {
 			func(s *State) { s.Fault = fmt.Errorf("cluster1: %w", addonkit.ErrSubjectNotReady) },
-			"False PermissionConfigPending: cluster1: it is not known yet who the agent is",
+			"False PermissionConfigPending: cluster1: the identity of the agent is not known yet",
 			1,
 		},
 		"rights without access": {
@@ -79,7 +79,8 @@ func TestRegistrationApplied(t *testing.T) {
 				s.Registrations = nil
 				s.Permissions = []addonkit.Permission{{Role: rbacv1.RoleRef{Kind: "Role", Name: "r"}}}
 			},
-			"False SetPermissionFailed: Failed to set permission for hub agent: the add-on wants permissions and has no registration for the API server of the hub; give it one of signer kubernetes.io/kube-apiserver-client",
+			"False SetPermissionFailed: Failed to set permission for hub agent: the add-on has permissions but no " +
+				"registration for the API server of the hub; add one with signer kubernetes.io/kube-apiserver-client",
 			0,
 		},
 	} {
@@ -118,8 +119,8 @@ func TestNothingIsDecidedFor(t *testing.T) {
 	require.Equal(t, "AddOnNotOwned", p.Events[0].Reason)
 }
 
-// TestRightsEndWithTheAcceptance: a certificate is good until its end, whatever becomes
-// of its cluster.
+// TestRightsEndWithTheAcceptance: a certificate stays valid until it expires, whatever
+// happens to its cluster.
 func TestRightsEndWithTheAcceptance(t *testing.T) {
 	gone := metav1.NewTime(start)
 	for name, tc := range map[string]struct {
@@ -128,11 +129,12 @@ func TestRightsEndWithTheAcceptance(t *testing.T) {
 	}{
 		"not accepted any more": {
 			func(s *State) { s.Cluster.Spec.HubAcceptsClient = false },
-			"False PermissionConfigPending: cluster cluster1 is not accepted, so that its agents have no rights on the hub until somebody accepts it",
+			"False PermissionConfigPending: cluster cluster1 is not accepted, so its agents have no permissions on the hub until an administrator accepts it",
 		},
 		"no such cluster": {
 			func(s *State) { s.Cluster = nil },
-			"False PermissionConfigPending: there is no ManagedCluster cluster1, so that nothing is deployed and nobody has rights; join the cluster under this name, or delete the add-on",
+			"False PermissionConfigPending: there is no ManagedCluster cluster1, so nothing is deployed and no " +
+				"permissions are granted; join the cluster under this name, or delete the add-on",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +151,7 @@ func TestRightsEndWithTheAcceptance(t *testing.T) {
 				"delete roles cluster1/open-cluster-management:web:agent",
 			}
 			require.Equal(t, taken, outline(t, p))
-			require.Equal(t, s.AddOn.Status.Registrations, object(t, p).Status.Registrations, "who the agent is stays")
+			require.Equal(t, s.AddOn.Status.Registrations, object(t, p).Status.Registrations, "the registrations stay")
 			rest := s
 			rest.AddOn, rest.Roles, rest.Bindings = object(t, p), nil, nil
 			require.Equal(t, rest.AddOn, Decide(rest).Object, "at rest nothing is written")
@@ -157,7 +159,7 @@ func TestRightsEndWithTheAcceptance(t *testing.T) {
 			s.AddOn.DeletionTimestamp = &gone
 			p = Decide(s)
 			require.Nil(t, p.Object)
-			require.Equal(t, taken, outline(t, p), "also of an instance that goes")
+			require.Equal(t, taken, outline(t, p), "also for an instance that is being deleted")
 		})
 	}
 }
@@ -173,10 +175,10 @@ func TestRegistrationsThatContradictEachOther(t *testing.T) {
 		"registrations[1].signerName: must be set; use kubernetes.io/kube-apiserver-client for access to the hub": signed(
 			kube, "",
 		),
-		"registrations[2].signerName: " + kube + " is kept in the secret of registrations[0]; name each signer once, and let two of them differ by more than / and -": signed(
+		"registrations[2].signerName: " + kube + " uses the secret of registrations[0]; name each signer once, and make signers differ in more than / and -": signed(
 			kube, "example.com/s", kube,
 		),
-		"registrations[1].signerName: a.com-b/c is kept in the secret of registrations[0]; name each signer once, and let two of them differ by more than / and -": signed(
+		"registrations[1].signerName: a.com-b/c uses the secret of registrations[0]; name each signer once, and make signers differ in more than / and -": signed(
 			"a.com/b-c", "a.com-b/c",
 		),
 	} {
@@ -191,8 +193,8 @@ func TestRegistrationsThatContradictEachOther(t *testing.T) {
 	}
 }
 
-// TestCredentialsWaitForTheirPlace: they do not begin in the default namespace, only
-// to be moved by the configuration.
+// TestCredentialsWaitForTheirPlace: they are not put into the default namespace first
+// and then moved by the configuration.
 func TestCredentialsWaitForTheirPlace(t *testing.T) {
 	s := state()
 	s.Options.WaitConfigured, s.Options.Configs = true, []addonv1alpha1.ConfigGroupResource{{Resource: "configmaps"}}
@@ -212,7 +214,7 @@ func TestCredentialsWaitForTheirPlace(t *testing.T) {
 	require.Contains(t, said(t, p), "True SetPermissionApplied")
 	require.Equal(t, "elsewhere", object(t, p).Status.Namespace)
 
-	// One that is registered goes on while it waits for its turn.
+	// A registered add-on continues while it waits for its turn.
 	s.AddOn = object(t, p)
 	s.AddOn.Status.Conditions[len(s.AddOn.Status.Conditions)-1].Status = metav1.ConditionFalse
 	require.Contains(t, said(t, Decide(s)), "True SetPermissionApplied")
@@ -310,14 +312,14 @@ func TestPermissions(t *testing.T) {
 		"binding cluster1/open-cluster-management:web:clusterrole:agent owners=1 to ClusterRole viewer:" + who,
 		"binding cluster1/open-cluster-management:web:clusterrole:agent:2 owners=1 to ClusterRole editor:" + who,
 		"binding infra/open-cluster-management:web:role:agent:cluster1 owners=0 to Role shared:" + who,
-	}, outline(t, p), "each has a binding of its own, and nobody of another cluster is in it")
+	}, outline(t, p), "each has its own binding, without subjects of other clusters")
 	require.Equal(
 		t,
 		map[string]string{"open-cluster-management.io/addon-name": "web", "open-cluster-management.io/cluster-name": "cluster1"},
 		reconcile.Of[reconcile.Apply](p.Writes)[0].Object.GetLabels(),
 	)
 	require.Equal(t, addonv1alpha1.ReasonSetPermissionFailed, p.OnFailure.Reason)
-	require.Contains(t, p.OnFailure.Message, "Failed to set permission for hub agent: who may, grants it by: "+
+	require.Contains(t, p.OnFailure.Message, "Failed to set permission for hub agent: an administrator can grant it with: "+
 		"kubectl -n cluster1 create role open-cluster-management:web:agent --verb=get,list --resource=configmaps,configmaps.apps && ")
 	require.Contains(
 		t, p.OnFailure.Message,
@@ -371,8 +373,8 @@ func TestRulesThatChange(t *testing.T) {
 
 func TestPermissionsThatCannotBe(t *testing.T) {
 	for want, p := range map[string]addonkit.Permission{
-		"permissions[0]: names no role and has no rules; give it one of them": {},
-		`permissions[0].role.kind: "User" is none; use Role or ClusterRole`:   named("User", "x", ""),
+		"permissions[0]: names no role and has no rules; give it one of them":             {},
+		`permissions[0].role.kind: "User" is not a kind of role; use Role or ClusterRole`: named("User", "x", ""),
 	} {
 		require.Equal(t, "False SetPermissionFailed: Failed to set permission for hub agent: "+want, said(t, Decide(state(p))))
 		roles, bindings := Names(state(p))

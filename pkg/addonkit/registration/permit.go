@@ -25,17 +25,17 @@ var (
 	bindingsResource = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
 )
 
-// permit plans the roles and bindings of an instance, and takes away those that are
-// not wanted any more.
+// permit plans the roles and bindings of an instance, and removes those that are no longer
+// wanted.
 func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.RegistrationConfig) error {
 	if len(s.Permissions) == 0 {
-		s.takeAway(plan, nil, nil)
+		s.removeUnwanted(plan, nil, nil)
 		return nil
 	}
 	client := kubeClient(registrations)
 	if client == nil {
 		return errors.New(
-			"the add-on wants permissions and has no registration for the API server of the hub; give it one of signer " + addonv1alpha1.KubeAPIServerSigner,
+			"the add-on has permissions but no registration for the API server of the hub; add one with signer " + addonv1alpha1.KubeAPIServerSigner,
 		)
 	}
 	roles, bindings, err := s.wanted(subjects(s.AddOn, *client))
@@ -43,18 +43,18 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 		return err
 	}
 	for _, want := range roles {
-		live := find(s.Roles, want)
+		live := findByName(s.Roles, want)
 		if live == nil || !reflect.DeepEqual(live.Rules, want.Rules) {
 			plan.Writes = append(plan.Writes, reconcile.Apply{Object: want})
 		}
 	}
 	for _, want := range bindings {
-		live := find(s.Bindings, want)
+		live := findByName(s.Bindings, want)
 		if live != nil && live.RoleRef == want.RoleRef && sameSubjects(live.Subjects, want.Subjects) {
-			continue // also one that an administrator made
+			continue // including one that an administrator created
 		}
 		if live != nil && live.RoleRef != want.RoleRef {
-			// The role of a binding never changes.
+			// The role of a binding is immutable.
 			at := targetOf(bindingsResource.Resource, live)
 			plan.Writes = append(plan.Writes, reconcile.Remove{Target: at})
 		}
@@ -63,15 +63,17 @@ func (s State) permit(plan *reconcile.Plan, registrations []addonv1alpha1.Regist
 	if len(reconcile.Of[reconcile.Apply](plan.Writes)) > 0 {
 		plan.OnFailure = &metav1.Condition{
 			Type: addonv1alpha1.ConditionRegistrationApplied, Status: metav1.ConditionFalse, Reason: addonv1alpha1.ReasonSetPermissionFailed,
-			Message: addonv1alpha1.MessageSetPermissionFailed + " who may, grants it by: " + grants(roles, bindings) + ";", ObservedGeneration: s.AddOn.Generation,
+			Message: addonv1alpha1.MessageSetPermissionFailed + " an administrator can grant it with: " +
+				grants(roles, bindings) + ";",
+			ObservedGeneration: s.AddOn.Generation,
 		}
 	}
-	s.takeAway(plan, roles, bindings)
+	s.removeUnwanted(plan, roles, bindings)
 	return nil
 }
 
-// subjects are who rights are bound to: user and groups of the registration, without
-// those that agents of other clusters are in.
+// subjects returns who permissions are bound to: the user and groups of the registration,
+// without groups that agents of other clusters are in.
 func subjects(addOn *addonv1alpha1.ManagedClusterAddOn, r addonv1alpha1.RegistrationConfig) []rbacv1.Subject {
 	out := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: r.Subject.User}}
 	for _, g := range r.Subject.Groups {
@@ -92,7 +94,7 @@ func sameSubjects(a, b []rbacv1.Subject) bool {
 	return sameSet(all(a), all(b))
 }
 
-// wanted are the roles and bindings of an instance.
+// wanted returns the desired roles and bindings of an instance.
 func (s State) wanted(to []rbacv1.Subject) (roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding, err error) {
 	used := map[string]int{}
 	name := func(namespace, base string) metav1.ObjectMeta {
@@ -118,7 +120,7 @@ func (s State) wanted(to []rbacv1.Subject) (roles []*rbacv1.Role, bindings []*rb
 			ref = rbacv1.RoleRef{Kind: "Role", Name: role.Name}
 		}
 		if ref.Kind != "Role" && ref.Kind != "ClusterRole" {
-			return nil, nil, fmt.Errorf("permissions[%d].role.kind: %q is none; use Role or ClusterRole", i, ref.Kind)
+			return nil, nil, fmt.Errorf("permissions[%d].role.kind: %q is not a kind of role; use Role or ClusterRole", i, ref.Kind)
 		}
 		ref.APIGroup = rbacv1.GroupName
 		b := &rbacv1.RoleBinding{ObjectMeta: name(namespace, prefix(s.AddOn.Name)+strings.ToLower(ref.Kind)+":agent"), RoleRef: ref, Subjects: to}
@@ -130,8 +132,8 @@ func (s State) wanted(to []rbacv1.Subject) (roles []*rbacv1.Role, bindings []*rb
 
 func prefix(addOn string) string { return "open-cluster-management:" + addOn + ":" }
 
-// meta names an object. In the namespace of the cluster it is owned by the instance;
-// in another one its name ends with the cluster's.
+// meta returns the metadata of an object. In the cluster's namespace the instance owns it;
+// in any other its name ends with the cluster's.
 func (s State) meta(namespace, name string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{
 		addonv1alpha1.LabelAddOnName: s.AddOn.Name, clusterv1.LabelClusterName: s.AddOn.Namespace,
@@ -145,7 +147,7 @@ func (s State) meta(namespace, name string) metav1.ObjectMeta {
 	return m
 }
 
-// grants are the commands by which an administrator makes what the hub may not.
+// grants returns the commands with which an administrator creates what the hub may not.
 func grants(roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) string {
 	var out []string
 	for _, r := range roles {
@@ -163,7 +165,7 @@ func grants(roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) string {
 	return strings.Join(out, " && ")
 }
 
-// resources of a rule as kubectl writes them.
+// resources formats those of a rule as kubectl takes them.
 func resources(rule rbacv1.PolicyRule) string {
 	var out []string
 	for _, r := range rule.Resources {
@@ -178,28 +180,29 @@ func resources(rule rbacv1.PolicyRule) string {
 	return strings.Join(out, ",")
 }
 
-// takeAway deletes what carries the labels of the instance and is not wanted.
-func (s State) takeAway(plan *reconcile.Plan, roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) {
+// removeUnwanted deletes what carries the labels of the instance and is no longer wanted.
+func (s State) removeUnwanted(plan *reconcile.Plan, roles []*rbacv1.Role, bindings []*rbacv1.RoleBinding) {
 	for _, b := range s.Bindings {
-		if marked(b) && find(bindings, b) == nil {
+		if marked(b) && findByName(bindings, b) == nil {
 			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(bindingsResource.Resource, b)})
 		}
 	}
 	for _, r := range s.Roles {
-		if marked(r) && find(roles, r) == nil {
+		if marked(r) && findByName(roles, r) == nil {
 			plan.Writes = append(plan.Writes, reconcile.Remove{Target: targetOf(rolesResource.Resource, r)})
 		}
 	}
 }
 
-// marked tells whether an object is one that was made here, not one of its name.
+// marked reports whether an object was created here, rather than merely having the same
+// name.
 func marked(o metav1.Object) bool {
 	l := o.GetLabels()
 	return l[addonv1alpha1.LabelAddOnName] != "" && l[clusterv1.LabelClusterName] != ""
 }
 
-// find returns the object of the same name; nil if there is none.
-func find[T metav1.Object](list []T, like metav1.Object) (none T) {
+// findByName returns the object with the namespace and name of like, or nil.
+func findByName[T metav1.Object](list []T, like metav1.Object) (none T) {
 	i := slices.IndexFunc(list, func(o T) bool { return o.GetNamespace() == like.GetNamespace() && o.GetName() == like.GetName() })
 	if i < 0 {
 		return none
@@ -214,8 +217,8 @@ func targetOf(resource string, o metav1.Object) reconcile.Target {
 	}
 }
 
-// Names are the roles and bindings that a decision would make, so that whoever gathers
-// its State can read them.
+// Names returns the roles and bindings that a decision would create, so that the caller can
+// read them for its State.
 func Names(s State) (roles, bindings []reconcile.Key) {
 	if s.AddOn == nil {
 		return nil, nil

@@ -22,8 +22,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// namePrefix begins the names of the certificate requests of add-ons, and
-// approvalMessage is that of their approval.
+// namePrefix begins the names of the add-ons' certificate requests; approvalMessage is the
+// message of their approval.
 const (
 	namePrefix      = "addon"
 	approvalMessage = "Auto approving addon agent certificate."
@@ -32,29 +32,29 @@ const (
 // usages are what a certificate of an add-on may be used for.
 var usages = []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageKeyEncipherment, certificatesv1.UsageClientAuth}
 
-// Belongs tells whether a certificate request is about the add-on of the instance, by
-// its name and labels: who asks, and for what, is the business of Check.
+// Belongs reports whether a certificate request is about the add-on of the instance, by its
+// name and labels; Check examines who asks, and for what.
 func Belongs(csr *certificatesv1.CertificateSigningRequest, i addonkit.Instance) bool {
 	return strings.HasPrefix(csr.Name, namePrefix) &&
 		csr.Labels[clusterv1.LabelClusterName] == i.AddOn.Namespace && csr.Labels[addonv1alpha1.LabelAddOnName] == i.AddOn.Name
 }
 
-// Check tells why a certificate request is not one that the agent of this cluster
-// makes for one of the registrations; nil where it is.
+// Check returns why a certificate request is not one that the agent of this cluster makes
+// for one of the registrations, or nil if it is.
 func Check(csr *certificatesv1.CertificateSigningRequest, i addonkit.Instance, registrations []addonv1alpha1.RegistrationConfig) error {
 	if !Belongs(csr, i) {
-		return fmt.Errorf("it is not that of add-on %s of cluster %s by its name and labels", i.AddOn.Name, i.AddOn.Namespace)
+		return fmt.Errorf("its name and labels are not those of add-on %s of cluster %s", i.AddOn.Name, i.AddOn.Namespace)
 	}
 	if agent, ok := identity.ParseUser(csr.Spec.Username); !ok || agent.Cluster != i.AddOn.Namespace {
-		return fmt.Errorf("its requester %q is no agent of cluster %s", csr.Spec.Username, i.AddOn.Namespace)
+		return fmt.Errorf("its requester %q is not an agent of cluster %s", csr.Spec.Username, i.AddOn.Namespace)
 	}
 	at := slices.IndexFunc(registrations, func(r addonv1alpha1.RegistrationConfig) bool { return r.SignerName == csr.Spec.SignerName })
 	if at < 0 {
-		return fmt.Errorf("its signer %q is that of no registration", csr.Spec.SignerName)
+		return fmt.Errorf("its signer %q is not that of a registration", csr.Spec.SignerName)
 	}
 	for _, u := range csr.Spec.Usages {
 		if !slices.Contains(usages, u) {
-			return fmt.Errorf("its usage %q is none of a client", u)
+			return fmt.Errorf("its usage %q is not one of a client", u)
 		}
 	}
 	request, err := identity.ReadRequest(csr.Spec.Request)
@@ -68,7 +68,7 @@ func Check(csr *certificatesv1.CertificateSigningRequest, i addonkit.Instance, r
 		return err
 	}
 	if request.CheckSignature() != nil {
-		return errors.New("its signature is not that of its key")
+		return errors.New("its signature does not match its key")
 	}
 	return nil
 }
@@ -80,8 +80,8 @@ var (
 	oidAltNames   = asn1.ObjectIdentifier{2, 5, 29, 17}
 )
 
-// checkSubject compares a subject with that of a registration. Where that names
-// nobody, the agent asks for the default user and its own group.
+// checkSubject compares a subject with that of a registration. If the registration names
+// none, the agent asks for the default user and its own group.
 func checkSubject(request *x509.CertificateRequest, addOn *addonv1alpha1.ManagedClusterAddOn, r addonv1alpha1.RegistrationConfig) error {
 	names := 0
 	for _, a := range request.Subject.Names {
@@ -90,7 +90,7 @@ func checkSubject(request *x509.CertificateRequest, addOn *addonv1alpha1.Managed
 			names++
 		case a.Type.Equal(oidGroup), a.Type.Equal(oidUnit):
 		default:
-			return fmt.Errorf("its subject holds the attribute %s", a.Type)
+			return fmt.Errorf("its subject has the attribute %s", a.Type)
 		}
 	}
 	user, groups, units := r.Subject.User, r.Subject.Groups, r.Subject.OrganizationUnits
@@ -117,7 +117,7 @@ func checkSubject(request *x509.CertificateRequest, addOn *addonv1alpha1.Managed
 	return nil
 }
 
-// sameSet compares without order; what is named twice must be so in both.
+// sameSet compares without order; a repeated item must be repeated in both.
 func sameSet(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
@@ -136,23 +136,25 @@ func checkNames(request *x509.CertificateRequest, dns string) error {
 	return nil
 }
 
-// Open tells whether nobody has answered a request.
+// Open reports whether a request is still unanswered.
 func Open(csr *certificatesv1.CertificateSigningRequest) bool {
-	return !says(csr, certificatesv1.CertificateApproved) && !says(csr, certificatesv1.CertificateDenied) && !says(csr, certificatesv1.CertificateFailed)
+	return !hasCondition(csr, certificatesv1.CertificateApproved) && !hasCondition(csr, certificatesv1.CertificateDenied) &&
+		!hasCondition(csr, certificatesv1.CertificateFailed)
 }
 
-// ToSign tells whether the add-on is to sign a request: one that is approved, has no
+// ToSign reports whether the add-on has to sign a request: one that is approved, has no
 // certificate, and is not for the signer of Kubernetes.
 func ToSign(csr *certificatesv1.CertificateSigningRequest) bool {
 	return csr.Spec.SignerName != addonv1alpha1.KubeAPIServerSigner && len(csr.Status.Certificate) == 0 &&
-		says(csr, certificatesv1.CertificateApproved) && !says(csr, certificatesv1.CertificateDenied) && !says(csr, certificatesv1.CertificateFailed)
+		hasCondition(csr, certificatesv1.CertificateApproved) && !hasCondition(csr, certificatesv1.CertificateDenied) &&
+		!hasCondition(csr, certificatesv1.CertificateFailed)
 }
 
-func says(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) bool {
+func hasCondition(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) bool {
 	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == kind })
 }
 
-// Approved is the request with the approval.
+// Approved returns the request with the approval.
 func Approved(csr *certificatesv1.CertificateSigningRequest, now time.Time) *certificatesv1.CertificateSigningRequest {
 	out := csr.DeepCopy()
 	out.Status.Conditions = append(out.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{

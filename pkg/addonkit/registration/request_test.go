@@ -89,25 +89,25 @@ func TestWhichRequestsAreApproved(t *testing.T) {
 			"",
 		},
 		"without a DNS name": {asks(t, with(func(s *x509.CertificateRequest) { s.DNSNames = nil })), ""},
-		"another name":       {func(r *request) { r.Name = "csr-1" }, "by its name and labels"},
+		"another name":       {func(r *request) { r.Name = "csr-1" }, "its name and labels are not those"},
 		"the label of another cluster": {
 			func(r *request) { r.Labels["open-cluster-management.io/cluster-name"] = "cluster10" },
-			"by its name and labels",
+			"its name and labels are not those",
 		},
 		"the label of another add-on": {
 			func(r *request) { r.Labels["open-cluster-management.io/addon-name"] = "webs" },
-			"by its name and labels",
+			"its name and labels are not those",
 		},
 		"the agent of cluster10": {
 			func(r *request) { r.Spec.Username = "system:open-cluster-management:cluster10:agent1" },
-			"is no agent of cluster cluster1",
+			"is not an agent of cluster cluster1",
 		},
 		"the prefix alone": {
 			func(r *request) { r.Spec.Username = "system:open-cluster-management:cluster1" },
-			"is no agent of cluster cluster1",
+			"is not an agent of cluster cluster1",
 		},
-		"the add-on itself": {func(r *request) { r.Spec.Username = defaultUser }, "is no agent of cluster cluster1"},
-		"another signer":    {func(r *request) { r.Spec.SignerName = "example.com/other" }, "is that of no registration"},
+		"the add-on itself": {func(r *request) { r.Spec.Username = defaultUser }, "is not an agent of cluster cluster1"},
+		"another signer":    {func(r *request) { r.Spec.SignerName = "example.com/other" }, "is not that of a registration"},
 		"a usage of servers": {
 			func(r *request) { r.Spec.Usages = append(r.Spec.Usages, certificatesv1.UsageServerAuth) },
 			`usage "server auth"`,
@@ -163,7 +163,7 @@ func TestTheSignatureOfARequestCounts(t *testing.T) {
 	block.Bytes[len(block.Bytes)-1] ^= 1
 	r.Spec.Request = pem.EncodeToMemory(block)
 	err := KubeClient{}.Approve(context.Background(), instance(), r)
-	require.ErrorContains(t, err, "its signature is not that of its key")
+	require.ErrorContains(t, err, "its signature does not match its key")
 }
 
 func TestRequestsForOtherRegistrations(t *testing.T) {
@@ -176,7 +176,7 @@ func TestRequestsForOtherRegistrations(t *testing.T) {
 	}
 	r := csr(t)
 	r.Spec.Request = encoded(t, subject(defaultUser, ownGroup))
-	require.NoError(t, Check(r, instance(), registrations), "where nobody is named the agent asks for its own group alone")
+	require.NoError(t, Check(r, instance(), registrations), "without a subject the agent asks only for its own group")
 	r.Spec.SignerName = "example.com/signer"
 	r.Spec.Request = encoded(t, x509.CertificateRequest{Subject: pkix.Name{CommonName: "me", Organization: []string{"g"}, OrganizationalUnit: []string{"u"}}})
 	require.NoError(t, Check(r, instance(), registrations))

@@ -14,29 +14,29 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// authenticated is the group that everybody is in; agents of 2025 and before ask for
+// authenticated is the group of all authenticated users; agents of 2025 and before ask for
 // it.
 const authenticated = "system:authenticated"
 
-// whoIs is who the agent of an instance is unless something else is said.
+// whoIs returns the default identity of an instance's agent.
 func whoIs(addOn *addonv1alpha1.ManagedClusterAddOn) identity.AddOn {
 	return identity.AddOn{Cluster: addOn.Namespace, Name: addOn.Name}
 }
 
-// KubeClient gives an add-on that embeds it access to the API server of the hub, as
-// the default user, and approves the requests for it that are its own.
+// KubeClient gives an add-on that embeds it access to the API server of the hub as the
+// default user, and approves its own requests for that.
 type KubeClient struct {
-	// AgentName ends the name of the user; empty is the name of the add-on. Another
-	// name makes every agent ask for a new certificate.
+	// AgentName is the last part of the user name; empty means the name of the add-on.
+	// Changing it makes every agent ask for a new certificate.
 	AgentName string
 }
 
-// Registrations is the one access.
+// Registrations returns the registration for the hub's API server.
 func (k KubeClient) Registrations(_ context.Context, i addonkit.Instance) ([]addonv1alpha1.RegistrationConfig, error) {
 	return []addonv1alpha1.RegistrationConfig{k.registration(i)}, nil
 }
 
-// Approve approves what is exactly the access.
+// Approve approves requests for exactly this registration.
 func (k KubeClient) Approve(_ context.Context, i addonkit.Instance, csr *certificatesv1.CertificateSigningRequest) error {
 	return Check(csr, i, []addonv1alpha1.RegistrationConfig{k.registration(i)})
 }
@@ -49,8 +49,8 @@ func (k KubeClient) registration(i addonkit.Instance) addonv1alpha1.Registration
 	}
 }
 
-// Wanted are registrations as they stand in the status: under the token driver the
-// agent is a ServiceAccount, and writes so itself.
+// Wanted returns the registrations as they belong in the status: with the token driver the
+// agent is a ServiceAccount, and writes that itself.
 func Wanted(addOn *addonv1alpha1.ManagedClusterAddOn, registrations []addonv1alpha1.RegistrationConfig) []addonv1alpha1.RegistrationConfig {
 	out := slices.Clone(registrations)
 	for i := range out {
@@ -61,7 +61,7 @@ func Wanted(addOn *addonv1alpha1.ManagedClusterAddOn, registrations []addonv1alp
 	return out
 }
 
-// kubeClient is the access to the API server of the hub; nil for none.
+// kubeClient returns the registration for the API server of the hub, or nil.
 func kubeClient(registrations []addonv1alpha1.RegistrationConfig) *addonv1alpha1.RegistrationConfig {
 	i := slices.IndexFunc(registrations, func(r addonv1alpha1.RegistrationConfig) bool {
 		return r.SignerName == addonv1alpha1.KubeAPIServerSigner

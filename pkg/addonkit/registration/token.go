@@ -17,35 +17,35 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// tokenRoleSuffix ends the name of the role by which an agent asks for tokens.
+// tokenRoleSuffix ends the name of the role that lets an agent request tokens.
 const tokenRoleSuffix = "-token-role"
 
 var accountsResource = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
 
 // TokenState is everything that a decision about the token driver needs.
 type TokenState struct {
-	// AddOn is the instance; nil when it is gone and only what it had is left.
+	// AddOn is the instance; nil if it is gone and only its objects are left.
 	AddOn *addonv1alpha1.ManagedClusterAddOn
-	// Cluster is its ManagedCluster; nil when there is none.
+	// Cluster is its ManagedCluster; nil if there is none.
 	Cluster *clusterv1.ManagedCluster
-	// Account, Role and Binding are those of the names that TokenNames tells; nil when
+	// Account, Role and Binding are those with the names that TokenNames returns; nil if
 	// there are none.
 	Account, Role, Binding *TokenPart
-	// Allow is the command by which a person gives the hub the rights that it may lack
-	// for this.
+	// Allow is the command with which an administrator gives the hub the permissions that
+	// it may lack for this.
 	Allow string
 	// Now is the time of the decision.
 	Now time.Time
 }
 
-// TokenNames are the names of the account, and of role and binding, of an add-on.
+// TokenNames returns the names of the account, and of the role and binding, of an add-on.
 func TokenNames(addOn string) (account, role string) {
 	return addOn + addonv1alpha1.ServiceAccountSuffix, addOn + tokenRoleSuffix
 }
 
 // DecideToken keeps what the token driver needs in the namespace of the cluster: the
-// account, and the right of the cluster's agent to ask for its tokens. A cluster that
-// is not accepted keeps neither, and so no token that it was given. It is pure.
+// account, and the permission of the cluster's agent to request its tokens. A cluster that
+// is not accepted keeps neither, which also invalidates its tokens. It is pure.
 func DecideToken(s TokenState) reconcile.Plan {
 	if s.AddOn == nil {
 		return reconcile.Plan{Writes: s.leftovers()}
@@ -63,17 +63,18 @@ func DecideToken(s TokenState) reconcile.Plan {
 		plan.Writes = s.leftovers()
 		s.fail(
 			object,
-			fmt.Sprintf("cluster %s is not accepted, so that its agents get no tokens until somebody accepts it", s.AddOn.Namespace),
+			fmt.Sprintf("cluster %s is not accepted, so its agents get no tokens until an administrator accepts it", s.AddOn.Namespace),
 		)
 		return plan
 	}
 	if s.AddOn.DeletionTimestamp != nil {
-		return plan // it is good until the instance is gone
+		return plan // the tokens stay valid until the instance is gone
 	}
 	if other := s.foreign(); other != "" {
 		s.fail(
 			object,
-			other+" is there and was made by somebody else, so that the agent of the cluster gets no token of it; delete it if nothing uses it, or install the add-on under another name",
+			other+" exists and was created by others, so the agent of the cluster gets no token for it; delete it if "+
+				"nothing uses it, or install the add-on under another name",
 		)
 		plan.RequeueAfter = addonkit.RetryDelay // only what carries the mark is watched
 		return plan
@@ -82,7 +83,7 @@ func DecideToken(s TokenState) reconcile.Plan {
 	plan.OnFailure = &metav1.Condition{
 		Type: addonv1alpha1.ConditionTokenInfrastructureReady, Status: metav1.ConditionFalse,
 		Reason: addonv1alpha1.ReasonTokenInfrastructureApplyFailed, ObservedGeneration: object.Generation,
-		Message: "What the token driver needs cannot be made. Where the hub has no right to, allow it by \"" + s.Allow + "\":",
+		Message: "What the token driver needs cannot be created. If the hub lacks the permissions, grant them with \"" + s.Allow + "\":",
 	}
 	if s.Account != nil && len(plan.Writes) == 0 {
 		reconcile.SetCondition(&object.Status.Conditions, metav1.Condition{
@@ -101,8 +102,8 @@ func (s TokenState) fail(object *addonv1alpha1.ManagedClusterAddOn, message stri
 	}, s.Now)
 }
 
-// leftovers is what carries the mark of the token driver. The account goes last: with
-// it every token that it gave ends.
+// leftovers removes what carries the mark of the token driver. The account goes last, and
+// with it every token that was issued for it.
 func (s TokenState) leftovers() (out []reconcile.Write) {
 	for _, p := range []*TokenPart{s.Binding, s.Role, s.Account} {
 		if p != nil && p.Marked {
@@ -112,8 +113,8 @@ func (s TokenState) leftovers() (out []reconcile.Write) {
 	return out
 }
 
-// foreign names an object that stands in the way: an account that somebody else made
-// may do more than the add-on shall, and a role of somebody else is not overwritten.
+// foreign names an object that is in the way: an account that others created may be able to
+// do more than the add-on should, and a role that others created is not overwritten.
 func (s TokenState) foreign() string {
 	for _, p := range []*TokenPart{s.Account, s.Role, s.Binding} {
 		if p == nil || p.Marked || p.Owner == s.AddOn.UID {
@@ -126,8 +127,8 @@ func (s TokenState) foreign() string {
 	return ""
 }
 
-// repairs are the writes to what is wanted. A part of an instance of the same name
-// that is gone is not taken over: its tokens are no longer good.
+// repairs returns the writes that reach the desired state. A part of a former instance of
+// the same name is not taken over: its tokens are no longer valid.
 func (s TokenState) repairs() (out []reconcile.Write) {
 	account, role, binding := s.objects()
 	stale := func(p *TokenPart) bool { return p.Owner != "" && p.Owner != s.AddOn.UID }
@@ -156,7 +157,7 @@ func (s TokenState) repairs() (out []reconcile.Write) {
 	return out
 }
 
-// objects are what is wanted.
+// objects returns the desired objects.
 func (s TokenState) objects() (*corev1.ServiceAccount, *rbacv1.Role, *rbacv1.RoleBinding) {
 	accountName, roleName := TokenNames(s.AddOn.Name)
 	meta := func(name string) metav1.ObjectMeta {
@@ -177,8 +178,8 @@ func tokenLabels(addOn string) map[string]string {
 	return map[string]string{addonv1alpha1.LabelTokenAddOn: addOn, addonv1alpha1.LabelTokenInfrastructure: "true"}
 }
 
-// tokenRules are one account by its name: the agent of a cluster gets tokens of its
-// add-ons, not of what else has an account there.
+// tokenRules name a single account: the agent of a cluster gets tokens of its add-ons, not
+// of other accounts in its namespace.
 func tokenRules(addOn string) []rbacv1.PolicyRule {
 	account, _ := TokenNames(addOn)
 	return []rbacv1.PolicyRule{{

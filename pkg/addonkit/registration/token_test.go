@@ -23,7 +23,7 @@ type tokens struct {
 	account *corev1.ServiceAccount
 	role    *rbacv1.Role
 	binding *rbacv1.RoleBinding
-	// uid is that of the account that is made next.
+	// uid is that of the next account to be created.
 	uid types.UID
 }
 
@@ -36,7 +36,7 @@ func tokenState() *tokens {
 	return &tokens{TokenState: TokenState{AddOn: s.AddOn, Cluster: s.Cluster, Allow: "allow it", Now: start}, uid: "uid-1"}
 }
 
-// decide looks at what there is.
+// decide plans for the current state.
 func (s *tokens) decide() reconcile.Plan {
 	s.Account, s.Role, s.Binding = nil, nil, nil
 	if s.account != nil {
@@ -54,7 +54,7 @@ func (s *tokens) decide() reconcile.Plan {
 	return DecideToken(s.TokenState)
 }
 
-// settle decides, and carries the plan out.
+// settle decides, and carries out the plan.
 func (s *tokens) settle(t *testing.T) reconcile.Plan {
 	t.Helper()
 	p := s.decide()
@@ -127,7 +127,7 @@ func TestTokenInfrastructure(t *testing.T) {
 		"create serviceaccounts cluster1/web-agent", "create roles cluster1/web-token-role", "create rolebindings cluster1/web-token-role",
 	}, steps(p), "once, whatever other registrations there are")
 	require.Equal(t, "TokenInfrastructureApplyFailed", p.OnFailure.Reason)
-	require.Contains(t, p.OnFailure.Message, `Where the hub has no right to, allow it by "allow it"`)
+	require.Contains(t, p.OnFailure.Message, `If the hub lacks the permissions, grant them with "allow it"`)
 	require.Empty(t, s.message(), "nothing is told before it is there")
 	s.settle(t)
 	require.Equal(t, "True TokenInfrastructureReady: ServiceAccount cluster1/web-agent (UID: uid-1) is ready", s.message())
@@ -155,7 +155,7 @@ func TestTokenInfrastructure(t *testing.T) {
 	require.Equal(t, "open-cluster-management:cluster1", s.binding.Subjects[1].Name)
 }
 
-// ready is the infrastructure as it stands.
+// ready returns the complete infrastructure.
 func ready(t *testing.T) *tokens {
 	t.Helper()
 	s := tokenState()
@@ -223,7 +223,7 @@ func TestTokenInfrastructureOfSomebodyElse(t *testing.T) {
 		p := s.settle(t)
 		require.Empty(t, steps(p))
 		require.NotZero(t, p.RequeueAfter)
-		require.Contains(t, s.message(), "False TokenInfrastructureApplyFailed: serviceaccounts cluster1/web-agent is there and was made by somebody else")
+		require.Contains(t, s.message(), "False TokenInfrastructureApplyFailed: serviceaccounts cluster1/web-agent exists and was created by others")
 		s.account = nil
 		require.Len(t, steps(s.settle(t)), 3)
 	})
@@ -232,7 +232,7 @@ func TestTokenInfrastructureOfSomebodyElse(t *testing.T) {
 		foreign.Name = "web-token-role"
 		s.role = &rbacv1.Role{ObjectMeta: foreign}
 		require.Empty(t, steps(s.settle(t)))
-		require.Contains(t, s.message(), "roles cluster1/web-token-role is there")
+		require.Contains(t, s.message(), "roles cluster1/web-token-role exists")
 		s.role.Rules = tokenRules("web")
 		require.Equal(t, []string{"create serviceaccounts cluster1/web-agent", "create rolebindings cluster1/web-token-role"}, steps(s.settle(t)))
 		s.settle(t)
@@ -257,11 +257,11 @@ func TestTokenInfrastructureGoes(t *testing.T) {
 		"no registration":      {func(s *tokens) { s.AddOn.Status.Registrations = s.AddOn.Status.Registrations[1:] }, ""},
 		"the cluster is no longer accepted": {
 			func(s *tokens) { s.Cluster.Spec.HubAcceptsClient = false },
-			"False TokenInfrastructureApplyFailed: cluster cluster1 is not accepted, so that its agents get no tokens until somebody accepts it",
+			"False TokenInfrastructureApplyFailed: cluster cluster1 is not accepted, so its agents get no tokens until an administrator accepts it",
 		},
 		"there is no cluster": {
 			func(s *tokens) { s.Cluster = (*clusterv1.ManagedCluster)(nil) },
-			"False TokenInfrastructureApplyFailed: cluster cluster1 is not accepted, so that its agents get no tokens until somebody accepts it",
+			"False TokenInfrastructureApplyFailed: cluster cluster1 is not accepted, so its agents get no tokens until an administrator accepts it",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

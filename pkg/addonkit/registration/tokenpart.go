@@ -16,26 +16,26 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// TokenPart is what a decision needs of an account, role or binding of the token
-// driver. There is one of each for each add-on of each cluster, so that little is kept.
+// TokenPart is what a decision needs of an account, role or binding of the token driver.
+// There is one of each per add-on and cluster, so little is kept.
 type TokenPart struct {
-	// Resource is its kind; Namespace, Name, UID and Version say which object it is.
+	// Resource is its resource; Namespace, Name, UID and Version identify the object.
 	Resource        schema.GroupVersionResource
 	Namespace, Name string
 	UID             types.UID
 	Version         string
-	// AddOn is the add-on that has it by its name.
+	// AddOn is the add-on that its name belongs to.
 	AddOn string
 	// Owner is the UID of the instance that owns it; empty for none.
 	Owner types.UID
-	// Marked tells that it carries the mark of the token driver.
+	// Marked reports whether it carries the mark of the token driver.
 	Marked bool
-	// Right tells that it says what it shall.
+	// Right reports whether its content is as desired.
 	Right bool
 }
 
-// TokenAddOn is the add-on that an account, role or binding is of by its name; false
-// if it is of none.
+// TokenAddOn returns the add-on that an account, role or binding belongs to by its name;
+// false if it belongs to none.
 func TokenAddOn(resource schema.GroupVersionResource, name string) (string, bool) {
 	suffix := tokenRoleSuffix
 	if resource == accountsResource {
@@ -45,7 +45,7 @@ func TokenAddOn(resource schema.GroupVersionResource, name string) (string, bool
 	return addOn, ok && addOn != ""
 }
 
-// ReadTokenAccount reads an account; false is one that is of no add-on by its name.
+// ReadTokenAccount reads an account; false if its name belongs to no add-on.
 func ReadTokenAccount(o *corev1.ServiceAccount) (TokenPart, bool) {
 	p, ok := part(o, accountsResource)
 	p.Right = ok && marks(o.Labels, tokenLabels(p.AddOn))
@@ -84,7 +84,7 @@ func (p *TokenPart) target() reconcile.Target {
 	return reconcile.Target{Resource: p.Resource, Namespace: p.Namespace, Name: p.Name, UID: p.UID, Version: p.Version}
 }
 
-// marks tells whether labels hold those that are wanted.
+// marks reports whether labels contain the wanted ones.
 func marks(have, want map[string]string) bool {
 	for key, value := range want {
 		if have[key] != value {

@@ -16,22 +16,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// pass is one look at what an instance has on its cluster.
+// pass is one reconciliation of what an instance has on its cluster.
 type pass struct {
 	addonkit.Instance
 	key   reconcile.Key
 	addOn addonkit.AddOn
 	state deploy.State
-	// own are the configurations of the author.
+	// own are the author's manifest options.
 	own []workv1.ManifestConfigOption
 }
 
-// reconcileDeploy brings an instance to its cluster, and tells how it is.
+// reconcileDeploy brings an instance to its cluster, and reports its state.
 func (r *runner) reconcileDeploy(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	i, there := r.instance(key)
 	if !there {
 		r.drawn.forget(key)
-		return reconcile.Result{}, nil // works on its own cluster go with it
+		return reconcile.Result{}, nil // works on its own cluster are deleted with it
 	}
 	addOn, ok := r.find(i.AddOn)
 	if !ok {
@@ -57,7 +57,7 @@ func (r *runner) reconcileDeploy(ctx context.Context, key reconcile.Key) (reconc
 		r.drawn.hold(key, from, p.draw())
 	}
 	if a, ok := addOn.(addonkit.Warner); ok && i.Cluster != nil && plan.Object != nil {
-		r.told.add(&plan, i.AddOn, a.Warnings(i))
+		r.warned.add(&plan, i.AddOn, a.Warnings(i))
 	}
 	return r.deploying.Execute(ctx, i.AddOn, plan)
 }
@@ -79,7 +79,7 @@ func (p *pass) render(ctx context.Context) {
 	}
 }
 
-// decide is what is to be done with what is rendered.
+// decide plans what to do with the rendered manifests.
 func (p *pass) decide() reconcile.Plan {
 	var look addonkit.Health
 	if a, ok := p.addOn.(addonkit.Healthy); ok {
@@ -94,7 +94,7 @@ func (p *pass) decide() reconcile.Plan {
 	return plan
 }
 
-// draw is what is kept of a rendering.
+// draw returns what is kept of a rendering.
 func (p *pass) draw() *drawn {
 	out := &drawn{Of: metav1.ObjectMeta{UID: p.AddOn.UID}, Configs: p.own}
 	for _, m := range p.state.Manifests {
@@ -103,8 +103,8 @@ func (p *pass) draw() *drawn {
 	return out
 }
 
-// redraw takes what is kept of the last rendering, if that would be the same now: a
-// status that changed costs none.
+// redraw reuses what is kept of the last rendering if the inputs are the same, so that a
+// changed status does not render again.
 func (r *runner) redraw(p *pass, from digest.Sum) bool {
 	kept, ok := r.drawn.recall(p.key, from)
 	if !ok {

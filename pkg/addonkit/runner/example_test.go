@@ -31,7 +31,7 @@ func (note) Manifests(_ context.Context, i addonkit.Instance) ([]runtime.Object,
 	}}, nil
 }
 
-// Health is told by what runs: a ConfigMap works when it is there.
+// Health depends on what is applied: a ConfigMap works once it exists.
 func (note) Health() addonkit.Health { return addonkit.Health{Mode: addonkit.HealthWork} }
 
 func run(ctx context.Context) error {
@@ -46,7 +46,7 @@ func run(ctx context.Context) error {
 	return runner.Run(ctx, runner.Config{Client: client, Clock: clock.RealClock{}}, note{})
 }
 
-// A whole add-on: two methods, and one that says how its health is told.
+// A whole add-on: two methods, and one that says how its health is read.
 func Example() {
 	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -19,13 +19,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// kept is an object in little space, and what it is found by.
+// kept is an object in packed form, and what it is found by.
 type kept struct {
 	owner reconcile.Key
 	data  string
 }
 
-// whole is what is packed of an object: names and owners are not part of metadata there.
+// whole is what is packed of an object, with its name and owners outside of metadata.
 type whole[T any] struct {
 	Object                T
 	APIVersion, Kind      string
@@ -39,8 +39,8 @@ type object[T any] interface {
 	reconcile.Object
 }
 
-// group is a collection of objects that are found by what they belong to. Its methods
-// are safe for concurrent use.
+// group is a collection of objects that are found by what they belong to. Its methods are
+// safe for concurrent use.
 type group[T any, P object[T]] struct {
 	*watch.Collection[kept]
 	words *packed.Dictionary
@@ -50,18 +50,18 @@ type group[T any, P object[T]] struct {
 	members map[reconcile.Key][]reconcile.Key
 }
 
-// grouping says what a group holds, and for whom.
+// grouping says what a group holds, and what its objects belong to.
 type grouping[P any] struct {
 	watch.Options[kept]
-	// of is what an object belongs to.
+	// of returns what an object belongs to.
 	of func(P) reconcile.Key
-	// slim, unless nil, drops what nobody reads; false leaves the object out.
+	// slim, if set, drops what is not needed; false leaves the object out.
 	slim func(P) bool
-	// changed is told what objects belong to that came, changed or went.
+	// changed is called with what an added, changed or removed object belongs to.
 	changed func(reconcile.Key)
 }
 
-// newGroup keeps whole objects but for who wrote which field.
+// newGroup returns a group that keeps whole objects except for their managed fields.
 func newGroup[T any, P object[T]](words *packed.Dictionary, o grouping[P]) *group[T, P] {
 	g := &group[T, P]{words: words, owner: map[reconcile.Key]reconcile.Key{}, members: map[reconcile.Key][]reconcile.Key{}}
 	o.Keep = func(u *unstructured.Unstructured) (kept, bool) {
@@ -79,14 +79,14 @@ func newGroup[T any, P object[T]](words *packed.Dictionary, o grouping[P]) *grou
 	o.Same = func(before, now kept) bool { return before == now }
 	g.Collection = watch.New(o.Options)
 	g.OnChange(func(key reconcile.Key) {
-		for _, owner := range g.note(key) {
+		for _, owner := range g.regroup(key) {
 			o.changed(owner)
 		}
 	})
 	return g
 }
 
-// cloned shares no memory with the object that it was read of.
+// cloned shares no memory with the object that the key was read from.
 func cloned(k reconcile.Key) reconcile.Key {
 	return reconcile.Key{Namespace: strings.Clone(k.Namespace), Name: strings.Clone(k.Name)}
 }
@@ -113,7 +113,7 @@ func (g *group[T, P]) unpack(k kept) P {
 	return p
 }
 
-// get returns an object; nil when there is none.
+// get returns an object, or nil if there is none.
 func (g *group[T, P]) get(key reconcile.Key) P {
 	k, ok := g.Get(key)
 	if !ok {
@@ -122,8 +122,8 @@ func (g *group[T, P]) get(key reconcile.Key) P {
 	return g.unpack(k)
 }
 
-// note takes an object into its group, and returns what it belongs to, and did before.
-func (g *group[T, P]) note(key reconcile.Key) []reconcile.Key {
+// regroup indexes an object, and returns what it belongs to now and belonged to before.
+func (g *group[T, P]) regroup(key reconcile.Key) []reconcile.Key {
 	object, there := g.Get(key)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,21 +148,21 @@ func (g *group[T, P]) note(key reconcile.Key) []reconcile.Key {
 	return out
 }
 
-// keys are those of the objects that belong to owner, in no order.
+// keys returns those of the objects that belong to owner, in no particular order.
 func (g *group[T, P]) keys(owner reconcile.Key) []reconcile.Key {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.members[owner])
 }
 
-// all are the keys of all objects, in no order.
+// all returns the keys of all objects, in no particular order.
 func (g *group[T, P]) all() []reconcile.Key {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Collect(maps.Keys(g.owner))
 }
 
-// list returns the objects that belong to owner, in no order.
+// list returns the objects that belong to owner, in no particular order.
 func (g *group[T, P]) list(owner reconcile.Key) []*T {
 	var out []*T
 	for _, key := range g.keys(owner) {
@@ -173,7 +173,7 @@ func (g *group[T, P]) list(owner reconcile.Key) []*T {
 	return out
 }
 
-// each calls f with every object, in no order, until it returns false.
+// each calls f with every object, in no particular order, until it returns false.
 func (g *group[T, P]) each(f func(P) bool) {
 	for _, k := range g.List() {
 		if !f(g.unpack(k)) {

@@ -71,7 +71,7 @@ func TestAWorkIsKeptInLittleSpaceAndComesBack(t *testing.T) {
 
 func TestWhatAnObjectBelongsTo(t *testing.T) {
 	g := newGroup(&packed.Dictionary{}, grouping[*workv1.ManifestWork]{})
-	require.Empty(t, g.note(reconcile.Key{Name: "unknown"}))
+	require.Empty(t, g.regroup(reconcile.Key{Name: "unknown"}))
 	require.Empty(t, g.keys(reconcile.Key{Name: "nobody"}))
 	require.Nil(t, g.get(reconcile.Key{Name: "unknown"}))
 }

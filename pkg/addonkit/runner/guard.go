@@ -11,12 +11,12 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// errPanic stands for a panic in the code of an author: it is told in a condition of the
-// instance that it happened for, and the log has the place.
-var errPanic = errors.New("the program of the add-on failed; this is a mistake in it, and its log has the place")
+// errPanic stands for a panic in an author's code: a condition of the affected instance
+// reports it, and the log has the location.
+var errPanic = errors.New("the add-on panicked; this is a bug in it, and its log has the stack trace")
 
-// guarded calls the code of an author, so that what goes wrong for one instance is told
-// of that one as any error is.
+// guarded calls an author's code and turns a panic into an error, so that a failure for one
+// instance is reported for that instance only.
 func guarded(ctx context.Context, call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -28,12 +28,12 @@ func TestAPanicOfAnAddOnIsAnErrorOfItsInstance(t *testing.T) {
 		return none[len(logged)]
 	})
 	require.ErrorIs(t, err, errPanic)
-	require.ErrorContains(t, err, "its log has the place: panic: runtime error: index out of range")
+	require.ErrorContains(t, err, "its log has the stack trace: panic: runtime error: index out of range")
 	require.Len(t, logged, 1)
 	require.Contains(t, logged[0], "guard_test.go")
 }
 
-// elsewhere is an add-on that knows itself where its agents run.
+// elsewhere is an add-on that decides where its agents run.
 type elsewhere struct{ addonkit.AddOn }
 
 func (elsewhere) HostingCluster(i addonkit.Instance) (string, bool) {

@@ -15,15 +15,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile/watch"
 )
 
-// hashes tell the hub what the configurations of an add-on say that it does not read
-// itself.
+// hashes report to the hub the content of those configurations of an add-on that it does
+// not read itself.
 type hashes struct {
 	kinds   map[addonv1alpha1.ConfigGroupResource]*watch.Collection[hashing.Content]
 	queue   *reconcile.Queue
 	execute *reconcile.Executor
 }
 
-// watchHashes makes what reads configurations of these kinds; nothing for none.
+// watchHashes watches configurations of these kinds, if any.
 func (r *runner) watchHashes(kinds []schema.GroupVersionResource) {
 	if len(kinds) == 0 {
 		return
@@ -47,13 +47,13 @@ func (r *runner) watchHashes(kinds []schema.GroupVersionResource) {
 	r.hashes = h
 }
 
-// hashed is what is kept of a configuration.
+// hashed returns what is kept of a configuration.
 func hashed(u *unstructured.Unstructured) (hashing.Content, bool) {
 	hash, err := addonkit.SpecHash(u.Object)
 	return hashing.Content{Hash: hash, Generation: u.GetGeneration()}, err == nil
 }
 
-// hashed brings up whatever uses a configuration.
+// hashed queues whatever uses a configuration.
 func (r *runner) hashed(at addonv1alpha1.AddOnConfig) {
 	r.hashes.queue.Add(reconcile.Key{Name: r.addOn})
 	r.instances.each(func(a *addonv1alpha1.ManagedClusterAddOn) bool {
@@ -75,7 +75,7 @@ func (h *hashes) look(at addonv1alpha1.AddOnConfig) (c hashing.Content, read, fo
 	return c, read, found
 }
 
-// reconcileHashes is about an instance, or without a namespace about the add-on.
+// reconcileHashes reconciles an instance, or the add-on if the key has no namespace.
 func (r *runner) reconcileHashes(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	if key.Namespace == "" {
 		addOn := r.addOns.get(key)

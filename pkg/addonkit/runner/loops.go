@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// reconcileRegistration gives an instance its credentials and rights.
+// reconcileRegistration gives an instance its credentials and permissions.
 func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	s := registration.State{Bindings: r.bindings.list(key), Now: r.Clock.Now()}
 	if r.roles != nil {
@@ -52,8 +52,8 @@ func (r *runner) reconcileRegistration(ctx context.Context, key reconcile.Key) (
 	return result, err
 }
 
-// ask finds out what the add-on needs on the hub: it is asked, unless its answer is
-// known. Whether it is a Registrar is told by its type.
+// ask finds out what the add-on needs on the hub, and calls it only if the answer is not
+// known. Its type decides whether it is a Registrar.
 func (r *runner) ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, s *registration.State) error {
 	key := reconcile.Key{Namespace: i.AddOn.Namespace, Name: i.AddOn.Name}
 	_, registrar := addOn.(addonkit.Registrar)
@@ -73,7 +73,7 @@ func (r *runner) ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Insta
 	return err
 }
 
-// ask asks the add-on.
+// ask calls the add-on.
 func ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, s *registration.State) (err error) {
 	if a, ok := addOn.(addonkit.Registrar); ok {
 		s.Registrar = true
@@ -94,8 +94,8 @@ func ask(ctx context.Context, addOn addonkit.AddOn, i addonkit.Instance, s *regi
 	return nil
 }
 
-// readNamed reads roles and bindings of the names that are wanted and not known: an
-// administrator may have made them by hand.
+// readNamed reads wanted roles and bindings that are not in the cache: an administrator may
+// have created them by hand.
 func (r *runner) readNamed(ctx context.Context, s *registration.State) error {
 	roles, bindings := registration.Names(*s)
 	for _, key := range roles {
@@ -128,7 +128,7 @@ func (r *runner) readNamed(ctx context.Context, s *registration.State) error {
 	return nil
 }
 
-// get reads an object live; nil when there is none.
+// get reads an object live; it returns nil if there is none.
 func get[T any](ctx context.Context, r *runner, resource schema.GroupVersionResource, key reconcile.Key) (*T, error) {
 	o, err := typed.Get[T](ctx, r.Rights, resource, key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
@@ -137,7 +137,7 @@ func get[T any](ctx context.Context, r *runner, resource schema.GroupVersionReso
 	return o, err
 }
 
-// hosting is the cluster that an instance runs on instead; nil for none.
+// hosting returns the cluster that an instance runs on instead, or nil.
 func (r *runner) hosting(addOn addonkit.AddOn, i addonkit.Instance) *deploy.Hosting {
 	h, ok := addOn.(addonkit.Hosted)
 	if !ok {
@@ -176,11 +176,11 @@ func (r *runner) reconcileRequest(ctx context.Context, key reconcile.Key) (recon
 // signError is why an add-on does not sign a request.
 type signError struct{ error }
 
-// Unwrap makes the cause visible.
+// Unwrap returns the cause.
 func (e *signError) Unwrap() error { return e.error }
 
-// refused tells that a request waits: for a right that the runner lacks, or for what it
-// is signed by.
+// refused returns the Event about a request that waits for a permission that the runner
+// lacks, or for what it is signed with.
 func refused(csr *certificatesv1.CertificateSigningRequest, err error) reconcile.Event {
 	return reconcile.Event{
 		Type: corev1.EventTypeWarning, Reason: ReasonRequestWaits, Once: true, Of: csr.Spec.SignerName,
@@ -194,7 +194,7 @@ func (r *runner) respond(ctx context.Context, addOn addonkit.AddOn, i addonkit.I
 		if a.Approve(ctx, i, csr) == nil {
 			return r.update(ctx, registration.Approved(csr, r.Clock.Now()), "approval")
 		}
-		return nil // a person decides
+		return nil // left to a person
 	}
 	if a, ok := addOn.(addonkit.Signer); ok && registration.ToSign(csr) {
 		certificate, err := a.Sign(ctx, i, csr)
@@ -208,7 +208,7 @@ func (r *runner) respond(ctx context.Context, addOn addonkit.AddOn, i addonkit.I
 	return nil
 }
 
-// update writes an answer; one that somebody else gave first stands.
+// update writes an answer; if another client answered first, that answer stays.
 func (r *runner) update(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, subresource string) error {
 	u, err := typed.ToUnstructured(csr)
 	if err != nil {

@@ -16,12 +16,13 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// maxAnswers bounds of how many instances answers are known. When there are more, all
-// are forgotten, and asked for again when they are needed.
+// maxAnswers is the number of instances whose answers are kept. Beyond it all answers are
+// dropped and asked for again when needed.
 const maxAnswers = 16384
 
-// inputsOf digests what the answers of an add-on about an instance follow from; false where the add-on does not tell them, and for
-// one that is on its way out, which is asked.
+// inputsOf digests what an add-on's answers about an instance depend on; false if the
+// add-on does not say, and for an instance that is being deleted, for which it is always
+// called.
 func inputsOf(addOn addonkit.AddOn, i addonkit.Instance) (digest.Sum, bool) {
 	a, ok := addOn.(addonkit.Traced)
 	if !ok || i.Cluster == nil || i.AddOn.DeletionTimestamp != nil {
@@ -34,10 +35,10 @@ func inputsOf(addOn addonkit.AddOn, i addonkit.Instance) (digest.Sum, bool) {
 	return digest.OfParts(string(i.AddOn.UID), text), true
 }
 
-// drawn is what is left of a rendering: no manifest.
+// drawn is what is kept of a rendering: no manifests.
 type drawn struct {
-	// Of has the UID of the instance, by which words of many instances are told from
-	// those of one that is packed often.
+	// Of has the UID of the instance, which separates strings shared by many instances from
+	// those of one instance that is packed often.
 	Of        metav1.ObjectMeta
 	Manifests []deploy.Outline
 	Configs   []workv1.ManifestConfigOption
@@ -51,8 +52,8 @@ type asked struct {
 	Permissions   []addonkit.Permission
 }
 
-// memo holds answers of one kind, packed, by instance. The zero value but for words is
-// ready; it is safe for concurrent use.
+// memo holds packed answers of one kind, by instance. Its zero value is ready once words is
+// set; it is safe for concurrent use.
 type memo[T any] struct {
 	words *packed.Dictionary
 
@@ -60,13 +61,13 @@ type memo[T any] struct {
 	held map[reconcile.Key]answer
 }
 
-// answer is what was answered, and what it follows from.
+// answer is a packed answer, and the digest of what it depends on.
 type answer struct {
 	from digest.Sum
 	data string
 }
 
-// recall returns the answer for an instance, if it follows from the same.
+// recall returns the answer for an instance if it depends on the same inputs.
 func (m *memo[T]) recall(key reconcile.Key, from digest.Sum) (*T, bool) {
 	m.mu.Lock()
 	have, ok := m.held[key]
@@ -90,7 +91,7 @@ func (m *memo[T]) hold(key reconcile.Key, from digest.Sum, what *T) {
 	m.held[cloned(key)] = answer{from, data}
 }
 
-// forget drops what is known of an instance.
+// forget drops the answer for an instance.
 func (m *memo[T]) forget(key reconcile.Key) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

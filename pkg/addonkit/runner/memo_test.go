@@ -33,8 +33,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/typed"
 )
 
-// counted is an add-on that counts how often it is asked. Without inputs it does not tell
-// what its answers follow from.
+// counted is an add-on that counts how often it is called. Without inputs it does not say
+// what its answers depend on.
 type counted struct {
 	value             string
 	inputs            bool
@@ -129,7 +129,7 @@ func (s *table) eventually(sees func() bool) {
 	require.Eventually(s.t, sees, 10*time.Second, time.Millisecond)
 }
 
-// pass runs both loops once, and returns how often the add-on was asked.
+// pass runs both loops once, and returns how often the add-on was called.
 func (s *table) pass() (rendered, granted int32) {
 	s.t.Helper()
 	r, g := s.addOn.rendered.Load(), s.addOn.granted.Load()
@@ -153,7 +153,7 @@ func (s *table) settles() {
 	s.pass()
 }
 
-// live is the work as it is.
+// live returns the current work.
 func (s *table) live() *workv1.ManifestWork {
 	w, err := typed.Get[workv1.ManifestWork](s.t.Context(), s.Client, workAPI, "c1", "addon-web-deploy-0")
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *table) says(condition string) bool {
 	return apimeta.FindStatusCondition(s.instances.get(s.key).Status.Conditions, condition) != nil
 }
 
-// write is a write of a condition by somebody else.
+// write sets a condition as another client.
 func (s *table) write(condition string) {
 	s.t.Helper()
 	a := s.instances.get(s.key)
@@ -189,8 +189,9 @@ func TestAStatusCostsNoRenderingAndEachInputDoes(t *testing.T) {
 	}
 	nothing("nothing happened")
 	s.write("Foreign")
-	nothing("a status of somebody else")
-	s.patch(workAPI, "addon-web-deploy-0", `{"status":{"conditions":[{"type":"Applied","status":"True","reason":"R","lastTransitionTime":"2030-01-01T00:00:00Z"}]}}`,
+	nothing("a status written by another client")
+	s.patch(workAPI, "addon-web-deploy-0", `{"status":{"conditions":[{"type":"Applied","status":"True","reason":"R",`+
+		`"lastTransitionTime":"2030-01-01T00:00:00Z"}]}}`,
 		func() bool { return len(s.works.list(s.key)[0].Status.Conditions) == 1 })
 	nothing("the report of an agent")
 	s.eventually(func() bool { return s.says(addonv1alpha1.ConditionManifestApplied) })
@@ -204,10 +205,11 @@ func TestAStatusCostsNoRenderingAndEachInputDoes(t *testing.T) {
 	nothing("it has that")
 
 	before := s.works.list(s.key)[0].Spec.Workload.Manifests[0].Raw
-	s.patch(workAPI, "addon-web-deploy-0", `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"web","name":"a"}}]}}}`,
+	s.patch(workAPI, "addon-web-deploy-0", `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap",`+
+		`"metadata":{"namespace":"web","name":"a"}}]}}}`,
 		func() bool { return string(s.works.list(s.key)[0].Spec.Workload.Manifests[0].Raw) != string(before) })
 	rendered, _ = s.pass()
-	require.EqualValues(t, 1, rendered, "somebody changed the work")
+	require.EqualValues(t, 1, rendered, "another client changed the work")
 	require.Contains(t, string(s.live().Spec.Workload.Manifests[0].Raw), "two", "it is whole again")
 	s.settles()
 

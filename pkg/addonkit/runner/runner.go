@@ -16,25 +16,26 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// defaultWorkers is how many instances a loop works on at once.
+// defaultWorkers is how many instances a loop reconciles concurrently.
 const defaultWorkers = 4
 
 // Config of a runner.
 type Config struct {
 	// Client reads and writes on the hub.
 	Client dynamic.Interface
-	// Rights, unless nil, gives agents their roles, bindings and certificates instead, so
-	// that people grant what add-ons may have to another account than what runs them.
+	// Rights, if set, is the client that creates roles, bindings and certificates for
+	// agents, so that what add-ons may do is granted to another account than the one that
+	// runs them.
 	Rights dynamic.Interface
 	// Clock is that of conditions and deadlines.
 	Clock clock.PassiveClock
-	// Workers is how many clusters each loop works on at once; 0 is four. More make a
-	// change of all clusters quicker, and the API server busier.
+	// Workers is how many clusters each loop reconciles concurrently; 0 means four. More
+	// make a change of all clusters faster, and the API server busier.
 	Workers int
 }
 
-// Run runs an add-on until ctx ends. It returns at once, with an error that names the
-// field, when its options are wrong. What cannot be read or written is tried again.
+// Run runs an add-on until ctx ends. If its options are wrong, it returns at once with an
+// error that names the field. Failed reads and writes are retried.
 func Run(ctx context.Context, c Config, addOn addonkit.AddOn) error {
 	r, err := New(c, addOn)
 	if err != nil {
@@ -43,12 +44,11 @@ func Run(ctx context.Context, c Config, addOn addonkit.AddOn) error {
 	return r.Run(ctx)
 }
 
-// Runner runs add-ons, all on the same watches.
+// Runner runs one or more add-ons on the same watches.
 type Runner struct{ *runner }
 
-// New makes a runner of one add-on, for authors who look at something else than
-// instances and clusters as well; others take Run. An error names the field of the
-// options that is wrong.
+// New returns a runner of one add-on, for authors who watch more than instances and
+// clusters; others call Run. An error names the field of the options that is wrong.
 func New(c Config, addOn addonkit.AddOn) (*Runner, error) {
 	options := addOn.Options()
 	if err := options.Check(); err != nil {
@@ -65,40 +65,39 @@ func New(c Config, addOn addonkit.AddOn) (*Runner, error) {
 
 // Family says which add-ons a runner of NewMany runs.
 type Family struct {
-	// Name is part of the names of loops and of the field managers that they write by.
+	// Name is part of the names of loops and of their field managers.
 	Name string
-	// Find returns the add-on that an instance is of; false leaves the instance as it
-	// is. It is asked at each pass, so it may answer with what holds for this instance
-	// only. None of them runs on hosting clusters.
+	// Find returns the add-on of an instance; false leaves the instance as it is. It is
+	// called at each pass, so the result may hold for this instance only. None of these
+	// add-ons runs on hosting clusters.
 	Find func(*addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, bool)
-	// Label is put, without a value, on everything that is bound for these add-ons, by
-	// which it is told from what other runners on the hub bind. Their permissions name
-	// roles that exist: none are made.
+	// Label is set, with an empty value, on everything that is bound for these add-ons, to
+	// distinguish it from what other runners on the hub bind. Their permissions refer to
+	// existing roles; none are created.
 	Label string
-	// Slim drops of a cluster what none of them reads, versions too: a change of what is
-	// left brings up the instances of the cluster.
+	// Slim drops from a cluster what none of them reads, including versions: a change in
+	// what remains queues the instances of the cluster.
 	Slim func(*clusterv1.ManagedCluster)
 }
 
-// NewMany makes a runner of add-ons whose names are not known before.
+// NewMany returns a runner of add-ons whose names are not known in advance.
 func NewMany(c Config, f Family) *Runner {
 	return &Runner{newRunner(c, f.Name, f.Find, scope{label: f.Label, slim: f.Slim})}
 }
 
-// Run runs the add-ons until ctx ends. What cannot be read or written is tried again.
+// Run runs the add-ons until ctx ends. Failed reads and writes are retried.
 func (r *Runner) Run(ctx context.Context) error { return r.run(ctx) }
 
-// Regrant tries again what was refused for want of a right: somebody granted something.
+// Regrant retries what was forbidden, after a permission was granted.
 func (r *Runner) Regrant() {
 	r.unregistered.Again()
 	r.unanswered.Again()
 }
 
-// Look looks again at an instance, because something else than it or its cluster
-// changed.
+// Look queues an instance because something other than it or its cluster changed.
 func (r *Runner) Look(instance reconcile.Key) { r.changed(instance) }
 
-// LookAll looks again at all instances of a name.
+// LookAll queues all instances of a name.
 func (r *Runner) LookAll(name string) {
 	for _, key := range r.instances.all() {
 		if key.Name == name {
@@ -107,7 +106,7 @@ func (r *Runner) LookAll(name string) {
 	}
 }
 
-// Loops are the names of the loops that Run runs.
+// Loops returns the names of the loops that Run runs.
 func (r *Runner) Loops() []string {
 	out := []string{r.name("registration"), r.name("deploy"), r.name("request")}
 	if r.hashes != nil {
@@ -150,7 +149,7 @@ func (r *runner) run(ctx context.Context) error {
 	return nil
 }
 
-// close ends queues whose loops do not run.
+// close shuts down queues whose loops do not run.
 func (r *runner) close() {
 	for _, q := range []*reconcile.Queue{r.register, r.deploy, r.answer} {
 		q.Close()

@@ -17,24 +17,24 @@ import (
 
 // Reasons of Events.
 const (
-	// ReasonWarning is that of an Event about what is probably not meant so.
+	// ReasonWarning is that of an Event about a probable mistake.
 	ReasonWarning = "ManifestsQuestionable"
 	// ReasonRequestWaits is that of an Event about a certificate request that the runner
-	// has no right to answer, or cannot sign.
+	// may not answer, or cannot sign.
 	ReasonRequestWaits = "CertificateRequestWaits"
 )
 
-// maxWarned bounds of how many instances it is known what they were told.
+// maxWarned is the number of instances whose last warnings are remembered.
 const maxWarned = 8192
 
-// warned knows what instances were told last, so that it is not said at each pass. The
-// zero value is ready; it is safe for concurrent use.
+// warned remembers the last warnings of instances, so that they are not repeated at each
+// pass. Its zero value is ready; it is safe for concurrent use.
 type warned struct {
 	mu   sync.Mutex
 	last map[types.UID]uint64
 }
 
-// add puts an Event with warnings into a plan, unless it was the last thing told.
+// add adds an Event with the warnings to a plan, unless they are the same as last time.
 func (w *warned) add(plan *reconcile.Plan, about *addonv1alpha1.ManagedClusterAddOn, warnings []string) {
 	hash := fnv.New64a()
 	text := strings.Join(warnings, "; ")

@@ -29,12 +29,12 @@ var (
 	bindingsAPI  = rbacv1.SchemeGroupVersion.WithResource("rolebindings")
 )
 
-// scope is what a runner looks at: one add-on, or all, whose rights carry a label.
+// scope is what a runner watches: one add-on, or all whose bindings carry a label.
 type scope struct {
 	addOn, label string
-	// hosted tells that its instances may run on other clusters.
+	// hosted reports whether its instances may run on other clusters.
 	hosted bool
-	// slim, unless nil, drops of a cluster what nobody reads.
+	// slim, if set, drops from a cluster what is not needed.
 	slim func(*clusterv1.ManagedCluster)
 }
 
@@ -44,15 +44,15 @@ type runner struct {
 	id   string
 	find func(*addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, bool)
 	scope
-	words packed.Dictionary
-	told  warned
-	// drawn and asked are what add-ons answered that tell what their answers follow from.
+	words  packed.Dictionary
+	warned warned
+	// drawn and asked are the answers of add-ons that say what their answers depend on.
 	drawn memo[drawn]
 	asked memo[asked]
 
-	// instances and clusters are found by the name of the cluster, add-ons by their own,
-	// all else by the instance. Without roles, none are made; without addOns, find knows
-	// which configurations instances are given.
+	// instances and clusters are found by the name of the cluster, add-ons by their own
+	// name, and everything else by the instance. If roles is nil, none are created; if
+	// addOns is nil, find knows which configurations instances are given.
 	addOns    *group[addonv1alpha1.ClusterManagementAddOn, *addonv1alpha1.ClusterManagementAddOn]
 	instances *group[addonv1alpha1.ManagedClusterAddOn, *addonv1alpha1.ManagedClusterAddOn]
 	clusters  *group[clusterv1.ManagedCluster, *clusterv1.ManagedCluster]
@@ -61,12 +61,12 @@ type runner struct {
 	bindings  *group[rbacv1.RoleBinding, *rbacv1.RoleBinding]
 	requests  *group[certificatesv1.CertificateSigningRequest, *certificatesv1.CertificateSigningRequest]
 
-	// register, deploy and answer are the queues of the loops; the keys of the first
-	// two are instances, those of the third certificate requests.
+	// register, deploy and answer are the queues of the loops; keys of the first two are
+	// instances, those of the third certificate requests.
 	register, deploy, answer *reconcile.Queue
-	// unregistered and unanswered are what was forbidden of register and answer.
+	// unregistered and unanswered are the keys of register and answer that met a refusal.
 	unregistered, unanswered *reconcile.Refusals
-	// hashes is nil for add-ons without configurations of kinds of their own.
+	// hashes is nil for add-ons without configurations of their own kinds.
 	hashes *hashes
 
 	registering, deploying, answering *reconcile.Executor
@@ -78,7 +78,7 @@ type collection interface {
 	WaitSynced(context.Context) error
 }
 
-// watches are all that the runner has.
+// watches returns all watches of the runner.
 func (r *runner) watches() []collection {
 	out := []collection{r.instances, r.clusters, r.works, r.bindings, r.requests}
 	if r.roles != nil {
@@ -95,10 +95,10 @@ func (r *runner) watches() []collection {
 	return out
 }
 
-// name is the id of a loop.
+// name returns the id of a loop.
 func (r *runner) name(loop string) string { return "addon." + r.id + "." + loop }
 
-// newRunner makes queues and collections, and tells the one of the other.
+// newRunner makes queues and collections, and connects them.
 func newRunner(c Config, id string, find func(*addonv1alpha1.ManagedClusterAddOn) (addonkit.AddOn, bool), s scope) *runner {
 	if c.Workers <= 0 {
 		c.Workers = defaultWorkers
@@ -119,7 +119,7 @@ func newRunner(c Config, id string, find func(*addonv1alpha1.ManagedClusterAddOn
 	r.watchRights()
 	r.requests = newGroup(&r.words, grouping[*certificatesv1.CertificateSigningRequest]{
 		Options: r.labelled(certificates, ""), of: marked[*certificatesv1.CertificateSigningRequest],
-		// What is answered is not looked at again.
+		// Answered requests are not reconciled again.
 		slim: func(c *certificatesv1.CertificateSigningRequest) bool {
 			return registration.Open(c) || registration.ToSign(c)
 		},
@@ -133,7 +133,7 @@ func (r *runner) executor(loop string) *reconcile.Executor {
 	return reconcile.NewExecutor(r.Client, r.name(loop), r.Clock)
 }
 
-// labelled are the objects of the add-ons, by their labels.
+// labelled returns the watch options for the add-ons' objects, by their labels.
 func (r *runner) labelled(resource schema.GroupVersionResource, more string) watch.Options[kept] {
 	selector := addonv1alpha1.LabelAddOnName
 	if r.addOn != "" {
@@ -142,7 +142,7 @@ func (r *runner) labelled(resource schema.GroupVersionResource, more string) wat
 	return watch.Options[kept]{Client: r.Client, Resource: resource, LabelSelector: selector + more}
 }
 
-// marked is the instance that the labels of an object name.
+// marked returns the instance that an object's labels name.
 func marked[P metav1.Object](o P) reconcile.Key {
 	return reconcile.Key{Namespace: o.GetLabels()[clusterv1.LabelClusterName], Name: o.GetLabels()[addonv1alpha1.LabelAddOnName]}
 }
@@ -182,8 +182,8 @@ func (r *runner) watchInstances() {
 	})
 }
 
-// watchAddOn keeps the add-on, which says what its instances are given. A rollout under
-// way changes its status often: only which configurations it names brings them up.
+// watchAddOn watches the add-on, which says what its instances are given. A rollout changes
+// its status often, so only a change of the configurations it names queues the instances.
 func (r *runner) watchAddOn() {
 	r.addOns = newGroup(&r.words, grouping[*addonv1alpha1.ClusterManagementAddOn]{
 		Options: watch.Options[kept]{
@@ -228,13 +228,13 @@ func (r *runner) watchRights() {
 func (r *runner) changed(key reconcile.Key) {
 	r.register.Add(key)
 	r.deploy.Add(key)
-	// A request may have come before its instance.
+	// A request may have arrived before its instance.
 	for _, csr := range r.requests.keys(key) {
 		r.answer.Add(csr)
 	}
 }
 
-// clusterChanged brings up the instances on a cluster, and those that it hosts.
+// clusterChanged queues the instances on a cluster, and those that it hosts.
 func (r *runner) clusterChanged(name string) {
 	for _, key := range r.instances.keys(reconcile.Key{Name: name}) {
 		r.changed(key)
@@ -251,12 +251,12 @@ func (r *runner) clusterChanged(name string) {
 	})
 }
 
-// cluster returns a ManagedCluster; nil when there is none.
+// cluster returns a ManagedCluster, or nil if there is none.
 func (r *runner) cluster(name string) *clusterv1.ManagedCluster {
 	return r.clusters.get(reconcile.Key{Name: name})
 }
 
-// instance returns an instance with its cluster; false when it is gone.
+// instance returns an instance with its cluster; false if it is gone.
 func (r *runner) instance(key reconcile.Key) (addonkit.Instance, bool) {
 	a := r.instances.get(key)
 	i := addonkit.Instance{AddOn: a, Cluster: r.cluster(key.Namespace)}
@@ -266,7 +266,7 @@ func (r *runner) instance(key reconcile.Key) (addonkit.Instance, bool) {
 	return i, a != nil
 }
 
-// gone stands for an instance that is no more, so that what it had can be removed.
+// gone stands for an instance that no longer exists, so that its objects can be removed.
 func gone(key reconcile.Key) *addonv1alpha1.ManagedClusterAddOn {
 	return &addonv1alpha1.ManagedClusterAddOn{
 		TypeMeta:   metav1.TypeMeta{APIVersion: addonv1alpha1.GroupVersion.String(), Kind: "ManagedClusterAddOn"},

@@ -20,22 +20,23 @@ var deploymentConfigs = addonv1alpha1.GroupVersion.WithResource("addondeployment
 // Kind is the entry of addonkit.Options.Configs for an add-on that uses Configs.
 var Kind = addonv1alpha1.ConfigGroupResource{Group: deploymentConfigs.Group, Resource: deploymentConfigs.Resource}
 
-// Configs are the AddOnDeploymentConfigs of an instance, as the hub has resolved them
-// for it. An instance that changes its configuration is rendered again, because its
-// status then has another hash. The account of the add-on needs the right to get them.
+// Configs reads the AddOnDeploymentConfigs of an instance, as the hub has resolved them for
+// it. An instance whose configuration changes is rendered again, because its status then
+// has another hash. The account of the add-on needs permission to get them.
 type Configs struct {
 	client dynamic.Interface
 	known  *known
 }
 
-// NewConfigs reads them on the hub, each content once.
+// NewConfigs returns a Configs that reads on the hub, each content once.
 func NewConfigs(client dynamic.Interface) Configs {
 	return Configs{client: client, known: &known{contents: map[addonv1alpha1.ConfigReferent]content{}}}
 }
 
-// Read returns them, the strongest first; they must not be changed. One that does not
-// exist, or that the hub has not looked at yet, is an error with its name; so is one that
-// stands in the status and nobody gave, because the agent of the cluster may write there.
+// Read returns the configurations, the strongest first; they must not be changed. One that
+// does not exist, or that the hub has not resolved yet, is an error that names it. So is
+// one that appears in the status but was not assigned, because the agent of the cluster can
+// write there.
 func (c Configs) Read(ctx context.Context, i addonkit.Instance) ([]*addonv1alpha1.AddOnDeploymentConfig, error) {
 	var out []*addonv1alpha1.AddOnDeploymentConfig
 	for _, ref := range i.AddOn.Status.ConfigReferences {
@@ -47,7 +48,9 @@ func (c Configs) Read(ctx context.Context, i addonkit.Instance) ([]*addonv1alpha
 			desired = *ref.DesiredConfig
 		}
 		if !addonkit.Given(i, addonv1alpha1.AddOnConfig{ConfigGroupResource: Kind, ConfigReferent: desired.ConfigReferent}) {
-			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: neither ClusterManagementAddOn %s nor the spec of the instance names it, so that it is not read; name it there, or wait until the hub has taken it out of status.configReferences",
+			return nil, fmt.Errorf("AddOnDeploymentConfig %s/%s: neither ClusterManagementAddOn %s nor the spec of the "+
+				"instance names it, so it is not read; name it there, or wait until the hub has removed it from "+
+				"status.configReferences",
 				desired.Namespace, desired.Name, i.AddOn.Name)
 		}
 		if desired.SpecHash == "" {
@@ -62,8 +65,8 @@ func (c Configs) Read(ctx context.Context, i addonkit.Instance) ([]*addonv1alpha
 	return out, nil
 }
 
-// read returns one. What is newer than the hash that the hub has resolved is used as it
-// is, and read again until the hub has seen it, too.
+// read returns one configuration. If it is newer than the hash that the hub has resolved,
+// it is used, and read again until the hub has resolved it, too.
 func (c Configs) read(ctx context.Context, desired addonv1alpha1.ConfigSpecHash) (*addonv1alpha1.AddOnDeploymentConfig, error) {
 	if config := c.known.get(desired); config != nil {
 		return config, nil
@@ -78,12 +81,12 @@ func (c Configs) read(ctx context.Context, desired addonv1alpha1.ConfigSpecHash)
 	}
 	hash, err := addonkit.SpecHash(u.Object)
 	if err == nil && hash == desired.SpecHash {
-		c.known.put(desired, config)
+		c.known.remember(desired, config)
 	}
 	return config, err
 }
 
-// Values is a Func: what FromSpec makes of all of them together.
+// Values is a Func that returns FromSpec of all configurations together.
 func (c Configs) Values(ctx context.Context, i addonkit.Instance) (map[string]any, error) {
 	configs, err := c.Read(ctx, i)
 	if err != nil {
@@ -92,8 +95,8 @@ func (c Configs) Values(ctx context.Context, i addonkit.Instance) (map[string]an
 	return FromSpec(Effective(configs))
 }
 
-// InstallNamespace makes what embeds Configs addonkit.Placed: the namespace of the
-// strongest one; empty, which leaves it to the instance, without any.
+// InstallNamespace implements addonkit.Placed for a type that embeds Configs: it returns
+// the namespace of the strongest configuration, or "", which leaves it to the instance.
 func (c Configs) InstallNamespace(ctx context.Context, i addonkit.Instance) (string, error) {
 	configs, err := c.Read(ctx, i)
 	if err != nil || len(configs) == 0 {
@@ -102,11 +105,11 @@ func (c Configs) InstallNamespace(ctx context.Context, i addonkit.Instance) (str
 	return *Effective(configs).AgentInstallNamespace, nil
 }
 
-// Effective is one configuration for several, the first one strongest. What one leaves
-// open is taken from the next: node selector, tolerations and proxy each as a whole,
-// variables by their names. Of registries and of resource requirements the last one
-// that fits counts. The namespace is always that of the first, because the API gives
-// each of them one; it is set unless there is no configuration.
+// Effective merges configurations, the first one being the strongest. What one leaves open
+// is taken from the next: node selector, tolerations and proxy each as a whole, variables
+// by name. Of registries and resource requirements the last one that matches counts. The
+// namespace is always that of the first, because the API gives each of them one; it is set
+// unless there is no configuration.
 func Effective(configs []*addonv1alpha1.AddOnDeploymentConfig) addonv1alpha1.AddOnDeploymentConfigSpec {
 	out := addonv1alpha1.AddOnDeploymentConfigSpec{NodePlacement: &addonv1alpha1.NodePlacement{}}
 	for _, c := range slices.Backward(configs) {

@@ -220,7 +220,7 @@ func TestWhereAnImageComesFrom(t *testing.T) {
 	_, err := configs.Image("Image", "a")(t.Context(), i)
 	require.ErrorContains(
 		t, err,
-		"ManagedCluster c1: metadata.annotations[open-cluster-management.io/image-registries]: is no JSON object with registries; write for example {",
+		"ManagedCluster c1: metadata.annotations[open-cluster-management.io/image-registries]: is not a JSON object with registries; use for example {",
 	)
 }
 
@@ -290,7 +290,7 @@ func TestNamesOfChartsAndNothingThatIsNotSaid(t *testing.T) {
 }
 
 // TestAnAgentReadsNothingByWhatItWritesIntoItsStatus: the agent of a cluster may write
-// the status of its instance, and names a configuration of somebody else there.
+// the status of its instance, and names a configuration of others there.
 func TestAnAgentReadsNothingByWhatItWritesIntoItsStatus(t *testing.T) {
 	mine := addonv1alpha1.AddOnConfig{ConfigGroupResource: Kind, ConfigReferent: addonv1alpha1.ConfigReferent{Namespace: "default", Name: "a"}}
 	at := &addonv1alpha1.ConfigSpecHash{ConfigReferent: mine.ConfigReferent, SpecHash: "1"}

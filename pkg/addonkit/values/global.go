@@ -9,7 +9,7 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Global is a Func as Values, with names as Helm charts of the field have them: see
+// Global is a Func like Values, but with the names that Helm charts use: see
 // GlobalFromSpec.
 func (c Configs) Global(ctx context.Context, i addonkit.Instance) (map[string]any, error) {
 	configs, err := c.Read(ctx, i)
@@ -19,11 +19,11 @@ func (c Configs) Global(ctx context.Context, i addonkit.Instance) (map[string]an
 	return GlobalFromSpec(Effective(configs))
 }
 
-// GlobalFromSpec gives the values of a configuration by other names than FromSpec:
-// customized variables and tolerations by their own, and in "global", which all charts
-// of a chart see, nodeSelector, proxyConfig with HTTP_PROXY, HTTPS_PROXY, NO_PROXY and
-// PROXY_CA_BUNDLE, and resourceRequirements, a list of containerIDRegex and resources.
-// What the configuration is silent about is left to the chart. An error has the field.
+// GlobalFromSpec returns the values of a configuration under other names than FromSpec:
+// customized variables and tolerations under their own, and in "global", which all
+// subcharts see, nodeSelector, proxyConfig with HTTP_PROXY, HTTPS_PROXY, NO_PROXY and
+// PROXY_CA_BUNDLE, and resourceRequirements, a list of containerIDRegex and resources. What
+// the configuration leaves open is left to the chart. An error names the field.
 func GlobalFromSpec(spec addonv1alpha1.AddOnDeploymentConfigSpec) (map[string]any, error) {
 	variables := spec.CustomizedVariables
 	spec.CustomizedVariables = nil

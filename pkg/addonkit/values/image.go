@@ -13,9 +13,9 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Image is a Func that gives an image under a name, which may be a path with dots:
-// from the registries of the configurations, else from those that the annotation of
-// the cluster names, else as it is.
+// Image returns a Func that gives an image under a name, which may be a dotted path: from
+// the registries of the configurations, else from those in the annotation of the cluster,
+// else unchanged.
 func (c Configs) Image(name, image string) Func {
 	return func(ctx context.Context, i addonkit.Instance) (map[string]any, error) {
 		configs, err := c.Read(ctx, i)
@@ -32,7 +32,7 @@ func (c Configs) Image(name, image string) Func {
 	}
 }
 
-// clusterRegistries are those that a cluster names.
+// clusterRegistries returns those that a cluster names.
 func clusterRegistries(cluster *clusterv1.ManagedCluster) ([]addonv1alpha1.ImageMirror, error) {
 	var list struct {
 		Registries []addonv1alpha1.ImageMirror `json:"registries"`
@@ -42,15 +42,16 @@ func clusterRegistries(cluster *clusterv1.ManagedCluster) ([]addonv1alpha1.Image
 	}
 	text := cluster.Annotations[clusterv1.AnnotationImageRegistries]
 	if json.Unmarshal([]byte(text), &list) != nil {
-		return nil, fmt.Errorf(`ManagedCluster %s: metadata.annotations[%s]: is no JSON object with registries; write for example {"registries":[{"source":"quay.io/a","mirror":"registry.local/a"}]}`,
+		return nil, fmt.Errorf(`ManagedCluster %s: metadata.annotations[%s]: is not a JSON object with registries; use `+
+			`for example {"registries":[{"source":"quay.io/a","mirror":"registry.local/a"}]}`,
 			cluster.Name, clusterv1.AnnotationImageRegistries)
 	}
 	return list.Registries, nil
 }
 
-// Mirrored is where an image comes from: from the last registry that fits it. A source
-// is whole parts of a name, so quay.io/a is not the begin of quay.io/ab; without one
-// the registry fits every image, and keeps the last part of its name only.
+// Mirrored returns where an image comes from: from the last registry that matches it. A
+// source matches whole parts of a name, so quay.io/a does not match quay.io/ab. A registry
+// without a source matches every image, and keeps only the last part of its name.
 func Mirrored(image string, registries []addonv1alpha1.ImageMirror) string {
 	for n := len(registries) - 1; n >= 0; n-- {
 		source, mirror := strings.Trim(registries[n].Source, "/"), strings.Trim(registries[n].Mirror, "/")

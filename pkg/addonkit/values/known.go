@@ -8,9 +8,8 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// known holds the content of configurations that all instances of an add-on share, by
-// the hash that the hub has made of it: what has the hash is that content, however old
-// it is.
+// known caches the content of configurations that all instances of an add-on share, by the
+// hash that the hub computed: what has the hash is that content, however old it is.
 type known struct {
 	mu       sync.Mutex
 	contents map[addonv1alpha1.ConfigReferent]content
@@ -21,7 +20,7 @@ type content struct {
 	config *addonv1alpha1.AddOnDeploymentConfig
 }
 
-// get returns what has the hash; nil where that is not known.
+// get returns the content with that hash, or nil if it is not cached.
 func (k *known) get(at addonv1alpha1.ConfigSpecHash) *addonv1alpha1.AddOnDeploymentConfig {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -31,8 +30,8 @@ func (k *known) get(at addonv1alpha1.ConfigSpecHash) *addonv1alpha1.AddOnDeploym
 	return nil
 }
 
-// put keeps the newest content of an object.
-func (k *known) put(at addonv1alpha1.ConfigSpecHash, config *addonv1alpha1.AddOnDeploymentConfig) {
+// remember caches the newest content of an object.
+func (k *known) remember(at addonv1alpha1.ConfigSpecHash, config *addonv1alpha1.AddOnDeploymentConfig) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.contents[at.ConfigReferent] = content{at.SpecHash, config}

@@ -13,7 +13,7 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Names of the values that FromSpec gives, beside those of customized variables.
+// Names of the values that FromSpec returns, besides those of customized variables.
 const (
 	// NodeSelector is a map of labels.
 	NodeSelector = "NodeSelector"
@@ -23,10 +23,10 @@ const (
 	HTTPProxy  = "HTTPProxy"
 	HTTPSProxy = "HTTPSProxy"
 	NoProxy    = "NoProxy"
-	// ProxyCABundle is in base64, as binaryData of a ConfigMap takes it.
+	// ProxyCABundle is in base64, ready for binaryData of a ConfigMap.
 	ProxyCABundle = "ProxyCABundle"
-	// ResourceRequirements is a list of maps with ContainerIDRegex and Resources; of
-	// those whose expression fits kind:name:container the last one counts.
+	// ResourceRequirements is a list of maps with ContainerIDRegex and Resources; the last
+	// one whose expression matches kind:name:container counts.
 	ResourceRequirements = "ResourceRequirements"
 )
 
@@ -36,9 +36,9 @@ const (
 	Resources        = "Resources"
 )
 
-// FromSpec gives the values of a configuration. Each of the names is there, with
-// something empty where the configuration is silent, so that templates can ask for it;
-// a customized variable of one of the names does not count. An error has the field.
+// FromSpec returns the values of a configuration. All names are present, with an empty
+// value where the configuration is silent, so that templates can test them. A customized
+// variable with one of these names is ignored. An error names the field.
 func FromSpec(spec addonv1alpha1.AddOnDeploymentConfigSpec) (map[string]any, error) {
 	out := map[string]any{}
 	for _, v := range spec.CustomizedVariables {
@@ -49,7 +49,8 @@ func FromSpec(spec addonv1alpha1.AddOnDeploymentConfigSpec) (map[string]any, err
 		expression, ok := containerRegex(r.ContainerID)
 		if !ok {
 			return nil, fmt.Errorf(
-				"AddOnDeploymentConfig: spec.resourceRequirements[%d].containerID: %q is not a kind and two regular expressions, with colons between them; write for example deployments:my-agent:.+",
+				"AddOnDeploymentConfig: spec.resourceRequirements[%d].containerID: %q is not a kind and two regular "+
+					"expressions, separated by colons; use for example deployments:my-agent:.+",
 				i, r.ContainerID,
 			)
 		}
@@ -80,7 +81,7 @@ func FromSpec(spec addonv1alpha1.AddOnDeploymentConfigSpec) (map[string]any, err
 	return out, nil
 }
 
-// plain is a Go value as JSON has it.
+// plain converts a Go value to plain JSON types.
 func plain(value any) (out any, err error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -89,9 +90,9 @@ func plain(value any) (out any, err error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// containerRegex makes one expression of the three parts of a container's id, each of
-// which stands for a whole name. Expressions may have colons themselves, so the second
-// part ends where it and the rest are expressions both.
+// containerRegex joins the three parts of a container's id into one expression; each part
+// matches a whole name. Expressions may contain colons, so the second part ends where both
+// it and the rest are valid expressions.
 func containerRegex(id string) (string, bool) {
 	kind, names, _ := strings.Cut(id, ":")
 	if kind == "*" {
@@ -110,7 +111,7 @@ func containerRegex(id string) (string, bool) {
 	return "", false
 }
 
-// every is an expression, for which * alone stands for every name.
+// every returns the expression, where a lone * stands for every name.
 func every(expression string) string {
 	if expression == "*" {
 		return ".*"

@@ -15,11 +15,11 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// Names of the values that are known without being told; nothing overrides them.
+// Names of the values that are always known; nothing overrides them.
 const (
-	// ClusterName is that of the managed cluster.
+	// ClusterName is the name of the managed cluster.
 	ClusterName = "ClusterName"
-	// AddonName is that of the add-on.
+	// AddonName is the name of the add-on.
 	AddonName = "AddonName"
 	// AddonInstallNamespace is where the agent and its credentials are.
 	AddonInstallNamespace = "AddonInstallNamespace"
@@ -37,20 +37,20 @@ const (
 const (
 	// HubKubeConfigSecret is the secret with the access to the hub.
 	HubKubeConfigSecret = "HubKubeConfigSecret"
-	// ManagedKubeConfigSecret is the one that a hosted agent reaches the managed
-	// cluster by; the user supplies it.
+	// ManagedKubeConfigSecret is the secret with which a hosted agent reaches the managed
+	// cluster; the user supplies it.
 	ManagedKubeConfigSecret = "ManagedKubeConfigSecret"
 )
 
-// managedKubeconfigSuffix, after the name of the add-on, is the name of the secret
-// that users supply.
+// managedKubeconfigSuffix follows the name of the add-on in the name of the secret that
+// users supply.
 const managedKubeconfigSuffix = "-managed-kubeconfig"
 
-// Func gives values for an instance. Nobody may change what it returned.
+// Func returns values for an instance. The result must not be changed.
 type Func func(ctx context.Context, i addonkit.Instance) (map[string]any, error)
 
-// Merge puts values together, the later ones strongest. Maps are merged key by key,
-// all else is replaced; nothing given is changed.
+// Merge merges values, later ones overriding earlier ones. Maps are merged key by key,
+// everything else is replaced; the arguments are not changed.
 func Merge(list ...map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, values := range list {
@@ -70,7 +70,7 @@ func Merge(list ...map[string]any) map[string]any {
 	return out
 }
 
-// Defaults are what any other value overrides.
+// Defaults returns the values that any other value overrides.
 func Defaults(i addonkit.Instance) map[string]any {
 	return map[string]any{
 		HubKubeConfigSecret:     i.AddOn.Name + addonv1alpha1.SecretSuffixHubKubeconfig,
@@ -78,7 +78,7 @@ func Defaults(i addonkit.Instance) map[string]any {
 	}
 }
 
-// BuiltIn are what is known without being told, for an agent in a namespace, on the
+// BuiltIn returns the values that are always known, for an agent in a namespace, on the
 // managed cluster or on a hosting one.
 func BuiltIn(i addonkit.Instance, namespace string, hosted bool) map[string]any {
 	mode := ModeDefault
@@ -88,8 +88,8 @@ func BuiltIn(i addonkit.Instance, namespace string, hosted bool) map[string]any 
 	return map[string]any{ClusterName: i.AddOn.Namespace, AddonName: i.AddOn.Name, AddonInstallNamespace: namespace, InstallMode: mode}
 }
 
-// Place is where the agent of an instance and its credentials are, and whether that is
-// on a hosting cluster. namespace and host are the author's; nil where he says nothing.
+// Place returns where the agent of an instance and its credentials are, and whether that is
+// on a hosting cluster. namespace and host are the author's, or nil.
 func Place(ctx context.Context, i addonkit.Instance, namespace func(
 	context.Context, addonkit.Instance,
 ) (string, error), host addonkit.Hosted) (in string, hosted bool, err error) {
@@ -105,8 +105,9 @@ func Place(ctx context.Context, i addonkit.Instance, namespace func(
 	return registration.InstallNamespace(i.AddOn, own), hosted, nil
 }
 
-// All asks the functions in turn, the later ones strongest, between defaults and what
-// is built in, mostly Defaults and BuiltIn. An error of one ends it.
+// All calls the functions in turn and merges their values, later ones overriding earlier
+// ones, between defaults and built-in values, usually Defaults and BuiltIn. It stops at the
+// first error.
 func All(ctx context.Context, i addonkit.Instance, defaults, builtIn map[string]any, funcs ...Func) (map[string]any, error) {
 	list := []map[string]any{defaults}
 	for _, f := range funcs {
@@ -117,17 +118,18 @@ func All(ctx context.Context, i addonkit.Instance, defaults, builtIn map[string]
 		list = append(list, values)
 	}
 	out := Merge(list...)
-	// Not merged: a map would keep what a user put beside.
+	// Not merged: a map would keep what a user added.
 	maps.Copy(out, builtIn)
 	return out, nil
 }
 
-// Fixed gives the same values everywhere.
+// Fixed returns a Func with the same values for every instance.
 func Fixed(values map[string]any) Func {
 	return func(context.Context, addonkit.Instance) (map[string]any, error) { return values, nil }
 }
 
-// Annotation gives what the annotation "values" of the instance holds: a JSON object.
+// Annotation is a Func for the annotation "values" of the instance, which holds a JSON
+// object.
 func Annotation(_ context.Context, i addonkit.Instance) (map[string]any, error) {
 	text := i.AddOn.Annotations[addonv1alpha1.AnnotationValues]
 	if text == "" {
@@ -141,7 +143,7 @@ func Annotation(_ context.Context, i addonkit.Instance) (map[string]any, error) 
 	return out, nil
 }
 
-// at is a value at a path whose parts have dots between them.
+// at nests a value at a dotted path.
 func at(path string, value any) map[string]any {
 	first, rest, nested := strings.Cut(path, ".")
 	if nested {

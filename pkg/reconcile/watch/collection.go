@@ -26,23 +26,23 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// pageSize is how many objects one page of a list holds at most.
+// pageSize is the most objects that one page of a list holds.
 const pageSize = 500
 
-// arrival is how soon the first list is tried again that an API server refuses
-// because it does not know yet what was written just now, rights or a
-// definition: eight times in about two seconds.
-var arrival = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.8, Jitter: 0.2, Steps: 8}
+// firstListRetry is how soon the first list is retried when the API server refuses it
+// because it has not yet noticed new permissions or a new definition: eight tries in about
+// two seconds.
+var firstListRetry = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1.8, Jitter: 0.2, Steps: 8}
 
-// A watch that is not answered in time, or whose connection breaks while it is
-// asked for, is an empty watch to client-go and no error. Here it is one: the
-// API server is away, and whoever asks again without a pause does not help it.
+// client-go returns an empty watch and no error when a watch request is not answered in
+// time or its connection breaks. Here that is an error: the API server is away, and asking
+// again without a pause does not help it.
 var (
 	unanswered    = reflect.TypeOf(apiwatch.NewEmptyWatch())
 	errUnanswered = errors.New("the API server did not answer in time")
 )
 
-// Options say what a Collection holds.
+// Options configure a Collection.
 type Options[T any] struct {
 	// Client reads the collection.
 	Client dynamic.Interface
@@ -50,20 +50,19 @@ type Options[T any] struct {
 	Resource schema.GroupVersionResource
 	// Namespace limits the collection to one namespace; empty means all.
 	Namespace string
-	// FieldSelector and LabelSelector limit it further. A metadata.name field
-	// selector is the cheapest watch there is for the API server.
+	// FieldSelector and LabelSelector limit it further. A field selector on metadata.name
+	// makes the cheapest watch for the API server.
 	FieldSelector, LabelSelector string
-	// Keep makes of an object what is stored; false leaves the object out. It
-	// must not hold on to the object it is given, or its memory stays.
+	// Keep returns what is stored of an object, or false to leave it out. It must not
+	// retain the object that it is given, or that memory is never freed.
 	Keep func(*unstructured.Unstructured) (T, bool)
-	// Same, unless nil, tells whether an object that came again is stored as
-	// before; nobody is told of it then. It is for objects that change often in
-	// what is not kept.
+	// Same, if set, reports whether an update leaves what is stored unchanged; OnChange is
+	// not called then. It is for objects that often change in parts that are not kept.
 	Same func(before, now T) bool
-	// Pulse is of the API server that Client leads to, where somebody has one:
-	// a watch that waits after a failure is tried again when it beats.
+	// Pulse, if set, is that of Client's API server: a watch that waits after a failure is
+	// retried when it beats.
 	Pulse *Pulse
-	// Log reports what the reflector cannot do; the zero value is silent.
+	// Log receives what the reflector cannot read; the zero value is silent.
 	Log logr.Logger
 }
 
@@ -80,23 +79,23 @@ type Collection[T any] struct {
 	newest string
 	once   sync.Once
 	synced chan struct{}
-	// asking counts the requests that are under way.
+	// asking counts the requests in flight.
 	asking atomic.Int32
 }
 
-// New makes a Collection; it is empty until Run has synced it.
+// New returns a Collection; it is empty until Run has synced it.
 func New[T any](o Options[T]) *Collection[T] {
 	return &Collection[T]{o: o, items: map[reconcile.Key]T{}, synced: make(chan struct{})}
 }
 
-// OnChange registers a function that is called, in order of the events, with
-// the key of each object that was added, changed or removed. It must be called
-// before Run and the function must not block.
+// OnChange registers a function that is called, in the order of the events, with the key of
+// each object that was added, changed or removed. It must be called before Run, and the
+// function must not block.
 func (c *Collection[T]) OnChange(f func(reconcile.Key)) { c.onChange = append(c.onChange, f) }
 
-// OnOutcome registers a function that is called with the outcome of each list
-// and of each start of a watch; nil means that the API server answered. It must
-// be called before Run and the function must not block.
+// OnOutcome registers a function that is called with the outcome of each list and of each
+// start of a watch; nil means that the API server answered. It must be called before Run,
+// and the function must not block.
 func (c *Collection[T]) OnOutcome(f func(error)) { c.onOutcome = append(c.onOutcome, f) }
 
 // Get returns what is stored of an object.
@@ -107,7 +106,7 @@ func (c *Collection[T]) Get(k reconcile.Key) (T, bool) {
 	return item, ok
 }
 
-// List returns all that is stored, in no order.
+// List returns everything that is stored, in no particular order.
 func (c *Collection[T]) List() []T {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -118,28 +117,28 @@ func (c *Collection[T]) List() []T {
 	return out
 }
 
-// Len is how many objects are stored.
+// Len returns how many objects are stored.
 func (c *Collection[T]) Len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return len(c.items)
 }
 
-// Newest is the highest resourceVersion that the API server has shown so far;
-// empty before the first list. What it shows later may be lower, where it was
-// restored from a back-up.
+// Newest returns the highest resourceVersion that the API server has shown so far, or ""
+// before the first list. Later versions may be lower if the server was restored from a
+// backup.
 func (c *Collection[T]) Newest() string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.newest
 }
 
-// Synced is closed when the first list is complete. No decision may be made on
-// the absence of an object before that.
+// Synced returns a channel that is closed when the first list is complete. Before that, the
+// absence of an object means nothing.
 func (c *Collection[T]) Synced() <-chan struct{} { return c.synced }
 
-// WaitSynced waits for Synced; it returns the context's error, with the reason
-// why the list did not succeed, when ctx ends before.
+// WaitSynced waits for Synced. If ctx ends first, it returns the context's error joined
+// with the reason why the list did not succeed.
 func (c *Collection[T]) WaitSynced(ctx context.Context) error {
 	select {
 	case <-c.synced:
@@ -149,7 +148,7 @@ func (c *Collection[T]) WaitSynced(ctx context.Context) error {
 	}
 }
 
-// Err is why the last list or watch failed; nil while all is well.
+// Err returns why the last list or watch failed, or nil if it did not.
 func (c *Collection[T]) Err() error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -162,17 +161,17 @@ func (c *Collection[T]) setErr(err error) {
 	c.err = err
 }
 
-// Run keeps the collection current until ctx ends. It retries for ever, with
-// client-go's back-off between 0.8 and 60 seconds; Err tells why it has to. Only
-// the first list is tried again sooner, when it is forbidden or not found: a
-// collection is often read as soon as somebody gave the right to.
+// Run keeps the collection current until ctx ends. It retries forever, with client-go's
+// back-off of 0.8 to 60 seconds; Err returns the reason. Only the first list is retried
+// sooner when it is forbidden or not found, because a collection is often read right after
+// the permission was granted.
 //
-// After a failure a beat of Options.Pulse ends the wait.
+// After a failure, a beat of Options.Pulse ends the wait.
 func (c *Collection[T]) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		one, cancel := context.WithCancel(ctx)
-		forget := c.o.Pulse.feel(func() {
-			if c.waits() {
+		forget := c.o.Pulse.onBeat(func() {
+			if c.isBackingOff() {
 				cancel()
 			}
 		})
@@ -183,9 +182,9 @@ func (c *Collection[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// waits tells whether the collection sits out a pause because the API server
-// was away. One that answered with a refusal would do so again.
-func (c *Collection[T]) waits() bool {
+// isBackingOff reports whether the collection waits because the API server was away. A
+// server that answered with a refusal would do so again, so refusals do not count.
+func (c *Collection[T]) isBackingOff() bool {
 	err := c.Err()
 	refused := apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsTooManyRequests(err)
 	return err != nil && !refused && c.asking.Load() == 0
@@ -198,7 +197,7 @@ func (c *Collection[T]) reflect(ctx context.Context) {
 	r.RunWithContext(ctx)
 }
 
-// listWatch reads through the dynamic client and notes what fails.
+// listWatch reads through the dynamic client and records failures.
 func (c *Collection[T]) listWatch() cache.ListerWatcher {
 	api := c.o.Client.Resource(c.o.Resource).Namespace(c.o.Namespace)
 	selected := func(o metav1.ListOptions) metav1.ListOptions {
@@ -212,11 +211,11 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 			defer c.asking.Add(-1)
 			tries := wait.Backoff{Steps: 1}
 			if first {
-				first, tries = false, arrival
+				first, tries = false, firstListRetry
 			}
 			list, err := retry(ctx, tries, func() (*unstructured.UnstructuredList, error) {
 				list, err := api.List(ctx, selected(o))
-				c.note(ctx, "list", err)
+				c.recordOutcome(ctx, "list", err)
 				return list, err
 			})
 			if err != nil {
@@ -231,7 +230,7 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 			if err == nil && reflect.TypeOf(w) == unanswered {
 				w, err = nil, errUnanswered
 			}
-			c.note(ctx, "watch", err)
+			c.recordOutcome(ctx, "watch", err)
 			if err != nil {
 				return nil, err
 			}
@@ -240,8 +239,8 @@ func (c *Collection[T]) listWatch() cache.ListerWatcher {
 	}
 }
 
-// retry calls list until it succeeds, fails with what does not pass, or has
-// failed as often as tries say. The error is that of the last call.
+// retry calls list until it succeeds, fails with an error other than forbidden or not
+// found, or has used up its tries. It returns the result of the last call.
 func retry[L any](ctx context.Context, tries wait.Backoff, list func() (L, error)) (out L, err error) {
 	ended := wait.ExponentialBackoffWithContext(ctx, tries, func(context.Context) (bool, error) {
 		out, err = list()
@@ -253,8 +252,8 @@ func retry[L any](ctx context.Context, tries wait.Backoff, list func() (L, error
 	return out, err
 }
 
-// note keeps the error of a request, and logs it where it is a new one.
-func (c *Collection[T]) note(ctx context.Context, verb string, err error) {
+// recordOutcome stores the error of a request, and logs it if it is a new one.
+func (c *Collection[T]) recordOutcome(ctx context.Context, verb string, err error) {
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return
 	}
@@ -276,21 +275,20 @@ type store[T any] Collection[T]
 
 var _ cache.TransformingStore = (*store[any])(nil)
 
-// kept is what is stored of one object; keep is false for those that are left
-// out.
+// kept is what is stored of one object; keep is false for objects that are left out.
 type kept[T any] struct {
 	key  reconcile.Key
 	item T
 	keep bool
 }
 
-// Transformer makes the reflector hold, while it collects the first list, only
-// what will be stored of each object, and a key of those that will not.
+// Transformer makes the reflector hold only what will be stored of each object while it
+// collects the first list, and only the key of objects that will not be stored.
 func (s *store[T]) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.reduce(obj) }
 }
 
-// reduce makes of an object of the API what is stored of it.
+// reduce returns what is stored of an API object.
 func (s *store[T]) reduce(obj any) (*kept[T], error) {
 	switch o := obj.(type) {
 	case *kept[T]:
@@ -303,11 +301,11 @@ func (s *store[T]) reduce(obj any) (*kept[T], error) {
 	return nil, fmt.Errorf("storing %T: not an object of the API", obj)
 }
 
-// Add stores an object that came by a watch.
-func (s *store[T]) Add(obj any) error { return s.put(obj) }
+// Add stores an object that a watch delivered.
+func (s *store[T]) Add(obj any) error { return s.upsert(obj) }
 
-// Update stores an object that changed.
-func (s *store[T]) Update(obj any) error { return s.put(obj) }
+// Update stores a changed object.
+func (s *store[T]) Update(obj any) error { return s.upsert(obj) }
 
 // Delete drops an object.
 func (s *store[T]) Delete(obj any) error {
@@ -319,10 +317,10 @@ func (s *store[T]) Delete(obj any) error {
 	return nil
 }
 
-// Replace stores the result of a list: it tells of everything that is in it and
-// of everything that is no longer there.
+// Replace stores the result of a list and reports every object in it and every object that
+// is no longer there.
 func (s *store[T]) Replace(list []any, version string) error {
-	s.reached(version)
+	s.recordVersion(version)
 	present := make(map[reconcile.Key]bool, len(list))
 	for _, obj := range list {
 		k, err := s.reduce(obj)
@@ -341,16 +339,16 @@ func (s *store[T]) Replace(list []any, version string) error {
 	return nil
 }
 
-// Bookmark notes how far a watch is that has nothing to tell.
+// Bookmark records how far an idle watch has come.
 func (s *store[T]) Bookmark(version string) error {
-	s.reached(version)
+	s.recordVersion(version)
 	return nil
 }
 
 var _ cache.ReflectorBookmarkStore = (*store[any])(nil)
 
-// reached notes a resourceVersion that the API server has shown.
-func (s *store[T]) reached(version string) {
+// recordVersion records a resourceVersion that the API server has shown.
+func (s *store[T]) recordVersion(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if order, err := resourceversion.CompareResourceVersion(s.newest, version); s.newest == "" || (err == nil && order < 0) {
@@ -358,8 +356,8 @@ func (s *store[T]) reached(version string) {
 	}
 }
 
-// Resync is part of the reflector's interface; there is none here, a timer is
-// for time itself.
+// Resync is part of the reflector's interface and does nothing: loops requeue by time
+// themselves.
 func (s *store[T]) Resync() error { return nil }
 
 func (s *store[T]) missing(present map[reconcile.Key]bool) []reconcile.Key {
@@ -374,9 +372,9 @@ func (s *store[T]) missing(present map[reconcile.Key]bool) []reconcile.Key {
 	return out
 }
 
-func (s *store[T]) put(obj any) error {
+func (s *store[T]) upsert(obj any) error {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		s.reached(u.GetResourceVersion())
+		s.recordVersion(u.GetResourceVersion())
 	}
 	k, err := s.reduce(obj)
 	if err != nil {
@@ -396,28 +394,28 @@ func (s *store[T]) store(k *kept[T]) {
 	s.items[k.key] = k.item
 	s.mu.Unlock()
 	if !had || s.o.Same == nil || !s.o.Same(before, k.item) {
-		s.tell(k.key)
+		s.notify(k.key)
 	}
 }
 
-// drop removes the key and tells of it, if it was stored.
+// drop removes the key and reports it if it was stored.
 func (s *store[T]) drop(k reconcile.Key) {
 	s.mu.Lock()
 	_, had := s.items[k]
 	delete(s.items, k)
 	s.mu.Unlock()
 	if had {
-		s.tell(k)
+		s.notify(k)
 	}
 }
 
-func (s *store[T]) tell(k reconcile.Key) {
+func (s *store[T]) notify(k reconcile.Key) {
 	for _, f := range s.onChange {
 		f(k)
 	}
 }
 
-// keyOf is the key of an object. All keys of one namespace share its name.
+// keyOf returns the key of an object. All keys of one namespace share its string.
 func (s *store[T]) keyOf(u *unstructured.Unstructured) reconcile.Key {
 	key := reconcile.Key{Namespace: u.GetNamespace(), Name: u.GetName()}
 	if key.Namespace == s.o.Namespace {

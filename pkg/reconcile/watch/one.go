@@ -14,11 +14,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// OneOptions say what a One looks at.
+// OneOptions configure a One.
 type OneOptions[T any] struct {
-	// Resource is what kind of object it is.
+	// Resource is the resource of the object.
 	Resource schema.GroupVersionResource
-	// Keep makes of the object what is stored, as that of Options.
+	// Keep returns what is stored of the object, as in Options.
 	Keep func(*unstructured.Unstructured) (T, bool)
 	// OnChange is called when there is something new to see; it must not block.
 	OnChange func()
@@ -28,18 +28,17 @@ type OneOptions[T any] struct {
 
 // Sight is what is known of an object.
 type Sight[T any] struct {
-	// Known is false until the API server has answered. Err is why it does not
-	// answer now, nil when it does or nothing failed yet: what is known may be old.
+	// Known is false until the API server has answered. Err is why it does not answer now,
+	// or nil; while it is set, the other fields may be stale.
 	Known bool
 	Err   error
-	// Found tells whether the object exists, Item what was kept of it.
+	// Found reports whether the object exists; Item is what was kept of it.
 	Found bool
 	Item  T
 }
 
-// One watches a single object by its name, the cheapest watch there is, from
-// the first look at it until another one is looked at or Close. Its methods are
-// safe for concurrent use.
+// One watches a single object by name, which is the cheapest kind of watch, from the first
+// Look until Close or a Look at another object. Its methods are safe for concurrent use.
 type One[T any] struct {
 	o OneOptions[T]
 
@@ -50,12 +49,11 @@ type One[T any] struct {
 	stop   func()
 }
 
-// NewOne makes a One that watches nothing yet.
+// NewOne returns a One that watches nothing yet.
 func NewOne[T any](o OneOptions[T]) *One[T] { return &One[T]{o: o} }
 
-// Look returns what is known of the object, and starts to watch it if that is
-// not done yet: until ctx ends, so it is not the context of one call. An empty
-// name ends the watch.
+// Look returns what is known of the object and starts to watch it if necessary. The watch
+// lasts until ctx ends, so ctx must outlive the call. An empty name ends the watch.
 func (w *One[T]) Look(ctx context.Context, client dynamic.Interface, key reconcile.Key) Sight[T] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +103,7 @@ func (w *One[T]) end() {
 	w.stop, w.held = nil, nil
 }
 
-// Close ends the watch; a later look starts it again.
+// Close ends the watch; a later Look starts it again.
 func (w *One[T]) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

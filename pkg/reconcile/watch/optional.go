@@ -16,23 +16,22 @@ import (
 
 var definitionsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Optional is a Collection of custom resources whose definition somebody else
-// may bring, take away and bring again. While there is no definition it is
-// empty, and nothing asks for its objects: the definition itself is watched, by
-// name. Its methods are safe for concurrent use.
+// Optional is a Collection of custom resources whose CustomResourceDefinition others may
+// create, delete and create again. Without the definition it is empty and makes no requests
+// for objects; it watches the definition by name. Its methods are safe for concurrent use.
 type Optional[T any] struct {
 	o Options[T]
-	// definition holds which definition is served, empty while it is not.
+	// definition holds the UID of the definition, empty while it is not served.
 	definition *Collection[types.UID]
 	onChange   []func()
-	// wake has room for one: that the definition came, changed or went.
+	// wake holds one signal: that the definition appeared, changed or went away.
 	wake chan struct{}
 
 	mu      sync.Mutex
 	current *Collection[T]
 }
 
-// NewOptional makes an Optional of the resource in o; it is not known before
+// NewOptional returns an Optional of the resource in o; List reports it as unknown before
 // Run.
 func NewOptional[T any](o Options[T]) *Optional[T] {
 	p := &Optional[T]{o: o, wake: make(chan struct{}, 1)}
@@ -52,7 +51,7 @@ func NewOptional[T any](o Options[T]) *Optional[T] {
 	return p
 }
 
-// serves tells whether the API server serves the version of a definition.
+// serves reports whether the API server serves that version of the definition.
 func serves(definition *unstructured.Unstructured, version string) bool {
 	if definition.GetDeletionTimestamp() != nil {
 		return false
@@ -61,7 +60,7 @@ func serves(definition *unstructured.Unstructured, version string) bool {
 		holds(definition, "spec", "versions", func(v map[string]any) bool { return v["name"] == version && v["served"] == true })
 }
 
-// holds tells whether a list of the object has an item like that.
+// holds reports whether a list of the object has an item that matches like.
 func holds(u *unstructured.Unstructured, part, list string, like func(map[string]any) bool) bool {
 	items, _, _ := unstructured.NestedSlice(u.Object, part, list)
 	for _, item := range items {
@@ -72,12 +71,12 @@ func holds(u *unstructured.Unstructured, part, list string, like func(map[string
 	return false
 }
 
-// OnChange registers a function that is called when what List returns may have
-// changed. It must be called before Run and the function must not block.
+// OnChange registers a function that is called when the result of List may have changed. It
+// must be called before Run, and the function must not block.
 func (p *Optional[T]) OnChange(f func()) { p.onChange = append(p.onChange, f) }
 
-// List returns all objects, in no order; known is false while it is open which
-// ones there are. Where the definition must not be read there are none.
+// List returns all objects, in no particular order; known is false until the objects have
+// been listed. If reading the definition is forbidden, the list is known and empty.
 func (p *Optional[T]) List() (items []T, known bool) {
 	p.mu.Lock()
 	current := p.current
@@ -105,9 +104,9 @@ func (p *Optional[T]) Run(ctx context.Context) error {
 	}
 }
 
-// follow holds the objects from when the definition is there until it is gone.
-// A definition that was made anew meanwhile is another one: its objects are, too,
-// and what watched those of the old one sits out a pause.
+// follow holds the objects from when the definition is served until it is gone. A
+// definition that was deleted and created again is another one, and so are its objects; the
+// watch of the old ones would be backing off.
 func (p *Optional[T]) follow(ctx context.Context) {
 	var which types.UID
 	if !p.await(ctx, func() bool { which = p.served(); return which != "" }) {
@@ -115,28 +114,28 @@ func (p *Optional[T]) follow(ctx context.Context) {
 	}
 	inner, cancel := context.WithCancel(ctx)
 	objects := New(p.o)
-	objects.OnChange(func(reconcile.Key) { p.tell() })
+	objects.OnChange(func(reconcile.Key) { p.notify() })
 	var running sync.WaitGroup
 	running.Go(func() { _ = objects.Run(inner) })
-	// A collection without objects tells of nothing when it is complete.
+	// A collection without objects reports no change when its first list is complete.
 	running.Go(func() {
 		if objects.WaitSynced(inner) == nil {
-			p.tell()
+			p.notify()
 		}
 	})
-	p.set(objects)
+	p.setCurrent(objects)
 	p.await(ctx, func() bool { return p.served() != which })
 	cancel()
 	running.Wait()
-	p.set(nil)
+	p.setCurrent(nil)
 }
 
-// await waits until the definition is like that; false: ctx has ended.
+// await waits until like returns true; it returns false if ctx ends first.
 func (p *Optional[T]) await(ctx context.Context, like func() bool) bool {
 	for !like() {
 		select {
 		case <-p.wake:
-			p.tell()
+			p.notify()
 		case <-ctx.Done():
 			return false
 		}
@@ -144,17 +143,17 @@ func (p *Optional[T]) await(ctx context.Context, like func() bool) bool {
 	return true
 }
 
-// served is the UID of the definition while it is served, else empty.
+// served returns the UID of the definition while it is served, and "" otherwise.
 func (p *Optional[T]) served() types.UID {
 	served, _ := p.definition.Get(reconcile.Key{Name: p.o.Resource.GroupResource().String()})
 	return served
 }
 
-func (p *Optional[T]) set(current *Collection[T]) {
+func (p *Optional[T]) setCurrent(current *Collection[T]) {
 	p.mu.Lock()
 	p.current = current
 	p.mu.Unlock()
-	p.tell()
+	p.notify()
 }
 
 func (p *Optional[T]) nudge() {
@@ -164,7 +163,7 @@ func (p *Optional[T]) nudge() {
 	}
 }
 
-func (p *Optional[T]) tell() {
+func (p *Optional[T]) notify() {
 	for _, f := range p.onChange {
 		f()
 	}

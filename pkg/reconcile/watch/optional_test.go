@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// definition is one that is served.
+// definition returns a served definition.
 func definition(name string, uid types.UID) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": name},
@@ -28,7 +28,7 @@ func definition(name string, uid types.UID) *unstructured.Unstructured {
 }
 
 // TestAnotherDefinitionOfTheSameNameIsFollowedAnew: a list that is repeated shows
-// a definition that was deleted and made anew meanwhile as one that changed. What
+// a definition that was deleted and created again meanwhile as one that changed. What
 // watched the objects of the old one was cut off and waits before it asks again.
 func TestAnotherDefinitionOfTheSameNameIsFollowedAnew(t *testing.T) {
 	client, err := dynamic.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})

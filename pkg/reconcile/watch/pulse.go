@@ -4,18 +4,18 @@ package watch
 
 import "sync"
 
-// Pulse lets whoever talks to an API server anyway tell all collections of that
-// server that it answers again, so that they do not sit out the pause that has
-// grown during a long outage. The zero value is ready for use; nil never beats.
-// Its methods are safe for concurrent use.
+// Pulse tells all collections of an API server that the server answers again, so that they
+// do not sit out a back-off that has grown during a long outage. Any client of that server
+// may Beat it. The zero value is ready for use; a nil Pulse never beats. Its methods are
+// safe for concurrent use.
 type Pulse struct {
 	mu      sync.Mutex
 	next    int
 	waiting map[int]func()
 }
 
-// Beat tells that the API server has just answered. A collection that waits
-// after a failure reads at once; nothing happens to any other.
+// Beat reports that the API server has just answered. Collections that wait after a failure
+// list again at once; others are unaffected.
 func (p *Pulse) Beat() {
 	if p == nil {
 		return
@@ -31,8 +31,8 @@ func (p *Pulse) Beat() {
 	}
 }
 
-// feel calls f at each beat, until the returned function is called.
-func (p *Pulse) feel(f func()) (forget func()) {
+// onBeat calls f at each beat until the returned function is called.
+func (p *Pulse) onBeat(f func()) (forget func()) {
 	if p == nil {
 		return func() {}
 	}

@@ -40,7 +40,7 @@ func TestTheFirstListIsHeldReduced(t *testing.T) {
 	require.ElementsMatch(t, []string{"1", "2"}, c.List())
 	require.NoError(t, s.Replace([]any{foreign, object("plain", "3")}, "2"))
 	require.Equal(t, []string{"3"}, c.List())
-	require.Equal(t, []string{"ours", "plain", "plain", "ours"}, told, "what is gone is told of, what is foreign is not")
+	require.Equal(t, []string{"ours", "plain", "plain", "ours"}, told, "a removed object is reported, an ignored one is not")
 }
 
 func TestWhatIsStoredAsBeforeIsNotTold(t *testing.T) {

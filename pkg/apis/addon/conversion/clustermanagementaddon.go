@@ -6,8 +6,8 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// clusterManagementAddOnToNewer drops addOnConfiguration, and turns supported
-// configurations into default ones and renames the references to them.
+// clusterManagementAddOnToNewer drops addOnConfiguration, turns supported configurations
+// into default ones and renames the references to them.
 func clusterManagementAddOnToNewer(f *fields, addOn map[string]any) {
 	spec := f.object(addOn, "spec")
 	delete(spec, "addOnConfiguration")
@@ -37,8 +37,8 @@ func (f *fields) defaultConfig(entry map[string]any) map[string]any {
 		entry["name"] = addonv1alpha1.ReservedNoDefault
 		return entry
 	}
-	put(entry, "name", name)
-	put(entry, "namespace", f.text(referent, "namespace"))
+	putText(entry, "name", name)
+	putText(entry, "namespace", f.text(referent, "namespace"))
 	return entry
 }
 
@@ -51,7 +51,7 @@ func (f *fields) supportedConfig(entry map[string]any) map[string]any {
 		return entry
 	}
 	referent := map[string]any{"name": name}
-	put(referent, "namespace", namespace)
+	putText(referent, "namespace", namespace)
 	entry["defaultConfig"] = referent
 	return entry
 }

@@ -18,17 +18,16 @@ const (
 	kindManagedClusterAddOn    = "ManagedClusterAddOn"
 )
 
-// The two versions, as objects name them.
+// The two versions, as objects write them.
 var (
 	older = addonv1alpha1.GroupVersion.String()
 	newer = addonv1beta1.GroupVersion.String()
 )
 
-// Convert returns a ClusterManagementAddOn or ManagedClusterAddOn, given as JSON,
-// in another version of its group. Of the metadata it changes no more than one
-// annotation. It fails if the text is no JSON object, if its kind or one of the
-// versions is not known here, or if a field that it has to move is of the wrong
-// type.
+// Convert returns a ClusterManagementAddOn or ManagedClusterAddOn, given as JSON, in
+// another version of its group. Of the metadata it changes at most one annotation. It fails
+// if raw is not a JSON object, if its kind or one of the versions is unknown, or if a field
+// that has to be moved is of the wrong type.
 func Convert(raw []byte, toAPIVersion string) ([]byte, error) {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {
@@ -41,8 +40,8 @@ func Convert(raw []byte, toAPIVersion string) ([]byte, error) {
 	return json.Marshal(converted)
 }
 
-// Object is Convert for an object that is decoded already, with whole numbers as
-// int64 and others as float64. The given object stays as it is.
+// Object is like Convert for a decoded object, with whole numbers as int64 and others as
+// float64. The given object is not changed.
 func Object(object map[string]any, toAPIVersion string) (map[string]any, error) {
 	kind, _ := object["kind"].(string)
 	from, _ := object["apiVersion"].(string)
@@ -69,8 +68,8 @@ func Object(object map[string]any, toAPIVersion string) (map[string]any, error) 
 	return converted, nil
 }
 
-// steps holds, by kind and wanted version, the function that changes an object of
-// the other version in place.
+// steps holds, by kind and desired version, the function that converts an object of the
+// other version in place.
 var steps = map[string]map[string]func(*fields, map[string]any){
 	kindClusterManagementAddOn: {
 		older: clusterManagementAddOnToOlder,

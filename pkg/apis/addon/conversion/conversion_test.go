@@ -45,13 +45,16 @@ func TestVersionsThatHaveBothFieldsKeepThem(t *testing.T) {
 			newer: "metadata: {name: a, namespace: c1, annotations: {addon.open-cluster-management.io/v1alpha1-install-namespace: ns}}\nspec: {}\n",
 		},
 		"an install namespace stands beside other annotations": {
-			kind:  "ManagedClusterAddOn",
-			older: "metadata: {name: a, annotations: {k: v}, uid: u, resourceVersion: '7'}\nspec: {installNamespace: ns, configs: [{group: g, resource: r, name: nn}]}\n",
-			newer: "metadata: {name: a, annotations: {k: v, addon.open-cluster-management.io/v1alpha1-install-namespace: ns}, uid: u, resourceVersion: '7'}\nspec: {configs: [{group: g, resource: r, name: nn}]}\n",
+			kind: "ManagedClusterAddOn",
+			older: "metadata: {name: a, annotations: {k: v}, uid: u, resourceVersion: '7'}\nspec: {installNamespace: ns, " +
+				"configs: [{group: g, resource: r, name: nn}]}\n",
+			newer: "metadata: {name: a, annotations: {k: v, addon.open-cluster-management.io/v1alpha1-install-namespace: " +
+				"ns}, uid: u, resourceVersion: '7'}\nspec: {configs: [{group: g, resource: r, name: nn}]}\n",
 		},
 		"inline names repeat those of desiredConfig": {
-			kind:  "ManagedClusterAddOn",
-			older: "status: {configReferences: [{group: g, resource: r, namespace: ns, name: nn, lastObservedGeneration: 3, desiredConfig: {namespace: ns, name: nn, specHash: h}}]}\n",
+			kind: "ManagedClusterAddOn",
+			older: "status: {configReferences: [{group: g, resource: r, namespace: ns, name: nn, lastObservedGeneration: " +
+				"3, desiredConfig: {namespace: ns, name: nn, specHash: h}}]}\n",
 			newer: "status: {configReferences: [{group: g, resource: r, lastObservedGeneration: 3, desiredConfig: {namespace: ns, name: nn, specHash: h}}]}\n",
 		},
 		"the signer of the API server is a kubeClient with the driver": {
@@ -60,9 +63,11 @@ func TestVersionsThatHaveBothFieldsKeepThem(t *testing.T) {
 			newer: "status: {registrations: [{type: kubeClient, kubeClient: {driver: token, subject: {user: u, groups: [g]}}}]}\n",
 		},
 		"every kubeClient gets the driver": {
-			kind:  "ManagedClusterAddOn",
-			older: "status: {kubeClientDriver: csr, registrations: [{signerName: kubernetes.io/kube-apiserver-client}, {signerName: a.b/c}, {signerName: kubernetes.io/kube-apiserver-client, subject: {user: u}}]}\n",
-			newer: "status: {registrations: [{type: kubeClient, kubeClient: {driver: csr}}, {type: customSigner, customSigner: {signerName: a.b/c}}, {type: kubeClient, kubeClient: {driver: csr, subject: {user: u}}}]}\n",
+			kind: "ManagedClusterAddOn",
+			older: "status: {kubeClientDriver: csr, registrations: [{signerName: kubernetes.io/kube-apiserver-client}, " +
+				"{signerName: a.b/c}, {signerName: kubernetes.io/kube-apiserver-client, subject: {user: u}}]}\n",
+			newer: "status: {registrations: [{type: kubeClient, kubeClient: {driver: csr}}, {type: customSigner, " +
+				"customSigner: {signerName: a.b/c}}, {type: kubeClient, kubeClient: {driver: csr, subject: {user: u}}}]}\n",
 		},
 		"another signer is a customSigner and keeps its organizational units": {
 			kind:  "ManagedClusterAddOn",
@@ -85,9 +90,13 @@ func TestVersionsThatHaveBothFieldsKeepThem(t *testing.T) {
 			newer: "status: {defaultConfigReferences: [{group: g, resource: r, desiredConfig: {name: nn, specHash: h}}]}\n",
 		},
 		"fields that no rule names pass through, unknown ones too": {
-			kind:  "ClusterManagementAddOn",
-			older: "metadata: {labels: {k: v}, managedFields: [{manager: m}]}\nspec: {addOnMeta: {displayName: d}, installStrategy: {type: Placements, placements: [{name: p, namespace: nn, rolloutStrategy: {type: All, all: {minSuccessTime: '0', maxFailures: 10%}}}]}, future: [1, 2.5, null, true]}\n",
-			newer: "metadata: {labels: {k: v}, managedFields: [{manager: m}]}\nspec: {addOnMeta: {displayName: d}, installStrategy: {type: Placements, placements: [{name: p, namespace: nn, rolloutStrategy: {type: All, all: {minSuccessTime: '0', maxFailures: 10%}}}]}, future: [1, 2.5, null, true]}\n",
+			kind: "ClusterManagementAddOn",
+			older: "metadata: {labels: {k: v}, managedFields: [{manager: m}]}\nspec: {addOnMeta: {displayName: d}, " +
+				"installStrategy: {type: Placements, placements: [{name: p, namespace: nn, rolloutStrategy: {type: All, all: " +
+				"{minSuccessTime: '0', maxFailures: 10%}}}]}, future: [1, 2.5, null, true]}\n",
+			newer: "metadata: {labels: {k: v}, managedFields: [{manager: m}]}\nspec: {addOnMeta: {displayName: d}, " +
+				"installStrategy: {type: Placements, placements: [{name: p, namespace: nn, rolloutStrategy: {type: All, all: " +
+				"{minSuccessTime: '0', maxFailures: 10%}}}]}, future: [1, 2.5, null, true]}\n",
 		},
 	}
 	for name, tc := range cases {
@@ -151,8 +160,9 @@ func TestLosses(t *testing.T) {
 		},
 		"a custom signer that is the API server's becomes a client of it": {
 			kind: "ManagedClusterAddOn", from: newer, to: older,
-			before: "status: {registrations: [{type: customSigner, customSigner: {signerName: kubernetes.io/kube-apiserver-client, subject: {user: u, organizationUnits: [o]}}}]}\n",
-			after:  "status: {registrations: [{type: kubeClient, kubeClient: {subject: {user: u}}}]}\n",
+			before: "status: {registrations: [{type: customSigner, customSigner: {signerName: " +
+				"kubernetes.io/kube-apiserver-client, subject: {user: u, organizationUnits: [o]}}}]}\n",
+			after: "status: {registrations: [{type: kubeClient, kubeClient: {subject: {user: u}}}]}\n",
 		},
 		"a member that the type does not name is dropped": {
 			kind: "ManagedClusterAddOn", from: newer, to: older,
@@ -182,7 +192,8 @@ func TestPartialObjectsConvert(t *testing.T) {
 		"spec: {supportedConfigs: [{}, {defaultConfig:}, {defaultConfig: {}}]}\n",
 		"spec: {defaultConfigs: [{}, {name:}, {namespace: nn}]}\n",
 		"status: {registrations:, configReferences:, kubeClientDriver:}\n",
-		"status: {registrations: [{}, {signerName:, subject:}, {subject: {}}, {type: kubeClient}, {type: customSigner}, {type: other}, {type: kubeClient, kubeClient: {subject:}}]}\n",
+		"status: {registrations: [{}, {signerName:, subject:}, {subject: {}}, {type: kubeClient}, {type: customSigner}," +
+			" {type: other}, {type: kubeClient, kubeClient: {subject:}}]}\n",
 		"status: {configReferences: [{}, {desiredConfig:}, {desiredConfig: {}}]}\n",
 	}
 	for _, kind := range []string{"ManagedClusterAddOn", "ClusterManagementAddOn"} {

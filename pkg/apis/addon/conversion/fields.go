@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// fields reads and moves fields of an object, and keeps the first error, so that
-// a conversion is written without asking after every field. After an error its
-// functions go on with what they have; the result is not used then.
+// fields reads and moves fields of an object, and keeps the first error, so that a
+// conversion does not have to check every field. After an error its functions continue with
+// what they have; the result is then discarded.
 type fields struct{ err error }
 
 // fail keeps an error unless there is one already.
@@ -18,7 +18,7 @@ func (f *fields) fail(format string, arguments ...any) {
 	}
 }
 
-// object returns a field that holds an object; nil if it is absent or null.
+// object returns a field that holds an object, or nil if it is absent or null.
 func (f *fields) object(parent map[string]any, field string) map[string]any {
 	value, ok := parent[field].(map[string]any)
 	if !ok && parent[field] != nil {
@@ -27,7 +27,7 @@ func (f *fields) object(parent map[string]any, field string) map[string]any {
 	return value
 }
 
-// ensured is object, and makes the field if it is absent.
+// ensured is like object, but creates the field if it is absent.
 func (f *fields) ensured(parent map[string]any, field string) map[string]any {
 	value := f.object(parent, field)
 	if value == nil {
@@ -37,7 +37,7 @@ func (f *fields) ensured(parent map[string]any, field string) map[string]any {
 	return value
 }
 
-// text returns a field that holds text; empty if it is absent or null.
+// text returns a field that holds text, or "" if it is absent or null.
 func (f *fields) text(parent map[string]any, field string) string {
 	value, ok := parent[field].(string)
 	if !ok && parent[field] != nil {
@@ -46,15 +46,15 @@ func (f *fields) text(parent map[string]any, field string) string {
 	return value
 }
 
-// take is text, and removes the field.
+// take is like text, but removes the field.
 func (f *fields) take(parent map[string]any, field string) string {
 	value := f.text(parent, field)
 	delete(parent, field)
 	return value
 }
 
-// each calls a function with every entry of a list of objects and puts the result
-// in its place. An absent list, or one that is null, has no entries.
+// each calls change with every entry of a list of objects and replaces the entry with the
+// result. A list that is absent or null has no entries.
 func (f *fields) each(parent map[string]any, field string, change func(map[string]any) map[string]any) {
 	list, ok := parent[field].([]any)
 	if !ok && parent[field] != nil {
@@ -77,8 +77,8 @@ func (f *fields) each(parent map[string]any, field string, change func(map[strin
 	}
 }
 
-// put sets a field unless the text is empty.
-func put(parent map[string]any, field, value string) {
+// putText sets a field unless the text is empty.
+func putText(parent map[string]any, field, value string) {
 	if value != "" {
 		parent[field] = value
 	}
@@ -91,8 +91,8 @@ func putObject(parent map[string]any, field string, value map[string]any) {
 	}
 }
 
-// rename gives a field another name. A field that has that name already is not of
-// this version and goes.
+// rename gives a field another name. An existing field with that name does not belong to
+// this version and is dropped.
 func rename(parent map[string]any, from, to string) {
 	value, found := parent[from]
 	delete(parent, from)

@@ -250,7 +250,9 @@ func FuzzConvert(f *testing.F) {
 			f.Add([]byte(head + `,"metadata":{"annotations":{"addon.open-cluster-management.io/v1alpha1-install-namespace":"n"}},"spec":{"installNamespace":"m"}}`))
 			f.Add([]byte(head + `,"spec":{"supportedConfigs":[{"defaultConfig":{"name":"n"}}],"defaultConfigs":[{"name":"n"}]}}`))
 			f.Add([]byte(
-				head + `,"status":{"kubeClientDriver":"csr","registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","type":"kubeClient"}],"configReferences":[{"name":"n"}]}}`,
+				head + `,"status":{"kubeClientDriver":"csr",` +
+					`"registrations":[{"signerName":"kubernetes.io/kube-apiserver-client","type":"kubeClient"}],` +
+					`"configReferences":[{"name":"n"}]}}`,
 			))
 		}
 	}

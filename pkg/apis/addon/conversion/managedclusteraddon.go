@@ -27,9 +27,9 @@ func managedClusterAddOnToNewer(f *fields, addOn map[string]any) {
 	})
 }
 
-// managedClusterAddOnToOlder takes the install namespace from its annotation,
-// fills in the inline names of configurations, and gives every registration its
-// signer. The first client of the API server tells the driver of all.
+// managedClusterAddOnToOlder takes the install namespace from its annotation, fills in the
+// inline names of configurations, and gives every registration its signer. The driver of
+// the first kubeClient becomes that of the whole add-on.
 func managedClusterAddOnToOlder(f *fields, addOn map[string]any) {
 	delete(f.object(addOn, "spec"), "installNamespace")
 	if namespace := f.takeAnnotation(addOn); namespace != "" {
@@ -41,15 +41,15 @@ func managedClusterAddOnToOlder(f *fields, addOn map[string]any) {
 	first := true
 	f.each(status, "registrations", func(entry map[string]any) map[string]any {
 		if first && f.text(entry, "type") == string(addonv1beta1.RegistrationTypeKubeClient) {
-			put(status, "kubeClientDriver", f.text(f.object(entry, "kubeClient"), "driver"))
+			putText(status, "kubeClientDriver", f.text(f.object(entry, "kubeClient"), "driver"))
 			first = false
 		}
 		return f.signedRegistration(entry)
 	})
 }
 
-// takeAnnotation removes the annotation that holds the install namespace and
-// returns its value.
+// takeAnnotation removes the annotation that holds the install namespace and returns its
+// value.
 func (f *fields) takeAnnotation(addOn map[string]any) string {
 	metadata := f.object(addOn, "metadata")
 	annotations := f.object(metadata, "annotations")
@@ -63,8 +63,8 @@ func (f *fields) takeAnnotation(addOn map[string]any) string {
 	return namespace
 }
 
-// dropInlineName removes the name and namespace of a configuration reference that
-// stand beside desiredConfig.
+// dropInlineName removes the name and namespace that a configuration reference has beside
+// desiredConfig.
 func (f *fields) dropInlineName(reference map[string]any) map[string]any {
 	delete(reference, "name")
 	delete(reference, "namespace")
@@ -75,23 +75,23 @@ func (f *fields) dropInlineName(reference map[string]any) map[string]any {
 // its desiredConfig.
 func (f *fields) fillInlineName(reference map[string]any) map[string]any {
 	desired := f.object(f.dropInlineName(reference), "desiredConfig")
-	put(reference, "name", f.text(desired, "name"))
-	put(reference, "namespace", f.text(desired, "namespace"))
+	putText(reference, "name", f.text(desired, "name"))
+	putText(reference, "namespace", f.text(desired, "namespace"))
 	return reference
 }
 
-// typedRegistration turns a registration with a signer into one with a type. The
-// signer of client certificates for the API server makes it a kubeClient, which
-// has no organizational units and has the driver.
+// typedRegistration turns a registration with a signer into one with a type. The signer of
+// client certificates for the API server makes it a kubeClient, which has the driver and no
+// organizational units.
 func (f *fields) typedRegistration(entry map[string]any, driver string) map[string]any {
 	kind, member := addonv1beta1.RegistrationTypeCustomSigner, map[string]any{}
 	signer, subject := f.text(entry, "signerName"), f.object(entry, "subject")
 	if signer == addonv1alpha1.KubeAPIServerSigner {
 		kind = addonv1beta1.RegistrationTypeKubeClient
 		delete(subject, "organizationUnit")
-		put(member, "driver", driver)
+		putText(member, "driver", driver)
 	} else {
-		put(member, "signerName", signer)
+		putText(member, "signerName", signer)
 	}
 	rename(subject, "organizationUnit", "organizationUnits")
 	putObject(member, "subject", subject)
@@ -113,7 +113,7 @@ func (f *fields) signedRegistration(entry map[string]any) map[string]any {
 	}
 	rename(subject, "organizationUnits", "organizationUnit")
 	signed := map[string]any{}
-	put(signed, "signerName", signer)
+	putText(signed, "signerName", signer)
 	putObject(signed, "subject", subject)
 	return signed
 }

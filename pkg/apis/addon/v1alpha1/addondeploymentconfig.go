@@ -110,7 +110,7 @@ type ProxyConfig struct {
 	// +optional
 	HTTPSProxy string `json:"httpsProxy,omitempty"`
 
-	// caBundle holds the PEM certificates that the proxy is verified by.
+	// caBundle holds the PEM certificates that verify the proxy.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 

@@ -73,15 +73,15 @@ const (
 
 // KubeClientRegistrationConfig says what an agent may do on the hub.
 type KubeClientRegistrationConfig struct {
-	// hubPermissions are rights on the hub.
+	// hubPermissions are permissions on the hub.
 	// +optional
 	HubPermissions []HubPermissionConfig `json:"hubPermissions,omitempty"`
 }
 
-// HubPermissionConfig gives rights on the hub.
+// HubPermissionConfig gives permissions on the hub.
 type HubPermissionConfig struct {
-	// type is CurrentCluster for rights in the namespace of the agent's cluster,
-	// or SingleNamespace for rights in a given namespace.
+	// type is CurrentCluster for permissions in the namespace of the agent's cluster, or
+	// SingleNamespace for permissions in a given namespace.
 	// +required
 	Type HubPermissionType `json:"type"`
 
@@ -94,12 +94,12 @@ type HubPermissionConfig struct {
 	SingleNamespace *SingleNamespaceBindingConfig `json:"singleNamespace,omitempty"`
 }
 
-// HubPermissionType is where rights on the hub hold.
+// HubPermissionType is where permissions on the hub apply.
 //
 // +kubebuilder:validation:Enum=CurrentCluster;SingleNamespace
 type HubPermissionType string
 
-// Where rights on the hub hold.
+// Where permissions on the hub apply.
 const (
 	// HubPermissionTypeCurrentCluster is the namespace of the agent's cluster.
 	HubPermissionTypeCurrentCluster HubPermissionType = "CurrentCluster"
@@ -107,21 +107,20 @@ const (
 	HubPermissionTypeSingleNamespace HubPermissionType = "SingleNamespace"
 )
 
-// CurrentClusterBindingConfig gives rights in the namespace of the agent's
-// cluster.
+// CurrentClusterBindingConfig gives permissions in the namespace of the agent's cluster.
 type CurrentClusterBindingConfig struct {
-	// clusterRoleName is the ClusterRole that holds the rights.
+	// clusterRoleName is the ClusterRole that holds the permissions.
 	// +required
 	ClusterRoleName string `json:"clusterRoleName"`
 }
 
-// SingleNamespaceBindingConfig gives rights in one namespace.
+// SingleNamespaceBindingConfig gives permissions in one namespace.
 type SingleNamespaceBindingConfig struct {
 	// namespace on the hub.
 	// +required
 	Namespace string `json:"namespace"`
 
-	// roleRef is the Role or ClusterRole that holds the rights.
+	// roleRef is the Role or ClusterRole that holds the permissions.
 	// +required
 	RoleRef RoleRef `json:"roleRef"`
 }
@@ -144,10 +143,10 @@ type RoleRef struct {
 	Name string `json:"name"`
 }
 
-// CustomSignerRegistrationConfig asks for a certificate of a signer that the hub
-// runs with a given authority.
+// CustomSignerRegistrationConfig asks for a certificate that the hub signs with a given
+// authority.
 type CustomSignerRegistrationConfig struct {
-	// signerName is who signs the certificate, 5 to 571 characters.
+	// signerName is the signer of the certificate, 5 to 571 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=571

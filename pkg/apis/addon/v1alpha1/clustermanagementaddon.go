@@ -26,23 +26,23 @@ type ClusterManagementAddOn struct {
 	// +required
 	Spec ClusterManagementAddOnSpec `json:"spec"`
 
-	// status tells which configurations are in use.
+	// status reports which configurations are in use.
 	// +optional
 	Status ClusterManagementAddOnStatus `json:"status,omitzero"`
 }
 
-// ClusterManagementAddOnSpec is the wanted state of a ClusterManagementAddOn.
+// ClusterManagementAddOnSpec is the desired state of a ClusterManagementAddOn.
 type ClusterManagementAddOnSpec struct {
-	// addOnMeta describes the add-on to people.
+	// addOnMeta describes the add-on for people.
 	// +optional
 	AddOnMeta AddOnMeta `json:"addOnMeta,omitzero"`
 
-	// addOnConfiguration is the older form of supportedConfigs. Nothing reads it.
+	// addOnConfiguration is the older form of supportedConfigs. It is ignored.
 	// +optional
 	AddOnConfiguration AddOnConfigCoordinates `json:"addOnConfiguration,omitzero"`
 
-	// supportedConfigs are the kinds of configuration that the add-on reads, each
-	// with the object that is used where no other is named.
+	// supportedConfigs are the kinds of configuration that the add-on reads, each with the
+	// object used if no other is named.
 	// +optional
 	// +listType=map
 	// +listMapKey=group
@@ -60,8 +60,8 @@ type ClusterManagementAddOnSpec struct {
 type ConfigMeta struct {
 	ConfigGroupResource `json:",inline"`
 
-	// defaultConfig is the object that is used where no other is named. Absent
-	// means that there is none.
+	// defaultConfig is the object used if no other is named. Absent means that there is
+	// none.
 	// +optional
 	DefaultConfig *ConfigReferent `json:"defaultConfig,omitempty"`
 }
@@ -69,12 +69,12 @@ type ConfigMeta struct {
 // ClusterManagementAddOnStatus is the observed state of a
 // ClusterManagementAddOn.
 type ClusterManagementAddOnStatus struct {
-	// defaultconfigReferences are the default configurations in use. The name is
-	// spelt so in this version.
+	// defaultconfigReferences are the default configurations in use. The name is spelled
+	// this way in this version.
 	// +optional
 	DefaultConfigReferences []DefaultConfigReference `json:"defaultconfigReferences,omitempty"`
 
-	// installProgressions tell how far the clusters of each placement came.
+	// installProgressions report the rollout progress on the clusters of each placement.
 	// +optional
 	InstallProgressions []InstallProgression `json:"installProgressions,omitempty"`
 }

@@ -2,15 +2,15 @@
 
 package v1alpha1
 
-// ReservedNoDefault is the name of a default configuration in version v1beta1 that
-// means: this kind of configuration is read, and there is no default.
+// ReservedNoDefault is the name of a default configuration in version v1beta1 which means
+// that the add-on reads this kind of configuration but has no default.
 const ReservedNoDefault = "__reserved_no_default__"
 
 // KubeAPIServerSigner is the signer of a registration that gives access to the API
 // server of the hub.
 const KubeAPIServerSigner = "kubernetes.io/kube-apiserver-client"
 
-// DefaultInstallNamespace is where an add-on runs unless something else is said.
+// DefaultInstallNamespace is where an add-on runs by default.
 const DefaultInstallNamespace = "open-cluster-management-agent-addon"
 
 // Annotations.
@@ -26,17 +26,18 @@ const (
 	// AnnotationHostedManifestLocation on a manifest says on which cluster it is
 	// applied in hosted mode.
 	AnnotationHostedManifestLocation = "addon.open-cluster-management.io/hosted-manifest-location"
-	// AnnotationPreDelete on a Job or Pod makes it run before the add-on goes.
+	// AnnotationPreDelete on a Job or Pod makes it run before the add-on is removed.
 	AnnotationPreDelete = "addon.open-cluster-management.io/addon-pre-delete"
-	// AnnotationDeletionOrphan on a manifest leaves it when the add-on goes.
+	// AnnotationDeletionOrphan on a manifest leaves the object in place when the add-on is
+	// removed.
 	AnnotationDeletionOrphan = "addon.open-cluster-management.io/deletion-orphan"
 	// AnnotationValues on a ManagedClusterAddOn holds values as JSON.
 	AnnotationValues = "addon.open-cluster-management.io/values"
 	// AnnotationInstallNamespace on a ManagedClusterAddOn of version v1beta1 holds
 	// spec.installNamespace of version v1alpha1.
 	AnnotationInstallNamespace = "addon.open-cluster-management.io/v1alpha1-install-namespace"
-	// AnnotationConfigSpecHash on a ManifestWork holds the hashes of the
-	// configurations that it was made with.
+	// AnnotationConfigSpecHash on a ManifestWork holds the hashes of the configurations
+	// that it was rendered with.
 	AnnotationConfigSpecHash = "open-cluster-management.io/config-spec-hash"
 )
 
@@ -50,14 +51,14 @@ const (
 
 // Labels.
 const (
-	// LabelAddOnName holds the name of the add-on, on what belongs to it.
+	// LabelAddOnName holds the name of the add-on, on objects that belong to it.
 	LabelAddOnName = "open-cluster-management.io/addon-name"
 	// LabelAddOnNamespace on a ManifestWork on a hosting cluster holds the
 	// namespace of the ManagedClusterAddOn.
 	LabelAddOnNamespace = "open-cluster-management.io/addon-namespace"
-	// LabelAddOnTemplateName marks the RoleBindings made for a template.
+	// LabelAddOnTemplateName marks the RoleBindings created for a template.
 	LabelAddOnTemplateName = "open-cluster-management.io/addon-template-name"
-	// LabelTokenInfrastructure marks what the token driver made on the hub.
+	// LabelTokenInfrastructure marks what the token driver created on the hub.
 	LabelTokenInfrastructure = "addon.open-cluster-management.io/token-infrastructure"
 )
 
@@ -76,30 +77,30 @@ const (
 // Condition types of a ManagedClusterAddOn, and of the progressions of a
 // ClusterManagementAddOn.
 const (
-	// ConditionRegistrationApplied tells whether the agent got its rights.
+	// ConditionRegistrationApplied reports whether the agent has its permissions.
 	ConditionRegistrationApplied = "RegistrationApplied"
-	// ConditionConfigured tells whether the wanted configurations are known.
+	// ConditionConfigured reports whether the desired configurations are known.
 	ConditionConfigured = "Configured"
-	// ConditionManifestApplied tells whether the manifests are applied.
+	// ConditionManifestApplied reports whether the manifests are applied.
 	ConditionManifestApplied = "ManifestApplied"
-	// ConditionHostingManifestApplied tells the same of the hosting cluster.
+	// ConditionHostingManifestApplied reports the same for the hosting cluster.
 	ConditionHostingManifestApplied = "HostingManifestApplied"
-	// ConditionHookManifestCompleted tells whether the hook has run.
+	// ConditionHookManifestCompleted reports whether the hook has run.
 	ConditionHookManifestCompleted = "HookManifestCompleted"
-	// ConditionHostingClusterValidity tells whether the hosting cluster exists.
+	// ConditionHostingClusterValidity reports whether the hosting cluster exists.
 	ConditionHostingClusterValidity = "HostingClusterValidity"
-	// ConditionAvailable tells whether the add-on works.
+	// ConditionAvailable reports whether the add-on works.
 	ConditionAvailable = "Available"
-	// ConditionProgressing tells whether a configuration is being rolled out.
+	// ConditionProgressing reports whether a configuration is being rolled out.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is free for add-ons.
+	// ConditionDegraded is for add-ons to use.
 	ConditionDegraded = "Degraded"
-	// ConditionClusterCertificateRotated tells how the last renewal of the
-	// certificate went.
+	// ConditionClusterCertificateRotated reports how the last renewal of the certificate
+	// went.
 	ConditionClusterCertificateRotated = "ClusterCertificateRotated"
-	// ConditionTokenInfrastructureReady tells whether the ServiceAccount of the
-	// token driver exists.
+	// ConditionTokenInfrastructureReady reports whether the ServiceAccount of the token
+	// driver exists.
 	ConditionTokenInfrastructureReady = "TokenInfrastructureReady"
-	// ConditionTokenRefreshed tells how the last renewal of the token went.
+	// ConditionTokenRefreshed reports how the last renewal of the token went.
 	ConditionTokenRefreshed = "TokenRefreshed"
 )

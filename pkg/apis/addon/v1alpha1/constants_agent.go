@@ -24,13 +24,13 @@ const (
 	// ReasonTokenCreationFailed goes with ConditionTokenRefreshed False.
 	ReasonTokenCreationFailed = "TokenCreationFailed"
 	// ReasonCredentialPending goes with ConditionClusterCertificateRotated and
-	// ConditionTokenRefreshed Unknown: there is no credential yet, and the message
-	// says what it waits for. The contract has no such state; it says nothing.
+	// ConditionTokenRefreshed Unknown: there is no credential yet, and the message says
+	// what it waits for. The contract has no condition for this state.
 	ReasonCredentialPending = "CredentialPending"
 )
 
-// Secrets that the agent keeps for an add-on, and their keys beside those of the
-// agent's own.
+// Secrets that the agent keeps for an add-on, and their keys besides those of the agent's
+// own secret.
 const (
 	// SecretSuffixHubKubeconfig, after the name of the add-on, ends the name of
 	// the secret with the access to the API server of the hub.
@@ -56,20 +56,20 @@ const (
 	LabelCredentialAgent = "registration.open-cluster-management.io/addon-credential-agent"
 	// LabelCredentialRole is CredentialIssued or CredentialPending.
 	LabelCredentialRole = "registration.open-cluster-management.io/addon-credential"
-	// CredentialIssued is the role of a secret that an add-on uses.
+	// CredentialIssued is the role of a secret that is in use by an add-on.
 	CredentialIssued = "issued"
-	// CredentialPending is the role of a secret that holds the key and name of a
-	// certificate request that is not yet answered.
+	// CredentialPending is the role of a secret that holds the private key and the name of
+	// an unanswered certificate request.
 	CredentialPending = "pending"
 	// AnnotationCredentialDigest holds a digest of the registration that the
 	// secret was made for.
 	AnnotationCredentialDigest = "registration.open-cluster-management.io/addon-credential-digest"
 )
 
-// Life of a token of the token driver, in seconds.
+// Lifetime of a token of the token driver, in seconds.
 const (
 	// DefaultTokenSeconds is a year.
 	DefaultTokenSeconds = 31536000
-	// MinTokenSeconds is the shortest life that API servers give.
+	// MinTokenSeconds is the shortest lifetime that API servers issue.
 	MinTokenSeconds = 600
 )

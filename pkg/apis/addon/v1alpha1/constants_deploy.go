@@ -11,8 +11,8 @@ const (
 	ReasonSetPermissionApplied = "SetPermissionApplied"
 	// ReasonSetPermissionFailed goes with ConditionRegistrationApplied False.
 	ReasonSetPermissionFailed = "SetPermissionFailed"
-	// ReasonPermissionConfigPending goes with ConditionRegistrationApplied False:
-	// it is not known yet who the rights are for.
+	// ReasonPermissionConfigPending goes with ConditionRegistrationApplied False: the
+	// subject of the permissions is not known yet.
 	ReasonPermissionConfigPending = "PermissionConfigPending"
 	// ReasonManifestWorkApplyFailed goes with ConditionManifestApplied False.
 	ReasonManifestWorkApplyFailed = "ManifestWorkApplyFailed"
@@ -46,7 +46,7 @@ const (
 	ReasonTokenInfrastructureApplyFailed = "TokenInfrastructureApplyFailed"
 )
 
-// Messages of these conditions, as peers expect them; verbs are filled in.
+// Messages of these conditions, as peers expect them; formatting verbs are filled in.
 const (
 	MessageRegistrationConfigured = "Registration of the addon agent is configured"
 	MessageSetPermissionFailed    = "Failed to set permission for hub agent:"
@@ -77,22 +77,21 @@ const (
 	HostedManifestLocationManaged = "managed"
 	// HostedManifestLocationHosting is the cluster that the agent runs on.
 	HostedManifestLocationHosting = "hosting"
-	// HostedManifestLocationNone is nowhere.
+	// HostedManifestLocationNone applies the manifest on neither cluster.
 	HostedManifestLocationNone = "none"
 )
 
-// Finalizers of earlier versions, which are taken off wherever they are found.
+// Finalizers of earlier versions, which are removed wherever they are found.
 const (
 	DeprecatedFinalizerPreDelete        = "cluster.open-cluster-management.io/addon-pre-delete"
 	DeprecatedFinalizerHostingPreDelete = "cluster.open-cluster-management.io/hosting-addon-pre-delete"
 	DeprecatedFinalizerHostingManifests = "cluster.open-cluster-management.io/hosting-manifests-cleanup"
 )
 
-// AnnotationHookDeadline on a ManagedClusterAddOn says how long its deletion waits
-// for hooks and for what is on the hosting cluster, as a duration such as 10m; 0s
-// gives up at once. The contract has no such thing: there it waits for ever.
+// AnnotationHookDeadline on a ManagedClusterAddOn says how long its deletion waits for
+// hooks and for what is on the hosting cluster, as a duration such as 10m; 0s gives up at
+// once. It is not part of the contract, where the deletion waits forever.
 const AnnotationHookDeadline = "hook-deadline.open-cluster-management.io/addon"
 
-// LabelTokenAddOn holds the name of the add-on on what the token driver made on the
-// hub.
+// LabelTokenAddOn holds the name of the add-on on what the token driver created on the hub.
 const LabelTokenAddOn = "addon.open-cluster-management.io/name"

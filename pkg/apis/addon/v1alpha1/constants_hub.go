@@ -13,7 +13,7 @@ const (
 	ReasonConfigurationsNotConfigured = "ConfigurationsNotConfigured"
 	// ReasonProgressing goes with ConditionProgressing True.
 	ReasonProgressing = "Progressing"
-	// ReasonCompleted goes with ConditionProgressing False: what is desired is
+	// ReasonCompleted goes with ConditionProgressing False: the desired configurations are
 	// applied.
 	ReasonCompleted = "Completed"
 	// ReasonFailed goes with ConditionProgressing False.
@@ -21,38 +21,36 @@ const (
 	// ReasonConfigurationUnsupported goes with ConditionProgressing False: the
 	// cluster names a configuration that the add-on does not read.
 	ReasonConfigurationUnsupported = "ConfigurationUnsupported"
-	// ReasonWaitingForManifestApplied goes with ConditionProgressing False: nobody
-	// has said yet what becomes of the manifests.
+	// ReasonWaitingForManifestApplied goes with ConditionProgressing False: the state of
+	// the manifests has not been reported yet.
 	ReasonWaitingForManifestApplied = "WaitingForManifestApplied"
-	// ReasonWaitingForHostingManifestApplied is the same of the hosting cluster.
+	// ReasonWaitingForHostingManifestApplied is the same for the hosting cluster.
 	ReasonWaitingForHostingManifestApplied = "WaitingForHostingManifestApplied"
 )
 
-// AnnotationPrefixExclude, before the name of an add-on, makes the key of an
-// annotation of a ManagedCluster: install strategies leave the cluster out,
-// whatever the value. It is not among those that are copied to add-ons. The
-// contract has no such thing.
+// AnnotationPrefixExclude, before the name of an add-on, makes the key of an annotation of
+// a ManagedCluster: install strategies leave the cluster out, whatever the value. It is not
+// copied to add-ons. It is not part of the contract.
 const AnnotationPrefixExclude = "exclude-addon.open-cluster-management.io/"
 
-// Letting a rollout go on that has stopped. The contract has no such thing: there
-// somebody has to raise maxFailures in the spec, and mandatory groups have none.
+// Resuming a rollout that has stopped. This is not part of the contract, where the only way
+// is to raise maxFailures in the spec, which mandatory groups do not have.
 const (
-	// AnnotationResumeRollout on a ClusterManagementAddOn asks that its rollouts go on
-	// without the clusters that are out of time now. Any other value than before is a
-	// new request, of which MaxResumeRequest bytes count; the hub's own clock tells when
-	// it came.
+	// AnnotationResumeRollout on a ClusterManagementAddOn asks that its rollouts continue
+	// without the clusters that have exceeded their deadline. Each new value is a new
+	// request, of which MaxResumeRequest bytes count; its time is that of the hub's clock.
 	AnnotationResumeRollout = "resume-rollout.open-cluster-management.io/addon"
-	// MaxResumeRequest is how much of a request is told from others.
+	// MaxResumeRequest is how many bytes of a request distinguish it from others.
 	MaxResumeRequest = 64
-	// ConditionResumed of an install progression says since when failures before are
-	// forgiven: its lastTransitionTime.
+	// ConditionResumed of an install progression forgives the failures before its
+	// lastTransitionTime.
 	ConditionResumed = "Resumed"
 	// ReasonResumeRequested goes with ConditionResumed True.
 	ReasonResumeRequested = "Requested"
 	// MessageResumed begins the message of ConditionResumed; the request follows.
 	MessageResumed = "Asked for by " + AnnotationResumeRollout + ": "
 	// MessageRolloutStopped ends the message of ConditionProgressing of an install
-	// progression while too many clusters are out of time.
+	// progression while too many clusters have exceeded their deadline.
 	MessageRolloutStopped = " More are out of time than maxFailures allows, no further one is started."
 )
 

@@ -4,9 +4,8 @@
 // addon.open-cluster-management.io: ClusterManagementAddOn,
 // ManagedClusterAddOn, AddOnDeploymentConfig and AddOnTemplate.
 //
-// It owns the Go form of these kinds, their registration in a scheme and the
-// wire strings of the add-on area. It reads and writes nothing; conversion to
-// v1beta1 is in the package conversion beside it.
+// It defines the Go types of these kinds, their registration in a scheme and the wire
+// strings of the add-on area. It does no I/O; package conversion converts to v1beta1.
 //
 // +kubebuilder:object:generate=true
 // +groupName=addon.open-cluster-management.io

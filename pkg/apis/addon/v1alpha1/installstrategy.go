@@ -10,16 +10,15 @@ import (
 
 // InstallStrategy says on which clusters an add-on is installed.
 type InstallStrategy struct {
-	// type is Manual to install where somebody creates a ManagedClusterAddOn, or
-	// Placements to install on the clusters that placements select. The default
-	// is Manual.
+	// type is Manual to install where a ManagedClusterAddOn is created, or Placements to
+	// install on the clusters that placements select. The default is Manual.
 	// +optional
 	// +kubebuilder:default=Manual
 	// +kubebuilder:validation:Enum=Manual;Placements
 	Type string `json:"type,omitempty"`
 
-	// placements select the clusters when type is Placements. On a cluster that
-	// several select, the last one counts.
+	// placements select the clusters when type is Placements. If several select a cluster,
+	// the last one counts.
 	// +optional
 	// +listType=map
 	// +listMapKey=namespace
@@ -65,7 +64,7 @@ type PlacementRef struct {
 	Name string `json:"name"`
 }
 
-// InstallProgression tells how far the clusters of one placement came.
+// InstallProgression is the rollout progress on the clusters of one placement.
 type InstallProgression struct {
 	PlacementRef `json:",inline"`
 

@@ -6,9 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ManagedClusterAddOn stands for one add-on on one cluster. It lives in the
-// namespace of the cluster on the hub and has the name of the
-// ClusterManagementAddOn.
+// ManagedClusterAddOn represents one add-on on one cluster. It is in the namespace of the
+// cluster on the hub and has the name of the ClusterManagementAddOn.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=managedclusteraddons,scope=Namespaced,shortName={mca,mcas}
@@ -27,12 +26,12 @@ type ManagedClusterAddOn struct {
 	// +required
 	Spec ManagedClusterAddOnSpec `json:"spec"`
 
-	// status tells how the add-on works on this cluster.
+	// status reports the state of the add-on on this cluster.
 	// +optional
 	Status ManagedClusterAddOnStatus `json:"status,omitzero"`
 }
 
-// ManagedClusterAddOnSpec is the wanted state of a ManagedClusterAddOn.
+// ManagedClusterAddOnSpec is the desired state of a ManagedClusterAddOn.
 type ManagedClusterAddOnSpec struct {
 	// installNamespace is the namespace on the managed cluster that the add-on
 	// runs in, a DNS label of at most 63 characters. Add-ons that take it from an
@@ -52,8 +51,8 @@ type ManagedClusterAddOnSpec struct {
 
 // ManagedClusterAddOnStatus is the observed state of a ManagedClusterAddOn.
 type ManagedClusterAddOnStatus struct {
-	// namespace is the namespace on the managed cluster that the add-on really
-	// runs in. The agent puts the credentials of the add-on there.
+	// namespace is the namespace on the managed cluster that the add-on actually runs in.
+	// The agent puts the credentials of the add-on there.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -68,11 +67,11 @@ type ManagedClusterAddOnStatus struct {
 	// +optional
 	RelatedObjects []ObjectReference `json:"relatedObjects,omitempty"`
 
-	// addOnMeta describes the add-on to people.
+	// addOnMeta describes the add-on for people.
 	// +optional
 	AddOnMeta AddOnMeta `json:"addOnMeta,omitzero"`
 
-	// addOnConfiguration is the older form of configReferences. Nothing reads it.
+	// addOnConfiguration is the older form of configReferences. It is ignored.
 	// +optional
 	AddOnConfiguration AddOnConfigCoordinates `json:"addOnConfiguration,omitzero"`
 
@@ -91,13 +90,13 @@ type ManagedClusterAddOnStatus struct {
 	// +optional
 	Registrations []RegistrationConfig `json:"registrations,omitempty"`
 
-	// healthCheck says how the health of the add-on is found out.
+	// healthCheck says how the health of the add-on is determined.
 	// +optional
 	HealthCheck HealthCheck `json:"healthCheck,omitzero"`
 
-	// kubeClientDriver is how the add-on gets its access to the API server of the
-	// hub: csr by a client certificate, token by a token of a ServiceAccount. The
-	// agent writes it.
+	// kubeClientDriver is how the add-on gets its access to the API server of the hub: csr
+	// with a client certificate, token with a token of a ServiceAccount. The agent writes
+	// it.
 	// +optional
 	KubeClientDriver DriverType `json:"kubeClientDriver,omitempty"`
 }
@@ -106,14 +105,14 @@ type ManagedClusterAddOnStatus struct {
 type ConfigReference struct {
 	ConfigGroupResource `json:",inline"`
 
-	// The object, in the form of versions before desiredConfig.
+	// The object, in the form used before desiredConfig.
 	ConfigReferent `json:",inline"`
 
 	// lastObservedGeneration is the generation of the object that was last seen.
 	// +optional
 	LastObservedGeneration int64 `json:"lastObservedGeneration,omitempty"`
 
-	// desiredConfig is the object that is to be used.
+	// desiredConfig is the object to use.
 	// +optional
 	DesiredConfig *ConfigSpecHash `json:"desiredConfig,omitempty"`
 
@@ -124,9 +123,8 @@ type ConfigReference struct {
 
 // RegistrationConfig is one credential that the agent gets for an add-on.
 type RegistrationConfig struct {
-	// signerName is who signs the certificate, 5 to 571 characters.
-	// kubernetes.io/kube-apiserver-client gives access to the API server of the
-	// hub.
+	// signerName is the signer of the certificate, 5 to 571 characters.
+	// kubernetes.io/kube-apiserver-client gives access to the API server of the hub.
 	// +required
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=571

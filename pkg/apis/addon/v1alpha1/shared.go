@@ -4,17 +4,17 @@ package v1alpha1
 
 // AddOnMeta describes an add-on to people.
 type AddOnMeta struct {
-	// displayName is the name of the add-on as people read it.
+	// displayName is the display name of the add-on.
 	// +optional
 	DisplayName string `json:"displayName,omitempty"`
 
-	// description tells what the add-on does.
+	// description says what the add-on does.
 	// +optional
 	Description string `json:"description,omitempty"`
 }
 
-// AddOnConfigCoordinates names a kind of configuration and one object of it, in
-// the form of add-ons before supportedConfigs. Nothing reads it any more.
+// AddOnConfigCoordinates names a kind of configuration and one object of it, in the form
+// used before supportedConfigs. It is ignored.
 type AddOnConfigCoordinates struct {
 	// crdName is the name of the CustomResourceDefinition of the configuration.
 	// +optional
@@ -76,7 +76,7 @@ type AddOnConfig struct {
 type DefaultConfigReference struct {
 	ConfigGroupResource `json:",inline"`
 
-	// desiredConfig is the object that is to be used.
+	// desiredConfig is the object to use.
 	// +optional
 	DesiredConfig *ConfigSpecHash `json:"desiredConfig,omitempty"`
 }
@@ -86,7 +86,7 @@ type DefaultConfigReference struct {
 type InstallConfigReference struct {
 	ConfigGroupResource `json:",inline"`
 
-	// desiredConfig is the object that is to be used.
+	// desiredConfig is the object to use.
 	// +optional
 	DesiredConfig *ConfigSpecHash `json:"desiredConfig,omitempty"`
 
@@ -99,7 +99,7 @@ type InstallConfigReference struct {
 	LastKnownGoodConfig *ConfigSpecHash `json:"lastKnownGoodConfig,omitempty"`
 }
 
-// HealthCheck says how the health of an add-on is found out.
+// HealthCheck says how the health of an add-on is determined.
 type HealthCheck struct {
 	// mode is Lease when the add-on renews a lease, or Customized when its own
 	// controller sets the condition Available. The default is Lease.
@@ -108,14 +108,14 @@ type HealthCheck struct {
 	Mode HealthCheckMode `json:"mode,omitempty"`
 }
 
-// HealthCheckMode is how the health of an add-on is found out.
+// HealthCheckMode is how the health of an add-on is determined.
 //
 // +kubebuilder:validation:Enum=Lease;Customized
 type HealthCheckMode string
 
-// Ways to find out the health of an add-on.
+// Ways to determine the health of an add-on.
 const (
-	// HealthCheckModeLease looks at the lease of the add-on.
+	// HealthCheckModeLease reads the lease of the add-on.
 	HealthCheckModeLease HealthCheckMode = "Lease"
 	// HealthCheckModeCustomized leaves it to the controller of the add-on.
 	HealthCheckModeCustomized HealthCheckMode = "Customized"

@@ -26,21 +26,20 @@ type ClusterManagementAddOn struct {
 	// +required
 	Spec ClusterManagementAddOnSpec `json:"spec"`
 
-	// status tells which configurations are in use.
+	// status reports which configurations are in use.
 	// +optional
 	Status ClusterManagementAddOnStatus `json:"status,omitzero"`
 }
 
-// ClusterManagementAddOnSpec is the wanted state of a ClusterManagementAddOn.
+// ClusterManagementAddOnSpec is the desired state of a ClusterManagementAddOn.
 type ClusterManagementAddOnSpec struct {
-	// addOnMeta describes the add-on to people.
+	// addOnMeta describes the add-on for people.
 	// +optional
 	AddOnMeta addonv1alpha1.AddOnMeta `json:"addOnMeta,omitzero"`
 
-	// defaultConfigs are the kinds of configuration that the add-on reads, one
-	// entry per kind, each with the object that is used where no other is named.
-	// The name __reserved_no_default__ means that the kind is read and has no
-	// such object.
+	// defaultConfigs are the kinds of configuration that the add-on reads, one entry per
+	// kind, each with the object used if no other is named. The name
+	// __reserved_no_default__ means that the kind is read and has no such object.
 	// +optional
 	// +listType=map
 	// +listMapKey=group
@@ -61,7 +60,7 @@ type ClusterManagementAddOnStatus struct {
 	// +optional
 	DefaultConfigReferences []addonv1alpha1.DefaultConfigReference `json:"defaultConfigReferences,omitempty"`
 
-	// installProgressions tell how far the clusters of each placement came.
+	// installProgressions report the rollout progress on the clusters of each placement.
 	// +optional
 	InstallProgressions []addonv1alpha1.InstallProgression `json:"installProgressions,omitempty"`
 }

@@ -5,9 +5,8 @@
 // ManagedClusterAddOn, AddOnDeploymentConfig and AddOnTemplate. The version is
 // served, and stored as v1alpha1.
 //
-// It owns the Go form of these kinds and their registration in a scheme. It
-// reads and writes nothing; conversion to v1alpha1 is in the package conversion
-// beside it.
+// It defines the Go types of these kinds and their registration in a scheme. It does no
+// I/O; package conversion converts to v1alpha1.
 //
 // +kubebuilder:object:generate=true
 // +groupName=addon.open-cluster-management.io

@@ -8,9 +8,8 @@ import (
 	addonv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/addon/v1alpha1"
 )
 
-// ManagedClusterAddOn stands for one add-on on one cluster. It lives in the
-// namespace of the cluster on the hub and has the name of the
-// ClusterManagementAddOn.
+// ManagedClusterAddOn represents one add-on on one cluster. It is in the namespace of the
+// cluster on the hub and has the name of the ClusterManagementAddOn.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=managedclusteraddons,scope=Namespaced,shortName={mca,mcas}
@@ -28,12 +27,12 @@ type ManagedClusterAddOn struct {
 	// +required
 	Spec ManagedClusterAddOnSpec `json:"spec"`
 
-	// status tells how the add-on works on this cluster.
+	// status reports the state of the add-on on this cluster.
 	// +optional
 	Status ManagedClusterAddOnStatus `json:"status,omitzero"`
 }
 
-// ManagedClusterAddOnSpec is the wanted state of a ManagedClusterAddOn.
+// ManagedClusterAddOnSpec is the desired state of a ManagedClusterAddOn.
 type ManagedClusterAddOnSpec struct {
 	// configs are configuration objects for this cluster; they take precedence over
 	// those of the placement and over the defaults of the add-on.
@@ -43,8 +42,8 @@ type ManagedClusterAddOnSpec struct {
 
 // ManagedClusterAddOnStatus is the observed state of a ManagedClusterAddOn.
 type ManagedClusterAddOnStatus struct {
-	// namespace is the namespace on the managed cluster that the add-on really
-	// runs in. The agent puts the credentials of the add-on there.
+	// namespace is the namespace on the managed cluster that the add-on actually runs in.
+	// The agent puts the credentials of the add-on there.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
@@ -59,7 +58,7 @@ type ManagedClusterAddOnStatus struct {
 	// +optional
 	RelatedObjects []addonv1alpha1.ObjectReference `json:"relatedObjects,omitempty"`
 
-	// addOnMeta describes the add-on to people.
+	// addOnMeta describes the add-on for people.
 	// +optional
 	AddOnMeta addonv1alpha1.AddOnMeta `json:"addOnMeta,omitzero"`
 
@@ -78,7 +77,7 @@ type ManagedClusterAddOnStatus struct {
 	// +optional
 	Registrations []RegistrationConfig `json:"registrations,omitempty"`
 
-	// healthCheck says how the health of the add-on is found out.
+	// healthCheck says how the health of the add-on is determined.
 	// +optional
 	HealthCheck addonv1alpha1.HealthCheck `json:"healthCheck,omitzero"`
 }
@@ -91,7 +90,7 @@ type ConfigReference struct {
 	// +optional
 	LastObservedGeneration int64 `json:"lastObservedGeneration,omitempty"`
 
-	// desiredConfig is the object that is to be used.
+	// desiredConfig is the object to use.
 	// +optional
 	DesiredConfig *addonv1alpha1.ConfigSpecHash `json:"desiredConfig,omitempty"`
 
@@ -154,7 +153,7 @@ type KubeClientSubject struct {
 
 // CustomSignerConfig is a certificate of a given signer.
 type CustomSignerConfig struct {
-	// signerName is who signs the certificate, 5 to 571 characters.
+	// signerName is the signer of the certificate, 5 to 571 characters.
 	// +required
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=571

@@ -4,11 +4,11 @@ package v1
 
 // Condition types of a ManagedCluster.
 const (
-	// ConditionHubAccepted is True when the hub accepted the cluster and gave its
-	// agent rights. The hub writes it.
+	// ConditionHubAccepted is True when the hub accepted the cluster and gave its agent
+	// permissions. The hub writes it.
 	ConditionHubAccepted = "HubAcceptedManagedCluster"
-	// ConditionJoined is True once the agent reached the hub with its own
-	// identity. The agent writes it.
+	// ConditionJoined is True once the agent has reached the hub with its own identity. The
+	// agent writes it.
 	ConditionJoined = "ManagedClusterJoined"
 	// ConditionAvailable is True when the API server of the cluster is healthy,
 	// and Unknown when the agent no longer reports.
@@ -16,18 +16,18 @@ const (
 	// ConditionClockSynced is True when the clocks of hub and agent agree. The hub
 	// writes it.
 	ConditionClockSynced = "ManagedClusterConditionClockSynced"
-	// ConditionClusterCertificateRotated tells how the last renewal of the client
+	// ConditionClusterCertificateRotated reports how the last renewal of the client
 	// certificate went. The agent writes it.
 	ConditionClusterCertificateRotated = "ClusterCertificateRotated"
-	// ConditionDeleting tells what is left to remove of a cluster that goes.
+	// ConditionDeleting reports what is left to remove of a cluster that is being deleted.
 	ConditionDeleting = "Deleting"
-	// ConditionImportSucceeded tells how the import of the cluster went.
+	// ConditionImportSucceeded reports how the import of the cluster went.
 	ConditionImportSucceeded = "ManagedClusterImportSucceeded"
-	// ConditionNamespaceAvailable on an entry of status.managedNamespaces is True
-	// when the namespace exists on the managed cluster (section 5.6).
+	// ConditionNamespaceAvailable on an entry of status.managedNamespaces is True when the
+	// namespace exists on the managed cluster.
 	ConditionNamespaceAvailable = "NamespaceAvailable"
-	// ConditionDuplicateClusterName is True while another agent asks for the name of a
-	// cluster whose lease is fresh.
+	// ConditionDuplicateClusterName is True while another agent requests the name of a
+	// cluster whose lease is current.
 	ConditionDuplicateClusterName = "DuplicateClusterName"
 )
 
@@ -84,14 +84,14 @@ const (
 
 // Finalizers.
 const (
-	// FinalizerAPIResourceCleanup on an accepted ManagedCluster keeps it until the
-	// rights of its agent are taken away.
+	// FinalizerAPIResourceCleanup on an accepted ManagedCluster keeps it until its agent's
+	// permissions are revoked.
 	FinalizerAPIResourceCleanup = "cluster.open-cluster-management.io/api-resource-cleanup"
 	// FinalizerResourceCleanup on a ManagedCluster keeps it until the add-ons and
 	// works in its namespace are gone.
 	FinalizerResourceCleanup = "cluster.open-cluster-management.io/resource-cleanup"
-	// FinalizerManifestWorkCleanup on the RoleBinding of the work agent keeps the
-	// agent's rights until no ManifestWork is left.
+	// FinalizerManifestWorkCleanup on the RoleBinding of the work agent keeps the agent's
+	// permissions until no ManifestWork is left.
 	FinalizerManifestWorkCleanup = "cluster.open-cluster-management.io/manifest-work-cleanup"
 )
 
@@ -105,11 +105,11 @@ const (
 	// LabelClusterSet on a ManagedCluster holds the name of its exclusive set.
 	LabelClusterSet = "cluster.open-cluster-management.io/clusterset"
 	// LabelPrefixFeatureAddOn, followed by the name of an add-on, is a label of a
-	// ManagedCluster that tells the state of that add-on there.
+	// ManagedCluster with the state of that add-on.
 	LabelPrefixFeatureAddOn = "feature.open-cluster-management.io/addon-"
-	// LabelPrefixManagedNamespace, followed by the hash of the hub, marks the
-	// namespaces on a managed cluster that a set of that hub asked for: "true"
-	// while it does, "false" afterwards.
+	// LabelPrefixManagedNamespace, followed by the hash of the hub, marks the namespaces on
+	// a managed cluster that a set of that hub asked for: "true" while a set asks for them,
+	// "false" afterwards.
 	LabelPrefixManagedNamespace = "clusterset.open-cluster-management.io/"
 )
 
@@ -117,7 +117,7 @@ const (
 const (
 	// FeatureAvailable is the state of an add-on that works.
 	FeatureAvailable = "available"
-	// FeatureUnhealthy is the state of an add-on that says that it does not work.
+	// FeatureUnhealthy is the state of an add-on that reports that it does not work.
 	FeatureUnhealthy = "unhealthy"
 	// FeatureUnreachable is the state of an add-on that no longer reports.
 	FeatureUnreachable = "unreachable"
@@ -128,23 +128,23 @@ const (
 	// AnnotationPrefixAgent begins the annotations that an agent may set when it
 	// creates its ManagedCluster.
 	AnnotationPrefixAgent = "agent.open-cluster-management.io"
-	// AnnotationAgentVersion on the Lease of a cluster is the version of its agent,
-	// which is written with each renewal. Agents of others leave it out.
+	// AnnotationAgentVersion on the Lease of a cluster is the version of its agent, written
+	// with each renewal. Other agents leave it out.
 	AnnotationAgentVersion = AnnotationPrefixAgent + "/version"
-	// AnnotationAutomaticallyAcceptedOn holds when the hub accepted the cluster by
-	// itself, as RFC 3339.
+	// AnnotationAutomaticallyAcceptedOn holds when the hub accepted the cluster
+	// automatically, in RFC 3339 format.
 	AnnotationAutomaticallyAcceptedOn = "open-cluster-management.io/automatically-accepted-on"
-	// AnnotationSkipClockSyncCheck, set to "true", makes the hub take the clock of
-	// the cluster as right.
+	// AnnotationSkipClockSyncCheck, set to "true", makes the hub skip the check of the
+	// cluster's clock.
 	AnnotationSkipClockSyncCheck = "registration.open-cluster-management.io/skip-clock-sync-check"
-	// AnnotationImageRegistries holds registries that images of add-ons on the
-	// cluster come from.
+	// AnnotationImageRegistries holds the registries that images of add-ons on the cluster
+	// come from.
 	AnnotationImageRegistries = "open-cluster-management.io/image-registries"
 	// AnnotationCleanupPriority on an add-on or ManifestWork, 0 to 100, orders
 	// their removal with the cluster; higher ones go later.
 	AnnotationCleanupPriority = "open-cluster-management.io/cleanup-priority"
-	// AnnotationCSRUser on a CertificateSigningRequest names who asked for it when
-	// another one created it.
+	// AnnotationCSRUser on a CertificateSigningRequest names the requester if the request
+	// was created by another user.
 	AnnotationCSRUser = "open-cluster-management.io/csr-user"
 	// AnnotationCAPICluster on a ManagedCluster names its Cluster API object as
 	// namespace/name.
@@ -159,12 +159,12 @@ const (
 	TaintUnreachable = "cluster.open-cluster-management.io/unreachable"
 )
 
-// The lease by which a cluster shows that it is alive.
+// The lease with which a cluster shows that it is alive.
 const (
 	// LeaseName is the name of the Lease in the namespace of the cluster, and its
 	// holder identity.
 	LeaseName = "managed-cluster-lease"
-	// DefaultLeaseDurationSeconds counts where the ManagedCluster says 0.
+	// DefaultLeaseDurationSeconds applies if the ManagedCluster says 0.
 	DefaultLeaseDurationSeconds = 60
 	// LeaseGraceFactor is how many lease durations may pass without renewal.
 	LeaseGraceFactor = 5
@@ -177,21 +177,20 @@ const (
 	UserPrefix = "system:open-cluster-management:"
 	// GroupManagedClusters is the group of the agents of all clusters.
 	GroupManagedClusters = "system:open-cluster-management:managed-clusters"
-	// GroupPrefixEKS, followed by the name of a cluster, is the group of an agent
-	// that came in by an EKS access entry.
+	// GroupPrefixEKS, followed by the name of a cluster, is the group of an agent that
+	// joined through an EKS access entry.
 	GroupPrefixEKS = "open-cluster-management:"
-	// GroupBootstrap is the group of those who may ask to join.
+	// GroupBootstrap is the group of users who may ask to join.
 	GroupBootstrap = "system:bootstrappers:managedcluster"
-	// BootstrapServiceAccount is the account whose tokens let a cluster ask to
-	// join.
+	// BootstrapServiceAccount is the account whose tokens allow a cluster to ask to join.
 	BootstrapServiceAccount = "agent-registration-bootstrap"
 	// SignerName is the signer of the client certificates of agents.
 	SignerName = "kubernetes.io/kube-apiserver-client"
-	// ReasonAutoApproved is the reason of the approval that the hub gives.
+	// ReasonAutoApproved is the reason of an automatic approval by the hub.
 	ReasonAutoApproved = "AutoApprovedByHubCSRApprovingController"
 )
 
-// The virtual resources that rights on clusters are expressed by.
+// The virtual resources that express permissions on clusters.
 const (
 	// RegisterGroup is the API group of the virtual resources below.
 	RegisterGroup = "register.open-cluster-management.io"
@@ -209,7 +208,7 @@ const (
 
 // Names of the RBAC objects of agents on the hub.
 const (
-	// RoleBootstrap is the ClusterRole of those who may ask to join.
+	// RoleBootstrap is the ClusterRole of users who may ask to join.
 	RoleBootstrap = "open-cluster-management:bootstrap"
 	// RolePrefixManagedCluster, followed by the name of a cluster, is the
 	// ClusterRole of its agent and the ClusterRoleBinding to it.
@@ -227,12 +226,12 @@ const (
 
 // Secrets of the agent and their keys.
 const (
-	// SecretBootstrapHubKubeconfig holds what the agent asks to join with.
+	// SecretBootstrapHubKubeconfig holds the credentials with which the agent asks to join.
 	SecretBootstrapHubKubeconfig = "bootstrap-hub-kubeconfig"
 	// SecretHubKubeconfig holds the agent's own access to the hub.
 	SecretHubKubeconfig = "hub-kubeconfig-secret"
-	// SecretHubKubeconfigPending holds the key and name of a certificate request
-	// that is not yet answered.
+	// SecretHubKubeconfigPending holds the private key and the name of an unanswered
+	// certificate request.
 	SecretHubKubeconfigPending = "hub-kubeconfig-pending"
 	// SecretKeyKubeconfig is the key of the kubeconfig in both secrets.
 	SecretKeyKubeconfig = "kubeconfig"

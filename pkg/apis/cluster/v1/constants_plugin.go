@@ -2,10 +2,10 @@
 
 package v1
 
-// Join tokens: each one is a TokenRequest of the account BootstrapServiceAccount
-// that is bound to a Secret of its own in the namespace of the hub process, so
-// that deleting the Secret ends the token. The Secret carries LabelJoinToken and
-// the keys below; it never holds the token.
+// Join tokens: each one is a TokenRequest of the account BootstrapServiceAccount that is
+// bound to its own Secret in the namespace of the hub process, so that deleting the Secret
+// invalidates the token. The Secret carries LabelJoinToken and the keys below; it never
+// holds the token.
 const (
 	// LabelJoinToken on a Secret holds the id of the join token it stands for.
 	LabelJoinToken = "open-cluster-management.io/join-token"
@@ -15,7 +15,7 @@ const (
 	// JoinTokenKeyCluster is the key of the one cluster that the token is for;
 	// absent or empty means any.
 	JoinTokenKeyCluster = "cluster"
-	// JoinTokenKeyExpiration is the key of the time when the token ends, RFC 3339.
+	// JoinTokenKeyExpiration is the key of the token's expiration time, in RFC 3339 format.
 	JoinTokenKeyExpiration = "expiration"
 	// JoinTokenKeyUses is the key of how many clusters may join with the token, a
 	// number from 1 to MaxJoinTokenUses; absent means any number.
@@ -30,23 +30,23 @@ const (
 	GroupPrefixBootstrapCluster = GroupBootstrap + ":"
 )
 
-// AnnotationHubID on the Secret that holds an agent's access names the hub that
-// gave it the certificate. It stays when the hub gets another address or
-// authority, and tells what was made for which hub.
+// AnnotationHubID on the Secret that holds an agent's access names the hub that gave it the
+// certificate. It stays the same when the hub gets another address or authority, and
+// identifies what was created for which hub.
 const AnnotationHubID = "agent.open-cluster-management.io/hub-id"
 
 // Reasons of the denial of a certificate request for the join token that it was
 // sent with.
 const (
-	// ReasonTokenForAnotherCluster means that the token is for one cluster, and
-	// that for another.
+	// ReasonTokenForAnotherCluster means that the token is for one cluster and the request
+	// for another.
 	ReasonTokenForAnotherCluster = "TokenForAnotherCluster"
 	// ReasonTokenRevoked means that the token was revoked before the request was
 	// answered.
 	ReasonTokenRevoked = "TokenRevoked"
-	// ReasonTokenExpired means that the request was sent after the token's end.
+	// ReasonTokenExpired means that the request was sent after the token expired.
 	ReasonTokenExpired = "TokenExpired"
-	// ReasonTokenUsedUp means that as many other clusters as may have joined with the
-	// token.
+	// ReasonTokenUsedUp means that the token's limit of clusters has already joined with
+	// it.
 	ReasonTokenUsedUp = "TokenUsedUp"
 )

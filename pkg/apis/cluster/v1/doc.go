@@ -3,11 +3,10 @@
 // Package v1 holds version v1 of the API group
 // cluster.open-cluster-management.io: the ManagedCluster.
 //
-// It owns the Go form of the kind, its registration in a scheme, and the wire
-// strings of the registration area (condition types and reasons, labels,
-// annotations, finalizers, identities). It reads and writes nothing, and holds
-// no behaviour. The CustomResourceDefinition in config/crd is generated from
-// the markers here.
+// It defines the Go type of the kind, its registration in a scheme, and the wire strings of
+// the registration area (condition types and reasons, labels, annotations, finalizers,
+// identities). It contains no behaviour. The CustomResourceDefinition in config/crd is
+// generated from the markers here.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io

@@ -7,10 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ManagedCluster stands on the hub for one cluster that joined it or asks to
-// join it. The agent of that cluster creates it and reports its state; an
-// administrator of the hub accepts it. The name is the name of the cluster and
-// of the namespace on the hub that belongs to it, so it must be a DNS label.
+// ManagedCluster represents on the hub a cluster that has joined it or asks to join it. The
+// agent of that cluster creates it and reports its state; an administrator of the hub
+// accepts it. The name is the name of the cluster and of the namespace on the hub that
+// belongs to it, so it must be a DNS label.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=managedclusters,scope=Cluster,shortName={mcl,mcls}
@@ -36,20 +36,19 @@ type ManagedCluster struct {
 	Status ManagedClusterStatus `json:"status,omitzero"`
 }
 
-// ManagedClusterSpec is the wanted state of a ManagedCluster.
+// ManagedClusterSpec is the desired state of a ManagedCluster.
 type ManagedClusterSpec struct {
-	// managedClusterClientConfigs lists addresses under which the API server of
-	// the managed cluster can be reached. The hub does not connect to them; they
-	// are there for people and for tools beside it.
+	// managedClusterClientConfigs lists addresses under which the API server of the managed
+	// cluster can be reached. The hub does not connect to them; they are for people and
+	// other tools.
 	// +optional
 	ManagedClusterClientConfigs []ClientConfig `json:"managedClusterClientConfigs,omitempty"`
 
-	// hubAcceptsClient is true when an administrator of the hub accepts the
-	// cluster. Only then does the hub create the namespace of the cluster and
-	// give its agent rights there. Setting it needs the permission to update the
-	// virtual resource managedclusters/accept of the group
-	// register.open-cluster-management.io. Setting it back to false takes the
-	// rights away again. The default is false.
+	// hubAcceptsClient is true when an administrator of the hub accepts the cluster. Only
+	// then does the hub create the namespace of the cluster and give its agent permissions
+	// there. Setting it needs the permission to update the virtual resource
+	// managedclusters/accept of the group register.open-cluster-management.io. Setting it
+	// back to false revokes the permissions. The default is false.
 	// +optional
 	HubAcceptsClient bool `json:"hubAcceptsClient"`
 
@@ -72,9 +71,8 @@ type ClientConfig struct {
 	// +required
 	URL string `json:"url"`
 
-	// caBundle holds the PEM certificates of the authorities that signed the
-	// serving certificate of the address. Empty means the roots that the caller
-	// trusts anyway.
+	// caBundle holds the PEM certificates of the authorities that signed the serving
+	// certificate of the address. Empty means the caller's own trusted roots.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
@@ -88,22 +86,21 @@ type Taint struct {
 	// +kubebuilder:validation:MaxLength=316
 	Key string `json:"key"`
 
-	// value says more about the taint, at most 1024 characters. A toleration with
+	// value gives more detail about the taint, at most 1024 characters. A toleration with
 	// operator Equal must name the same value.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Value string `json:"value,omitempty"`
 
-	// effect is what the taint does to placements that do not tolerate it.
-	// NoSelect takes the cluster out of every decision, also of those made
-	// before. PreferNoSelect uses the cluster only if no other is left.
-	// NoSelectIfNew keeps the cluster where it is selected already, and adds it
-	// nowhere else.
+	// effect is what the taint does to placements that do not tolerate it. NoSelect removes
+	// the cluster from every decision, including existing ones. PreferNoSelect selects the
+	// cluster only if no other is left. NoSelectIfNew keeps the cluster where it is already
+	// selected, and does not select it anywhere else.
 	// +required
 	Effect TaintEffect `json:"effect"`
 
-	// timeAdded is when the taint was added or last changed. The hub sets it;
-	// values that a caller gives are refused or replaced.
+	// timeAdded is when the taint was added or last changed. The hub sets it; values given
+	// by a client are rejected or replaced.
 	// +optional
 	// +nullable
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty"`
@@ -116,7 +113,7 @@ type TaintEffect string
 
 // Effects of a taint.
 const (
-	// TaintEffectNoSelect takes the cluster out of every decision.
+	// TaintEffectNoSelect removes the cluster from every decision.
 	TaintEffectNoSelect TaintEffect = "NoSelect"
 	// TaintEffectPreferNoSelect makes the cluster the last choice.
 	TaintEffectPreferNoSelect TaintEffect = "PreferNoSelect"
@@ -126,10 +123,9 @@ const (
 
 // ManagedClusterStatus is the observed state of a ManagedCluster.
 type ManagedClusterStatus struct {
-	// conditions tell how far the cluster came: HubAcceptedManagedCluster,
+	// conditions report the progress and state of the cluster: HubAcceptedManagedCluster,
 	// ManagedClusterJoined, ManagedClusterConditionAvailable,
-	// ManagedClusterConditionClockSynced and others. The hub and the agent both
-	// write here.
+	// ManagedClusterConditionClockSynced and others. The hub and the agent both write here.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -139,13 +135,13 @@ type ManagedClusterStatus struct {
 	// +optional
 	Version ManagedClusterVersion `json:"version,omitzero"`
 
-	// capacity is the sum of the resources of all nodes. Resources that only
-	// others report here are kept.
+	// capacity is the sum of the resources of all nodes. Resources that other writers
+	// report here are kept.
 	// +optional
 	Capacity ResourceList `json:"capacity,omitempty"`
 
-	// allocatable is the sum of the resources of those nodes that take new pods.
-	// It is empty when every node is cordoned.
+	// allocatable is the sum of the resources of the nodes that accept new pods. It is
+	// empty when every node is cordoned.
 	// +optional
 	Allocatable ResourceList `json:"allocatable,omitempty"`
 
@@ -216,7 +212,7 @@ type ClusterSetManagedNamespace struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ManagedNamespaceConfig names a namespace that the members of a set are to have.
+// ManagedNamespaceConfig names a namespace that the members of a set must have.
 type ManagedNamespaceConfig struct {
 	// name of the namespace, a DNS label of at most 63 characters.
 	// +required

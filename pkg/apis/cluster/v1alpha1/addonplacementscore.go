@@ -6,9 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AddOnPlacementScore lives in the namespace of a cluster on the hub and holds
-// scores that an add-on gives to that cluster. A placement uses them by naming
-// the object and the score.
+// AddOnPlacementScore is in the namespace of a cluster on the hub and holds scores that an
+// add-on gives to that cluster. A placement uses them by naming the object and the score.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=addonplacementscores,scope=Namespaced
@@ -28,7 +27,7 @@ type AddOnPlacementScore struct {
 
 // AddOnPlacementScoreStatus holds the scores that an add-on gave.
 type AddOnPlacementScoreStatus struct {
-	// conditions tell how the add-on came to the scores.
+	// conditions report how the add-on computed the scores.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -40,8 +39,8 @@ type AddOnPlacementScoreStatus struct {
 	// +listMapKey=name
 	Scores []AddOnPlacementScoreItem `json:"scores,omitempty"`
 
-	// validUntil is when the scores expire. After it the cluster counts with
-	// score 0. Absent means that they do not expire.
+	// validUntil is when the scores expire. After that time the cluster has score 0. Absent
+	// means that they do not expire.
 	// +optional
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
 }

@@ -6,10 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterClaim lives on a managed cluster and states one fact about it, for
-// example its region. The agent copies claims to the status of the
-// ManagedCluster on the hub, where placements select by them. A claim that
-// carries the label open-cluster-management.io/spoke-only is not copied.
+// ClusterClaim is on a managed cluster and states one fact about it, for example its
+// region. The agent copies claims to the status of the ManagedCluster on the hub, where
+// placements select by them. A claim that carries the label
+// open-cluster-management.io/spoke-only is not copied.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=clusterclaims,scope=Cluster
@@ -51,8 +51,8 @@ type ClusterClaimList struct {
 // cluster.
 const LabelSpokeOnly = "open-cluster-management.io/spoke-only"
 
-// Reserved names of claims: they come before all others and are never cut off by
-// the limit.
+// Reserved names of claims: they come before all others and the limit does not apply to
+// them.
 const (
 	// ClaimID holds the identity of the cluster.
 	ClaimID = "id.k8s.io"

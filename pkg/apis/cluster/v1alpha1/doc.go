@@ -5,8 +5,8 @@
 // AddOnPlacementScore (on the hub), and the rollout strategy that
 // ManifestWorkReplicaSet and ClusterManagementAddOn share.
 //
-// It owns the Go form of these kinds and their registration in a scheme. It
-// reads and writes nothing and does not compute a rollout.
+// It defines the Go types of these kinds and their registration in a scheme. It does no I/O
+// and does not compute a rollout.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io

@@ -45,10 +45,10 @@ const (
 	RolloutTypeProgressivePerGroup RolloutType = "ProgressivePerGroup"
 )
 
-// ProgressDeadlineNone is the progressDeadline that never passes.
+// ProgressDeadlineNone is the progressDeadline that never expires.
 const ProgressDeadlineNone = "None"
 
-// RolloutConfig holds the limits that all strategies know.
+// RolloutConfig holds the limits that all strategies have.
 type RolloutConfig struct {
 	// minSuccessTime is how long a cluster must have succeeded before it counts
 	// as done and the next one is changed, for example 30s. The default is 0.

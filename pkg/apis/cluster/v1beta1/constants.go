@@ -15,14 +15,14 @@ const (
 // AnnotationSchedulingDisable on a Placement, set to "true", freezes its decisions.
 const AnnotationSchedulingDisable = "cluster.open-cluster-management.io/experimental-scheduling-disable"
 
-// MaxDecisionsPerObject is how many decisions a PlacementDecision holds at most.
+// MaxDecisionsPerObject is the maximum number of decisions in a PlacementDecision.
 const MaxDecisionsPerObject = 100
 
 // Built-in prioritizers.
 const (
 	// PrioritizerBalance prefers clusters with few decisions.
 	PrioritizerBalance = "Balance"
-	// PrioritizerSteady prefers clusters that are selected already.
+	// PrioritizerSteady prefers clusters that are already selected.
 	PrioritizerSteady = "Steady"
 	// PrioritizerResourceAllocatableCPU prefers clusters with much free CPU.
 	PrioritizerResourceAllocatableCPU = "ResourceAllocatableCPU"
@@ -32,7 +32,7 @@ const (
 
 // Conditions of a Placement with their reasons.
 const (
-	// ConditionSatisfied is True when as many clusters were selected as asked for.
+	// ConditionSatisfied is True when as many clusters were selected as requested.
 	ConditionSatisfied = "PlacementSatisfied"
 	// ReasonAllDecisionsScheduled goes with PlacementSatisfied True.
 	ReasonAllDecisionsScheduled = "AllDecisionsScheduled"
@@ -51,7 +51,7 @@ const (
 	ConditionMisconfigured = "PlacementMisconfigured"
 	// ReasonMisconfigured goes with PlacementMisconfigured True.
 	ReasonMisconfigured = "Misconfigured"
-	// ReasonSucceedconfigured goes with PlacementMisconfigured False. It is spelt
-	// so on the wire.
+	// ReasonSucceedconfigured goes with PlacementMisconfigured False. It is spelled this
+	// way on the wire.
 	ReasonSucceedconfigured = "Succeedconfigured"
 )

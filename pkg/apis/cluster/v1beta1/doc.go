@@ -6,8 +6,8 @@
 // ManagedClusterSetBinding, which are only served in it so that older
 // manifests can still be applied (they are stored as v1beta2).
 //
-// It owns the Go form of these kinds, their registration in a scheme and their
-// wire strings. It reads and writes nothing and selects no cluster.
+// It defines the Go types of these kinds, their registration in a scheme and their wire
+// strings. It does no I/O and selects no cluster.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io

@@ -23,13 +23,13 @@ type ManagedClusterSet struct {
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which clusters are members and what the set wants of them. The
-	// default takes the clusters that carry the label of the set.
+	// spec says which clusters are members and what the set requires of them. The default
+	// selects the clusters that carry the label of the set.
 	// +optional
 	// +kubebuilder:default={clusterSelector: {selectorType: ExclusiveClusterSetLabel}}
 	Spec clusterv1beta2.ManagedClusterSetSpec `json:"spec,omitempty"`
 
-	// status tells whether the set has members.
+	// status reports whether the set has members.
 	// +optional
 	Status clusterv1beta2.ManagedClusterSetStatus `json:"status,omitzero"`
 }
@@ -64,7 +64,7 @@ type ManagedClusterSetBinding struct {
 	// +optional
 	Spec clusterv1beta2.ManagedClusterSetBindingSpec `json:"spec,omitempty"`
 
-	// status tells whether the set exists.
+	// status reports whether the set exists.
 	// +optional
 	Status clusterv1beta2.ManagedClusterSetBindingStatus `json:"status,omitzero"`
 }

@@ -9,11 +9,10 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Placement selects clusters out of the sets that are bound to its namespace.
-// The result stands in PlacementDecisions that carry the label
-// cluster.open-cluster-management.io/placement with its name. Candidates are
-// filtered by predicates and taints, then ranked by prioritizers, and the best
-// numberOfClusters are taken.
+// Placement selects clusters out of the sets that are bound to its namespace. The result is
+// in PlacementDecisions that carry the label cluster.open-cluster-management.io/placement
+// with its name. Candidates are filtered by predicates and taints, then ranked by
+// prioritizers, and the best numberOfClusters are taken.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=placements,scope=Namespaced
@@ -32,7 +31,7 @@ type Placement struct {
 	// +required
 	Spec PlacementSpec `json:"spec"`
 
-	// status tells how the selection went.
+	// status reports the result of the selection.
 	// +optional
 	Status PlacementStatus `json:"status,omitzero"`
 }
@@ -44,12 +43,12 @@ type PlacementSpec struct {
 	// +optional
 	ClusterSets []string `json:"clusterSets,omitempty"`
 
-	// numberOfClusters is how many clusters to select. Absent means all that fit.
+	// numberOfClusters is how many clusters to select. Absent means all that match.
 	// +optional
 	NumberOfClusters *int32 `json:"numberOfClusters,omitempty"`
 
-	// predicates filter the candidates. A cluster passes if it fits one of them.
-	// Absent means that every cluster passes.
+	// predicates filter the candidates. A cluster passes if it matches one of them. Absent
+	// means that every cluster passes.
 	// +optional
 	Predicates []ClusterPredicate `json:"predicates,omitempty"`
 
@@ -77,8 +76,8 @@ type PlacementSpec struct {
 	// +kubebuilder:validation:Enum=ClusterName;Score
 	SortBy SortBy `json:"sortBy,omitempty"`
 
-	// scoreRateLimit is how often at most changed scores alone may change the
-	// decisions, a number with unit h, m or s. The default is 1m.
+	// scoreRateLimit is the minimum time between changes of the decisions because of scores
+	// alone, a number with unit h, m or s. The default is 1m.
 	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:Pattern=`^[0-9]+[hms]$`
@@ -98,13 +97,13 @@ const (
 
 // ClusterPredicate is one filter of clusters.
 type ClusterPredicate struct {
-	// requiredClusterSelector is what a cluster must fit.
+	// requiredClusterSelector is what a cluster must match.
 	// +optional
 	RequiredClusterSelector ClusterSelector `json:"requiredClusterSelector,omitzero"`
 }
 
-// ClusterSelector selects clusters by labels, claims and expressions. A cluster
-// must fit every part that is given.
+// ClusterSelector selects clusters by labels, claims and expressions. A cluster must match
+// every part that is given.
 type ClusterSelector struct {
 	// labelSelector selects by the labels of the ManagedCluster.
 	// +optional
@@ -128,16 +127,16 @@ type ClusterClaimSelector struct {
 
 // ClusterCELSelector selects clusters by CEL expressions.
 type ClusterCELSelector struct {
-	// celExpressions must all be true. They know the variable managedCluster.
+	// celExpressions must all be true. They can use the variable managedCluster.
 	// +optional
 	CELExpressions []string `json:"celExpressions,omitempty"`
 }
 
 // PrioritizerPolicy says how clusters are ranked.
 type PrioritizerPolicy struct {
-	// mode is Additive to add the configurations to the built-in ranking (Balance
-	// and Steady, weight 1 each), or Exact to use nothing but the configurations.
-	// The default is Additive.
+	// mode is Additive to add the configurations to the built-in ranking (Balance and
+	// Steady, weight 1 each), or Exact to use only the configurations. The default is
+	// Additive.
 	// +optional
 	// +kubebuilder:default=Additive
 	Mode PrioritizerPolicyMode `json:"mode,omitempty"`
@@ -147,7 +146,7 @@ type PrioritizerPolicy struct {
 	Configurations []PrioritizerConfig `json:"configurations,omitempty"`
 }
 
-// PrioritizerPolicyMode is how configured prioritizers and built-in ones mix.
+// PrioritizerPolicyMode is how configured and built-in prioritizers are combined.
 type PrioritizerPolicyMode string
 
 // Modes of a prioritizer policy.
@@ -164,8 +163,8 @@ type PrioritizerConfig struct {
 	// +required
 	ScoreCoordinate *ScoreCoordinate `json:"scoreCoordinate"`
 
-	// weight of the score, -10 to 10. 0 leaves the prioritizer out; a negative
-	// one prefers low scores. The default is 1.
+	// weight of the score, -10 to 10. 0 leaves the prioritizer out; a negative weight
+	// prefers low scores. The default is 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=-10
@@ -182,9 +181,8 @@ type ScoreCoordinate struct {
 	// +kubebuilder:validation:Enum=BuiltIn;AddOn
 	Type ScoreCoordinateType `json:"type,omitempty"`
 
-	// builtIn names the prioritizer when type is BuiltIn: Balance (few decisions
-	// so far), Steady (selected already), ResourceAllocatableCPU or
-	// ResourceAllocatableMemory.
+	// builtIn names the prioritizer when type is BuiltIn: Balance (few decisions so far),
+	// Steady (already selected), ResourceAllocatableCPU or ResourceAllocatableMemory.
 	// +optional
 	BuiltIn string `json:"builtIn,omitempty"`
 
@@ -196,7 +194,7 @@ type ScoreCoordinate struct {
 // ScoreCoordinateType is where a score comes from.
 type ScoreCoordinateType string
 
-// Places that scores come from.
+// Sources of scores.
 const (
 	// ScoreCoordinateTypeBuiltIn is a built-in prioritizer.
 	ScoreCoordinateTypeBuiltIn ScoreCoordinateType = "BuiltIn"
@@ -227,7 +225,7 @@ type SpreadPolicy struct {
 // SpreadConstraintsTerm says how evenly selected clusters are spread over the
 // values of one label or claim.
 type SpreadConstraintsTerm struct {
-	// topologyKey is the label or claim; its values are the places to spread over.
+	// topologyKey is the label or claim; its values are the domains to spread over.
 	// +required
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
@@ -238,16 +236,15 @@ type SpreadConstraintsTerm struct {
 	// +kubebuilder:validation:Enum=Label;Claim
 	TopologyKeyType TopologyKeyType `json:"topologyKeyType"`
 
-	// maxSkew is by how many clusters the fullest place may exceed the emptiest,
-	// at least 1. The default is 1.
+	// maxSkew is by how many clusters the fullest domain may exceed the emptiest, at least
+	// 1. The default is 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	MaxSkew int32 `json:"maxSkew,omitempty"`
 
-	// whenUnsatisfiable is DoNotSchedule to leave clusters out that would exceed
-	// maxSkew, or ScheduleAnyway to take them last. The default is
-	// ScheduleAnyway.
+	// whenUnsatisfiable is DoNotSchedule to leave out clusters that would exceed maxSkew,
+	// or ScheduleAnyway to take them last. The default is ScheduleAnyway.
 	// +optional
 	// +kubebuilder:default=ScheduleAnyway
 	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
@@ -265,10 +262,10 @@ const (
 	TopologyKeyTypeClaim TopologyKeyType = "Claim"
 )
 
-// UnsatisfiableMaxSkewAction is what becomes of clusters that exceed maxSkew.
+// UnsatisfiableMaxSkewAction is what happens to clusters that would exceed maxSkew.
 type UnsatisfiableMaxSkewAction string
 
-// What may become of clusters that exceed maxSkew.
+// What may happen to clusters that would exceed maxSkew.
 const (
 	// DoNotSchedule leaves them out.
 	DoNotSchedule UnsatisfiableMaxSkewAction = "DoNotSchedule"
@@ -284,8 +281,8 @@ type Toleration struct {
 	// +kubebuilder:validation:MaxLength=316
 	Key string `json:"key,omitempty"`
 
-	// operator is Equal to compare the value, or Exists to take every value. The
-	// default is Equal.
+	// operator is Equal to compare the value, or Exists to accept every value. The default
+	// is Equal.
 	// +optional
 	// +kubebuilder:default=Equal
 	Operator TolerationOperator `json:"operator,omitempty"`
@@ -299,8 +296,8 @@ type Toleration struct {
 	// +optional
 	Effect clusterv1.TaintEffect `json:"effect,omitempty"`
 
-	// tolerationSeconds is for how many seconds after the taint was added it is
-	// tolerated. Absent means for ever.
+	// tolerationSeconds is how many seconds the taint is tolerated after it was added.
+	// Absent means forever.
 	// +optional
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 }
@@ -312,7 +309,7 @@ type TolerationOperator string
 const (
 	// TolerationOpEqual compares the value.
 	TolerationOpEqual TolerationOperator = "Equal"
-	// TolerationOpExists takes every value.
+	// TolerationOpExists accepts every value.
 	TolerationOpExists TolerationOperator = "Exists"
 )
 
@@ -323,17 +320,16 @@ type DecisionStrategy struct {
 	GroupStrategy GroupStrategy `json:"groupStrategy,omitzero"`
 }
 
-// GroupStrategy says how decisions are grouped, so that a rollout can take one
-// group after the other.
+// GroupStrategy says how decisions are grouped, so that a rollout can change one group
+// after the other.
 type GroupStrategy struct {
-	// decisionGroups are groups with a name, filled in this order. Clusters that
-	// fit none form groups without a name.
+	// decisionGroups are named groups, filled in this order. Clusters that match none form
+	// unnamed groups.
 	// +optional
 	DecisionGroups []DecisionGroup `json:"decisionGroups,omitempty"`
 
-	// clustersPerDecisionGroup is how many clusters a group holds at most: a
-	// number, or a share of all selected clusters such as 25%. The default is
-	// 100%.
+	// clustersPerDecisionGroup is the maximum number of clusters in a group: a number, or a
+	// share of all selected clusters such as 25%. The default is 100%.
 	// +optional
 	// +kubebuilder:default="100%"
 	// +kubebuilder:validation:XIntOrString
@@ -353,8 +349,7 @@ type DecisionGroup struct {
 	GroupClusterSelector GroupClusterSelector `json:"groupClusterSelector"`
 }
 
-// GroupClusterSelector selects clusters by labels and claims. A cluster must fit
-// both.
+// GroupClusterSelector selects clusters by labels and claims. A cluster must match both.
 type GroupClusterSelector struct {
 	// labelSelector selects by the labels of the ManagedCluster.
 	// +optional
@@ -365,7 +360,7 @@ type GroupClusterSelector struct {
 	ClaimSelector ClusterClaimSelector `json:"claimSelector,omitzero"`
 }
 
-// PlacementStatus tells how a selection went.
+// PlacementStatus is the result of a selection.
 type PlacementStatus struct {
 	// numberOfSelectedClusters is how many clusters were selected.
 	// +optional
@@ -388,7 +383,7 @@ type PlacementStatus struct {
 
 // DecisionGroupStatus is one group of decisions.
 type DecisionGroupStatus struct {
-	// decisionGroupIndex is the place of the group, counted from 0.
+	// decisionGroupIndex is the index of the group, counted from 0.
 	// +optional
 	DecisionGroupIndex int32 `json:"decisionGroupIndex"`
 

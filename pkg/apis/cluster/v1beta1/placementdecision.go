@@ -27,8 +27,7 @@ type PlacementDecision struct {
 
 // PlacementDecisionStatus holds selected clusters.
 type PlacementDecisionStatus struct {
-	// decisions are the selected clusters, in the order that the Placement asks
-	// for.
+	// decisions are the selected clusters, in the order that the Placement requests.
 	// +required
 	Decisions []ClusterDecision `json:"decisions"`
 }
@@ -39,11 +38,11 @@ type ClusterDecision struct {
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// reason tells why the cluster was selected. It may be empty.
+	// reason says why the cluster was selected. It may be empty.
 	// +required
 	Reason string `json:"reason"`
 
-	// score that the cluster had, given when the Placement sorts by score.
+	// score of the cluster; set when the Placement sorts by score.
 	// +optional
 	Score *int64 `json:"score,omitempty"`
 }

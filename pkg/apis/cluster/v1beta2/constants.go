@@ -2,11 +2,11 @@
 
 package v1beta2
 
-// Sets that the hub creates and keeps.
+// Sets that the hub creates and maintains.
 const (
-	// DefaultClusterSet is the set that takes every cluster without another one.
+	// DefaultClusterSet is the set of every cluster that is in no other exclusive set.
 	DefaultClusterSet = "default"
-	// GlobalClusterSet is the set that every cluster is a member of.
+	// GlobalClusterSet is the set that includes every cluster.
 	GlobalClusterSet = "global"
 )
 

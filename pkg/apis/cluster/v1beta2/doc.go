@@ -4,8 +4,8 @@
 // cluster.open-cluster-management.io: ManagedClusterSet and
 // ManagedClusterSetBinding.
 //
-// It owns the Go form of these kinds, their registration in a scheme and their
-// wire strings. It reads and writes nothing and computes no membership.
+// It defines the Go types of these kinds, their registration in a scheme and their wire
+// strings. It does no I/O and computes no membership.
 //
 // +kubebuilder:object:generate=true
 // +groupName=cluster.open-cluster-management.io

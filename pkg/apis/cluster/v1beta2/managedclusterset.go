@@ -8,9 +8,8 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// ManagedClusterSet is a group of ManagedClusters on the hub. Teams get rights
-// for a set, and use its clusters in a namespace that a
-// ManagedClusterSetBinding ties to it.
+// ManagedClusterSet is a group of ManagedClusters on the hub. Teams get permissions for a
+// set, and use its clusters in a namespace that a ManagedClusterSetBinding ties to it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=managedclustersets,scope=Cluster,shortName={mclset,mclsets}
@@ -24,28 +23,27 @@ type ManagedClusterSet struct {
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says which clusters are members and what the set wants of them. The
-	// default takes the clusters that carry the label of the set.
+	// spec says which clusters are members and what the set requires of them. The default
+	// selects the clusters that carry the label of the set.
 	// +optional
 	// +kubebuilder:default={clusterSelector: {selectorType: ExclusiveClusterSetLabel}}
 	Spec ManagedClusterSetSpec `json:"spec,omitempty"`
 
-	// status tells whether the set has members.
+	// status reports whether the set has members.
 	// +optional
 	Status ManagedClusterSetStatus `json:"status,omitzero"`
 }
 
-// ManagedClusterSetSpec is the wanted state of a ManagedClusterSet.
+// ManagedClusterSetSpec is the desired state of a ManagedClusterSet.
 type ManagedClusterSetSpec struct {
-	// clusterSelector says which clusters are members. The default takes the
-	// clusters that carry the label of the set.
+	// clusterSelector says which clusters are members. The default selects the clusters
+	// that carry the label of the set.
 	// +optional
 	// +kubebuilder:default={selectorType: ExclusiveClusterSetLabel}
 	ClusterSelector ManagedClusterSelector `json:"clusterSelector,omitzero"`
 
-	// managedNamespaces are namespaces that every member of the set is to have.
-	// The agents create them. A namespace that leaves this list is only unmarked,
-	// never deleted.
+	// managedNamespaces are namespaces that every member of the set must have. The agents
+	// create them. A namespace removed from this list is only unmarked, never deleted.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -55,10 +53,9 @@ type ManagedClusterSetSpec struct {
 // ManagedClusterSelector says which clusters are members of a set.
 type ManagedClusterSelector struct {
 	// selectorType is how members are found. ExclusiveClusterSetLabel: the label
-	// cluster.open-cluster-management.io/clusterset of the cluster is the name of
-	// the set, so that a cluster has one such set at most. LabelSelector: the
-	// labels of the cluster fit labelSelector. The default is
-	// ExclusiveClusterSetLabel.
+	// cluster.open-cluster-management.io/clusterset of the cluster is the name of the set,
+	// so that a cluster is in at most one such set. LabelSelector: the labels of the
+	// cluster match labelSelector. The default is ExclusiveClusterSetLabel.
 	// +required
 	// +kubebuilder:default=ExclusiveClusterSetLabel
 	SelectorType SelectorType `json:"selectorType,omitempty"`
@@ -76,10 +73,10 @@ type SelectorType string
 
 // Ways to find the members of a set.
 const (
-	// SelectorTypeExclusiveClusterSetLabel takes clusters by the label
+	// SelectorTypeExclusiveClusterSetLabel selects clusters by the label
 	// clusterv1.LabelClusterSet.
 	SelectorTypeExclusiveClusterSetLabel SelectorType = "ExclusiveClusterSetLabel"
-	// SelectorTypeLabelSelector takes clusters by a label selector.
+	// SelectorTypeLabelSelector selects clusters by a label selector.
 	SelectorTypeLabelSelector SelectorType = "LabelSelector"
 )
 

@@ -24,12 +24,12 @@ type ManagedClusterSetBinding struct {
 	// +optional
 	Spec ManagedClusterSetBindingSpec `json:"spec,omitempty"`
 
-	// status tells whether the set exists.
+	// status reports whether the set exists.
 	// +optional
 	Status ManagedClusterSetBindingStatus `json:"status,omitzero"`
 }
 
-// ManagedClusterSetBindingSpec is the wanted state of a binding.
+// ManagedClusterSetBindingSpec is the desired state of a binding.
 type ManagedClusterSetBindingSpec struct {
 	// clusterSet is the name of the ManagedClusterSet, the same as the name of
 	// the binding. It cannot be changed.

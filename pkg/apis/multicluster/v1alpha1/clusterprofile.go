@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterProfile is one cluster of an inventory, for tools that work with
-// clusters whoever manages them. The hub keeps one in each namespace that is
-// bound to a set with the cluster.
+// ClusterProfile is one cluster of an inventory, for tools that work with clusters
+// regardless of what manages them. The hub keeps one in each namespace that is bound to a
+// set with the cluster.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=clusterprofiles,scope=Namespaced
@@ -24,14 +24,14 @@ type ClusterProfile struct {
 	// +required
 	Spec ClusterProfileSpec `json:"spec"`
 
-	// status is what the manager knows of the cluster.
+	// status is what the manager reports about the cluster.
 	// +optional
 	Status ClusterProfileStatus `json:"status,omitzero"`
 }
 
 // ClusterProfileSpec says which cluster a profile stands for.
 type ClusterProfileSpec struct {
-	// displayName is the name of the cluster for people.
+	// displayName is the display name of the cluster.
 	// +optional
 	DisplayName string `json:"displayName,omitempty"`
 
@@ -50,8 +50,8 @@ type ClusterManager struct {
 	Name string `json:"name"`
 }
 
-// ClusterProfileStatus is what the manager knows of a cluster. Others may add
-// fields, for example ways of access, so those are kept.
+// ClusterProfileStatus is what the manager reports about a cluster. Others may add fields,
+// for example ways of access, which are preserved.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterProfileStatus struct {
@@ -63,7 +63,7 @@ type ClusterProfileStatus struct {
 	// +optional
 	Version ClusterVersion `json:"version,omitzero"`
 
-	// properties are what the cluster says of itself.
+	// properties are what the cluster reports about itself.
 	// +optional
 	Properties []Property `json:"properties,omitempty"`
 }

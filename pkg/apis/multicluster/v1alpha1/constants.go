@@ -8,7 +8,7 @@ const ManagerName = "open-cluster-management"
 
 // Labels of a ClusterProfile.
 const (
-	// LabelClusterManager holds the name of who keeps the profile.
+	// LabelClusterManager holds the name of the manager that maintains the profile.
 	LabelClusterManager = "x-k8s.io/cluster-manager"
 	// LabelClusterSet holds the exclusive set of the cluster.
 	LabelClusterSet = "multicluster.x-k8s.io/clusterset"
@@ -16,8 +16,8 @@ const (
 
 // Condition types of a ClusterProfile.
 const (
-	// ConditionControlPlaneHealthy is what the ManagedCluster says as Available.
+	// ConditionControlPlaneHealthy is the ManagedCluster's condition Available.
 	ConditionControlPlaneHealthy = "ControlPlaneHealthy"
-	// ConditionJoined is what the ManagedCluster says as ManagedClusterJoined.
+	// ConditionJoined is the ManagedCluster's condition ManagedClusterJoined.
 	ConditionJoined = "Joined"
 )

@@ -13,9 +13,8 @@ type RegistrationConfiguration struct {
 	// +optional
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// clientCertExpirationSeconds is the life of the client certificate that the
-	// agent asks for, in seconds, at least 3600. Absent leaves it to the hub,
-	// usually a year.
+	// clientCertExpirationSeconds is the lifetime of the client certificate that the agent
+	// asks for, in seconds, at least 3600. Absent leaves it to the hub, usually a year.
 	// +optional
 	ClientCertExpirationSeconds int32 `json:"clientCertExpirationSeconds,omitempty"`
 
@@ -28,14 +27,14 @@ type RegistrationConfiguration struct {
 	// +optional
 	ClusterLabels map[string]string `json:"clusterLabels,omitempty"`
 
-	// kubeAPIQPS is how many requests a second the agent sends to the hub on
-	// average. The default is 50.
+	// kubeAPIQPS is the average number of requests per second that the agent may send to
+	// the hub. The default is 50.
 	// +optional
 	// +kubebuilder:default=50
 	KubeAPIQPS int32 `json:"kubeAPIQPS,omitempty"`
 
-	// kubeAPIBurst is how many requests the agent sends to the hub at once. The
-	// default is 100.
+	// kubeAPIBurst is the number of requests that the agent may send to the hub at once.
+	// The default is 100.
 	// +optional
 	// +kubebuilder:default=100
 	KubeAPIBurst int32 `json:"kubeAPIBurst,omitempty"`
@@ -53,7 +52,7 @@ type RegistrationConfiguration struct {
 	// +optional
 	AddOnKubeClientRegistrationDriver *AddOnRegistrationDriver `json:"addOnKubeClientRegistrationDriver,omitempty"`
 
-	// clusterClaimConfiguration bounds the claims that are copied to the hub.
+	// clusterClaimConfiguration limits the claims that are copied to the hub.
 	// +optional
 	ClusterClaimConfiguration *ClusterClaimConfiguration `json:"clusterClaimConfiguration,omitempty"`
 }
@@ -75,7 +74,7 @@ type BootstrapKubeConfigs struct {
 // BootstrapKubeConfigType is where the agent finds its hubs.
 type BootstrapKubeConfigType string
 
-// Places of bootstrap kubeconfigs.
+// Sources of bootstrap kubeconfigs.
 const (
 	// BootstrapKubeConfigTypeNone is the single secret bootstrap-hub-kubeconfig.
 	BootstrapKubeConfigTypeNone BootstrapKubeConfigType = "None"
@@ -90,8 +89,8 @@ type LocalSecretsConfig struct {
 	// +required
 	KubeConfigSecrets []KubeConfigSecret `json:"kubeConfigSecrets"`
 
-	// hubConnectionTimeoutSeconds is after how many seconds without a connection
-	// the agent tries the next hub, at least 180. The default is 600.
+	// hubConnectionTimeoutSeconds is how many seconds without a connection the agent waits
+	// before it tries the next hub, at least 180. The default is 600.
 	// +optional
 	// +kubebuilder:default=600
 	// +kubebuilder:validation:Minimum=180
@@ -107,8 +106,8 @@ type KubeConfigSecret struct {
 
 // RegistrationDriver is how an agent joins.
 type RegistrationDriver struct {
-	// authType is csr for client certificates, awsirsa for identities of AWS, or
-	// grpc for the gRPC server. The default is csr.
+	// authType is csr for client certificates, awsirsa for AWS identities, or grpc for the
+	// gRPC server. The default is csr.
 	// +required
 	// +kubebuilder:default=csr
 	// +kubebuilder:validation:Enum=csr;awsirsa;grpc
@@ -150,23 +149,22 @@ type AddOnRegistrationDriver struct {
 
 // TokenConfig refines the driver token.
 type TokenConfig struct {
-	// expirationSeconds is the life of the tokens, in seconds. Absent means
-	// 31536000, a year.
+	// expirationSeconds is the lifetime of the tokens, in seconds. Absent means 31536000, a
+	// year.
 	// +optional
 	ExpirationSeconds int64 `json:"expirationSeconds,omitempty"`
 }
 
-// ClusterClaimConfiguration bounds the claims that are copied to the hub.
+// ClusterClaimConfiguration limits the claims that are copied to the hub.
 type ClusterClaimConfiguration struct {
-	// maxCustomClusterClaims is how many claims without a reserved name are
-	// copied. The default is 20.
+	// maxCustomClusterClaims is the maximum number of claims without a reserved name that
+	// are copied. The default is 20.
 	// +required
 	// +kubebuilder:default=20
 	MaxCustomClusterClaims int32 `json:"maxCustomClusterClaims"`
 
-	// reservedClusterClaimSuffixes make the claims whose names end in one of them
-	// reserved too, so that they are always copied. At most 10, each of 1 to 64
-	// characters.
+	// reservedClusterClaimSuffixes make claims whose names end in one of them reserved too,
+	// so that they are always copied. At most 10, each of 1 to 64 characters.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MinLength=1
@@ -181,40 +179,40 @@ type WorkAgentConfiguration struct {
 	// +optional
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// kubeAPIQPS is how many requests a second the agent sends to the managed
-	// cluster on average. The default is 50.
+	// kubeAPIQPS is the average number of requests per second that the agent may send to
+	// the managed cluster. The default is 50.
 	// +optional
 	// +kubebuilder:default=50
 	KubeAPIQPS int32 `json:"kubeAPIQPS,omitempty"`
 
-	// kubeAPIBurst is how many requests the agent sends to the managed cluster at
-	// once. The default is 100.
+	// kubeAPIBurst is the number of requests that the agent may send to the managed cluster
+	// at once. The default is 100.
 	// +optional
 	// +kubebuilder:default=100
 	KubeAPIBurst int32 `json:"kubeAPIBurst,omitempty"`
 
-	// hubKubeAPIQPS is how many requests a second the agent sends to the hub on
-	// average. The default is 50.
+	// hubKubeAPIQPS is the average number of requests per second that the agent may send to
+	// the hub. The default is 50.
 	// +optional
 	// +kubebuilder:default=50
 	HubKubeAPIQPS int32 `json:"hubKubeAPIQPS,omitempty"`
 
-	// hubKubeAPIBurst is how many requests the agent sends to the hub at once.
+	// hubKubeAPIBurst is the number of requests that the agent may send to the hub at once.
 	// The default is 100.
 	// +optional
 	// +kubebuilder:default=100
 	HubKubeAPIBurst int32 `json:"hubKubeAPIBurst,omitempty"`
 
-	// statusSyncInterval is how often the state of applied objects is read where
-	// it is not watched, for example 30s. Absent means the default of the agent.
+	// statusSyncInterval is how often the state of applied objects is read if it is not
+	// watched, for example 30s. Absent means the default of the agent.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
 	StatusSyncInterval *metav1.Duration `json:"statusSyncInterval,omitempty"`
 
-	// appliedManifestWorkEvictionGracePeriod is how long applied objects stay
-	// after their ManifestWork is no longer seen on the hub, for example 60m.
-	// Absent means the default of the agent.
+	// appliedManifestWorkEvictionGracePeriod is how long applied objects stay after their
+	// ManifestWork has disappeared from the hub, for example 60m. Absent means the default
+	// of the agent.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`

@@ -6,9 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterManager asks for the hub side on this cluster, or, in mode Hosted, on
-// another one that is run from here. There is usually one, named
-// cluster-manager.
+// ClusterManager installs the hub on this cluster or, in mode Hosted, a hub that runs here
+// for another cluster. There is usually one, named cluster-manager.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=clustermanagers,scope=Cluster
@@ -17,8 +16,7 @@ import (
 type ClusterManager struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is the standard object metadata. Labels are copied to what is
-	// installed.
+	// metadata is the standard object metadata. Labels are copied to the installed objects.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec says what to install. The default is mode Default.
@@ -26,12 +24,12 @@ type ClusterManager struct {
 	// +kubebuilder:default={deployOption: {mode: Default}}
 	Spec ClusterManagerSpec `json:"spec,omitempty"`
 
-	// status tells what was installed and how it works.
+	// status reports what is installed and its health.
 	// +optional
 	Status ClusterManagerStatus `json:"status,omitzero"`
 }
 
-// ClusterManagerSpec is the wanted state of a ClusterManager.
+// ClusterManagerSpec is the desired state of a ClusterManager.
 type ClusterManagerSpec struct {
 	// registrationImagePullSpec is the image of registration. A name in the
 	// repository quay.io/open-cluster-management, whatever its tag, means our own

@@ -12,7 +12,7 @@ const (
 	NamespaceHub = "open-cluster-management-hub"
 	// NamespaceAgent is where an agent runs unless its Klusterlet says otherwise.
 	NamespaceAgent = "open-cluster-management-agent"
-	// NamespaceAgentAddOn is where add-on agents run unless they say otherwise.
+	// NamespaceAgentAddOn is where add-on agents run unless their add-on says otherwise.
 	NamespaceAgentAddOn = "open-cluster-management-agent-addon"
 )
 
@@ -37,8 +37,7 @@ const (
 const (
 	// SecretSigner holds the authority that signs serving certificates.
 	SecretSigner = "signer-secret"
-	// ConfigMapCABundle holds the certificates that serving certificates are
-	// verified by.
+	// ConfigMapCABundle holds the certificates that verify serving certificates.
 	ConfigMapCABundle = "ca-bundle-configmap"
 	// ConfigMapKeyCABundle is the key of the certificates in ConfigMapCABundle.
 	ConfigMapKeyCABundle = "ca-bundle.crt"
@@ -57,12 +56,12 @@ const (
 	// SecretPlacementDebugServingCert holds the serving certificate of the debug
 	// endpoint of placement.
 	SecretPlacementDebugServingCert = "placement-debug-serving-cert"
-	// SecretBootstrapHubKubeconfig holds what the agent asks to join with.
+	// SecretBootstrapHubKubeconfig holds the credentials with which the agent asks to join.
 	SecretBootstrapHubKubeconfig = "bootstrap-hub-kubeconfig"
 	// SecretHubKubeconfig holds the agent's own access to the hub.
 	SecretHubKubeconfig = "hub-kubeconfig-secret"
-	// SecretExternalManagedKubeconfig holds the access to the managed cluster in
-	// the hosted modes.
+	// SecretExternalManagedKubeconfig holds the kubeconfig of the managed cluster in the
+	// hosted modes.
 	SecretExternalManagedKubeconfig = "external-managed-kubeconfig"
 	// SecretImagePull holds the credentials of the image registry.
 	SecretImagePull = "open-cluster-management-image-pull-credentials"
@@ -70,11 +69,11 @@ const (
 
 // Labels.
 const (
-	// LabelCreatedByClusterManager on what the hub installation made holds the
-	// name of its ClusterManager.
+	// LabelCreatedByClusterManager on objects of the hub installation holds the name of its
+	// ClusterManager.
 	LabelCreatedByClusterManager = "open-cluster-management.io/created-by-clustermanager"
-	// LabelCreatedByKlusterlet on what the agent installation made holds the name
-	// of its Klusterlet.
+	// LabelCreatedByKlusterlet on objects of the agent installation holds the name of its
+	// Klusterlet.
 	LabelCreatedByKlusterlet = "open-cluster-management.io/created-by-klusterlet"
 	// LabelKlusterlet on the namespace of an agent holds the name of its
 	// Klusterlet.
@@ -82,7 +81,7 @@ const (
 	// LabelAddOnNamespace, set to "true", asks for the pull secret in a namespace.
 	LabelAddOnNamespace = "addon.open-cluster-management.io/namespace"
 	// LabelAggregateToWork, set to "true" on a ClusterRole, adds its rules to the
-	// rights of the work agent.
+	// permissions of the work agent.
 	LabelAggregateToWork = "open-cluster-management.io/aggregate-to-work"
 )
 
@@ -91,10 +90,10 @@ const (
 	// AnnotationVersion on a CustomResourceDefinition holds the version of the
 	// program that wrote it last; an older one leaves it alone.
 	AnnotationVersion = "operator.open-cluster-management.io/version"
-	// AnnotationSpecHash on a Deployment holds the hash of its wanted spec.
+	// AnnotationSpecHash on a Deployment holds the hash of its desired spec.
 	AnnotationSpecHash = "operator.openshift.io/spec-hash"
-	// AnnotationManagedResourcesEvictionTimestamp on a Klusterlet holds when the
-	// managed cluster was first missed while the Klusterlet was being deleted.
+	// AnnotationManagedResourcesEvictionTimestamp on a Klusterlet holds when the managed
+	// cluster was first found unreachable while the Klusterlet was being deleted.
 	AnnotationManagedResourcesEvictionTimestamp = "operator.open-cluster-management.io/managed-resources-eviction-timestamp"
 	// AnnotationWorkloadAllowed on a namespace, set to "management", lets its pods
 	// run on the reserved processors of OpenShift.
@@ -112,8 +111,8 @@ const (
 	FinalizerClusterManager = "operator.open-cluster-management.io/cluster-manager-cleanup"
 	// FinalizerKlusterlet on a Klusterlet keeps it until the agent is removed.
 	FinalizerKlusterlet = "operator.open-cluster-management.io/klusterlet-cleanup"
-	// FinalizerKlusterletHosted on a Klusterlet keeps it until what it made on the
-	// managed cluster from outside is removed.
+	// FinalizerKlusterletHosted on a Klusterlet keeps it until its objects on the managed
+	// cluster are removed from outside.
 	FinalizerKlusterletHosted = "operator.open-cluster-management.io/klusterlet-hosted-cleanup"
 )
 
@@ -132,15 +131,15 @@ const (
 	ReasonInvalidFeatureGatesExisting = "InvalidFeatureGatesExisting"
 )
 
-// The condition of a ClusterManager whose gate ClusterProfile is on; without the
-// gate it is absent. It is this project's own.
+// The condition of a ClusterManager whose gate ClusterProfile is on; without the gate it is
+// absent. It is specific to this project.
 const (
 	// ConditionClusterProfilesKept is True when ClusterProfiles can be kept.
 	ConditionClusterProfilesKept = "ClusterProfilesKept"
 	// ReasonClusterProfilesServed goes with ClusterProfilesKept True.
 	ReasonClusterProfilesServed = "ClusterProfilesServed"
-	// ReasonClusterProfilesNotServed goes with ClusterProfilesKept False: there is
-	// no definition yet, or another one without the version that the hub writes.
+	// ReasonClusterProfilesNotServed goes with ClusterProfilesKept False: the definition is
+	// missing, or lacks the version that the hub writes.
 	ReasonClusterProfilesNotServed = "ClusterProfilesNotServed"
 )
 
@@ -182,8 +181,8 @@ const (
 	// ReasonPlacementFunctional goes with HubPlacementDegraded False.
 	ReasonPlacementFunctional = "PlacementFunctional"
 
-	// ConditionMigrationSucceeded tells how objects were moved to the stored
-	// version of their kind.
+	// ConditionMigrationSucceeded reports the migration of objects to the stored version of
+	// their kind.
 	ConditionMigrationSucceeded = "MigrationSucceeded"
 	// ReasonStorageVersionMigrationFailed goes with MigrationSucceeded False.
 	ReasonStorageVersionMigrationFailed = "StorageVersionMigrationFailed"
@@ -204,8 +203,8 @@ const (
 	// ReasonManagementClusterResourceApplyFailed goes with Applied False.
 	ReasonManagementClusterResourceApplyFailed = "ManagementClusterResourceApplyFailed"
 
-	// ConditionReadyToApply, in the hosted modes, is True when the access to the
-	// managed cluster is there.
+	// ConditionReadyToApply, in the hosted modes, is True when the credentials for the
+	// managed cluster exist.
 	ConditionReadyToApply = "ReadyToApply"
 	// ReasonKlusterletPrepared goes with ReadyToApply True.
 	ReasonKlusterletPrepared = "KlusterletPrepared"
@@ -222,20 +221,19 @@ const (
 	// conditions below True.
 	ReasonGetDeploymentFailed = "GetDeploymentFailed"
 
-	// ConditionRegistrationDesiredDegraded is True when the registration agent has
-	// fewer pods than wanted.
+	// ConditionRegistrationDesiredDegraded is True when the registration agent has fewer
+	// pods than desired.
 	ConditionRegistrationDesiredDegraded = "RegistrationDesiredDegraded"
-	// ConditionWorkDesiredDegraded is True when the work agent has fewer pods than
-	// wanted.
+	// ConditionWorkDesiredDegraded is True when the work agent has fewer pods than desired.
 	ConditionWorkDesiredDegraded = "WorkDesiredDegraded"
 	// ReasonUnavailablePods goes with the two conditions above True.
 	ReasonUnavailablePods = "UnavailablePods"
 	// ReasonDeploymentsFunctional goes with the two conditions above False.
 	ReasonDeploymentsFunctional = "DeploymentsFunctional"
 
-	// ConditionHubConnectionDegraded is True when the agent cannot use its access
-	// to the hub; its reason is then made of one bootstrap reason and one hub
-	// reason of those below, with a comma between them and no blank.
+	// ConditionHubConnectionDegraded is True when the agent cannot use its access to the
+	// hub; its reason is then one bootstrap reason and one hub reason of those below,
+	// joined by a comma without a space.
 	ConditionHubConnectionDegraded = "HubConnectionDegraded"
 	// ReasonHubConnectionFunctional goes with HubConnectionDegraded False.
 	ReasonHubConnectionFunctional = "HubConnectionFunctional"

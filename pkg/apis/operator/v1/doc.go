@@ -4,8 +4,8 @@
 // operator.open-cluster-management.io: ClusterManager (installs the hub side)
 // and Klusterlet (installs the agent side).
 //
-// It owns the Go form of these kinds, their registration in a scheme, and the
-// names, labels and conditions of installation. It reads and writes nothing.
+// It defines the Go types of these kinds, their registration in a scheme, and the names,
+// labels and conditions of installation. It does no I/O.
 //
 // +kubebuilder:object:generate=true
 // +groupName=operator.open-cluster-management.io

@@ -5,7 +5,8 @@ package v1
 // RegistrationHubConfiguration refines registration on the hub.
 type RegistrationHubConfiguration struct {
 	// autoApproveUsers are users whose requests to join are approved without an
-	// administrator. They count only with the gate ManagedClusterAutoApproval.
+	// administrator. They are ignored unless the gate ManagedClusterAutoApproval is
+	// enabled.
 	// +optional
 	AutoApproveUsers []string `json:"autoApproveUsers,omitempty"`
 
@@ -28,8 +29,8 @@ type RegistrationHubConfiguration struct {
 
 // RegistrationDriverHub is one way in which clusters may join.
 type RegistrationDriverHub struct {
-	// authType is csr for client certificates, awsirsa for identities of AWS, or
-	// grpc for the gRPC server. The default is csr.
+	// authType is csr for client certificates, awsirsa for AWS identities, or grpc for the
+	// gRPC server. The default is csr.
 	// +required
 	// +kubebuilder:default=csr
 	// +kubebuilder:validation:Enum=csr;awsirsa;grpc
@@ -50,11 +51,11 @@ type RegistrationDriverHub struct {
 
 // Registration drivers, values of authType.
 const (
-	// AuthTypeCSR joins by client certificates.
+	// AuthTypeCSR joins with client certificates.
 	AuthTypeCSR = "csr"
-	// AuthTypeAwsIrsa joins by identities of AWS.
+	// AuthTypeAwsIrsa joins with AWS identities.
 	AuthTypeAwsIrsa = "awsirsa"
-	// AuthTypeGRPC joins by the gRPC server.
+	// AuthTypeGRPC joins through the gRPC server.
 	AuthTypeGRPC = "grpc"
 )
 
@@ -94,8 +95,7 @@ type GRPCRegistrationConfig struct {
 
 // ImporterConfiguration refines the import of clusters of Cluster API.
 type ImporterConfiguration struct {
-	// renderers make the configuration of an imported cluster, one after the
-	// other.
+	// renderers build the configuration of an imported cluster, in this order.
 	// +optional
 	Renderers []string `json:"renderers,omitempty"`
 }
@@ -107,8 +107,8 @@ type WorkConfiguration struct {
 	// +optional
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// workDriver is how works reach the agents: kube by the API server of the
-	// hub, mqtt or grpc by a broker. The default is kube.
+	// workDriver is how works reach the agents: kube through the API server of the hub,
+	// mqtt or grpc through a broker. The default is kube.
 	// +optional
 	// +kubebuilder:default=kube
 	// +kubebuilder:validation:Enum=kube;mqtt;grpc
@@ -155,7 +155,7 @@ type EndpointExposure struct {
 	// +kubebuilder:validation:Enum=grpc;https
 	Protocol string `json:"protocol,omitempty"`
 
-	// usage tells what the endpoint is for.
+	// usage says what the endpoint is for.
 	// +optional
 	Usage string `json:"usage,omitempty"`
 
@@ -196,7 +196,7 @@ type HostnameConfig struct {
 	// +required
 	Host string `json:"host"`
 
-	// caBundle holds the PEM certificates that the address is verified by.
+	// caBundle holds the PEM certificates that verify the address.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
@@ -208,7 +208,7 @@ type LoadBalancerConfig struct {
 	// +optional
 	Host string `json:"host,omitempty"`
 
-	// caBundle holds the PEM certificates that the address is verified by.
+	// caBundle holds the PEM certificates that verify the address.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
@@ -219,7 +219,7 @@ type RouteConfig struct {
 	// +optional
 	Host string `json:"host,omitempty"`
 
-	// caBundle holds the PEM certificates that the address is verified by.
+	// caBundle holds the PEM certificates that verify the address.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }

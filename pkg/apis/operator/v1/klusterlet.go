@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Klusterlet asks for the agent of a managed cluster, on that cluster or, in
-// the hosted modes, on another one. There is usually one, named klusterlet.
+// Klusterlet installs the agent of a managed cluster, on that cluster or, in the hosted
+// modes, on another one. There is usually one, named klusterlet.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=klusterlets,scope=Cluster
@@ -16,20 +16,19 @@ import (
 type Klusterlet struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// metadata is the standard object metadata. Labels are copied to what is
-	// installed.
+	// metadata is the standard object metadata. Labels are copied to the installed objects.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec says what to install and which hub to join.
 	// +optional
 	Spec KlusterletSpec `json:"spec,omitempty"`
 
-	// status tells what was installed and how it works.
+	// status reports what is installed and its health.
 	// +optional
 	Status KlusterletStatus `json:"status,omitzero"`
 }
 
-// KlusterletSpec is the wanted state of a Klusterlet.
+// KlusterletSpec is the desired state of a Klusterlet.
 type KlusterletSpec struct {
 	// namespace that the agent runs in; it must begin with
 	// open-cluster-management- and have at most 57 characters. Absent means
@@ -64,8 +63,7 @@ type KlusterletSpec struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	ClusterName string `json:"clusterName,omitempty"`
 
-	// externalServerURLs are addresses of the managed cluster that are told to
-	// the hub.
+	// externalServerURLs are addresses of the managed cluster that are reported to the hub.
 	// +optional
 	ExternalServerURLs []ServerURL `json:"externalServerURLs,omitempty"`
 
@@ -94,8 +92,8 @@ type KlusterletSpec struct {
 	// +optional
 	ResourceRequirement *ResourceRequirement `json:"resourceRequirement,omitempty"`
 
-	// priorityClassName is the priority class of the pods. Absent means none. It
-	// is ignored where the class does not exist.
+	// priorityClassName is the priority class of the pods. Absent means none. It is ignored
+	// if the class does not exist.
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
@@ -106,8 +104,8 @@ type ServerURL struct {
 	// +required
 	URL string `json:"url"`
 
-	// caBundle holds the PEM certificates that the address is verified by. Absent
-	// means those of the cluster itself.
+	// caBundle holds the PEM certificates that verify the address. Absent means those of
+	// the cluster itself.
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty"`
 }
@@ -128,7 +126,7 @@ type HubAPIServerHostAlias struct {
 	// +kubebuilder:validation:Pattern=`^(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9][0-9]?)$`
 	IP string `json:"ip"`
 
-	// hostname is the host name that stands for the address.
+	// hostname is the host name that resolves to the address.
 	// +required
 	// +kubebuilder:validation:Pattern=`^(([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9])\.)*([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9\-]*[A-Za-z0-9])$`
 	Hostname string `json:"hostname"`

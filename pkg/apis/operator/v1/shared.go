@@ -20,9 +20,8 @@ type NodePlacement struct {
 
 // ResourceRequirement says what the installed containers request.
 type ResourceRequirement struct {
-	// type is Default for what we recommend, BestEffort for no requests and no
-	// limits, or ResourceRequirement for resourceRequirements. The default is
-	// Default.
+	// type is Default for the recommended values, BestEffort for no requests and no limits,
+	// or ResourceRequirement for resourceRequirements. The default is Default.
 	// +optional
 	// +kubebuilder:default=Default
 	Type ResourceQosClass `json:"type,omitempty"`
@@ -40,11 +39,11 @@ type ResourceQosClass string
 
 // Ways to choose requests.
 const (
-	// ResourceQosClassDefault takes what we recommend.
+	// ResourceQosClassDefault uses the recommended values.
 	ResourceQosClassDefault ResourceQosClass = "Default"
 	// ResourceQosClassBestEffort sets no requests and no limits.
 	ResourceQosClassBestEffort ResourceQosClass = "BestEffort"
-	// ResourceQosClassResourceRequirement takes those of the object.
+	// ResourceQosClassResourceRequirement uses those of the object.
 	ResourceQosClassResourceRequirement ResourceQosClass = "ResourceRequirement"
 )
 
@@ -60,12 +59,12 @@ type FeatureGate struct {
 	Mode FeatureGateModeType `json:"mode,omitempty"`
 }
 
-// FeatureGateModeType is the position of a feature gate.
+// FeatureGateModeType is the setting of a feature gate.
 //
 // +kubebuilder:validation:Enum=Enable;Disable
 type FeatureGateModeType string
 
-// Positions of a feature gate.
+// Settings of a feature gate.
 const (
 	// FeatureGateModeTypeEnable switches the feature on.
 	FeatureGateModeTypeEnable FeatureGateModeType = "Enable"
@@ -76,7 +75,7 @@ const (
 // InstallMode is where the installed parts run.
 type InstallMode string
 
-// Install modes. A ClusterManager knows Default and Hosted; a Klusterlet knows all
+// Install modes. A ClusterManager accepts Default and Hosted; a Klusterlet accepts all
 // four.
 const (
 	// InstallModeDefault runs everything on the cluster itself.

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// AppliedManifestWork lives on a managed cluster and records which objects the
-// agent applied there for one ManifestWork. It owns those objects: when it goes,
-// they go. Its name is the hub hash, a dash, and the name of the ManifestWork.
+// AppliedManifestWork is on a managed cluster and records which objects the agent applied
+// there for one ManifestWork. It owns those objects: they are deleted with it. Its name is
+// the hub hash, a dash, and the name of the ManifestWork.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=appliedmanifestworks,scope=Cluster
@@ -55,8 +55,8 @@ type AppliedManifestWorkStatus struct {
 	// +optional
 	AppliedResources []AppliedManifestResourceMeta `json:"appliedResources,omitempty"`
 
-	// evictionStartTime is when the ManifestWork was first missed on the hub.
-	// After a grace time the record and its objects are removed.
+	// evictionStartTime is when the ManifestWork was first found missing on the hub. After
+	// a grace period the record and its objects are removed.
 	// +optional
 	EvictionStartTime *metav1.Time `json:"evictionStartTime,omitempty"`
 }

@@ -4,8 +4,8 @@ package v1
 
 // Finalizers, annotations and names of the work area.
 const (
-	// FinalizerManifestWork on a ManifestWork keeps it until the agent removed
-	// its objects. The RoleBinding of the work agent carries the same string.
+	// FinalizerManifestWork on a ManifestWork keeps it until the agent has removed its
+	// objects. The RoleBinding of the work agent carries the same string.
 	FinalizerManifestWork = "cluster.open-cluster-management.io/manifest-work-cleanup"
 	// FinalizerAppliedManifestWork on an AppliedManifestWork keeps it until its
 	// objects are gone.
@@ -13,33 +13,33 @@ const (
 	// AnnotationConfigSpecHash on an applied object holds the hash that the
 	// condition OnSpokeChange of ignoreFields compares.
 	AnnotationConfigSpecHash = "open-cluster-management.io/config-spec-hash"
-	// AnnotationAppliedDigest on an AppliedManifestWork is the agent's own note
-	// of what it applied, so that it need not apply it again when it starts anew.
+	// AnnotationAppliedDigest on an AppliedManifestWork is the agent's own record of what
+	// it applied, so that it does not apply it again after a restart.
 	AnnotationAppliedDigest = "work.open-cluster-management.io/applied-digest"
-	// AnnotationCompleteManifests on an AppliedManifestWork lists digests of the
-	// manifests that were complete, so that their objects are not made again. It
-	// is this agent's own; other agents ignore it.
+	// AnnotationCompleteManifests on an AppliedManifestWork lists digests of the manifests
+	// that were complete, so that their objects are not created again. It is specific to
+	// this agent; other agents ignore it.
 	AnnotationCompleteManifests = "work.open-cluster-management.io/complete-manifests"
-	// AnnotationExecutor on an AppliedManifestWork is the user name of the account
-	// that applied its objects, by which they can be removed when the ManifestWork
-	// is no longer there to tell. It is this agent's own; other agents ignore it.
+	// AnnotationExecutor on an AppliedManifestWork is the user name of the account that
+	// applied its objects, so that they can be removed when the ManifestWork no longer
+	// exists. It is specific to this agent; other agents ignore it.
 	AnnotationExecutor = "work.open-cluster-management.io/executor"
-	// AnnotationKept on a ManifestWork says that it is about to be deleted and is to
-	// leave its objects, whoever made it: loops that own the work leave it alone. It
-	// holds the delete option and the owners that the work had before, as JSON.
+	// AnnotationKept on a ManifestWork says that it is about to be deleted and must leave
+	// its objects, whoever created it: loops that own the work leave it alone. It holds the
+	// delete option and the owners that the work had before, as JSON.
 	AnnotationKept = "work.open-cluster-management.io/kept"
-	// AnnotationLastSeen on an AppliedManifestWork says which state of the
-	// ManifestWork was carried out last: UID, generation and resourceVersion. By it
-	// an agent notices that the hub went back in time.
+	// AnnotationLastSeen on an AppliedManifestWork says which state of the ManifestWork was
+	// carried out last: UID, generation and resourceVersion. With it an agent detects that
+	// the hub was restored to an older state.
 	AnnotationLastSeen = "work.open-cluster-management.io/last-seen"
-	// AnnotationRemovalHeld on an AppliedManifestWork says why nothing of it is
-	// removed from the cluster; who takes it off confirms the removal.
+	// AnnotationRemovalHeld on an AppliedManifestWork says why none of its objects are
+	// removed from the cluster; removing the annotation confirms their removal.
 	AnnotationRemovalHeld = "work.open-cluster-management.io/removal-held"
 	// AnnotationPrefixLogging begins the annotations of a ManifestWork that are
 	// copied into log lines.
 	AnnotationPrefixLogging = "logging.open-cluster-management.io/"
-	// DefaultFieldManager owns the fields that the agent applies; it is the user
-	// agent too.
+	// DefaultFieldManager owns the fields that the agent applies; it is also the user
+	// agent.
 	DefaultFieldManager = "work-agent"
 )
 
@@ -52,16 +52,16 @@ const (
 	// ConditionStatusFeedbackSynced on an object is True when every value that
 	// rules ask for could be read.
 	ConditionStatusFeedbackSynced = "StatusFeedbackSynced"
-	// ConditionComplete is made by condition rules: the object did its work.
+	// ConditionComplete is set by condition rules: the object has completed.
 	ConditionComplete = "Complete"
-	// ConditionProgressing is made by condition rules: the object is on its way.
+	// ConditionProgressing is set by condition rules: the object is progressing.
 	ConditionProgressing = "Progressing"
-	// ConditionDegraded is made by condition rules: the object does not work well.
+	// ConditionDegraded is set by condition rules: the object is degraded.
 	ConditionDegraded = "Degraded"
 	// ConditionDeleting is set while the objects of a ManifestWork are removed.
 	ConditionDeleting = "Deleting"
-	// ConditionRemovalHeld is True while nothing is removed until a person confirms
-	// it, and absent otherwise.
+	// ConditionRemovalHeld is True while nothing is removed until a user confirms it, and
+	// absent otherwise.
 	ConditionRemovalHeld = "RemovalHeld"
 )
 
@@ -71,8 +71,8 @@ const (
 	ReasonAppliedManifestComplete = "AppliedManifestComplete"
 	// ReasonAppliedManifestFailed goes with Applied False.
 	ReasonAppliedManifestFailed = "AppliedManifestFailed"
-	// ReasonAppliedManifestSSAIgnoreFieldError goes with Applied False when the
-	// fields to ignore could not be worked out.
+	// ReasonAppliedManifestSSAIgnoreFieldError goes with Applied False when the fields to
+	// ignore could not be determined.
 	ReasonAppliedManifestSSAIgnoreFieldError = "AppliedManifestSSAIgnoreFieldError"
 	// ReasonResourceAvailable goes with Available True.
 	ReasonResourceAvailable = "ResourceAvailable"
@@ -89,15 +89,15 @@ const (
 	ReasonStatusFeedbackSynced = "StatusFeedbackSynced"
 	// ReasonStatusFeedbackSyncFailed goes with StatusFeedbackSynced False.
 	ReasonStatusFeedbackSyncFailed = "StatusFeedbackSyncFailed"
-	// ReasonPrefixConditionRule begins every reason that condition rules make.
+	// ReasonPrefixConditionRule begins every reason of conditions set by rules.
 	ReasonPrefixConditionRule = "ConditionRule"
-	// ReasonConditionRuleEvaluated tells that the rule was evaluated.
+	// ReasonConditionRuleEvaluated means that the rule was evaluated.
 	ReasonConditionRuleEvaluated = "ConditionRuleEvaluated"
-	// ReasonConditionRuleInvalid tells that the rule cannot be understood.
+	// ReasonConditionRuleInvalid means that the rule cannot be understood.
 	ReasonConditionRuleInvalid = "ConditionRuleInvalid"
-	// ReasonConditionRuleExpressionError tells that an expression failed.
+	// ReasonConditionRuleExpressionError means that an expression failed.
 	ReasonConditionRuleExpressionError = "ConditionRuleExpressionError"
-	// ReasonConditionRuleInternalError tells that the rule could not be evaluated.
+	// ReasonConditionRuleInternalError means that the rule could not be evaluated.
 	ReasonConditionRuleInternalError = "ConditionRuleInternalError"
 )
 
@@ -107,11 +107,11 @@ const (
 	ReasonAppliedManifestWorkComplete = "AppliedManifestWorkComplete"
 	// ReasonAppliedManifestWorkFailed goes with Applied False.
 	ReasonAppliedManifestWorkFailed = "AppliedManifestWorkFailed"
-	// ReasonHubWentBack goes with RemovalHeld True: the hub shows an older state of
-	// the ManifestWork than the one that was carried out.
+	// ReasonHubWentBack goes with RemovalHeld True: the hub shows an older state of the
+	// ManifestWork than the one last applied.
 	ReasonHubWentBack = "HubWentBack"
-	// ReasonNamespaceKept is that of the Event about a namespace which stays when its
-	// work goes, or declares it no more, because other works have objects in it.
+	// ReasonNamespaceKept is that of the Event about a namespace that stays when its work
+	// is deleted or no longer declares it, because other works have objects in it.
 	ReasonNamespaceKept = "NamespaceKept"
 	// ReasonResourcesAvailable goes with Available True.
 	ReasonResourcesAvailable = "ResourcesAvailable"
@@ -119,20 +119,20 @@ const (
 	ReasonResourcesNotAvailable = "ResourcesNotAvailable"
 	// ReasonResourcesStatusUnknown goes with Available Unknown.
 	ReasonResourcesStatusUnknown = "ResourcesStatusUnknown"
-	// ReasonConditionRulesAggregated goes with conditions made from those of the
+	// ReasonConditionRulesAggregated goes with conditions aggregated from those of the
 	// objects.
 	ReasonConditionRulesAggregated = "ConditionRulesAggregated"
 )
 
-// Messages of the conditions Applied and Available, as peers expect them; the rest
-// of a message that ends with a colon or holds a verb is filled in.
+// Messages of the conditions Applied and Available, as peers expect them; details are added
+// after a colon or in place of a formatting verb.
 const (
 	// MessageManifestApplied goes with Applied True of an object.
 	MessageManifestApplied = "Apply manifest complete"
 	// MessageManifestFailed, with the error, goes with Applied False of an object.
 	MessageManifestFailed = "Failed to apply manifest: %s"
-	// MessageManifestIgnoreFieldsFailed, with the error, goes with Applied False
-	// of an object whose ignoreFields could not be worked out.
+	// MessageManifestIgnoreFieldsFailed, with the error, goes with Applied False of an
+	// object whose ignoreFields could not be determined.
 	MessageManifestIgnoreFieldsFailed = "Failed to process ignoreFields: %s"
 	// MessageResourceAvailable goes with Available True of an object.
 	MessageResourceAvailable = "Resource is available"
@@ -158,10 +158,10 @@ const (
 	// MessageResourcesStatusUnknown, with two numbers, goes with Available Unknown
 	// of a ManifestWork.
 	MessageResourcesStatusUnknown = "%d of %d resources have unknown status"
-	// MessageNoAvailableResource goes with Available Unknown of a ManifestWork of
-	// which no object has been looked at. The space at its end is meant.
+	// MessageNoAvailableResource goes with Available Unknown of a ManifestWork of which no
+	// object has been checked. The trailing space is intentional.
 	MessageNoAvailableResource = "cannot get any available resource "
-	// MessageConditionsAggregated, with a number, goes with conditions that were
-	// made from those of several objects.
+	// MessageConditionsAggregated, with a number, goes with conditions aggregated from
+	// those of several objects.
 	MessageConditionsAggregated = "Aggregated from %d manifest conditions"
 )

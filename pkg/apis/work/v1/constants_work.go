@@ -2,7 +2,7 @@
 
 package v1
 
-// Resources of the group as they stand in request paths.
+// Resources of the group as they appear in request paths.
 const (
 	// ResourceManifestWorks is the plural of ManifestWork.
 	ResourceManifestWorks = "manifestworks"

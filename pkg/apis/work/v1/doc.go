@@ -4,9 +4,8 @@
 // work.open-cluster-management.io: ManifestWork (on the hub) and
 // AppliedManifestWork (on the managed cluster).
 //
-// It owns the Go form of these kinds, their registration in a scheme and the
-// wire strings of the work area. It reads and writes nothing and applies no
-// manifest.
+// It defines the Go types of these kinds, their registration in a scheme and the wire
+// strings of the work area. It does no I/O and applies no manifest.
 //
 // +kubebuilder:object:generate=true
 // +groupName=work.open-cluster-management.io

@@ -14,19 +14,19 @@ type ManifestConfigOption struct {
 	// +optional
 	FeedbackRules []FeedbackRule `json:"feedbackRules,omitempty"`
 
-	// feedbackScrapeType is Poll to read those values at intervals, or Watch to
-	// read them when the object changes. The default is Poll.
+	// feedbackScrapeType is Poll to read those values periodically, or Watch to read them
+	// when the object changes. The default is Poll.
 	// +optional
 	// +kubebuilder:default=Poll
 	FeedbackScrapeType FeedbackScrapeType `json:"feedbackScrapeType,omitempty"`
 
-	// updateStrategy says how an object that exists is brought to the wanted
-	// state. Absent means Update.
+	// updateStrategy says how an object that exists is brought to the desired state. Absent
+	// means Update.
 	// +optional
 	UpdateStrategy *UpdateStrategy `json:"updateStrategy,omitempty"`
 
-	// conditionRules make conditions of the ManifestWork from the state of the
-	// applied objects.
+	// conditionRules derive conditions of the ManifestWork from the state of the applied
+	// objects.
 	// +optional
 	// +listType=map
 	// +listMapKey=condition
@@ -53,7 +53,7 @@ type ResourceIdentifier struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// UpdateStrategy says how an existing object is brought to the wanted state.
+// UpdateStrategy says how an existing object is brought to the desired state.
 type UpdateStrategy struct {
 	// type is Update to write the manifest whenever it differs, CreateOnly to
 	// create the object and never touch it again, ServerSideApply to apply the
@@ -68,7 +68,7 @@ type UpdateStrategy struct {
 	ServerSideApply *ServerSideApplyConfig `json:"serverSideApply,omitempty"`
 }
 
-// UpdateStrategyType names a way to bring an object to the wanted state.
+// UpdateStrategyType names a way to bring an object to the desired state.
 //
 // +kubebuilder:validation:Enum=Update;CreateOnly;ServerSideApply;ReadOnly
 type UpdateStrategyType string
@@ -125,7 +125,7 @@ type IgnoreField struct {
 	// +optional
 	JSONPointers []string `json:"jsonPointers,omitempty"`
 
-	// jqPathExpressions name the fields as paths of jq.
+	// jqPathExpressions name the fields as jq paths.
 	// +optional
 	JQPathExpressions []string `json:"jqPathExpressions,omitempty"`
 }
@@ -146,9 +146,8 @@ const (
 
 // FeedbackRule says which values are copied to the status of the ManifestWork.
 type FeedbackRule struct {
-	// type is WellKnownStatus for the values that are built in for known kinds
-	// (for example ReadyReplicas of a Deployment), or JSONPaths for those that
-	// jsonPaths names.
+	// type is WellKnownStatus for the built-in values of known kinds (for example
+	// ReadyReplicas of a Deployment), or JSONPaths for those that jsonPaths names.
 	// +required
 	Type FeedbackRuleType `json:"type"`
 
@@ -202,7 +201,7 @@ type JSONPath struct {
 	Path string `json:"path"`
 }
 
-// ConditionRule makes a condition from the state of an applied object.
+// ConditionRule derives a condition from the state of an applied object.
 //
 // +kubebuilder:validation:XValidation:rule="self.type != 'CEL' || self.condition != \"\"",message="Condition is required for CEL rules"
 type ConditionRule struct {
@@ -210,13 +209,13 @@ type ConditionRule struct {
 	// +required
 	Condition string `json:"condition"`
 
-	// type is WellKnownConditions for the rules that are built in for known kinds
-	// (for example Complete of a Job), or CEL for celExpressions.
+	// type is WellKnownConditions for the built-in rules of known kinds (for example
+	// Complete of a Job), or CEL for celExpressions.
 	// +required
 	Type ConditionRuleType `json:"type"`
 
-	// celExpressions are tested with the applied object as the variable object.
-	// The condition is True when all of them are true.
+	// celExpressions are evaluated with the applied object as the variable object. The
+	// condition is True when all of them are true.
 	// +optional
 	CELExpressions []string `json:"celExpressions,omitempty"`
 
@@ -224,8 +223,8 @@ type ConditionRule struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// messageExpression is a CEL expression that gives the message; it goes
-	// before message. It knows the variables object and result.
+	// messageExpression is a CEL expression that returns the message; it takes precedence
+	// over message. It can use the variables object and result.
 	// +optional
 	MessageExpression string `json:"messageExpression,omitempty"`
 }

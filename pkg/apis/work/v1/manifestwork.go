@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ManifestWork lives in the namespace of a cluster on the hub and holds objects
-// that the agent of that cluster creates there, keeps as they are written here,
-// and removes when they leave the list or when the ManifestWork is deleted.
+// ManifestWork is in the namespace of a cluster on the hub and holds objects that the agent
+// of that cluster creates there, keeps in their desired state, and removes when they are
+// removed from the list or when the ManifestWork is deleted.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=manifestworks,scope=Namespaced
@@ -33,18 +33,18 @@ type ManifestWork struct {
 	// +optional
 	Spec ManifestWorkSpec `json:"spec,omitempty"`
 
-	// status tells what became of the objects on the managed cluster.
+	// status reports the state of the objects on the managed cluster.
 	// +optional
 	Status ManifestWorkStatus `json:"status,omitzero"`
 }
 
-// ManifestWorkSpec is the wanted state of a ManifestWork.
+// ManifestWorkSpec is the desired state of a ManifestWork.
 type ManifestWorkSpec struct {
 	// workload holds the objects to apply.
 	// +optional
 	Workload ManifestsTemplate `json:"workload,omitzero"`
 
-	// deleteOption says what becomes of the objects when the ManifestWork goes.
+	// deleteOption says what happens to the objects when the ManifestWork is deleted.
 	// Absent means that they are deleted.
 	// +optional
 	DeleteOption *DeleteOption `json:"deleteOption,omitempty"`
@@ -54,16 +54,16 @@ type ManifestWorkSpec struct {
 	// +optional
 	ManifestConfigs []ManifestConfigOption `json:"manifestConfigs,omitempty"`
 
-	// executor is the identity on the managed cluster with whose rights the
-	// objects are applied. Absent means the identity of the agent itself.
+	// executor is the identity on the managed cluster with whose permissions the objects
+	// are applied. Absent means the identity of the agent itself.
 	// +optional
 	Executor *ManifestWorkExecutor `json:"executor,omitempty"`
 }
 
 // ManifestsTemplate holds the objects of a ManifestWork.
 type ManifestsTemplate struct {
-	// manifests are the objects, each with apiVersion, kind and metadata. All
-	// together may take 500 KiB unless the hub was set up otherwise.
+	// manifests are the objects, each with apiVersion, kind and metadata. Together they may
+	// take up to 500 KiB unless the hub is configured otherwise.
 	// +optional
 	Manifests []Manifest `json:"manifests,omitempty"`
 }
@@ -119,8 +119,7 @@ type ManifestWorkSubjectServiceAccount struct {
 	Name string `json:"name"`
 }
 
-// DeleteOption says what becomes of applied objects when their ManifestWork
-// goes.
+// DeleteOption says what happens to applied objects when their ManifestWork is deleted.
 type DeleteOption struct {
 	// propagationPolicy is Foreground to delete all objects and to keep the
 	// ManifestWork until they are gone, Orphan to leave all of them on the

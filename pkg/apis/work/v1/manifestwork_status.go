@@ -9,8 +9,8 @@ import (
 // ManifestWorkStatus is the observed state of a ManifestWork. The agent writes
 // it.
 type ManifestWorkStatus struct {
-	// conditions sum up the objects: Applied, Available, and the conditions that
-	// rules make, such as Complete.
+	// conditions summarize the objects: Applied, Available, and the conditions that rules
+	// set, such as Complete.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -39,7 +39,7 @@ type ManifestCondition struct {
 	StatusFeedback StatusFeedbackResult `json:"statusFeedback,omitzero"`
 
 	// conditions of the object: Applied, Available, StatusFeedbackSynced, and the
-	// conditions that rules make.
+	// conditions that rules set.
 	// +required
 	// +listType=map
 	// +listMapKey=type
@@ -100,7 +100,7 @@ type FeedbackValue struct {
 
 // FieldValue is a value of one of four types.
 type FieldValue struct {
-	// type tells which of the other fields holds the value.
+	// type says which of the other fields holds the value.
 	// +required
 	Type ValueType `json:"type"`
 

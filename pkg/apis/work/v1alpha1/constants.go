@@ -7,16 +7,16 @@ import "fmt"
 // Finalizer and labels.
 const (
 	// FinalizerManifestWorkReplicaSet keeps a ManifestWorkReplicaSet until its
-	// ManifestWorks are told to go.
+	// ManifestWorks are marked for deletion.
 	FinalizerManifestWorkReplicaSet = "work.open-cluster-management.io/manifest-work-cleanup"
 	// LabelManifestWorkReplicaSet on a ManifestWork holds namespace.name of the
-	// ManifestWorkReplicaSet that made it.
+	// ManifestWorkReplicaSet that created it.
 	LabelManifestWorkReplicaSet = "work.open-cluster-management.io/manifestworkreplicaset"
 	// LabelPlacementName on a ManifestWork holds the name of the placement that
 	// selected its cluster.
 	LabelPlacementName = "work.open-cluster-management.io/placementname"
-	// AnnotationConfirmRemoval on a ManifestWorkReplicaSet confirms that so many
-	// ManifestWorks may be removed at once. It is taken off when they are.
+	// AnnotationConfirmRemoval on a ManifestWorkReplicaSet holds the number of
+	// ManifestWorks that may be removed at once. It is removed afterwards.
 	AnnotationConfirmRemoval = "work.open-cluster-management.io/confirm-removal"
 )
 
@@ -27,12 +27,11 @@ const (
 	ConditionPlacementVerified = "PlacementVerified"
 	// ConditionPlacementRolledOut is True when every selected cluster succeeded.
 	ConditionPlacementRolledOut = "PlacementRolledOut"
-	// ConditionManifestworkApplied is True when every ManifestWork is available.
-	// It is spelt so on the wire.
+	// ConditionManifestworkApplied is True when every ManifestWork is available. It is
+	// spelled this way on the wire.
 	ConditionManifestworkApplied = "ManifestworkApplied"
-	// ConditionRemovalHeld is True while ManifestWorks of clusters that are not
-	// selected any more stay until a person confirms their removal, and absent
-	// otherwise.
+	// ConditionRemovalHeld is True while ManifestWorks of clusters that are no longer
+	// selected stay until a user confirms their removal, and absent otherwise.
 	ConditionRemovalHeld = "RemovalHeld"
 
 	// ReasonPlacementShrank goes with RemovalHeld True: a placement lost most of
@@ -46,13 +45,13 @@ const (
 	// ReasonPlacementDecisionEmpty goes with PlacementVerified and
 	// ManifestworkApplied False: no cluster is selected.
 	ReasonPlacementDecisionEmpty = "PlacementDecisionEmpty"
-	// ReasonPlacementDecisionNotFound goes with PlacementVerified False: there is
-	// no such placement.
+	// ReasonPlacementDecisionNotFound goes with PlacementVerified False: the placement does
+	// not exist.
 	ReasonPlacementDecisionNotFound = "PlacementDecisionNotFound"
 	// ReasonProcessing goes with ManifestworkApplied False.
 	ReasonProcessing = "Processing"
-	// ReasonInvalidManifestWorkName goes with ManifestworkApplied False: namespace
-	// and name are too long together.
+	// ReasonInvalidManifestWorkName goes with ManifestworkApplied False: namespace and name
+	// together are too long.
 	ReasonInvalidManifestWorkName = "InvalidManifestWorkName"
 	// ReasonComplete goes with PlacementRolledOut True.
 	ReasonComplete = "Complete"
@@ -63,14 +62,14 @@ const (
 // messageRolledOut begins the message of PlacementRolledOut.
 const messageRolledOut = "%d of %d clusters succeeded"
 
-// MessageRolledOut is how the message of PlacementRolledOut begins: how many of
-// the selected clusters succeeded with the current template. The summary has
-// fields for that which stay unset on the wire.
+// MessageRolledOut is how the message of PlacementRolledOut begins: how many of the
+// selected clusters succeeded with the current template. The fields for that in the summary
+// stay unset on the wire.
 func MessageRolledOut(succeeded, selected int) string {
 	return fmt.Sprintf(messageRolledOut, succeeded, selected)
 }
 
-// RolledOut reads that message; zero for a hub that does not say so.
+// RolledOut reads that message; it returns zeros if the hub does not report it.
 func (s *ManifestWorkReplicaSetStatus) RolledOut() (succeeded, selected int) {
 	for _, c := range s.Conditions {
 		if c.Type != ConditionPlacementRolledOut {

@@ -3,8 +3,8 @@
 // Package v1alpha1 holds version v1alpha1 of the API group
 // work.open-cluster-management.io: ManifestWorkReplicaSet.
 //
-// It owns the Go form of the kind, its registration in a scheme and its wire
-// strings. It reads and writes nothing.
+// It defines the Go type of the kind, its registration in a scheme and its wire strings. It
+// does no I/O.
 //
 // +kubebuilder:object:generate=true
 // +groupName=work.open-cluster-management.io

@@ -9,9 +9,9 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// ManifestWorkReplicaSet makes one ManifestWork in the namespace of every
-// cluster that its placements select. Its namespace and name together, with a
-// dot between them, may have 63 characters.
+// ManifestWorkReplicaSet creates one ManifestWork in the namespace of every cluster that
+// its placements select. Its namespace and name, joined with a dot, may have at most 63
+// characters.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=manifestworkreplicasets,scope=Namespaced,shortName=mwrs
@@ -32,12 +32,12 @@ type ManifestWorkReplicaSet struct {
 	// +optional
 	Spec ManifestWorkReplicaSetSpec `json:"spec,omitempty"`
 
-	// status sums up the ManifestWorks.
+	// status summarizes the ManifestWorks.
 	// +optional
 	Status ManifestWorkReplicaSetStatus `json:"status,omitzero"`
 }
 
-// ManifestWorkReplicaSetSpec is the wanted state of a ManifestWorkReplicaSet.
+// ManifestWorkReplicaSetSpec is the desired state of a ManifestWorkReplicaSet.
 type ManifestWorkReplicaSetSpec struct {
 	// manifestWorkTemplate is the spec of every ManifestWork.
 	// +optional
@@ -49,22 +49,22 @@ type ManifestWorkReplicaSetSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	PlacementRefs []LocalPlacementReference `json:"placementRefs"`
 
-	// cascadeDeletionPolicy is Background to let the ManifestWorkReplicaSet go
-	// at once when it is deleted, or Foreground to keep it until its
-	// ManifestWorks are gone. The default is Background.
+	// cascadeDeletionPolicy is Background to remove the ManifestWorkReplicaSet at once when
+	// it is deleted, or Foreground to keep it until its ManifestWorks are gone. The default
+	// is Background.
 	// +required
 	// +kubebuilder:default=Background
 	CascadeDeletionPolicy CascadeDeletionPolicy `json:"cascadeDeletionPolicy,omitempty"`
 }
 
-// CascadeDeletionPolicy is when a deleted ManifestWorkReplicaSet goes.
+// CascadeDeletionPolicy is when a deleted ManifestWorkReplicaSet is removed.
 //
 // +kubebuilder:validation:Enum=Background;Foreground
 type CascadeDeletionPolicy string
 
 // Deletion policies.
 const (
-	// CascadeDeletionPolicyBackground lets it go at once.
+	// CascadeDeletionPolicyBackground removes it at once.
 	CascadeDeletionPolicyBackground CascadeDeletionPolicy = "Background"
 	// CascadeDeletionPolicyForeground keeps it until its ManifestWorks are gone.
 	CascadeDeletionPolicyForeground CascadeDeletionPolicy = "Foreground"
@@ -141,8 +141,8 @@ type PlacementSummary struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// availableDecisionGroups tells how many decision groups the placement has
-	// and how many of its clusters have their ManifestWork.
+	// availableDecisionGroups says how many decision groups the placement has and how many
+	// of its clusters have their ManifestWork.
 	// +optional
 	AvailableDecisionGroups string `json:"availableDecisionGroups,omitempty"`
 
