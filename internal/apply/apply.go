@@ -24,47 +24,46 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request, so that an admission webhook that
-	// hangs holds up one object and not the queue.
+	// requestTimeout bounds one request, so that a hanging admission webhook holds up one
+	// object and not the queue.
 	requestTimeout = 15 * time.Second
-	// tries is how often an object is looked at anew because somebody wrote it in
-	// between.
+	// tries is how often an object is read and applied when others write it in between.
 	tries = 4
-	// ownerManager writes owner references where the object's content is not
-	// ours to apply. It is another manager than that of the content, so that
-	// its fields are not taken for content of an earlier version.
+	// ownerManager writes owner references on objects whose content is not ours to apply.
+	// It differs from the manager of the content, so that its fields are not mistaken for
+	// content of an earlier version.
 	ownerManager = workv1.DefaultFieldManager + "-owner"
 )
 
-// Served finds the version under which a resource can be read now;
-// internal/discovery implements it.
+// Served finds the version under which a resource can be read now; internal/discovery
+// implements it.
 type Served interface {
 	Served(context.Context, schema.GroupVersionResource) (schema.GroupVersionResource, bool, error)
 }
 
-// Applier writes objects of one cluster. It keeps nothing between calls and
-// may be used by many goroutines.
+// Applier writes the objects of one cluster. It keeps no state between calls and is safe
+// for concurrent use.
 type Applier struct {
 	client dynamic.Interface
-	// executor writes contents, and is the client for all else that client is
-	// not allowed to do; nil for client itself.
+	// executor writes contents, and is the fallback for every other request that client
+	// may not send; nil means client itself.
 	executor dynamic.Interface
 	served   Served
 }
 
-// New makes an Applier that writes with the rights of client.
+// New returns an Applier that writes with the rights of client.
 func New(client dynamic.Interface, served Served) *Applier {
 	return &Applier{client: client, served: served}
 }
 
-// As is an Applier that writes the contents of objects with the rights of
-// another client. References of works, deletions and reads stay those of a's
-// own, and take the other's rights only where a's own are refused.
+// As returns an Applier that writes the contents of objects with the rights of executor.
+// Owner references, deletions and reads keep using a's own rights, and executor's only
+// where a's own are refused.
 func (a *Applier) As(executor dynamic.Interface) *Applier {
 	return &Applier{client: a.client, executor: executor, served: a.served}
 }
 
-// writer is the client that writes contents.
+// writer returns the client that writes contents.
 func (a *Applier) writer() dynamic.Interface {
 	if a.executor != nil {
 		return a.executor
@@ -72,9 +71,9 @@ func (a *Applier) writer() dynamic.Interface {
 	return a.client
 }
 
-// ours sends a request that is our own, and again as the executor where we may not
+// sendOwn sends a request with our own rights, and again as the executor if we may not
 // send it.
-func (a *Applier) ours(gvr schema.GroupVersionResource, namespace string, send func(dynamic.ResourceInterface) error) error {
+func (a *Applier) sendOwn(gvr schema.GroupVersionResource, namespace string, send func(dynamic.ResourceInterface) error) error {
 	err := send(a.client.Resource(gvr).Namespace(namespace))
 	if apierrors.IsForbidden(err) && a.executor != nil {
 		return send(a.executor.Resource(gvr).Namespace(namespace))
@@ -88,66 +87,66 @@ type Request struct {
 	Resource schema.GroupVersionResource
 	// Object is the manifest, decoded and cleaned. It is not changed.
 	Object *unstructured.Unstructured
-	// Options say how to apply it.
+	// Options control how it is applied.
 	Options Options
 	// Owner refers to the AppliedManifestWork, with its UID.
 	Owner metav1.OwnerReference
-	// Live is what Observe found, nil for nothing.
+	// Live is what Observe found, or nil if there is no object.
 	Live *unstructured.Unstructured
-	// OwnerOnly leaves the content alone: another work came first.
+	// OwnerOnly leaves the content alone, because another work owns it.
 	OwnerOnly bool
-	// NeverCreate leaves it at that where there is no object, also when it went
-	// while it was written: what ran once must not run again.
+	// NeverCreate does not create the object when it is missing, even when it disappears
+	// during the write: what ran once must not run again.
 	NeverCreate bool
-	// NeverReplace has a change refused that would take deleting the object and
-	// making it anew.
+	// NeverReplace refuses a change that would require deleting and recreating the
+	// object.
 	NeverReplace bool
 }
 
-// Result is what an apply left behind.
+// Result is the outcome of an apply.
 type Result struct {
 	// Seen is the object afterwards; its UID is empty if there is none.
 	Seen Seen
-	// Live is the whole object afterwards, nil if there is none. It is large:
-	// whoever keeps a Result drops it.
+	// Live is the whole object afterwards, nil if there is none. It is large, so drop it
+	// before keeping a Result.
 	Live *unstructured.Unstructured
-	// Merged says why a three-way merge patch was used instead of server-side
+	// Merged is the reason why a three-way merge patch was used instead of server-side
 	// apply; empty otherwise.
 	Merged string
-	// Replaced is set when the object was deleted and made anew.
+	// Replaced is set when the object was deleted and recreated.
 	Replaced bool
 }
 
-// left is the Result of an apply that left the object as live.
-func left(live *unstructured.Unstructured) Result { return Result{Seen: See(live), Live: live} }
+// resultOf returns the Result of an apply that left the object as live.
+func resultOf(live *unstructured.Unstructured) Result { return Result{Seen: See(live), Live: live} }
 
-// ConflictError says that other managers hold fields which the work declares
-// without force. It heals when they let go, so it is no reason to try again
-// before the object changes.
+// ConflictError means that other field managers own fields that the work declares without
+// force. It resolves when they give the fields up, so there is no reason to retry before
+// the object changes.
 type ConflictError struct{ Err error }
 
 // Error names the managers and fields.
 func (e *ConflictError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the API server's error.
+// Unwrap returns the API server's error.
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// DeletingError says that the object waits for its finalizers, so that it can
-// only be applied when it is gone.
+// DeletingError means that the object is being deleted and waits for its finalizers, so
+// it can only be applied after it is gone.
 type DeletingError struct{ finalizers []string }
 
-// Error names what holds the object.
+// Error names the finalizers that the object waits for.
 func (e *DeletingError) Error() string {
 	return fmt.Sprintf("the object is being deleted and waits for the finalizers %s; it is created again when it is gone",
 		strings.Join(e.finalizers, ", "))
 }
 
-// Observe reads the live object; nil without error means that there is none.
+// Observe reads the live object; nil without an error means that there is none.
 func (a *Applier) Observe(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var live *unstructured.Unstructured
-	err := a.ours(gvr, namespace, func(api dynamic.ResourceInterface) (err error) {
+	err := a.sendOwn(gvr, namespace, func(api dynamic.ResourceInterface) (err error) {
 		live, err = api.Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
@@ -160,27 +159,27 @@ func (a *Applier) Observe(ctx context.Context, gvr schema.GroupVersionResource, 
 	return live, nil
 }
 
-// isObjectMissing tells a missing object from a path that is not served: the
-// API server names the object in the first case only.
+// isObjectMissing distinguishes a missing object from a path that is not served: the API
+// server names the object only in the first case.
 func isObjectMissing(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name != ""
 }
 
-// IsNotServed tells whether err says that there is no such resource path: the
+// IsNotServed reports whether err means that there is no such resource path: the
 // definition of the kind was removed, or discovery is out of date.
 func IsNotServed(err error) bool {
 	return apierrors.IsNotFound(err) && !isObjectMissing(err)
 }
 
-// Apply brings the object to what the request declares. When somebody else
-// wrote it after it was observed, it is observed again, up to four times.
+// Apply brings the object to the state that the request declares. If the object was
+// written after it was observed, it is observed again, up to four times.
 func (a *Applier) Apply(ctx context.Context, r Request) (Result, error) {
 	var result Result
 	var err error
 	for range tries {
 		if r.Live != nil && r.Live.GetDeletionTimestamp() != nil && r.Options.Strategy != workv1.UpdateStrategyTypeReadOnly {
-			return left(r.Live), &DeletingError{finalizers: r.Live.GetFinalizers()}
+			return resultOf(r.Live), &DeletingError{finalizers: r.Live.GetFinalizers()}
 		}
 		result, err = a.once(ctx, r)
 		if err == nil || !outdated(err) {
@@ -198,7 +197,7 @@ func (a *Applier) Apply(ctx context.Context, r Request) (Result, error) {
 	return result, err
 }
 
-// same tells whether two looks found the same state.
+// same reports whether two observations found the same state.
 func same(a, b *unstructured.Unstructured) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -206,7 +205,7 @@ func same(a, b *unstructured.Unstructured) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion()
 }
 
-// outdated tells errors that can come of an observation that is out of date.
+// outdated reports whether an error may come from an outdated observation.
 func outdated(err error) bool {
 	var conflict *ConflictError
 	if errors.As(err, &conflict) {
@@ -228,7 +227,7 @@ func (a *Applier) once(ctx context.Context, r Request) (Result, error) {
 		if r.Live == nil {
 			return Result{}, nil
 		}
-		return left(r.Live), nil
+		return resultOf(r.Live), nil
 	case workv1.UpdateStrategyTypeCreateOnly:
 		return a.create(ctx, r)
 	default:
@@ -236,13 +235,13 @@ func (a *Applier) once(ctx context.Context, r Request) (Result, error) {
 	}
 }
 
-// create makes the object by a plain POST: it fails where the object exists.
+// create creates the object by a plain POST, which fails if the object exists.
 func (a *Applier) create(ctx context.Context, r Request) (Result, error) {
 	live, err := a.post(ctx, r, r.Object.DeepCopy(), metav1.CreateOptions{FieldManager: workv1.DefaultFieldManager})
 	if err != nil {
 		return Result{}, err
 	}
-	return left(live), nil
+	return resultOf(live), nil
 }
 
 func (a *Applier) post(ctx context.Context, r Request, body *unstructured.Unstructured, o metav1.CreateOptions) (*unstructured.Unstructured, error) {
@@ -253,9 +252,9 @@ func (a *Applier) post(ctx context.Context, r Request, body *unstructured.Unstru
 		Create(ctx, body, o)
 }
 
-// serverSide applies the manifest with the references it shall carry. Fields
-// that an earlier agent of the same name wrote by PUT are taken over first time
-// round, or what the manifest drops would stay for ever.
+// serverSide applies the manifest with the wanted owner references. Fields that an
+// earlier agent of the same name wrote by PUT are migrated first; otherwise fields that
+// the manifest drops would stay for ever.
 func (a *Applier) serverSide(ctx context.Context, r Request) (Result, error) {
 	if r.Live == nil && len(r.Options.Ignore) > 0 {
 		return a.createIgnoring(ctx, r)
@@ -272,7 +271,7 @@ func (a *Applier) serverSide(ctx context.Context, r Request) (Result, error) {
 	}
 	migrated, err := a.migrate(ctx, r, live)
 	if err != nil {
-		return left(live), err
+		return resultOf(live), err
 	}
 	if migrated != nil {
 		r.Live = migrated
@@ -283,9 +282,9 @@ func (a *Applier) serverSide(ctx context.Context, r Request) (Result, error) {
 	return a.own(ctx, r, live)
 }
 
-// createIgnoring makes an object some fields of which are ignored once it exists.
-// An apply would set those fields on an object that somebody else has made
-// meanwhile; a POST fails there.
+// createIgnoring creates an object some of whose fields are ignored once it exists. If
+// the object has been created meanwhile, an apply would set those fields on it, while a
+// POST fails.
 func (a *Applier) createIgnoring(ctx context.Context, r Request) (Result, error) {
 	body, err := r.body()
 	if err != nil {
@@ -297,12 +296,12 @@ func (a *Applier) createIgnoring(ctx context.Context, r Request) (Result, error)
 	}
 	migrated, err := a.migrate(ctx, r, live)
 	if err != nil || migrated == nil {
-		return left(live), err
+		return resultOf(live), err
 	}
-	return left(migrated), nil
+	return resultOf(migrated), nil
 }
 
-// body is a copy of the manifest as it is to be applied to the live object.
+// body returns a copy of the manifest as it is to be applied to the live object.
 func (r Request) body() (*unstructured.Unstructured, error) {
 	if len(r.Options.Ignore) == 0 {
 		return r.Object.DeepCopy(), nil
@@ -342,7 +341,7 @@ func (a *Applier) patchServerSide(ctx context.Context, r Request) (*unstructured
 	return live, err
 }
 
-// isFieldConflict tells a conflict over fields from one over versions.
+// isFieldConflict distinguishes a field conflict from a resource version conflict.
 func isFieldConflict(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -356,13 +355,13 @@ func isFieldConflict(err error) bool {
 	return false
 }
 
-// migrate hands fields that our manager holds by Update over to its Apply; nil
-// means that there were none.
+// migrate moves fields that our manager owns by Update to its Apply entry; nil means that
+// there were none.
 func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	manager := r.Options.Manager
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, sets.New(manager), manager)
 	if err != nil || patch == nil {
-		// Managed fields that cannot be read are nobody's: nothing to take over.
+		// Unreadable managed fields have no owner: there is nothing to take over.
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -371,22 +370,21 @@ func (a *Applier) migrate(ctx context.Context, r Request, live *unstructured.Uns
 		Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
 }
 
-// own adds or removes our reference where the apply did not do so: the object
-// is not ours to write, or another manager holds the reference.
+// own adds or removes our owner reference where the apply did not: the object is not ours
+// to write, or another manager owns the reference.
 func (a *Applier) own(ctx context.Context, r Request, live *unstructured.Unstructured) (Result, error) {
 	owners, changed := withOwner(live, r.Owner, r.Options.Owned)
 	if !changed {
-		return left(live), nil
+		return resultOf(live), nil
 	}
 	live, err := a.patchOwners(ctx, r.Resource, live, owners)
 	if err != nil {
 		return Result{}, err
 	}
-	return left(live), nil
+	return resultOf(live), nil
 }
 
-// patchOwners replaces the list of owner references of exactly this version of
-// the object.
+// patchOwners replaces the owner references of exactly this version of the object.
 func (a *Applier) patchOwners(
 	ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured,
 	owners []metav1.OwnerReference,
@@ -400,7 +398,7 @@ func (a *Applier) patchOwners(
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var written *unstructured.Unstructured
-	err = a.ours(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) (err error) {
+	err = a.sendOwn(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) (err error) {
 		written, err = api.Patch(ctx, live.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: ownerManager})
 		return err
 	})

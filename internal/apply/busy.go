@@ -15,14 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// patience is how long client-go may wait by itself for an API server that is
-// busy; it is less than requestTimeout, or it would wait past the end of its
-// request, give up, and be asked again before the time that the server named.
+// patience is how long client-go may itself wait for a busy API server. It is shorter
+// than requestTimeout; otherwise client-go would wait past the end of its request, give
+// up, and the request would be repeated before the time that the server named.
 const patience = 10 * time.Second
 
-// Patient passes requests on to next. The answer of a server that is busy and
-// names a longer time than client-go is to wait for becomes an error at once;
-// RetryAfter tells that time.
+// Patient wraps next. When a busy server asks for a longer wait than client-go may make,
+// its response becomes an error at once; RetryAfter returns that time.
 func Patient(next http.RoundTripper) http.RoundTripper { return patient{next} }
 
 type patient struct{ next http.RoundTripper }
@@ -39,7 +38,7 @@ func (p patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// retryAfter is what a server asks for, in seconds; none is zero.
+// retryAfter returns the wait that a server asks for, in seconds; 0 if it asks for none.
 func retryAfter(h http.Header) int {
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	if err != nil {
@@ -48,8 +47,8 @@ func retryAfter(h http.Header) int {
 	return seconds
 }
 
-// surrender puts the time into the body, from where it gets into the error, and
-// takes it off the header, which client-go waits for.
+// surrender moves the time from the header, for which client-go would wait, into the
+// body, from where it gets into the error.
 func surrender(response *http.Response, seconds int) (*http.Response, error) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 64<<10)) // so that the connection can be used again
 	_ = response.Body.Close()
@@ -78,11 +77,11 @@ func surrender(response *http.Response, seconds int) (*http.Response, error) {
 	return &out, nil
 }
 
-// maxRetryAfter bounds what a server may ask for, in seconds.
+// maxRetryAfter bounds the wait that a server may ask for, in seconds.
 const maxRetryAfter = 300
 
-// RetryAfter is how long an API server that is busy wants to be left alone, five
-// minutes at most; zero for every other error.
+// RetryAfter returns how long a busy API server asks clients to wait, at most five
+// minutes; zero for every other error.
 func RetryAfter(err error) time.Duration {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	if !ok {

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A server that is busy for longer than a request is left alone for that time:
-// the error comes at once and tells it. A shorter time client-go waits for by
-// itself, and other answers pass as they are.
+// If a server is busy for longer than a request may last, the error comes at once and
+// contains that time. client-go itself waits for a shorter time, and other responses pass
+// unchanged.
 func TestABusyServerIsNotWaitedForInTheRequest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		code   int

@@ -17,15 +17,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// refusals are texts by which an API server says that server-side apply cannot
-// take a manifest that a PUT or a merge patch would take.
+// refusals are messages by which an API server says that server-side apply cannot take a
+// manifest that a PUT or a merge patch would take.
 var refusals = []string{"duplicate entries for key", "field not declared in schema"}
 
-// maxRefusal bounds how much of the server's reason stands in a condition.
+// maxRefusal bounds how much of the server's reason a condition quotes, in bytes.
 const maxRefusal = 200
 
-// refused tells whether server-side apply refused the manifest as such, and
-// with which of the known reasons.
+// refused reports whether server-side apply rejected the manifest as such, and for which
+// of the known reasons.
 func refused(err error) (string, bool) {
 	text := err.Error()
 	for _, r := range refusals {
@@ -33,8 +33,8 @@ func refused(err error) (string, bool) {
 		if at < 0 {
 			continue
 		}
-		// The path of the field stands before the reason, after the last ";" or
-		// ")" of the introduction.
+		// The path of the field precedes the reason, after the last ";" or ")" of the
+		// introduction.
 		begin := strings.LastIndexAny(text[:at], ")\n") + 1
 		text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text[begin:]), ":"))
 		return excerpt.Within(text, maxRefusal), true
@@ -42,9 +42,9 @@ func refused(err error) (string, bool) {
 	return "", false
 }
 
-// merge writes the manifest by a three-way merge patch: what the manifest says,
-// less what our manager wrote before and the manifest no longer says. Lists
-// are replaced whole.
+// merge writes the manifest by a three-way merge patch: it sets what the manifest
+// declares, and removes what our manager wrote before and the manifest no longer
+// declares. Lists are replaced whole.
 func (a *Applier) merge(ctx context.Context, r Request, reason string) (Result, error) {
 	if r.Live == nil {
 		result, err := a.create(ctx, r)
@@ -62,7 +62,7 @@ func (a *Applier) merge(ctx context.Context, r Request, reason string) (Result, 
 	delete(body.Object, "status")
 	patch := threeWay(r.Live.Object, body.Object, ownedBy(r.Live, r.Options.Manager))
 	if len(patch) == 0 {
-		result := left(r.Live)
+		result := resultOf(r.Live)
 		result.Merged = reason
 		return result, nil
 	}
@@ -88,8 +88,8 @@ func (a *Applier) merge(ctx context.Context, r Request, reason string) (Result, 
 	return result, err
 }
 
-// ownedBy is the set of fields that the manager owns, by whatever operation on
-// the object itself.
+// ownedBy returns the fields that the manager owns on the object itself, by any
+// operation.
 func ownedBy(live *unstructured.Unstructured, manager string) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	for _, entry := range managedEntries(live) {
@@ -104,9 +104,9 @@ func ownedBy(live *unstructured.Unstructured, manager string) *fieldpath.Set {
 	return out
 }
 
-// threeWay is the JSON merge patch that brings live to desired: fields of
-// desired that differ, and null for fields that are owned and no longer
-// desired. Lists and their owners are taken as a whole.
+// threeWay returns the JSON merge patch that brings live to desired: the fields of
+// desired that differ, and null for owned fields that are no longer desired. Lists and
+// their owners are treated as one value.
 func threeWay(live, desired map[string]any, owned *fieldpath.Set) map[string]any {
 	patch := map[string]any{}
 	for key, want := range desired {

@@ -12,10 +12,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// maxMessage bounds what one failure says in a condition, in bytes.
+// maxMessage bounds the text of one failure in a condition, in bytes.
 const maxMessage = 1024
 
-// hints add to an API server's words what a person can do about them.
+// hints add to an API server's message what a user can do about it.
 var hints = []struct{ text, hint string }{
 	{"field is immutable", "such a field cannot be changed on an object that exists: delete the object on the cluster, or declare it under another name"},
 	{"cannot change roleRef", "such a field cannot be changed on an object that exists: delete the object on the cluster, or declare it under another name"},
@@ -23,9 +23,9 @@ var hints = []struct{ text, hint string }{
 	{"is forbidden: User", `grant the agent the right, for example by a ClusterRole with the label open-cluster-management.io/aggregate-to-work: "true"`},
 }
 
-// Message is what a condition says of an error: the API server's words, bounded
-// in length, with a hint where there is one. For Secrets only reason and field
-// names are given, because servers quote values.
+// Message returns the text for an error in a condition: the API server's message, bounded
+// in length, with a hint where there is one. For Secrets it contains only the reason and
+// field names, because servers quote values.
 func Message(err error, secret bool) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if secret {
@@ -48,7 +48,7 @@ func isMissingNamespace(err error) bool {
 		status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
-// redacted describes an API error without any text that could hold content.
+// redacted describes an API error without any text that could contain content.
 func redacted(err error) string {
 	var deleting *DeletingError
 	if errors.As(err, &deleting) {

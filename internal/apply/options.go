@@ -12,7 +12,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// ID names one object of a cluster in any version.
+// ID identifies an object of a cluster in any version.
 type ID struct {
 	// Group and Resource are the API group and the plural.
 	Group, Resource string
@@ -20,17 +20,17 @@ type ID struct {
 	Namespace, Name string
 }
 
-// IDOf is the ID of an object of a resource.
+// IDOf returns the ID of an object of a resource.
 func IDOf(gvr schema.GroupVersionResource, namespace, name string) ID {
 	return ID{Group: gvr.Group, Resource: gvr.Resource, Namespace: namespace, Name: name}
 }
 
-// GroupResource is "deployments.apps".
+// GroupResource returns, for example, "deployments.apps".
 func (i ID) GroupResource() string {
 	return schema.GroupResource{Group: i.Group, Resource: i.Resource}.String()
 }
 
-// String is "deployments.apps shop/web".
+// String returns, for example, "deployments.apps shop/web".
 func (i ID) String() string {
 	resource := i.GroupResource()
 	if i.Namespace == "" {
@@ -39,7 +39,7 @@ func (i ID) String() string {
 	return resource + " " + i.Namespace + "/" + i.Name
 }
 
-// Options say how one object is applied.
+// Options control how one object is applied.
 type Options struct {
 	// Strategy is one of the four of the API; empty means Update.
 	Strategy workv1.UpdateStrategyType
@@ -47,15 +47,15 @@ type Options struct {
 	Manager string
 	// Force takes fields over from other managers.
 	Force bool
-	// Owned is whether the object goes with the work.
+	// Owned is true if the object is deleted with the work.
 	Owned bool
 	// Ignore names fields that the apply leaves as they are on the cluster.
 	Ignore []workv1.IgnoreField
 }
 
-// OptionsFor picks the options of one object from a work: the first matching entry
-// that names a strategy decides. An error says which option of the work this agent
-// cannot honour; an *ignore.Error has a condition reason of its own.
+// OptionsFor returns the options of a work for one object: the first matching entry that
+// names a strategy decides. An error names the option of the work that this agent cannot
+// honour; an *ignore.Error has a condition reason of its own.
 func OptionsFor(spec *workv1.ManifestWorkSpec, id ID) (Options, error) {
 	o := Options{
 		Strategy: workv1.UpdateStrategyTypeUpdate, Manager: workv1.DefaultFieldManager, Force: true,
@@ -99,21 +99,20 @@ func strategyFor(spec *workv1.ManifestWorkSpec, id ID) *workv1.UpdateStrategy {
 	return nil
 }
 
-// Rules are what a work wants to be told about one object.
+// Rules are what a work wants reported about one object.
 type Rules struct {
-	// Feedback says which values are copied to the status.
+	// Feedback selects the values that are copied to the status.
 	Feedback []workv1.FeedbackRule
-	// Conditions says which conditions are made of the object's state.
+	// Conditions define the conditions derived from the object's state.
 	Conditions []workv1.ConditionRule
 }
 
-// None tells whether there is nothing to tell.
+// None reports whether there are no rules.
 func (r Rules) None() bool { return len(r.Feedback) == 0 && len(r.Conditions) == 0 }
 
-// RulesFor picks the rules of one object from a work. Feedback and condition rules
-// are picked apart from each other: of each, those of the first matching entry that
-// has any. How the work asks for values to be read, by Poll or Watch, makes no
-// difference here: they are pushed when the object changes.
+// RulesFor returns the rules of a work for one object. Feedback and condition rules are
+// chosen separately: of each, those of the first matching entry that has any. Poll and
+// Watch make no difference here: values are pushed when the object changes.
 func RulesFor(spec *workv1.ManifestWorkSpec, id ID) Rules {
 	var r Rules
 	for i := range spec.ManifestConfigs {
@@ -133,15 +132,15 @@ func RulesFor(spec *workv1.ManifestWorkSpec, id ID) Rules {
 	return r
 }
 
-// matches tells whether a manifestConfigs entry is about the object: group and
-// resource are compared as they are, name and namespace may hold "*" for any text.
+// matches reports whether a manifestConfigs entry is about the object. Group and resource
+// must be equal; name and namespace may contain "*" for any text.
 func matches(r workv1.ResourceIdentifier, id ID) bool {
 	return r.Group == id.Group && r.Resource == id.Resource &&
 		glob(r.Namespace, id.Namespace) && glob(r.Name, id.Name)
 }
 
-// glob matches text against a pattern in which "*" stands for any text. It
-// needs no more than one pass over the text for each star.
+// glob matches text against a pattern in which "*" stands for any text. It makes at most
+// one pass over the text for each star.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
@@ -166,8 +165,8 @@ func glob(pattern, text string) bool {
 	return true
 }
 
-// Owned tells whether an object goes with its work, by the delete option as it
-// stands. Rules match exactly.
+// Owned reports whether an object is deleted with its work according to the delete
+// option. Rules match exactly.
 func Owned(o *workv1.DeleteOption, id ID) bool {
 	if o == nil {
 		return true

@@ -16,8 +16,8 @@ import (
 // ownerKind is the kind of the objects that own what works apply.
 const ownerKind = "AppliedManifestWork"
 
-// OwnerOf is the reference that an applied object carries: it neither controls nor
-// blocks.
+// OwnerOf returns the owner reference that an applied object carries: neither controller
+// nor blockOwnerDeletion is set.
 func OwnerOf(work *workv1.AppliedManifestWork) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: workv1.GroupVersion.String(), Kind: ownerKind,
@@ -25,25 +25,25 @@ func OwnerOf(work *workv1.AppliedManifestWork) metav1.OwnerReference {
 	}
 }
 
-// isWork tells whether a reference names an AppliedManifestWork.
+// isWork reports whether a reference names an AppliedManifestWork.
 func isWork(o metav1.OwnerReference) bool {
 	return o.Kind == ownerKind && o.APIVersion == workv1.GroupVersion.String()
 }
 
-// hasOwner tells whether the object is owned by that very work.
+// hasOwner reports whether the work with this UID owns the object.
 func hasOwner(u *unstructured.Unstructured, uid types.UID) bool {
 	return slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == uid && isWork(o) })
 }
 
-// sharedBy tells whether another work than that owns the object.
+// sharedBy reports whether a work other than the one with this UID owns the object.
 func sharedBy(u *unstructured.Unstructured, uid types.UID) bool {
 	return slices.ContainsFunc(u.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID != uid && isWork(o) })
 }
 
-// wantedOwners are the references that an object is applied with: those of the
-// manifest, those of other works that are on the live object, and ours if the
-// work owns the object. The references of other works have to be named, since
-// our own manager may hold them, and what it leaves out is removed.
+// wantedOwners returns the owner references to apply: those of the manifest, those of
+// other works on the live object, and ours if the work owns the object. The references of
+// other works must be listed because our own manager may own them, and what it leaves out
+// is removed.
 func wantedOwners(declared []metav1.OwnerReference, live *unstructured.Unstructured, ours metav1.OwnerReference, owned bool) []metav1.OwnerReference {
 	var out []metav1.OwnerReference
 	add := func(o metav1.OwnerReference) {
@@ -69,8 +69,8 @@ func wantedOwners(declared []metav1.OwnerReference, live *unstructured.Unstructu
 	return out
 }
 
-// withOwner is the list of the live object's references with ours added or
-// removed, and whether that changes it.
+// withOwner returns the live object's owner references with ours added or removed, and
+// whether that changes them.
 func withOwner(live *unstructured.Unstructured, ours metav1.OwnerReference, owned bool) ([]metav1.OwnerReference, bool) {
 	have := live.GetOwnerReferences()
 	if hasOwner(live, ours.UID) == owned {
@@ -83,7 +83,7 @@ func withOwner(live *unstructured.Unstructured, ours metav1.OwnerReference, owne
 	return out, true
 }
 
-// ownersValue is the list in the form of an unstructured object.
+// ownersValue returns the list in the form of an unstructured object.
 func ownersValue(owners []metav1.OwnerReference) ([]any, error) {
 	out := make([]any, 0, len(owners))
 	for i := range owners {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pack is a Seen in 48 bytes instead of some 300, for those who keep one of each
-// object of a cluster.
+// Pack is a Seen in 48 bytes instead of some 300, for keeping one for each object of a
+// cluster.
 type Pack struct {
 	uid     [16]byte
 	version uint64
@@ -26,12 +26,12 @@ type shared struct {
 	owner    types.UID
 	manager  string
 	deleting bool
-	// odd is the Seen where it does not fit: it has several owners or managers,
-	// or names of another form.
+	// odd is the Seen where it does not fit: it has several owners or managers, or names
+	// of another form.
 	odd *Seen
 }
 
-// Packed is s in little space.
+// Packed returns s in compact form.
 func (s Seen) Packed() Pack {
 	version, err := strconv.ParseUint(s.Version, 10, 64)
 	id, isID := binaryUID(s.UID)
@@ -50,7 +50,7 @@ func (s Seen) Packed() Pack {
 	return p
 }
 
-// Seen is what was packed.
+// Seen returns what was packed.
 func (p Pack) Seen() Seen {
 	if p == (Pack{}) {
 		return Seen{}
@@ -69,13 +69,13 @@ func (p Pack) Seen() Seen {
 	return s
 }
 
-// The places of the dashes of a UID in its usual form, and its length.
+// The positions of the dashes of a UID in its usual form, and its length.
 const (
 	dash1, dash2, dash3, dash4 = 8, 13, 18, 23
 	uidLength                  = 36
 )
 
-// binaryUID is a UID of the usual form; false for another one.
+// binaryUID returns the 16 bytes of a UID of the usual form; false for any other form.
 func binaryUID(uid types.UID) (out [16]byte, ok bool) {
 	if len(uid) != uidLength {
 		return out, false

@@ -42,7 +42,13 @@ func TestOptionsAreThoseOfTheFirstEntryThatNamesAStrategy(t *testing.T) {
 	id := ID{Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web"}
 	entry := func(namespace, name string, u *workv1.UpdateStrategy) workv1.ManifestConfigOption {
 		return workv1.ManifestConfigOption{
-			ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: namespace, Name: name}, UpdateStrategy: u,
+			ResourceIdentifier: workv1.ResourceIdentifier{
+				Group:     "apps",
+				Resource:  "deployments",
+				Namespace: namespace,
+				Name:      name,
+			},
+			UpdateStrategy: u,
 		}
 	}
 	update := Options{Strategy: "Update", Manager: "work-agent", Force: true, Owned: true}
@@ -57,7 +63,10 @@ func TestOptionsAreThoseOfTheFirstEntryThatNamesAStrategy(t *testing.T) {
 	}{
 		"without entries": {nil, update, ""},
 		"an entry without strategy": {
-			[]workv1.ManifestConfigOption{entry("*", "*", nil), entry("*", "*", &workv1.UpdateStrategy{Type: "ReadOnly"})},
+			[]workv1.ManifestConfigOption{
+				entry("*", "*", nil),
+				entry("*", "*", &workv1.UpdateStrategy{Type: "ReadOnly"}),
+			},
 			Options{Strategy: "ReadOnly", Manager: "work-agent", Force: true, Owned: true},
 			"",
 		},
@@ -70,30 +79,42 @@ func TestOptionsAreThoseOfTheFirstEntryThatNamesAStrategy(t *testing.T) {
 			Options{Strategy: "CreateOnly", Manager: "work-agent", Force: true, Owned: true},
 			"",
 		},
-		"a strategy without type": {[]workv1.ManifestConfigOption{entry("*", "*", &workv1.UpdateStrategy{})}, update, ""},
+		"a strategy without type": {
+			[]workv1.ManifestConfigOption{entry("*", "*", &workv1.UpdateStrategy{})},
+			update,
+			"",
+		},
 		"server-side apply as it is": {
 			[]workv1.ManifestConfigOption{entry("*", "*", server(nil))},
 			Options{Strategy: "ServerSideApply", Manager: "work-agent", Owned: true},
 			"",
 		},
 		"server-side apply with options": {
-			[]workv1.ManifestConfigOption{entry("*", "*", server(&workv1.ServerSideApplyConfig{Force: true, FieldManager: "work-agent-x"}))},
+			[]workv1.ManifestConfigOption{
+				entry("*", "*", server(&workv1.ServerSideApplyConfig{Force: true, FieldManager: "work-agent-x"})),
+			},
 			Options{Strategy: "ServerSideApply", Manager: "work-agent-x", Force: true, Owned: true},
 			"",
 		},
 		"somebody else's manager": {
-			[]workv1.ManifestConfigOption{entry("*", "*", server(&workv1.ServerSideApplyConfig{FieldManager: "kubectl"}))},
+			[]workv1.ManifestConfigOption{
+				entry("*", "*", server(&workv1.ServerSideApplyConfig{FieldManager: "kubectl"})),
+			},
 			Options{},
 			"updateStrategy.serverSideApply.fieldManager: must begin with work-agent; correct it",
 		},
 		"fields to ignore": {
-			[]workv1.ManifestConfigOption{entry("*", "*", server(&workv1.ServerSideApplyConfig{IgnoreFields: replicas}))},
+			[]workv1.ManifestConfigOption{
+				entry("*", "*", server(&workv1.ServerSideApplyConfig{IgnoreFields: replicas})),
+			},
 			Options{Strategy: "ServerSideApply", Manager: "work-agent", Owned: true, Ignore: replicas},
 			"",
 		},
 		"fields that cannot be read": {
 			[]workv1.ManifestConfigOption{
-				entry("*", "*", server(&workv1.ServerSideApplyConfig{IgnoreFields: []workv1.IgnoreField{{Condition: "OnSpokePresent", JSONPointers: []string{"spec"}}}})),
+				entry("*", "*", server(&workv1.ServerSideApplyConfig{IgnoreFields: []workv1.IgnoreField{
+					{Condition: "OnSpokePresent", JSONPointers: []string{"spec"}},
+				}})),
 			},
 			Options{},
 			`OnSpokePresent.jsonPointers[0] "spec": must begin with "/"; write it as in /spec/replicas`,
@@ -192,7 +213,12 @@ func managed(version string, entry metav1.ManagedFieldsEntry, owners ...metav1.O
 		entry.FieldsV1 = metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)
 	}
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{
-		{Manager: "kubectl", Operation: "Update", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:x` + version + `":{}}`)},
+		{
+			Manager:    "kubectl",
+			Operation:  "Update",
+			FieldsType: "FieldsV1",
+			FieldsV1:   metav1.NewFieldsV1(`{"f:x` + version + `":{}}`),
+		},
 		entry,
 	})
 	return u
@@ -229,7 +255,12 @@ func TestDriftIsToldFromMetadataAlone(t *testing.T) {
 			change(func(e *metav1.ManagedFieldsEntry) { e.Time = &metav1.Time{Time: time.Unix(5, 0)} }),
 			true,
 		},
-		"the managed fields were cleared": {o, after, change(func(e *metav1.ManagedFieldsEntry) { e.Manager = "x" }), true},
+		"the managed fields were cleared": {
+			o,
+			after,
+			change(func(e *metav1.ManagedFieldsEntry) { e.Manager = "x" }),
+			true,
+		},
 		"our fields in a subresource": {
 			o,
 			after,
@@ -248,8 +279,18 @@ func TestDriftIsToldFromMetadataAlone(t *testing.T) {
 			change(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{}`) }),
 			false,
 		},
-		"read only":                        {Options{Strategy: "ReadOnly", Owned: true}, after, managed("101", entry), false},
-		"written by a merge, so who knows": {o, Result{Seen: after.Seen, Merged: "x"}, managed("101", entry, ours), true},
+		"read only": {
+			Options{Strategy: "ReadOnly", Owned: true},
+			after,
+			managed("101", entry),
+			false,
+		},
+		"written by a merge, so who knows": {
+			o,
+			Result{Seen: after.Seen, Merged: "x"},
+			managed("101", entry, ours),
+			true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, tc.want, Drifted(tc.options, ours.UID, tc.after, See(tc.now)))
@@ -281,7 +322,10 @@ func TestMessagesNameTheFix(t *testing.T) {
 		"immutable in a secret": {
 			immutable,
 			true,
-			[]string{"answered Invalid (code 422) for spec.template (FieldValueInvalid); details are withheld", "declare it under another name"},
+			[]string{
+				"answered Invalid (code 422) for spec.template (FieldValueInvalid); details are withheld",
+				"declare it under another name",
+			},
 			"sesame",
 		},
 		"missing namespace": {
@@ -350,8 +394,8 @@ func TestThreeWayTakesBackOnlyWhatWasOurs(t *testing.T) {
 	}, threeWay(live, desired, owned)))
 }
 
-// FuzzThreeWay: after the patch every desired field is as desired, nothing that
-// was not ours is lost, and a second patch is empty.
+// FuzzThreeWay: after the patch every desired field is as desired, no field of others is
+// lost, and a second patch is empty.
 func FuzzThreeWay(f *testing.F) {
 	f.Add(`{"a":{"b":1},"c":[1]}`, `{"a":{"b":2}}`, `{"f:a":{"f:b":{}},"f:c":{}}`)
 	f.Add(`{"a":1}`, `{"a":{"b":null}}`, `{}`)
@@ -394,7 +438,7 @@ func hasNull(v any) bool {
 	return false
 }
 
-// merged is what an API server makes of a merge patch.
+// merged applies a merge patch as an API server does.
 func merged(t *testing.T, live map[string]any, patch []byte) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(live)
@@ -422,7 +466,7 @@ func mergeInto(out, patch map[string]any) {
 	}
 }
 
-// missing names a desired field that is not as desired.
+// missing returns the name of a desired field that is not as desired.
 func missing(desired, have map[string]any) string {
 	for k, want := range desired {
 		wantMap, ok := want.(map[string]any)

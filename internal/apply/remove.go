@@ -19,50 +19,51 @@ import (
 
 // Removal is one object that a work no longer declares.
 type Removal struct {
-	// Recorded is how the object stands in the AppliedManifestWork. Its UID, if
-	// set, must be that of the live object.
+	// Recorded is the object's entry in the AppliedManifestWork. Its UID, if set, must be
+	// that of the live object.
 	Recorded workv1.AppliedManifestResourceMeta
 	// Owner refers to the AppliedManifestWork.
 	Owner metav1.OwnerReference
-	// Keep leaves the object and takes only our reference away: the delete
-	// option as it stands orphans it.
+	// Keep leaves the object and removes only our owner reference: the current delete
+	// option orphans the object.
 	Keep bool
-	// Claimed deletes an object with the recorded UID although it does not
-	// carry our reference: the delete option was changed back to owning the
-	// object and there was no pass since that could have restored it.
+	// Claimed deletes an object with the recorded UID although it lacks our owner
+	// reference: the delete option was changed back to owning the object, and no pass has
+	// restored the reference since.
 	Claimed bool
 }
 
-// Resource is the resource of a recorded object.
+// Resource returns the resource of a recorded object.
 func Resource(m workv1.AppliedManifestResourceMeta) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: m.Group, Version: m.Version, Resource: m.Resource}
 }
 
-// RecordedID is the ID of a recorded object.
+// RecordedID returns the ID of a recorded object.
 func RecordedID(m workv1.AppliedManifestResourceMeta) ID {
 	return IDOf(Resource(m), m.Namespace, m.Name)
 }
 
 // installed are the namespaces that Kubernetes or an installation of Open Cluster
-// Management needs. With one of them would go what others have put there.
+// Management needs. Deleting one of them would delete what others have put there.
 var installed = []string{
 	metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease",
 	operatorv1.NamespaceOperator, operatorv1.NamespaceHub, operatorv1.NamespaceAgent, operatorv1.NamespaceAgentAddOn,
 }
 
-// Installed tells whether the object is a namespace that no work takes along when
-// it goes, because it is not the work's alone: it loses our reference and stays.
+// Installed reports whether the object is a namespace that is never deleted with a work,
+// because it is not the work's alone: it loses our owner reference and stays.
 func Installed(id ID) bool {
 	return IsNamespace(id) && slices.Contains(installed, id.Name)
 }
 
-// IsNamespace tells whether an object is a namespace, with which all goes that is in it.
+// IsNamespace reports whether an object is a namespace; everything in a namespace is
+// deleted with it.
 func IsNamespace(id ID) bool { return id.Group == "" && id.Resource == "namespaces" }
 
-// Remove is the delete routine of works. Pending means that the
-// object is still there and will go, or could not be judged (then with an error).
-// An object that is not ours, is owned by another work, or is another one than
-// recorded stays and is not pending.
+// Remove deletes or orphans an object that a work no longer declares. pending means that
+// the object still exists and will be deleted, or (with an error) that this could not be
+// determined. An object that is not ours, is owned by another work, or is not the
+// recorded one stays and is not pending.
 func (a *Applier) Remove(ctx context.Context, r Removal) (pending bool, err error) {
 	gvr, served, err := a.served.Served(ctx, Resource(r.Recorded))
 	if err != nil {
@@ -83,8 +84,8 @@ func (a *Applier) Remove(ctx context.Context, r Removal) (pending bool, err erro
 	return true, nil
 }
 
-// removeOnce makes one attempt; again is set when somebody wrote the object
-// between the look and the delete, or when the delete wants confirmation.
+// removeOnce makes one attempt; again is set when the object was written between the read
+// and the delete, or when the delete needs confirmation.
 func (a *Applier) removeOnce(ctx context.Context, gvr schema.GroupVersionResource, r Removal) (pending, again bool, err error) {
 	live, err := a.Observe(ctx, gvr, r.Recorded.Namespace, r.Recorded.Name)
 	switch {
@@ -127,14 +128,14 @@ func (a *Applier) disown(
 	return err != nil, false, err
 }
 
-// delete removes exactly what was looked at, and asks to look again: the object
+// delete deletes exactly the object that was read, and asks for another read: the object
 // may be gone at once, or wait for its finalizers or for its pods to end.
 func (a *Applier) delete(ctx context.Context, gvr schema.GroupVersionResource, live *unstructured.Unstructured) (pending, again bool, err error) {
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	background := metav1.DeletePropagationBackground
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err = a.ours(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) error {
+	err = a.sendOwn(gvr, live.GetNamespace(), func(api dynamic.ResourceInterface) error {
 		return api.Delete(ctx, live.GetName(), metav1.DeleteOptions{
 			Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &version},
 			PropagationPolicy: &background,

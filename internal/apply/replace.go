@@ -14,19 +14,18 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// replaced are the kinds that are deleted and made anew when a field that cannot be
-// changed is to change: their whole content stands in the manifest, and nothing
-// goes with them.
+// replaced are the kinds that are deleted and recreated when an immutable field is to
+// change: their whole content is in the manifest, and nothing is deleted with them.
 var replaced = map[ID]bool{
 	{Resource: "secrets"}: true,
 	{Group: "storage.k8s.io", Resource: "storageclasses"}: true,
 	{Group: "storage.k8s.io", Resource: "csidrivers"}:     true,
 }
 
-// replaceable tells whether the object may be deleted and made anew: the
-// strategy is Update, the API server refused nothing but changes of fields that
-// cannot be changed, and the object is this work's and nobody else's. An object
-// that the work has only just found, or shares, is not its to delete.
+// replaceable reports whether the object may be deleted and recreated: the strategy is
+// Update, the API server refused only changes of immutable fields, and this work is the
+// object's sole owner. An object that the work has only just found, or shares, is not its
+// to delete.
 func replaceable(r Request, err error) bool {
 	if r.Live == nil || r.NeverReplace || r.Options.Strategy != workv1.UpdateStrategyTypeUpdate || !r.Options.Owned ||
 		!replaced[ID{Group: r.Resource.Group, Resource: r.Resource.Resource}] {
@@ -36,8 +35,7 @@ func replaceable(r Request, err error) bool {
 	return len(owners) == 1 && hasOwner(r.Live, r.Owner.UID) && isImmutable(err)
 }
 
-// isImmutable tells whether each cause of a refusal is a field that cannot be
-// changed.
+// isImmutable reports whether every cause of a refusal is an immutable field.
 func isImmutable(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -52,8 +50,8 @@ func isImmutable(err error) bool {
 	return len(causes) > 0
 }
 
-// admissible asks the API server whether it would take the manifest as a new
-// object: a try that writes nothing, under a name that is free.
+// admissible asks the API server, by a dry run under an unused name, whether it would
+// accept the manifest as a new object.
 func (a *Applier) admissible(ctx context.Context, r Request) error {
 	r.Live = nil
 	body, err := r.body()
@@ -66,12 +64,12 @@ func (a *Applier) admissible(ctx context.Context, r Request) error {
 	return err
 }
 
-// replace deletes exactly the object that was looked at and makes it anew. If it
-// waits for finalizers, it is made when it is gone. What the API server would
-// refuse to make is not deleted.
+// replace deletes exactly the object that was read and recreates it. If the object waits
+// for finalizers, it is created after it is gone. An object whose replacement the API
+// server would refuse is not deleted.
 func (a *Applier) replace(ctx context.Context, r Request) (Result, error) {
 	if err := a.admissible(ctx, r); err != nil {
-		return Result{}, fmt.Errorf("a field cannot be changed, and the object was not deleted to make it anew, because a try of that was refused: %w", err)
+		return Result{}, fmt.Errorf("a field cannot be changed, and the object was not deleted because the API server would refuse to recreate it: %w", err)
 	}
 	uid, version := r.Live.GetUID(), r.Live.GetResourceVersion()
 	background := metav1.DeletePropagationBackground
@@ -81,7 +79,7 @@ func (a *Applier) replace(ctx context.Context, r Request) (Result, error) {
 		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}, PropagationPolicy: &background,
 	})
 	if err != nil {
-		return Result{}, fmt.Errorf("making it anew, because a field cannot be changed: %w", err)
+		return Result{}, fmt.Errorf("recreating it because a field cannot be changed: %w", err)
 	}
 	if r.Live, err = a.Observe(ctx, r.Resource, r.Object.GetNamespace(), r.Object.GetName()); err != nil {
 		return Result{}, err
@@ -93,7 +91,7 @@ func (a *Applier) replace(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result := left(live)
+	result := resultOf(live)
 	result.Replaced = true
 	return result, nil
 }

@@ -15,8 +15,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Seen is what is remembered of a live object. It is made of metadata alone,
-// so that a metadata-only watch can make it too. Who keeps many, keeps Pack.
+// Seen is what is remembered of a live object. It is derived from metadata alone, so that
+// a metadata-only watch can produce it too. To keep many, use Pack.
 type Seen struct {
 	// UID and Version identify what was seen.
 	UID     types.UID
@@ -25,8 +25,8 @@ type Seen struct {
 	Deleting bool
 	// owners are the works that own the object.
 	owners []types.UID
-	// fields holds, for each of our field managers, a digest of what it owns
-	// and of when it last changed.
+	// fields holds, for each of our field managers, a digest of what it owns and of when
+	// that last changed.
 	fields []held
 }
 
@@ -36,7 +36,7 @@ type held struct {
 	digest  digest.Sum
 }
 
-// See reads what is to be remembered of an object or of its metadata.
+// See returns what is to be remembered of an object or of its metadata.
 func See(u *unstructured.Unstructured) Seen {
 	s := Seen{UID: u.GetUID(), Version: u.GetResourceVersion(), Deleting: u.GetDeletionTimestamp() != nil}
 	for _, o := range u.GetOwnerReferences() {
@@ -53,7 +53,7 @@ func See(u *unstructured.Unstructured) Seen {
 	return s
 }
 
-// of is the digest of what a manager owns; zero for nothing.
+// of returns the digest of what a manager owns; zero for nothing.
 func (s Seen) of(manager string) digest.Sum {
 	for _, h := range s.fields {
 		if h.manager == manager {
@@ -63,14 +63,14 @@ func (s Seen) of(manager string) digest.Sum {
 	return digest.Sum{}
 }
 
-// Mark is the identity of the object and a digest of what a field manager owns
-// of it, as text.
+// Mark returns, as text, the identity of the object and a digest of what a field manager
+// owns of it.
 func (s Seen) Mark(manager string) string { return fmt.Sprintf("%s %x", s.UID, s.of(manager)) }
 
-// HasOwners tells whether any work owns the object.
+// HasOwners reports whether any work owns the object.
 func (s Seen) HasOwners() bool { return len(s.owners) > 0 }
 
-// OwnedBy tells whether that work owns the object.
+// OwnedBy reports whether the work with this UID owns the object.
 func (s Seen) OwnedBy(uid types.UID) bool {
 	for _, o := range s.owners {
 		if o == uid {
@@ -80,17 +80,17 @@ func (s Seen) OwnedBy(uid types.UID) bool {
 	return false
 }
 
-// Older tells whether s is certainly an earlier state of the cluster than
-// other. Versions that cannot be compared are not older.
+// Older reports whether s is certainly an earlier state of the cluster than other.
+// Versions that cannot be compared are not older.
 func (s Seen) Older(other Seen) bool {
 	order, err := resourceversion.CompareResourceVersion(s.Version, other.Version)
 	return err == nil && order < 0
 }
 
-// Drifted tells whether an object that was left as after needs another look
-// now that it is seen as now. False costs no request: it is certain that every
-// field that o.Manager owns, and the ownership of the work, are as they were
-// left, or that now is older than after.
+// Drifted reports whether an object that an apply left as after must be checked again now
+// that it is seen as now. False costs no request: it is certain that every field that
+// o.Manager owns, and the ownership of the work, are as they were left, or that now is
+// older than after.
 func Drifted(o Options, work types.UID, after Result, now Seen) bool {
 	switch {
 	case now.Version == after.Seen.Version || now.Older(after.Seen):
@@ -109,8 +109,8 @@ func Drifted(o Options, work types.UID, after Result, now Seen) bool {
 	return now.of(o.Manager) != after.Seen.of(o.Manager)
 }
 
-// managedEntries reads the managed fields of our managers. Objects whose
-// managed fields cannot be read have none.
+// managedEntries returns the managed fields of our managers. Objects whose managed fields
+// cannot be read have none.
 func managedEntries(u *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	all := u.GetManagedFields()
 	out := all[:0]

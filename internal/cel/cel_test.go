@@ -31,7 +31,7 @@ func boolean(t *testing.T, expression string) (bool, error) {
 	return p.Bool(t.Context(), &cel.Budget{}, object())
 }
 
-// TestTheLibrariesAreThere uses one function of each library at least.
+// TestTheLibrariesAreThere uses at least one function of each library.
 func TestTheLibrariesAreThere(t *testing.T) {
 	t.Parallel()
 	for _, expression := range []string{
@@ -105,15 +105,17 @@ func TestAnExtendedEnvironmentKnowsMore(t *testing.T) {
 	again, err := more.Compile("result ? object.name : 'no'", gocel.StringType)
 	require.NoError(t, err)
 	require.Same(t, p, again, "a program is compiled once")
-	got, err := p.String(t.Context(), &cel.Budget{}, map[string]any{"object": map[string]any{"name": "web"}, "result": true})
+	got, err := p.String(t.Context(), &cel.Budget{}, map[string]any{"object": map[string]any{
+		"name": "web",
+	}, "result": true})
 	require.NoError(t, err)
 	require.Equal(t, "web", got)
 	_, err = first.Compile("result", gocel.BoolType)
 	require.ErrorContains(t, err, "undeclared reference")
 }
 
-// hostile are expressions that want far more time or memory than they may have,
-// with the words that the answer holds.
+// hostile are expressions that need far more time or memory than they are allowed, with
+// the expected part of the error.
 var hostile = map[string]struct{ expression, want string }{
 	"many steps": {
 		"[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, " +
@@ -143,16 +145,18 @@ var hostile = map[string]struct{ expression, want string }{
 		"[" + strings.Repeat("'',", 500) + "''].join('" + thousand + thousand + thousand + "') == ''",
 		"a text is too long",
 	},
-	"a wide number":                {"'%.100000000f'.format([1.0]) == ''", "exceeds maximum allowed precision"},
-	"regular expression too large": {"object.name.matches('((((a{1000}){1000}){1000}){1000})')", "invalid repeat count"},
+	"a wide number": {"'%.100000000f'.format([1.0]) == ''", "exceeds maximum allowed precision"},
+	"regular expression too large": {
+		"object.name.matches('((((a{1000}){1000}){1000}){1000})')",
+		"invalid repeat count",
+	},
 }
 
 var thousand = strings.Repeat("a", 1000)
 
 func chain(start, step string, times int) string { return start + strings.Repeat(step, times) }
 
-// doubled applies a step of t to a value, one after the other, without nesting
-// loops.
+// doubled applies a step of t to a value repeatedly, without nesting loops.
 func doubled(start, step string, times int) string {
 	return chain("["+start+"]", ".map(t, "+step+")", times)
 }
@@ -179,7 +183,7 @@ func TestHostileExpressionsEndSoonAndSmall(t *testing.T) {
 
 func TestABudgetIsShared(t *testing.T) {
 	t.Parallel()
-	// To read a long text is counted as dear, and is done soon.
+	// Reading a long text has a high cost, but is fast.
 	p, err := dynamic().Compile("!object.contains('b')", gocel.BoolType)
 	require.NoError(t, err)
 	large := map[string]any{"object": strings.Repeat("a", 1<<20)}
@@ -214,7 +218,7 @@ func TestTheContextEndsALoop(t *testing.T) {
 	require.True(t, got)
 }
 
-// FuzzExpression finds no expression that panics, hangs or gives a broken text.
+// FuzzExpression checks that no expression panics, hangs or gives invalid text.
 func FuzzExpression(f *testing.F) {
 	for _, expression := range []string{
 		"object.items.map(i, i.n).sum() == quantity('1k').asInteger()",

@@ -22,25 +22,24 @@ import (
 const (
 	// MaxExpressionBytes bounds the length of one expression.
 	MaxExpressionBytes = 16 << 10
-	// costLimit bounds one evaluation of one expression, in the units that CEL
-	// counts. It is about a tenth of a second.
+	// costLimit bounds one evaluation of one expression, in the units that CEL counts:
+	// about a tenth of a second.
 	costLimit = 1_000_000
 	// BudgetLimit bounds all evaluations that share a Budget.
 	BudgetLimit = 10_000_000
-	// interruptEvery is after how many steps of a loop the context is looked at.
+	// interruptEvery is the number of steps of a loop after which the context is checked.
 	interruptEvery = 100
-	// maxNesting bounds how many loops are nested, or run over the outcome of
-	// another; maxDepth how deeply anything else is nested.
+	// maxNesting bounds how many loops are nested, or iterate over the result of another;
+	// maxDepth bounds any other nesting.
 	maxNesting, maxDepth = 12, 64
-	// maxPrograms bounds the programs that an environment keeps; each takes some
-	// ten KiB.
+	// maxPrograms bounds the programs that an environment keeps; each takes about ten
+	// KiB.
 	maxPrograms = 64
-	// maxProblem bounds the text of a compiler's complaint, in bytes.
+	// maxProblem bounds the text of a compiler error, in bytes.
 	maxProblem = 512
 )
 
-// Environment is what a kind of expressions may use. It can be used by several
-// goroutines at a time.
+// Environment is what one kind of expressions may use. It is safe for concurrent use.
 type Environment struct {
 	make  func() (*gocel.Env, error)
 	costs []interpreter.CostTrackerOption
@@ -51,20 +50,20 @@ type Environment struct {
 
 type programKey struct{ expression, kind string }
 
-// New is an environment with the libraries of this package and those options:
-// the variables and functions of the caller.
+// New returns an environment with the libraries of this package and the given options:
+// the caller's variables and functions.
 func New(options ...gocel.EnvOption) *Environment {
 	return environment(nil, func() (*gocel.Env, error) {
 		return gocel.NewEnv(append(base(), options...)...)
 	})
 }
 
-// Cost is what a call of a function of the caller costs, by its arguments and
-// its result.
+// Cost returns the cost of a call of a caller's function, given its arguments and its
+// result.
 type Cost func(args []ref.Val, result ref.Val) uint64
 
-// Charging is the same environment in which the overloads of those names cost
-// what is given. The receiver stays as it is.
+// Charging returns a copy of the environment in which the named overloads have the given
+// costs.
 func (e *Environment) Charging(costs map[string]Cost) *Environment {
 	trackers := slices.Clone(e.costs)
 	for overload, cost := range costs {
@@ -76,7 +75,7 @@ func (e *Environment) Charging(costs map[string]Cost) *Environment {
 	return environment(trackers, e.make)
 }
 
-// Extend is an environment that knows more. The receiver stays as it is.
+// Extend returns a copy of the environment with further options.
 func (e *Environment) Extend(options ...gocel.EnvOption) *Environment {
 	return environment(e.costs, func() (*gocel.Env, error) {
 		env, err := e.make()
@@ -91,7 +90,7 @@ func environment(costs []interpreter.CostTrackerOption, create func() (*gocel.En
 	return &Environment{make: sync.OnceValues(create), costs: costs, programs: map[programKey]*Program{}}
 }
 
-// base are the options that all environments begin with.
+// base returns the options that all environments start with.
 func base() []gocel.EnvOption {
 	return append([]gocel.EnvOption{
 		gocel.OptionalTypes(), ext.Strings(),
@@ -103,8 +102,7 @@ func base() []gocel.EnvOption {
 	}, smallStrings()...)
 }
 
-// SyntaxError says why an expression cannot be used. Whoever wrote it has to
-// correct it.
+// SyntaxError means that an expression is invalid. Its author has to correct it.
 type SyntaxError struct {
 	// Problem is what is wrong.
 	Problem string
@@ -113,9 +111,8 @@ type SyntaxError struct {
 // Error is the problem.
 func (e *SyntaxError) Error() string { return e.Problem }
 
-// Compile makes a program of an expression that gives a value of that type, or
-// of a type that only shows when it is evaluated. The error is a *SyntaxError if
-// the expression is to blame.
+// Compile compiles an expression whose value is of the given type, or of a type that is
+// known only after evaluation. The error is a *SyntaxError if the expression is at fault.
 func (e *Environment) Compile(expression string, kind *gocel.Type) (program *Program, err error) {
 	key := programKey{expression, kind.String()}
 	e.mu.Lock()
@@ -136,8 +133,7 @@ func (e *Environment) Compile(expression string, kind *gocel.Type) (program *Pro
 	return program, nil
 }
 
-// Check tells what is wrong with an expression, as Compile does, and keeps
-// nothing of it.
+// Check returns the error that Compile would return, and keeps no program.
 func (e *Environment) Check(expression string, kind *gocel.Type) error {
 	_, err := e.compile(expression, kind)
 	return err
@@ -175,7 +171,7 @@ func (e *Environment) compile(expression string, kind *gocel.Type) (program *Pro
 	return &Program{program: prepared, kind: kind, reads: references(ast)}, nil
 }
 
-// complaint is what the compiler said, without its drawing of the place.
+// complaint returns the compiler's message, without its marker of the position.
 func complaint(issues *gocel.Issues) string {
 	var lines []string
 	for _, e := range issues.Errors() {
@@ -184,6 +180,5 @@ func complaint(issues *gocel.Issues) string {
 	return excerpt.Within(strings.Join(lines, "; "), maxProblem)
 }
 
-// ErrBudget says that the evaluations that share a Budget cost too much
-// together.
+// ErrBudget means that the evaluations that share a Budget cost too much together.
 var ErrBudget = errors.New("CEL evaluation budget exceeded")

@@ -14,10 +14,10 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// Budget is what several evaluations may cost together. The zero value is a
-// whole one. One goroutine at a time may use it.
+// Budget bounds what several evaluations may cost together. The zero value is a full
+// budget. It is not safe for concurrent use.
 type Budget struct {
-	// Limit is what they may cost; 0 is BudgetLimit.
+	// Limit is what they may cost; 0 means BudgetLimit.
 	Limit uint64
 	spent uint64
 }
@@ -29,19 +29,18 @@ func (b *Budget) limit() uint64 {
 	return b.Limit
 }
 
-// Spent is what the evaluations cost so far, in the units that CEL counts. It may
-// be more than the limit by the last of them.
+// Spent returns the cost of the evaluations so far, in the units that CEL counts. The
+// last evaluation may take it above the limit.
 func (b *Budget) Spent() uint64 { return b.spent }
 
-// Program is a compiled expression. It can be used by several goroutines at a
-// time.
+// Program is a compiled expression. It is safe for concurrent use.
 type Program struct {
 	program gocel.Program
 	kind    *gocel.Type
 	reads   map[string]Reference
 }
 
-// Bool evaluates an expression that gives true or false.
+// Bool evaluates an expression whose value is true or false.
 func (p *Program) Bool(ctx context.Context, budget *Budget, variables map[string]any) (bool, error) {
 	out, err := p.eval(ctx, budget, variables)
 	if err != nil {
@@ -54,7 +53,7 @@ func (p *Program) Bool(ctx context.Context, budget *Budget, variables map[string
 	return bool(value), nil
 }
 
-// String evaluates an expression that gives text.
+// String evaluates an expression whose value is a string.
 func (p *Program) String(ctx context.Context, budget *Budget, variables map[string]any) (string, error) {
 	out, err := p.eval(ctx, budget, variables)
 	if err != nil {
@@ -71,8 +70,8 @@ func (p *Program) mismatch(out ref.Val) error {
 	return fmt.Errorf("the expression gives %s, and must give %s", out.Type().TypeName(), p.kind)
 }
 
-// eval evaluates the expression and charges its cost. The text of an error is
-// bounded; it may quote values of the variables.
+// eval evaluates the expression and charges its cost. The text of an error is bounded; it
+// may quote values of the variables.
 func (p *Program) eval(ctx context.Context, budget *Budget, variables map[string]any) (ref.Val, error) {
 	if budget.spent >= budget.limit() {
 		return nil, ErrBudget
@@ -80,7 +79,7 @@ func (p *Program) eval(ctx context.Context, budget *Budget, variables map[string
 	var out ref.Val
 	var details *gocel.EvalDetails
 	var err error
-	if ctx.Done() == nil { // it never ends, and to watch it costs a tenth of a small expression
+	if ctx.Done() == nil { // it is never done, and watching it costs a tenth of a small expression
 		out, details, err = p.program.Eval(variables)
 	} else {
 		out, details, err = p.program.ContextEval(ctx, variables)

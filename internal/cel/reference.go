@@ -11,13 +11,13 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Reference says what of a variable an expression reads, as far as that shows
-// without evaluating it. It never says too little.
+// Reference is what an expression reads of a variable, as far as that is known without
+// evaluating it. It never omits anything.
 type Reference struct {
 	// Whole is true if the expression may read any part of the variable.
 	Whole bool
-	// Paths are the fields that it reads, from the outside to the inside; what is
-	// below the end of a path may be read as well.
+	// Paths are the fields that it reads, outermost first; anything below the end of a
+	// path may be read as well.
 	Paths [][]string
 	// Calls are the functions that it calls on the variable itself.
 	Calls []Call
@@ -27,13 +27,13 @@ type Reference struct {
 type Call struct {
 	// Function is its name.
 	Function string
-	// Text is the one argument, and Constant whether it is a text that stands in
-	// the expression. Where it is not, the argument may be anything.
+	// Text is the only argument, and Constant whether it is a string literal of the
+	// expression. Where it is not, the argument may be anything.
 	Text     string
 	Constant bool
 }
 
-// Reads says what the expression reads of a variable.
+// Reads returns what the expression reads of a variable.
 func (p *Program) Reads(variable string) Reference { return p.reads[variable] }
 
 func references(from *gocel.Ast) map[string]Reference {
@@ -44,11 +44,11 @@ func references(from *gocel.Ast) map[string]Reference {
 
 type referrer map[string]Reference
 
-// visit goes through an expression and notes each use of a name. Names of loops
-// that hide a variable are noted as if they were the variable.
+// visit walks an expression and records each use of a name. Loop variables that hide a
+// variable are recorded as if they were that variable.
 func (r referrer) visit(e ast.Expr) {
 	if name, path, ok := chain(e); ok {
-		r.note(name, path)
+		r.record(name, path)
 		return
 	}
 	switch e.Kind() {
@@ -96,7 +96,7 @@ func (r referrer) call(c ast.CallExpr) {
 	}
 }
 
-func (r referrer) note(name string, path []string) {
+func (r referrer) record(name string, path []string) {
 	use := r[name]
 	if len(path) == 0 {
 		use.Whole = true
@@ -106,7 +106,7 @@ func (r referrer) note(name string, path []string) {
 	r[name] = use
 }
 
-// chain is the variable and path of an expression such as a.b["c"].?d.
+// chain returns the variable and path of an expression such as a.b["c"].?d.
 func chain(e ast.Expr) (name string, path []string, ok bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -127,7 +127,7 @@ func chain(e ast.Expr) (name string, path []string, ok bool) {
 	return "", nil, false
 }
 
-// text is the value of a text that stands in the expression.
+// text returns the value of a string literal.
 func text(e ast.Expr) (string, bool) {
 	if e.Kind() != ast.LiteralKind {
 		return "", false

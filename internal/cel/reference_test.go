@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/cel"
 )
 
-// counting knows the function count of anything, which costs 40.
+// counting is an environment with the function count of any value, which costs 40.
 func counting() *cel.Environment {
 	return dynamic().Extend(gocel.Function("count", gocel.MemberOverload("count_of", []*gocel.Type{gocel.DynType, gocel.StringType}, gocel.IntType,
 		gocel.BinaryBinding(func(ref.Val, ref.Val) ref.Val { return types.Int(1) })))).

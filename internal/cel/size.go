@@ -13,18 +13,18 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// Bounds of the values that an expression builds. CEL counts a step when it is
-// over, and a list that holds one list many times, which holds another many
-// times, costs next to nothing until something compares or prints it.
+// Bounds of the values that an expression builds. CEL counts a step after it is done, and
+// a list that contains one list many times, which contains another many times, costs next
+// to nothing until something compares or prints it.
 const (
-	// maxWeight bounds a list or map: one for each value in it at any depth, and
-	// one more for each sixteen bytes of text.
+	// maxWeight bounds a list or map: one for each value in it at any depth, plus one for
+	// every sixteen bytes of text.
 	maxWeight = 100_000
-	// maxText bounds what replace and join make, in bytes.
+	// maxText bounds the results of replace and join, in bytes.
 	maxText = 1 << 20
 )
 
-// smallValues bounds what constructors and additions in an expression make.
+// smallValues bounds the results of constructors and additions in an expression.
 func smallValues(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	switch step := i.(type) {
 	case interpreter.InterpretableConst:
@@ -61,7 +61,7 @@ func (a addition) Eval(activation interpreter.Activation) ref.Val {
 	return small(a.InterpretableCall.Eval(activation))
 }
 
-// small is the value, or an error if it is a list or map that is too large.
+// small returns the value, or an error if it is a list or map that is too large.
 func small(value ref.Val) ref.Val {
 	switch value.(type) {
 	case traits.Lister, traits.Mapper:
@@ -72,7 +72,7 @@ func small(value ref.Val) ref.Val {
 	return value
 }
 
-// weigh takes the weight of a value off what is left, and stops when nothing is.
+// weigh subtracts the weight of a value from what is left, and stops at zero.
 func weigh(value ref.Val, left int) int {
 	left--
 	switch v := value.(type) {
@@ -97,8 +97,8 @@ func weigh(value ref.Val, left int) int {
 	return left
 }
 
-// smallStrings puts bounded functions in the place of those whose result may be
-// as long as the product of their arguments' lengths.
+// smallStrings returns bounded replacements for functions whose result may be as long as
+// the product of the lengths of their arguments.
 func smallStrings() []gocel.EnvOption {
 	text, texts := gocel.StringType, gocel.ListType(gocel.StringType)
 	return []gocel.EnvOption{

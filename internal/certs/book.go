@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Book holds the serving certificates of a listener. Its methods are safe for
-// concurrent use.
+// Book holds the serving certificates of a listener. It is safe for concurrent use.
 type Book struct {
 	mu     sync.RWMutex
 	pages  map[string]*tls.Certificate
@@ -21,14 +20,14 @@ type Book struct {
 	full   bool
 }
 
-// NewBook makes an empty Book that is full once it holds a certificate of each
-// of the DNS names.
+// NewBook returns an empty Book that is filled once it holds a certificate for each of
+// the DNS names.
 func NewBook(names ...string) *Book {
 	return &Book{pages: map[string]*tls.Certificate{}, ends: map[string]time.Time{}, filled: make(chan struct{}), want: names}
 }
 
-// Put serves name with the pair from now on. A pair that cannot be read leaves
-// the one before in place.
+// Put serves name with the pair from now on. If the pair cannot be parsed, the previous
+// one stays.
 func (b *Book) Put(name string, p Pair) error {
 	pair, err := tls.X509KeyPair(p.Cert, p.Key)
 	if err != nil {
@@ -49,7 +48,7 @@ func (b *Book) Put(name string, p Pair) error {
 	return nil
 }
 
-// Drop serves name no longer.
+// Drop stops serving name.
 func (b *Book) Drop(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -60,16 +59,15 @@ func (b *Book) Drop(name string) {
 // Filled is closed when every wanted name has a certificate.
 func (b *Book) Filled() <-chan struct{} { return b.filled }
 
-// Expiries are the ends of the certificates by DNS name.
+// Expiries returns the expiry times of the certificates by DNS name.
 func (b *Book) Expiries() map[string]time.Time {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return maps.Clone(b.ends)
 }
 
-// Certificate chooses by the server name that the client asks for. A client
-// that names none gets the first wanted one; a name that is not served is an
-// error.
+// Certificate chooses by the server name that the client asks for. A client that names
+// none gets the first wanted one; a name that is not served is an error.
 func (b *Book) Certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -19,39 +19,40 @@ import (
 	"time"
 )
 
-// Policy says how long certificates live.
+// Policy sets how long certificates live.
 type Policy struct {
-	// SignerLife is the life of the authority.
+	// SignerLife is the lifetime of the authority.
 	SignerLife time.Duration
-	// LeafLife is the life of a serving certificate; it never outlives the
+	// LeafLife is the lifetime of a serving certificate, which never outlives the
 	// authority.
 	LeafLife time.Duration
-	// RotateAt is the part of its life after which a certificate is replaced,
-	// between 0 and 1. Lower is safer against outages, higher makes less work.
+	// RotateAt is the fraction of its lifetime after which a certificate is replaced,
+	// between 0 and 1. A lower value is safer against outages, a higher one causes fewer
+	// rotations.
 	RotateAt float64
-	// Aliases are the further DNS names of a serving certificate, by its name.
+	// Aliases are the additional DNS names of a serving certificate, by its name.
 	Aliases map[string][]string
 }
 
-// names are all DNS names of a serving certificate.
+// names returns all DNS names of a serving certificate.
 func (p Policy) names(name string) []string {
 	return append([]string{name}, p.Aliases[name]...)
 }
 
-// DefaultPolicy is that of the contract.
+// DefaultPolicy returns the policy of the contract.
 func DefaultPolicy() Policy {
 	return Policy{SignerLife: 365 * 24 * time.Hour, LeafLife: 30 * 24 * time.Hour, RotateAt: 0.8}
 }
 
-// backdate allows for clocks that are a little behind.
+// backdate allows for clocks that are slightly behind.
 const backdate = time.Minute
 
-// Pair is a certificate and its private key, both PEM. The key is secret.
+// Pair is a certificate and its private key, both in PEM. The key is secret.
 type Pair struct {
 	Cert, Key []byte
 }
 
-// Set is all that the hub serves with.
+// Set is everything that the hub serves with.
 type Set struct {
 	// Signer is the authority.
 	Signer Pair
@@ -61,12 +62,12 @@ type Set struct {
 	Leaves map[string]Pair
 }
 
-// Names lists what Ensure made anew.
+// Names lists what Ensure created.
 type Names []string
 
-// Ensure returns a Set that is good at now for the DNS names, and what in it
-// is new: "signer", "bundle", or DNS names. Parts of have that are still good
-// are kept byte by byte; leaves of other names are left out.
+// Ensure returns a Set that is good at now for the DNS names, and what in it is new:
+// "signer", "bundle", or DNS names. Parts of have that are still good are kept byte for
+// byte; leaves of other names are dropped.
 func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, error) {
 	out := Set{Signer: have.Signer, Leaves: map[string]Pair{}}
 	var changed Names
@@ -101,7 +102,7 @@ func (p Policy) Ensure(have Set, names []string, now time.Time) (Set, Names, err
 	return out, changed, nil
 }
 
-// Next is when Ensure will first have something to do for the set.
+// Next returns when Ensure will next have something to do for the set.
 func (p Policy) Next(s Set) time.Time {
 	var next time.Time
 	consider := func(pair Pair) {
@@ -129,7 +130,7 @@ func (p Policy) worn(c *x509.Certificate, now time.Time) bool {
 	return now.Before(c.NotBefore) || !now.Before(p.rotation(c))
 }
 
-// Expiry is when a certificate ends; the zero time when it cannot be read.
+// Expiry returns when a certificate expires; the zero time if it cannot be parsed.
 func (p Pair) Expiry() time.Time {
 	parsed, err := parse(p)
 	if err != nil {
@@ -201,7 +202,7 @@ func (p Policy) issue(signer parsedPair, name string, now time.Time) (Pair, erro
 	return pair, nil
 }
 
-// sign makes a key and signs template with the signer, or with itself.
+// sign creates a key and signs template with the signer, or with itself.
 func sign(template *x509.Certificate, signer *parsedPair) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -232,8 +233,8 @@ func sign(template *x509.Certificate, signer *parsedPair) (Pair, error) {
 // maxBundle bounds how many authorities are kept beside the newest.
 const maxBundle = 8
 
-// bundle is the authority and those before it that still live, newest first,
-// each once. What is no certificate is dropped.
+// bundle returns the authority and its still valid predecessors, newest first, each once.
+// Anything that is not a certificate is dropped.
 func bundle(signer *x509.Certificate, before []byte, now time.Time) []byte {
 	certs := []*x509.Certificate{signer}
 	for block, rest := pem.Decode(before); block != nil; block, rest = pem.Decode(rest) {

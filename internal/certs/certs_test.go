@@ -32,7 +32,7 @@ func certificates(t *testing.T, raw []byte) []*x509.Certificate {
 	return out
 }
 
-// verify checks a leaf as kube-apiserver does: against the bundle, by name.
+// verify verifies a leaf as kube-apiserver does: against the bundle, by name.
 func verify(t *testing.T, s certs.Set, leaf certs.Pair, name string, at time.Time) {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -127,7 +127,10 @@ func TestBrokenPartsAreMadeAnew(t *testing.T) {
 		"a name that is not wanted": {func(s *certs.Set) { s.Leaves["three"] = other.Leaves[one] }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			have := certs.Set{Signer: good.Signer, Bundle: good.Bundle, Leaves: map[string]certs.Pair{one: good.Leaves[one], two: good.Leaves[two]}}
+			have := certs.Set{Signer: good.Signer, Bundle: good.Bundle, Leaves: map[string]certs.Pair{
+				one: good.Leaves[one],
+				two: good.Leaves[two],
+			}}
 			tc.spoil(&have)
 			got, changed := ensure(t, p, have, start)
 			require.Equal(t, tc.want, changed)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certs makes and renews the certificates of the hub's webhooks: one
-// authority that signs itself, a bundle of the authorities that are still
-// valid, and one serving certificate a Service.
+// Package certs creates and renews the certificates of the hub's webhooks: one
+// self-signed authority, a bundle of the authorities that are still valid, and one
+// serving certificate for each Service.
 //
-// Ensure is a function of what exists and of the time: what is good stays, what
-// is missing, worn or wrong is made anew. Book hands the serving certificates to
-// a TLS listener by the name that the client asks for. The package reads and
-// writes no API objects; controllers/operator/clustermanager keeps what it makes
+// Ensure is a function of what exists and of the time: it keeps what is good, and
+// replaces what is missing, due for rotation or wrong. Book gives the serving
+// certificates to a TLS listener by the server name that the client asks for. The package
+// reads and writes no API objects; controllers/operator/clustermanager stores its results
 // in Secrets and a ConfigMap.
 package certs

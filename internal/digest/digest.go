@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package digest tells values apart without keeping them: 16 bytes stand for each.
+// Package digest compares values without keeping them: 16 bytes represent each.
 package digest
 
 import (
@@ -8,10 +8,10 @@ import (
 	"encoding/json"
 )
 
-// Sum is the first half of a SHA-256. The zero Sum stands for nothing.
+// Sum is the first half of a SHA-256. The zero Sum represents nothing.
 type Sum [16]byte
 
-// Of digests the JSON of a value. A value that has none gives the zero Sum.
+// Of returns the digest of a value's JSON. A value that has none gives the zero Sum.
 func Of(value any) Sum {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -20,14 +20,14 @@ func Of(value any) Sum {
 	return OfBytes(raw)
 }
 
-// OfBytes digests bytes as they are.
+// OfBytes returns the digest of the bytes.
 func OfBytes(raw []byte) Sum {
 	full := sha256.Sum256(raw)
 	return Sum(full[:len(Sum{})])
 }
 
-// OfParts digests texts one after the other. No two lists of texts without zero
-// bytes give the same input.
+// OfParts returns the digest of a list of texts. No two lists of texts without zero bytes
+// give the same input.
 func OfParts(parts ...string) Sum {
 	h := sha256.New()
 	for _, part := range parts {

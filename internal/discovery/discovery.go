@@ -17,27 +17,25 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// refreshEvery is the least time between two looks at the server because of
-// kinds that are unknown.
+// refreshEvery is the least time between two refreshes caused by unknown kinds.
 const refreshEvery = time.Second
 
 // Mapping is the resource of a kind.
 type Mapping struct {
-	// Resource is group, version and plural as they stand in a request path.
+	// Resource is group, version and plural as in a request path.
 	Resource schema.GroupVersionResource
 	// Namespaced is false for cluster-scoped kinds.
 	Namespaced bool
 }
 
-// UnknownKindError says that the server serves no resource of that kind.
+// UnknownKindError means that the server serves no resource of that kind.
 type UnknownKindError struct {
 	Kind schema.GroupVersionKind
-	// Partial is set when discovery of the group failed, so that the kind may
-	// exist all the same.
+	// Partial is set when discovery of the group failed, so the kind may still exist.
 	Partial bool
 }
 
-// Error is a sentence for conditions.
+// Error returns a sentence for conditions.
 func (e *UnknownKindError) Error() string {
 	text := fmt.Sprintf("the server doesn't have a resource type %q", e.Kind.Kind)
 	if e.Partial {
@@ -46,14 +44,14 @@ func (e *UnknownKindError) Error() string {
 	return text + fmt.Sprintf(" in %s: install its CustomResourceDefinition, or correct apiVersion and kind", e.Kind.GroupVersion())
 }
 
-// IsUnknownKind tells whether err says that a kind is not served.
+// IsUnknownKind reports whether err means that a kind is not served.
 func IsUnknownKind(err error) bool {
 	var unknown *UnknownKindError
 	return errors.As(err, &unknown)
 }
 
-// Mapper maps kinds to resources. It is safe for use by many goroutines; one
-// of them at a time asks the server.
+// Mapper maps kinds to resources. It is safe for concurrent use; one goroutine at a time
+// queries the server.
 type Mapper struct {
 	client *http.Client
 	base   *url.URL
@@ -62,13 +60,13 @@ type Mapper struct {
 	mu sync.Mutex
 	// legacy is set for servers without aggregated discovery.
 	legacy bool
-	// pages holds what was read of each path: two for a server that
-	// aggregates, else one for each group and version that was asked for.
+	// pages holds what was read of each path: two pages for a server with aggregated
+	// discovery, else one for each requested group and version.
 	pages map[string]page
 }
 
-// New makes a mapper for the API server of cfg. Nothing is sent before the
-// first question.
+// New returns a mapper for the API server of cfg. It sends nothing before the first
+// lookup.
 func New(cfg *rest.Config, clk clock.PassiveClock) (*Mapper, error) {
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -81,10 +79,9 @@ func New(cfg *rest.Config, clk clock.PassiveClock) (*Mapper, error) {
 	return &Mapper{client: client, base: base, clock: clk, pages: map[string]page{}}, nil
 }
 
-// Resource finds the resource of a kind. A kind that is not known is looked up
-// again at the server, at most once a second over all kinds; IsUnknownKind
-// tells the error of a kind that is not there from one of a server that does
-// not answer.
+// Resource returns the resource of a kind. An unknown kind is looked up at the server
+// again, at most once a second over all kinds. IsUnknownKind distinguishes a missing kind
+// from a server that does not answer.
 func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,10 +97,10 @@ func (m *Mapper) Resource(ctx context.Context, gvk schema.GroupVersionKind) (Map
 	return Mapping{}, &UnknownKindError{Kind: gvk, Partial: m.stale(gvk.Group)}
 }
 
-// Served finds the version under which a resource that was once written can be
-// read now: the same version where it is still served, else another one of the
-// group. False means that the server has no such resource any more; a group
-// whose discovery failed is an error, because then absence is not known.
+// Served returns the version under which a resource that was once written can be read
+// now: the same version if it is still served, else another one of the group. False means
+// that the server no longer has such a resource; a group whose discovery failed is an
+// error, because absence is then not certain.
 func (m *Mapper) Served(ctx context.Context, gvr schema.GroupVersionResource) (schema.GroupVersionResource, bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,8 +119,8 @@ func (m *Mapper) Served(ctx context.Context, gvr schema.GroupVersionResource) (s
 	return gvr, false, nil
 }
 
-// Invalidate lets the next question about an unknown kind go to the server at
-// once. Kinds that are known stay known.
+// Invalidate lets the next lookup of an unknown kind query the server at once. Known
+// kinds stay known.
 func (m *Mapper) Invalidate() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -133,8 +130,8 @@ func (m *Mapper) Invalidate() {
 	}
 }
 
-// Reset forgets everything: a request to a resource that was found here was
-// answered with "no such path". The next question reads the server.
+// Reset forgets everything; call it when a request to a resource that was found here gets
+// "no such path". The next lookup queries the server.
 func (m *Mapper) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,7 +156,7 @@ func (m *Mapper) stale(group string) bool {
 	return false
 }
 
-// version finds gvr itself, or else the lowest-named other version of it.
+// version returns gvr itself, or else the lowest-named other version of it.
 func (m *Mapper) version(gvr schema.GroupVersionResource) (schema.GroupVersionResource, bool) {
 	var versions []string
 	for _, p := range m.pages {

@@ -30,8 +30,10 @@ const (
 			{"resource":"mirrors","responseKind":{"group":"","version":"","kind":"Deployment"},"scope":"Namespaced","verbs":["get"]}]}]},
 		{"metadata":{"name":"broken.example"},"versions":[{"version":"v1","freshness":"Stale"}]}NEXT]}`
 	widgets = `,{"metadata":{"name":"example.com"},"versions":[
-		{"version":"v2","freshness":"Current","resources":[{"resource":"widgets","responseKind":{"group":"","version":"","kind":"Widget"},"scope":"Cluster","verbs":["get"]}]},
-		{"version":"v3","freshness":"Current","resources":[{"resource":"widgets","responseKind":{"group":"","version":"","kind":"Widget"},"scope":"Cluster","verbs":["get"]}]}]}`
+		{"version":"v2","freshness":"Current","resources":[
+			{"resource":"widgets","responseKind":{"group":"","version":"","kind":"Widget"},"scope":"Cluster","verbs":["get"]}]},
+		{"version":"v3","freshness":"Current","resources":[
+			{"resource":"widgets","responseKind":{"group":"","version":"","kind":"Widget"},"scope":"Cluster","verbs":["get"]}]}]}`
 )
 
 // server answers discovery requests from a table that a test changes.
@@ -189,8 +191,10 @@ func TestResetReadsTheServerAgain(t *testing.T) {
 
 func TestServersWithoutAggregationAreAskedForOneGroupAtATime(t *testing.T) {
 	s, m, clk := start(t, map[string]string{
-		"/api":                  `{"kind":"APIVersions","versions":["v1"]}`,
-		"/api/v1":               `{"kind":"APIResourceList","resources":[{"name":"pods","kind":"Pod","namespaced":true,"verbs":["get"]},{"name":"pods/log","kind":"Pod","namespaced":true,"verbs":["get"]}]}`,
+		"/api": `{"kind":"APIVersions","versions":["v1"]}`,
+		"/api/v1": `{"kind":"APIResourceList","resources":[
+			{"name":"pods","kind":"Pod","namespaced":true,"verbs":["get"]},
+			{"name":"pods/log","kind":"Pod","namespaced":true,"verbs":["get"]}]}`,
 		"/apis/example.com":     `{"kind":"APIGroup","versions":[{"version":"v2"}]}`,
 		"/apis/example.com/v2":  `{"kind":"APIResourceList","resources":[{"name":"widgets","kind":"Widget","verbs":["get"]}]}`,
 		"/apis/down.example/v1": "down",

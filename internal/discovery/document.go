@@ -33,12 +33,12 @@ type document struct {
 	} `json:"items"`
 }
 
-// table is what one page says. It is never changed once it is made.
+// table holds the contents of one page. It is never changed after it is built.
 type table struct {
 	// kinds holds every kind that objects can be read of.
 	kinds map[schema.GroupVersionKind]Mapping
-	// stale holds the groups of which the document says that it is not up to
-	// date, or whose API server did not answer.
+	// stale holds the groups that the document marks as outdated, or whose API server did
+	// not answer.
 	stale map[string]bool
 }
 
@@ -52,8 +52,8 @@ const (
 	freshnessStale  = "Stale"
 )
 
-// read adds an aggregated document to the table; false means that the server
-// answered with another kind of document.
+// read adds an aggregated document to the table; false means that the server returned
+// another kind of document.
 func (t *table) read(body []byte) (bool, error) {
 	var d document
 	if err := json.Unmarshal(body, &d); err != nil {
@@ -93,7 +93,7 @@ func (t *table) readVersion(gv schema.GroupVersion, body []byte) error {
 	return nil
 }
 
-// add keeps the first resource of a kind: servers list the one that stores the
+// add keeps the first resource of a kind: servers list the resource that stores the
 // objects before those that only show them.
 func (t *table) add(gv schema.GroupVersion, kind, resource string, namespaced bool) {
 	gvk := gv.WithKind(kind)

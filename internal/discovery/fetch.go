@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// accept prefers the aggregated document and takes the plain one.
+	// accept prefers the aggregated document and accepts the plain one.
 	accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 		"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
-	// maxDocument bounds what is read of one answer, in bytes.
+	// maxDocument bounds the size of one response, in bytes.
 	maxDocument = 32 << 20
 	// timeout bounds one request.
 	timeout = 30 * time.Second
@@ -27,22 +27,22 @@ const (
 	pathGroups = "/apis"
 )
 
-// page is what was read of one path; the text itself is not kept.
+// page is what was read of one path; the document itself is not kept.
 type page struct {
 	etag  string
 	table *table
-	// read is when the server was last asked; zero asks again.
+	// read is when the server was last queried; zero queries it again.
 	read time.Time
 }
 
-// fresh tells whether the path was read within the last second.
+// fresh reports whether the path was read within the last second.
 func (m *Mapper) fresh(path string) bool {
 	p, ok := m.pages[path]
 	return ok && !p.read.IsZero() && m.clock.Since(p.read) < refreshEvery
 }
 
-// refresh reads the server's documents again: both of a server that
-// aggregates, else the one of the group and version in question.
+// refresh reads the server's documents again: both for a server with aggregated
+// discovery, else the one of the group and version in question.
 func (m *Mapper) refresh(ctx context.Context, want schema.GroupVersion) error {
 	for _, path := range []string{pathCore, pathGroups} {
 		if m.legacy {
@@ -79,8 +79,8 @@ func (m *Mapper) refreshGroup(ctx context.Context, want schema.GroupVersion) err
 	return nil
 }
 
-// readAggregated reads one of the two documents of a server that aggregates,
-// or notes that this server does not.
+// readAggregated reads one of the two documents of a server with aggregated discovery, or
+// records that the server has none.
 func (m *Mapper) readAggregated(ctx context.Context, path string) error {
 	if m.fresh(path) {
 		return nil
@@ -113,8 +113,8 @@ func (m *Mapper) readAggregated(ctx context.Context, path string) error {
 	return nil
 }
 
-// readVersion reads the document of one group and version. A server that
-// answers with an error leaves the group marked as stale.
+// readVersion reads the document of one group and version. If the server returns an
+// error, the group is marked as stale.
 func (m *Mapper) readVersion(ctx context.Context, gv schema.GroupVersion) error {
 	path := pathGroups + "/" + gv.String()
 	if gv.Group == "" {
@@ -139,7 +139,7 @@ func (m *Mapper) readVersion(ctx context.Context, gv schema.GroupVersion) error 
 	return err
 }
 
-// get sends one request and reads its answer, bounded in time and size.
+// get sends one request and reads its response, bounded in time and size.
 func (m *Mapper) get(ctx context.Context, path, etag string) (body []byte, status int, newTag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package excerpt cuts texts of others, which may have any length, for messages
-// and API objects. What is cut ends with "..." and is valid as UTF-8.
+// Package excerpt truncates untrusted text of any length for messages and API objects.
+// Truncated text ends with "..." and is valid UTF-8.
 package excerpt
 
 import "strings"
 
 const dots = "..."
 
-// Of is text, or so many bytes of it and dots where it is longer.
+// Of returns text, or its first length bytes and dots if it is longer.
 func Of(text string, length int) string {
 	text = strings.ToValidUTF8(text, "")
 	if len(text) <= length {
@@ -17,7 +17,7 @@ func Of(text string, length int) string {
 	return strings.ToValidUTF8(text[:length], "") + dots
 }
 
-// Within is text in so many bytes at most, the dots counted.
+// Within returns text in at most limit bytes, including the dots.
 func Within(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "")
 	if len(text) <= limit {

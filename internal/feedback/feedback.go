@@ -16,10 +16,10 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Bounds of what one object can cost and give.
+// Bounds on the cost and the results of one object.
 const (
-	// MaxRawLength is what the schema of ManifestWorks allows for a value of
-	// type JsonRaw, in bytes; a larger limit is not honoured.
+	// MaxRawLength is the limit of the ManifestWork schema for a value of type JsonRaw,
+	// in bytes; a larger limit is not honoured.
 	MaxRawLength = 1024
 	// MaxString bounds a value of type String, in bytes.
 	MaxString = 16 << 10
@@ -27,21 +27,20 @@ const (
 	MaxValues = 100
 	// defaultMaxBytes bounds names and values of one object together, in bytes.
 	defaultMaxBytes = 64 << 10
-	// maxSteps bounds the work for one path, allSteps that for all paths of one
-	// object. A step is about one field or element that is visited, and takes
-	// some 50 ns.
+	// maxSteps bounds the work for one path, allSteps that for all paths of one object. A
+	// step is about one visited field or element, and takes about 50 ns.
 	maxSteps = 20_000
 	allSteps = 10 * maxSteps
-	// maxErrors is how many errors are told in full.
+	// maxErrors is how many errors are reported in full.
 	maxErrors = 5
 )
 
-// Options bound and switch what Evaluate gives.
+// Options control and bound what Evaluate returns.
 type Options struct {
-	// RawJSON gives maps, lists, fractions and several matches as JSON text; it
-	// is the feature gate RawFeedbackJsonString.
+	// RawJSON returns maps, lists, fractions and several matches as JSON text; it is the
+	// feature gate RawFeedbackJsonString.
 	RawJSON bool
-	// MaxRawLength bounds such a text, in bytes. Zero and what is above
+	// MaxRawLength bounds such a text, in bytes. Zero and values above the constant
 	// MaxRawLength mean MaxRawLength.
 	MaxRawLength int
 	// MaxBytes bounds names and values together, in bytes. Zero means
@@ -49,7 +48,7 @@ type Options struct {
 	MaxBytes int
 }
 
-// wellKnown are the values that are built in, by kind.
+// wellKnown are the built-in values by kind.
 var wellKnown = map[schema.GroupVersionKind][]workv1.JSONPath{
 	{Group: "apps", Version: "v1", Kind: "Deployment"}: {
 		{Name: "ReadyReplicas", Path: ".status.readyReplicas"},
@@ -71,10 +70,10 @@ var wellKnown = map[schema.GroupVersionKind][]workv1.JSONPath{
 	},
 }
 
-// Evaluate reads the values that rules ask for from a live object. A path that
-// leads nowhere gives no value and no error. An error tells of every value that
-// could not be read, with its path and never with content of the object; the
-// other values are given all the same. Nothing is changed.
+// Evaluate reads the values that rules ask for from a live object. A path that matches
+// nothing gives no value and no error. The error names every value that could not be
+// read, with its path and without content of the object; the other values are returned
+// nevertheless. The object is not changed.
 func Evaluate(object *unstructured.Unstructured, rules []workv1.FeedbackRule, o Options) ([]workv1.FeedbackValue, error) {
 	r := newReader(object, o)
 	gvk := object.GroupVersionKind()
@@ -103,7 +102,7 @@ func Evaluate(object *unstructured.Unstructured, rules []workv1.FeedbackRule, o 
 	return r.values, r.err()
 }
 
-// reader gathers values and errors of one object.
+// reader collects the values and errors of one object.
 type reader struct {
 	object map[string]any
 	raw    bool
@@ -137,10 +136,10 @@ func newReader(object *unstructured.Unstructured, o Options) *reader {
 // read adds the value of one path.
 func (r *reader) read(p workv1.JSONPath) {
 	if len(r.values) == MaxValues {
-		r.fail("more than %d values are asked of one object; the value %s is left out", MaxValues, quote(p.Name))
+		r.fail("more than %d values are requested of one object; the value %s is left out", MaxValues, quote(p.Name))
 		return
 	}
-	matches, err := r.find(p.Path)
+	matches, err := r.evaluatePath(p.Path)
 	if err != nil {
 		r.fail("the path %s of the value %s: %s", quote(p.Path), quote(p.Name), err)
 		return
@@ -153,7 +152,7 @@ func (r *reader) read(p workv1.JSONPath) {
 	case r.named[p.Name]:
 		r.fail("the name %s is given to two values, the first is reported; give the value at %s a name of its own", quote(p.Name), quote(p.Path))
 	case size+len(p.Name) > r.room:
-		r.fail("the value %s takes %d bytes and there is room for %d; ask for less in one work", quote(p.Name), size+len(p.Name), r.room)
+		r.fail("the value %s takes %d bytes, but only %d are left; ask for less in one work", quote(p.Name), size+len(p.Name), r.room)
 	default:
 		r.room -= size + len(p.Name)
 		r.named[p.Name] = true
@@ -169,7 +168,7 @@ func (r *reader) fail(text string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(text, args...))
 }
 
-// err joins what failed.
+// err joins the errors.
 func (r *reader) err() error {
 	switch len(r.errors) {
 	case 0:
@@ -187,7 +186,7 @@ func (r *reader) err() error {
 // maxQuoted bounds what an error quotes of a rule, in bytes.
 const maxQuoted = 128
 
-// quote is text of a rule for an error.
+// quote returns text of a rule for an error.
 func quote(text string) string {
 	return strconv.Quote(excerpt.Of(text, maxQuoted))
 }

@@ -16,7 +16,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// decode makes an object of JSON, as an API server sends it.
+// decode returns the object of JSON that an API server sends.
 func decode(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
@@ -36,7 +36,7 @@ func wellKnown() []workv1.FeedbackRule {
 	return []workv1.FeedbackRule{{Type: workv1.FeedbackRuleTypeWellKnownStatus}}
 }
 
-// show is values as name=type:value.
+// show formats values as name=type:value.
 func show(values []workv1.FeedbackValue) []string {
 	var out []string
 	for _, v := range values {
@@ -142,7 +142,7 @@ func TestPathsGiveValuesOfThreeTypes(t *testing.T) {
 
 func TestPathsThatCannotBeReadAreNamed(t *testing.T) {
 	for path, want := range map[string]string{
-		".status.f":                         "it leads to a fraction and not to a whole number, a text or a boolean",
+		".status.f":                         "it leads to a fraction, not to an integer, a string or a boolean",
 		".status.map":                       "it leads to a map",
 		".status.list":                      "enable the feature gate RawFeedbackJsonString",
 		"":                                  "it leads to a map",
@@ -157,7 +157,7 @@ func TestPathsThatCannotBeReadAreNamed(t *testing.T) {
 		`.status.list[?(@.k==1)]`:           "a filter compares values of different kinds",
 		`.status.list[?(@.k==@..k)].v`:      "",
 		`.status.list[?(@.*=="a")]`:         "a filter can only compare one value with another",
-		`.status.list[?(@.k=<"a")]`:         `"=<" is no operator of a filter`,
+		`.status.list[?(@.k=<"a")]`:         `"=<" is not an operator of a filter`,
 		`.metadata.flags[?(@>true)]`:        "or kinds that have no order",
 		`.metadata.flags[?(@==1)]`:          "a filter compares values of different kinds",
 		`.status.list[?(@==@)]`:             "or kinds that have no order",
@@ -250,12 +250,12 @@ func TestWhatIsGivenIsBounded(t *testing.T) {
 	}
 	values, err := feedback.Evaluate(decode(t, object), paths(pairs...), feedback.Options{})
 	require.Len(t, values, feedback.MaxValues)
-	require.ErrorContains(t, err, `more than 100 values are asked of one object; the value "v100" is left out`)
+	require.ErrorContains(t, err, `more than 100 values are requested of one object; the value "v100" is left out`)
 	require.ErrorContains(t, err, "; and 15 more")
 
 	values, err = feedback.Evaluate(decode(t, object), paths("one", ".status.s", "two", ".status.s"), feedback.Options{MaxBytes: 13})
 	require.Equal(t, []string{"one=String:text"}, show(values))
-	require.ErrorContains(t, err, `the value "two" takes 7 bytes and there is room for 6`)
+	require.ErrorContains(t, err, `the value "two" takes 7 bytes, but only 6 are left`)
 
 	long := decode(
 		t,
@@ -278,7 +278,9 @@ func wide(t testing.TB) *unstructured.Unstructured {
 			break
 		}
 	}
-	raw, err := json.Marshal(map[string]any{"apiVersion": "example.com/v1", "kind": "Wide", "items": []any{item, item, item}})
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Wide", "items": []any{item, item, item},
+	})
 	require.NoError(t, err)
 	return decode(t, string(raw))
 }

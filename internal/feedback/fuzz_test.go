@@ -29,15 +29,15 @@ func fuzzedObject(t testing.TB) *unstructured.Unstructured {
 	return u
 }
 
-// FuzzPathsFindWhatKubectlFinds compares with the evaluation of client-go, which
-// takes maps in no order and texts for lists of bytes.
+// FuzzPathsFindWhatKubectlFinds compares with the evaluation of client-go, which visits
+// maps in no order and treats strings as lists of bytes.
 func FuzzPathsFindWhatKubectlFinds(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
 		u := fuzzedObject(t)
-		ours, err := newReader(u, Options{}).find(path)
+		ours, err := newReader(u, Options{}).evaluatePath(path)
 		if err != nil {
 			return
 		}
@@ -62,7 +62,7 @@ func FuzzPathsFindWhatKubectlFinds(f *testing.F) {
 	})
 }
 
-// plain tells whether an expression neither searches nor filters.
+// plain reports whether an expression neither searches nor filters.
 func plain(list *jsonpath.ListNode) bool {
 	for _, node := range list.Nodes {
 		switch node := node.(type) {
@@ -77,8 +77,7 @@ func plain(list *jsonpath.ListNode) bool {
 	return true
 }
 
-// FuzzEvaluate holds what every caller relies on, whatever the path and the
-// object.
+// FuzzEvaluate checks what every caller relies on, for any path and object.
 func FuzzEvaluate(f *testing.F) {
 	for _, s := range seeds {
 		f.Add(s, "", fuzzed)

@@ -11,14 +11,14 @@ import (
 // maxPath bounds a path, in bytes.
 const maxPath = 1024
 
-// errCost ends a path that costs too much.
+// errCost ends the evaluation of a path that costs too much.
 var errCost = fmt.Errorf(
 	"it visits more than %d fields, or all paths of the object more than %d; name the way to the value instead of searching for it",
 	maxSteps, allSteps,
 )
 
-// find evaluates a path over the object.
-func (r *reader) find(text string) ([]any, error) {
+// evaluatePath evaluates a path over the object.
+func (r *reader) evaluatePath(text string) ([]any, error) {
 	expression, err := parse(text)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (r *reader) find(text string) ([]any, error) {
 	return out, nil
 }
 
-// spend takes steps off the bound.
+// spend subtracts steps from the bound.
 func (r *reader) spend(steps int) error {
 	if r.steps -= steps; r.steps < 0 {
 		return errCost
@@ -45,7 +45,7 @@ func (r *reader) spend(steps int) error {
 	return nil
 }
 
-// parse reads a path: one expression, without braces.
+// parse parses a path: one expression, without braces.
 func parse(text string) (*path.Expression, error) {
 	if len(text) > maxPath {
 		return nil, fmt.Errorf("it has %d bytes, more than %d; shorten it", len(text), maxPath)
@@ -53,7 +53,7 @@ func parse(text string) (*path.Expression, error) {
 	return path.Kubectl(text)
 }
 
-// CheckPath tells why no value can ever be read by a path, nil if one can.
+// CheckPath returns why a path can never give a value, or nil if it can.
 func CheckPath(text string) error {
 	_, err := parse(text)
 	return err

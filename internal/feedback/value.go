@@ -12,8 +12,7 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// valueOf is the value that matches stand for, with its size in bytes; nil is
-// none.
+// valueOf returns the value of the matches, with its size in bytes; nil if there is none.
 func (r *reader) valueOf(matches []any) (*workv1.FieldValue, int, error) {
 	switch {
 	case len(matches) == 0:
@@ -40,14 +39,14 @@ func (r *reader) valueOf(matches []any) (*workv1.FieldValue, int, error) {
 	}
 }
 
-// rawOf is a value as JSON text, where that is allowed and short enough.
+// rawOf returns a value as JSON text, if that is allowed and short enough.
 func (r *reader) rawOf(v any) (*workv1.FieldValue, int, error) {
 	if r.secret {
 		return nil, 0, fmt.Errorf("it leads to %s, and of a Secret only single values are given; name each of them by a path of its own", path.TypeOf(v))
 	}
 	if !r.raw {
 		return nil, 0, fmt.Errorf(
-			"it leads to %s and not to a whole number, a text or a boolean; name a field of it, or enable the feature gate RawFeedbackJsonString of the work agent",
+			"it leads to %s, not to an integer, a string or a boolean; name a field of it, or enable the feature gate RawFeedbackJsonString of the work agent",
 			path.TypeOf(v),
 		)
 	}
@@ -68,8 +67,8 @@ func (r *reader) rawOf(v any) (*workv1.FieldValue, int, error) {
 	return &workv1.FieldValue{Type: workv1.ValueTypeJSONRaw, JSONRaw: &raw}, len(raw), nil
 }
 
-// leastSize is a lower bound of the length of a value as JSON, so that what is
-// far too long is never written. It gives up above limit.
+// leastSize returns a lower bound of the length of a value as JSON, so that a value that
+// is far too long is never encoded. It stops above limit.
 func leastSize(v any, limit int) int {
 	size := 1
 	switch v := v.(type) {

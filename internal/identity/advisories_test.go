@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 )
 
-// CVE-2024-12401: reading PEM takes time that grows with the square of some
-// inputs, and a certificate request is anybody's input.
+// CVE-2024-12401: the time to read PEM is quadratic in some inputs, and anyone can send a
+// certificate request.
 func TestCVE202412401ARequestIsReadInBoundedTime(t *testing.T) {
 	const begin = "-----BEGIN CERTIFICATE REQUEST-----\n"
 	for name, piece := range map[string]string{

@@ -21,30 +21,29 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// MaxRequest bounds a PEM certificate request that is looked at, in bytes; one
-// of an agent has about 600, one with a key of RSA 4096 about 1,800.
+// MaxRequest bounds the PEM certificate requests that are read, in bytes; that of an
+// agent has about 600, one with an RSA 4096 key about 1,800.
 const MaxRequest = 4 << 10
 
-// maxAgentName bounds the name of an agent, in bytes; names are five letters or a
-// UUID.
+// maxAgentName bounds the name of an agent, in bytes; names are five letters or a UUID.
 const maxAgentName = 253
 
-// The bits of an RSA key that may be certified: a smaller one can be broken, a
-// larger one costs its verifiers much.
+// The bits of an RSA key that may be certified: a smaller key can be broken, a larger one
+// is expensive to verify.
 const minRSA, maxRSA = 2048, 4096
 
-// Agent names one agent of one cluster.
+// Agent identifies one agent of one cluster.
 type Agent struct {
 	Cluster, Name string
 }
 
-// User is the user name of the agent, which is also the common name of its
+// User returns the user name of the agent, which is also the common name of its
 // certificate.
 func (a Agent) User() string { return clusterv1.UserPrefix + a.Cluster + ":" + a.Name }
 
-// ParseUser takes a user name apart; ok is false when it is not exactly one of
-// an agent: the prefix, a cluster's name that can be a namespace, one colon, and
-// an agent's name of visible ASCII letters without a colon.
+// ParseUser splits a user name; ok is false unless it has exactly the form of an agent:
+// the prefix, a cluster name that can be a namespace, one colon, and an agent name of
+// visible ASCII characters without a colon.
 func ParseUser(user string) (a Agent, ok bool) {
 	rest, ok := strings.CutPrefix(user, clusterv1.UserPrefix)
 	if !ok {
@@ -60,16 +59,16 @@ func ParseUser(user string) (a Agent, ok bool) {
 	return Agent{Cluster: cluster, Name: name}, true
 }
 
-// forbidden tells whether an agent's name must not hold the character: names
-// come into messages and tables that people read in terminals.
+// forbidden reports whether an agent name must not contain the character: names appear in
+// messages and tables in terminals.
 func forbidden(r rune) bool { return r <= ' ' || r > '~' || r == ':' }
 
-// ClusterGroup is the group of all agents of one cluster.
+// ClusterGroup returns the group of all agents of one cluster.
 func ClusterGroup(cluster string) string { return clusterv1.UserPrefix + cluster }
 
-// Clusters returns the clusters whose agent a requester is, by its groups, and
-// whether it is an agent at all. An agent of more than one cluster, or of none
-// that can be named, gets no cluster's rights.
+// Clusters returns the clusters whose agent a requester is, by its groups, and whether it
+// is an agent at all. An agent of more than one cluster, or of none that can be named,
+// gets no cluster's rights.
 func Clusters(groups []string) (clusters []string, agent bool) {
 	for _, g := range groups {
 		if g == clusterv1.GroupManagedClusters {
@@ -80,7 +79,7 @@ func Clusters(groups []string) (clusters []string, agent bool) {
 		if !ok {
 			cluster, ok = strings.CutPrefix(g, clusterv1.GroupPrefixEKS)
 		}
-		// Groups of add-ons go on after the cluster and are no agents.
+		// Groups of add-ons continue after the cluster and are not agents.
 		if !ok || cluster == "" || strings.Contains(cluster, ":") {
 			continue
 		}
@@ -92,12 +91,13 @@ func Clusters(groups []string) (clusters []string, agent bool) {
 	return clusters, agent
 }
 
-// ErrNoAgentRequest means that a certificate request is not one that the agent of
-// the labelled cluster makes.
+// ErrNoAgentRequest means that a certificate request does not have the form that the
+// agent of the labelled cluster uses.
 var ErrNoAgentRequest = errors.New("not the request of an agent of this cluster")
 
 // ParseRequest reads the PEM certificate request of a CSR labelled with cluster and
-// returns the agent that it is for. Every deviation from the form that agents use is ErrNoAgentRequest with the reason.
+// returns the agent that it is for. Every deviation from the form that agents use gives
+// ErrNoAgentRequest with the reason.
 func ParseRequest(raw []byte, cluster string) (Agent, error) {
 	request, err := ReadRequest(raw)
 	if err != nil {
@@ -106,9 +106,9 @@ func ParseRequest(raw []byte, cluster string) (Agent, error) {
 	return CheckRequest(request, cluster)
 }
 
-// ReadRequest reads a PEM certificate request of at most MaxRequest bytes, for
-// those who show what it asks for before they judge it. It is nil with an error,
-// which is ErrNoAgentRequest with the reason.
+// ReadRequest reads a PEM certificate request of at most MaxRequest bytes, for callers
+// that show what it asks for before they check it. The error is ErrNoAgentRequest with
+// the reason, and the request is then nil.
 func ReadRequest(raw []byte) (*x509.CertificateRequest, error) {
 	if len(raw) > MaxRequest {
 		return nil, refuse("it has %d bytes, more than %d", len(raw), MaxRequest)
@@ -128,8 +128,8 @@ func ReadRequest(raw []byte) (*x509.CertificateRequest, error) {
 }
 
 // CheckRequest returns the agent of the cluster that a request is for, or
-// ErrNoAgentRequest with the reason, also where no cluster may have that name. What is cheap to see is looked at first,
-// and the signature, which costs the most, last.
+// ErrNoAgentRequest with the reason, also if no cluster may have that name. Cheap checks
+// come first, and the signature, the most expensive one, last.
 func CheckRequest(request *x509.CertificateRequest, cluster string) (Agent, error) {
 	if err := CheckName(cluster); err != nil {
 		return Agent{}, fmt.Errorf("%w: %w", ErrNoAgentRequest, err)
@@ -156,8 +156,8 @@ var (
 	oidOrganization = asn1.ObjectIdentifier{2, 5, 4, 10}
 )
 
-// subjectOf reads the agent from the subject: one common name and the groups,
-// and nothing else that a signer could copy.
+// subjectOf reads the agent from the subject, which must contain one common name and the
+// groups, and nothing else that a signer could copy.
 func subjectOf(request *x509.CertificateRequest, cluster string) (Agent, error) {
 	names := 0
 	for _, attribute := range request.Subject.Names {
@@ -182,7 +182,7 @@ func subjectOf(request *x509.CertificateRequest, cluster string) (Agent, error) 
 	return agent, nil
 }
 
-// checkKey refuses keys that are too weak for an identity.
+// checkKey rejects keys that are too weak for an identity.
 func checkKey(key any) error {
 	switch k := key.(type) {
 	case *ecdsa.PublicKey:

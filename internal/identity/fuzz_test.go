@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/identity"
 )
 
-// FuzzParseUser: whatever is a user name of an agent is one of exactly one
-// cluster, and is written again as it was read.
+// FuzzParseUser: every user name of an agent belongs to exactly one cluster, and formats
+// as it was parsed.
 func FuzzParseUser(f *testing.F) {
 	for _, seed := range []string{
 		"", "system:open-cluster-management:", "system:open-cluster-management:prod1:agent", "system:open-cluster-management:prod10:agent",
@@ -45,8 +45,8 @@ func FuzzParseUser(f *testing.F) {
 	})
 }
 
-// FuzzParseRequest: whatever is taken as the request of an agent asks for that
-// agent of the labelled cluster and for nothing else, and is of no other cluster.
+// FuzzParseRequest: every request that is accepted asks for that agent of the labelled
+// cluster and nothing else, and is accepted for no other cluster.
 func FuzzParseRequest(f *testing.F) {
 	const p = "system:open-cluster-management:"
 	good := request(f, subject(p+"prod1:a", p+"prod1", p+"managed-clusters"))

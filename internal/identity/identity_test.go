@@ -125,14 +125,26 @@ func TestParseRequest(t *testing.T) {
 	named := subject(p+"prod1:a", p+"prod1")
 	named.DNSNames = []string{"kubernetes.default"}
 	authority := subject(p+"prod1:a", p+"prod1")
-	authority.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 19}, Critical: true, Value: []byte{0x30, 3, 1, 1, 0xff}}}
+	authority.ExtraExtensions = []pkix.Extension{{
+		Id:       asn1.ObjectIdentifier{2, 5, 29, 19},
+		Critical: true,
+		Value:    []byte{0x30, 3, 1, 1, 0xff},
+	}}
 	unit := subject(p+"prod1:a", p+"prod1")
 	unit.Subject.OrganizationalUnit = []string{"u"}
 	uid := subject(p+"prod1:a", p+"prod1")
-	uid.Subject.ExtraNames = []pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: "uid"}}
+	uid.Subject.ExtraNames = []pkix.AttributeTypeAndValue{{
+		Type:  asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2},
+		Value: "uid",
+	}}
 	twoNames := subject("", p+"prod1")
 	for _, cn := range []string{p + "prod10:a", p + "prod1:a"} {
-		twoNames.Subject.ExtraNames = append(twoNames.Subject.ExtraNames, pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: cn})
+		twoNames.Subject.ExtraNames = append(twoNames.Subject.ExtraNames, pkix.AttributeTypeAndValue{Type: asn1.ObjectIdentifier{
+			2,
+			5,
+			4,
+			3,
+		}, Value: cn})
 	}
 	forged := block(t, good)
 	forged.Bytes[len(forged.Bytes)-1] ^= 1
@@ -219,8 +231,8 @@ func TestParseRequestTakesEveryStrongKey(t *testing.T) {
 	}
 }
 
-// BenchmarkParseRequest is what one certificate request costs the hub, once:
-// what is refused early must cost less than what is good.
+// BenchmarkParseRequest measures what one certificate request costs the hub: one that is
+// rejected early must cost less than a valid one.
 func BenchmarkParseRequest(b *testing.B) {
 	const p = "system:open-cluster-management:"
 	good := request(b, subject(p+"prod1:a", p+"prod1", p+"managed-clusters"))

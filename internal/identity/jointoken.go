@@ -10,27 +10,27 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Unreadable is the limit of a token whose limit is not a number within bounds:
-// nobody new joins with it.
+// Unreadable is the limit of a token whose limit is not a number within bounds: no new
+// cluster joins with it.
 const Unreadable = -1
 
-// JoinToken is what a join token is known by where its uses are counted.
+// JoinToken identifies a join token where its uses are counted.
 type JoinToken struct {
 	// ID is what clusterv1.AnnotationJoinedBy holds.
 	ID string
-	// Credential is what the API server calls it in requests.
+	// Credential is the token's credential id in the API server's requests.
 	Credential string
-	// Limit is how many clusters may join with it; zero means any number, and
-	// Unreadable none.
+	// Limit is how many clusters may join with it; zero means any number, and Unreadable
+	// none.
 	Limit int
 }
 
-// Approval is a certificate request that was approved, and not given up by its
-// signer: its cluster has a certificate, or is about to get it.
+// Approval is a certificate request that was approved and has not failed at its signer:
+// its cluster has a certificate, or is about to get it.
 type Approval struct {
-	// Cluster is whom it is for.
+	// Cluster is the cluster that it is for.
 	Cluster string
-	// Credentials are those that it was sent with.
+	// Credentials are the ids of the credentials that it was sent with.
 	Credentials []string
 }
 
@@ -46,7 +46,7 @@ func ParseUses(text string) int {
 	return n
 }
 
-// CheckUses tells why a token cannot have a limit.
+// CheckUses returns why a token cannot have the limit n, or nil.
 func CheckUses(n int) error {
 	if n < 1 || n > clusterv1.MaxJoinTokenUses {
 		return fmt.Errorf("it is for 1 cluster at least and for %d at most", clusterv1.MaxJoinTokenUses)
@@ -54,10 +54,10 @@ func CheckUses(n int) error {
 	return nil
 }
 
-// Users are the clusters that used the token: those that the hub noted, by name
-// with the id of the token that each joined by, and those of approved requests,
-// which the hub may not have noted yet. A cluster counts once, however often it
-// asked; renewals are sent with certificates and count for no token.
+// Users returns the clusters that used the token: those that the hub recorded, by name
+// with the id of the token that each joined with, and those of approved requests, which
+// the hub may not have recorded yet. A cluster counts once, however often it asked;
+// renewals are sent with certificates and count for no token.
 func (t JoinToken) Users(noted map[string]string, approved []Approval) map[string]bool {
 	out := map[string]bool{}
 	for cluster, id := range noted {
@@ -73,19 +73,19 @@ func (t JoinToken) Users(noted map[string]string, approved []Approval) map[strin
 	return out
 }
 
-// Admits tells whether a cluster may join with the token that others used: one
-// that used it before may again.
+// Admits reports whether a cluster may join with the token, given the clusters that used
+// it: one that used it before may again.
 func (t JoinToken) Admits(cluster string, users map[string]bool) bool {
 	return t.Limit == 0 || users[cluster] || len(users) < t.Limit
 }
 
-// UsedUp says why a token with a limit admits nobody new.
+// UsedUp returns why a token with a limit admits no new cluster.
 func (t JoinToken) UsedUp() string {
 	switch {
 	case t.Limit < 0:
 		return fmt.Sprintf("it was sent with join token %s, whose limit of uses cannot be read", t.ID)
 	case t.Limit == 1:
-		return fmt.Sprintf("it was sent with join token %s, which is for 1 cluster, and another one has joined by it", t.ID)
+		return fmt.Sprintf("it was sent with join token %s, which is for 1 cluster, and another one has joined with it", t.ID)
 	}
-	return fmt.Sprintf("it was sent with join token %s, which is for %d clusters, and as many others have joined by it", t.ID, t.Limit)
+	return fmt.Sprintf("it was sent with join token %s, which is for %d clusters, and as many others have joined with it", t.ID, t.Limit)
 }

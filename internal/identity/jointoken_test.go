@@ -58,9 +58,18 @@ func TestUsesOfAJoinToken(t *testing.T) {
 			approved: []Approval{by("c4", "JTI=11"), by("c5", ""), by("c6")},
 			admits:   true,
 		},
-		"no limit":                    {noted: map[string]string{"c2": "abc123", "c3": "abc123"}, used: 2, admits: true},
+		"no limit": {
+			noted:  map[string]string{"c2": "abc123", "c3": "abc123"},
+			used:   2,
+			admits: true,
+		},
 		"a limit that cannot be read": {limit: Unreadable},
-		"such a one, for who is in":   {limit: Unreadable, noted: map[string]string{"c1": "abc123"}, used: 1, admits: true},
+		"such a one, for who is in": {
+			limit:  Unreadable,
+			noted:  map[string]string{"c1": "abc123"},
+			used:   1,
+			admits: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			token := JoinToken{ID: "abc123", Credential: "JTI=1", Limit: tc.limit}

@@ -9,12 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// marker stands for a credential in the seeds; no error may show it.
+// marker represents a credential in the seeds; no error may contain it.
 const marker = "fuzz-marker-credential"
 
-// FuzzReadSecret holds what is true of every kubeconfig that is accepted: it
-// leads to one https server, starts no program, reads no file, impersonates
-// nobody, and what is kept of it means the same hub.
+// FuzzReadSecret checks every kubeconfig that is accepted: it refers to one https server,
+// starts no program, reads no file, impersonates no user, and its kept form refers to the
+// same hub.
 func FuzzReadSecret(f *testing.F) {
 	for _, seed := range []struct{ cluster, user string }{
 		{"server: 'https://hub:6443'", "token: " + marker},

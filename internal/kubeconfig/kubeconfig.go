@@ -15,20 +15,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxSize is the largest kubeconfig that is read, in bytes. One context with a
-// bundle of a hundred certificates stays below it.
+// maxSize is the largest kubeconfig that is read, in bytes. One context with a bundle of
+// a hundred certificates is smaller.
 const maxSize = 256 << 10
 
-// Secret keys of the hub kubeconfig. certFile and keyFile are also the relative
-// paths that its kubeconfig names.
+// Secret keys of the hub kubeconfig. certFile and keyFile are also the relative paths
+// that its kubeconfig names.
 const (
 	fileKey  = "kubeconfig"
 	certFile = "tls.crt"
 	keyFile  = "tls.key"
 )
 
-// tokenFile is the secret key of a token, and the relative path that the kubeconfig
-// beside it names.
+// tokenFile is the secret key of a token, and the relative path that the kubeconfig next
+// to it names.
 const tokenFile = "token"
 
 // Names inside the kubeconfig that is kept for a hub.
@@ -38,30 +38,29 @@ const (
 	contextNamespace = "configuration"
 )
 
-// Config is what the current context of a kubeconfig says: one endpoint and at
-// most one credential.
+// Config is the current context of a kubeconfig: one endpoint and at most one credential.
 type Config struct {
-	// ClusterEntry is the name of the cluster entry that the context uses. A
-	// hub that was built anew under the same address is told by it.
+	// ClusterEntry is the name of the cluster entry that the context uses. It
+	// distinguishes a hub that was rebuilt under the same address.
 	ClusterEntry string
 	// Server is the https URL of the API server.
 	Server string
 	// ProxyURL is the http, https or socks5 proxy on the way there, or empty.
 	ProxyURL string
-	// TLSServerName is the name that the serving certificate is checked for,
-	// where it is not the server's host.
+	// TLSServerName is the name that the serving certificate is verified against, if it
+	// is not the server's host.
 	TLSServerName string
-	// CAData is the bundle that the server is trusted by, as PEM. Empty means
-	// the roots of the system.
+	// CAData is the CA bundle that verifies the server, in PEM. Empty means the roots of
+	// the system.
 	CAData []byte
 
 	// Token is a bearer token, or empty.
 	Token string
-	// CertData and KeyData are a client certificate and its key as PEM, or nil.
+	// CertData and KeyData are a client certificate and its key in PEM, or nil.
 	CertData, KeyData []byte
 }
 
-// file is the part of a kubeconfig that is understood or refused.
+// file is the part of a kubeconfig that is accepted or explicitly rejected.
 type file struct {
 	APIVersion     string         `json:"apiVersion,omitempty"`
 	Kind           string         `json:"kind,omitempty"`
@@ -117,15 +116,15 @@ type contextPart struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Parse reads a self-contained kubeconfig, such as the bootstrap secret holds.
-// It fails on what the package comment says is refused; the message names the
-// field and never shows a value of it.
+// Parse reads a self-contained kubeconfig, such as that of the bootstrap secret. It fails
+// on what the package comment lists as rejected; the message names the field and never
+// contains a value of it.
 func Parse(data []byte) (*Config, error) {
 	return parse(data, nil)
 }
 
-// ParseSecret reads the hub kubeconfig from the data of its secret. The
-// references tls.crt and tls.key mean the keys of the same data.
+// ParseSecret reads the hub kubeconfig from the data of its secret. The references
+// tls.crt and tls.key mean the keys of the same data.
 func ParseSecret(data map[string][]byte) (*Config, error) {
 	if len(data[fileKey]) == 0 {
 		return nil, fmt.Errorf("reading kubeconfig: key %s is missing or empty", fileKey)
@@ -214,8 +213,8 @@ func (c *Config) readUser(e user, beside map[string][]byte) error {
 	return nil
 }
 
-// content resolves a value that is given as data or, in the kept hub
-// kubeconfig, as the key beside it.
+// content resolves a value that is given as data or, in the kept hub kubeconfig, as a key
+// of the same secret.
 func content(data []byte, reference, key string, beside map[string][]byte) ([]byte, error) {
 	switch {
 	case len(data) > 0 || reference == "":
@@ -228,10 +227,10 @@ func content(data []byte, reference, key string, beside map[string][]byte) ([]by
 	return beside[key], nil
 }
 
-// Difference names the first thing by which two kubeconfigs mean different hubs, or
-// is empty when they mean the same one. A hub kubeconfig is only used while it
-// means the hub of the bootstrap kubeconfig. The TLS server name is no part of it:
-// it only says how a hub is checked.
+// Difference names the first field by which two kubeconfigs refer to different hubs, or
+// is empty if they refer to the same one. A hub kubeconfig is only used while it refers
+// to the hub of the bootstrap kubeconfig. The TLS server name is not compared: it only
+// affects how a hub is verified.
 func (c *Config) Difference(o *Config) string {
 	switch {
 	case c.Server != o.Server:
@@ -246,7 +245,7 @@ func (c *Config) Difference(o *Config) string {
 	return ""
 }
 
-// ID is a digest of all that Difference compares, for storing beside something
+// ID returns a digest of everything that Difference compares, to be stored with something
 // that belongs to one hub.
 func (c *Config) ID() string {
 	h := sha256.New()
@@ -257,22 +256,22 @@ func (c *Config) ID() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// HubHash is the hex SHA-256 of a server URL: the prefix of AppliedManifestWork
+// HubHash returns the hex SHA-256 of a server URL: the prefix of AppliedManifestWork
 // names and part of managed namespaces' labels.
 func HubHash(server string) string {
 	sum := sha256.Sum256([]byte(server))
 	return hex.EncodeToString(sum[:])
 }
 
-// Kept returns the kubeconfig that is stored for the hub of c: same endpoint,
-// credentials as references to tls.crt and tls.key beside it. Unlike other agents'
-// it keeps the TLS server name.
+// Kept returns the kubeconfig that is stored for the hub of c: the same endpoint, and
+// credentials as references to tls.crt and tls.key of the same secret. Unlike other
+// agents' it keeps the TLS server name.
 func (c *Config) Kept() ([]byte, error) {
 	return c.kept(user{CertFile: certFile, KeyFile: keyFile})
 }
 
-// KeptToken returns the kubeconfig that is stored for an add-on that has a token:
-// as Kept, with a reference to the token beside it.
+// KeptToken returns the kubeconfig that is stored for an add-on with a token: as Kept,
+// with a reference to the token in the same secret.
 func (c *Config) KeptToken() ([]byte, error) { return c.kept(user{TokenFile: tokenFile}) }
 
 // Endpoint returns c without credentials.
@@ -297,8 +296,8 @@ func (c *Config) kept(u user) ([]byte, error) {
 	return out, nil
 }
 
-// WithToken returns a self-contained kubeconfig for the endpoint of c and a
-// bearer token, as a bootstrap secret holds it.
+// WithToken returns a self-contained kubeconfig for the endpoint of c and a bearer token,
+// in the form of a bootstrap secret.
 func (c *Config) WithToken(token string) ([]byte, error) {
 	out, err := yaml.Marshal(file{
 		APIVersion: "v1",

@@ -23,7 +23,9 @@ func caPEM(t testing.TB) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, NotAfter: time.Now().Add(time.Hour), IsCA: true}
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{
+		CommonName: "ca",
+	}, NotAfter: time.Now().Add(time.Hour), IsCA: true}
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 	require.NoError(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
@@ -75,8 +77,11 @@ func TestParseRefuses(t *testing.T) {
 			[]byte("current-context: x\ncontexts: [{name: x, context: {cluster: y}}]"),
 			"no cluster entry",
 		},
-		"a user that is not there": {[]byte("current-context: x\ncontexts: [{name: x, context: {cluster: y, user: z}}]\n" +
-			"clusters: [{name: y, cluster: {server: 'https://h'}}]"), "no user entry"},
+		"a user that is not there": {
+			[]byte("current-context: x\ncontexts: [{name: x, context: {cluster: y, user: z}}]\n" +
+				"clusters: [{name: y, cluster: {server: 'https://h'}}]"),
+			"no user entry",
+		},
 		"plain http":             {document("server: 'http://hub'", "token: t"), "https"},
 		"no server":              {document("", "token: t"), "https"},
 		"credentials in the URL": {document("server: 'https://a:b@hub'", "token: t"), "without user"},
@@ -89,13 +94,16 @@ func TestParseRefuses(t *testing.T) {
 			document(good+", certificate-authority-data: aGVsbG8=", "token: t"),
 			"no PEM certificate",
 		},
-		"a proxy of another scheme":   {document(good+", proxy-url: 'ftp://p'", "token: t"), "proxy-url"},
-		"an exec plugin":              {document(good, "exec: {command: sh}"), "exec"},
-		"an auth provider":            {document(good, "auth-provider: {name: gcp}"), "auth-provider"},
-		"impersonation":               {document(good, "token: t, as: admin"), "impersonation"},
-		"a password":                  {document(good, "username: a, password: b"), "username"},
-		"a token file":                {document(good, "tokenFile: /etc/passwd"), "tokenFile"},
-		"a certificate file":          {document(good, "client-certificate: tls.crt, client-key: tls.key"), "names a file"},
+		"a proxy of another scheme": {document(good+", proxy-url: 'ftp://p'", "token: t"), "proxy-url"},
+		"an exec plugin":            {document(good, "exec: {command: sh}"), "exec"},
+		"an auth provider":          {document(good, "auth-provider: {name: gcp}"), "auth-provider"},
+		"impersonation":             {document(good, "token: t, as: admin"), "impersonation"},
+		"a password":                {document(good, "username: a, password: b"), "username"},
+		"a token file":              {document(good, "tokenFile: /etc/passwd"), "tokenFile"},
+		"a certificate file": {
+			document(good, "client-certificate: tls.crt, client-key: tls.key"),
+			"names a file",
+		},
 		"a certificate without a key": {document(good, "client-certificate-data: aGVsbG8="), "together"},
 	} {
 		t.Run(name, func(t *testing.T) {

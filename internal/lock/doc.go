@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lock makes sure that one process of several works at a time, by a Lease:
+// Package lock makes sure that only one of several processes works at a time, by a Lease:
 // one agent of a cluster, one leader among the replicas of a hub.
 //
-// It is a small stand-in for client-go's leader election, which links a typed
-// clientset and informers of every API group: one write a period, each with the
-// version that the last one left, so that of two holders one notices at its next
-// write. Whether a holder is gone is judged by when a change of the lease was seen,
-// not by its clock. A holder that ends in order gives the lease back when its work
-// has ended, and a restarted container of the same pod takes it over at once: its
-// predecessor is dead.
+// It is a small replacement for client-go's leader election, which links a typed
+// clientset and informers of every API group. It makes one write a period, each
+// conditional on the version that the last one left, so that of two holders one notices
+// at its next write. Whether a holder is gone is determined by when a change of the lease
+// was last observed, not by the holder's clock. A holder that stops cleanly releases the
+// lease when its work has ended, and a restarted container of the same pod takes it over
+// at once, because its predecessor is dead.
 package lock

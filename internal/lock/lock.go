@@ -21,31 +21,31 @@ import (
 // callTimeout bounds one request.
 const callTimeout = 5 * time.Second
 
-// Times of a lock. Patience must be shorter than Duration, by what the work of a
-// holder needs to end: until then two may be at work.
+// Times are the timings of a lock. Patience must be shorter than Duration by the time
+// that the work of a holder needs to end: until then two processes may be working.
 type Times struct {
-	// Duration is how long a holder that does not renew is believed to live.
+	// Duration is how long a holder that does not renew is considered alive.
 	Duration time.Duration
 	// Period is the time between renewals, Retry between attempts.
 	Period, Retry time.Duration
-	// Patience is how long a holder works on without a successful renewal.
+	// Patience is how long a holder keeps working without a successful renewal.
 	Patience time.Duration
 }
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// errLost ends the work of a holder that is none any more.
+// errLost ends the work of a process that no longer holds the lock.
 var errLost = errors.New("another process holds the lock, or it could not be renewed")
 
-// Lock is the right to be the one working process.
+// Lock is the right to be the only working process.
 type Lock struct {
-	// Client reaches the cluster of the lease, which is called Name in Namespace.
+	// Client reaches the cluster of the lease, which is Namespace/Name.
 	Client          dynamic.Interface
 	Namespace, Name string
 	Times           Times
-	// Pod names the pod and Process tells processes of one pod apart.
+	// Pod is the name of the pod; Process distinguishes processes of one pod.
 	Pod, Process string
-	// Labels are put on the lease when it is made.
+	// Labels are set on the lease when it is created.
 	Labels map[string]string
 	Clock  clock.WithTicker
 	Log    logr.Logger
@@ -53,12 +53,12 @@ type Lock struct {
 	lease  *unstructured.Unstructured
 	seenAt time.Time
 	seen   string
-	// before is when a former holder said that it renewed last.
+	// before is when the previous holder last renewed, by its own account.
 	before time.Time
 }
 
-// Gap is how long nobody had held the lock when it was taken, by the former holder's
-// clock; zero where nobody ever had. It is for the work that Run runs.
+// Gap returns how long the lock was free before it was taken, by the previous holder's
+// clock; zero if it was never held before. It is for the work that Run runs.
 func (l *Lock) Gap() time.Duration {
 	if l.before.IsZero() {
 		return 0
@@ -66,12 +66,12 @@ func (l *Lock) Gap() time.Duration {
 	return max(l.Clock.Since(l.before), 0)
 }
 
-// Run waits for the lock and runs work while it is held; a context that ends
-// early tells work that the lock was lost, and Run waits for it again. It
-// returns when ctx ends, after giving the lock back, or when work fails.
+// Run waits for the lock and runs work while it is held. The context of work is cancelled
+// when the lock is lost, and Run waits for it again. Run returns when ctx ends, after
+// releasing the lock, or when work fails.
 func (l *Lock) Run(ctx context.Context, work func(context.Context) error) error {
 	for l.acquire(ctx) {
-		err := l.hold(ctx, work)
+		err := l.runHeld(ctx, work)
 		if ctx.Err() == nil && errors.Is(err, errLost) {
 			l.Log.Info("Lock was lost; waiting for it again", "lease", l.Name)
 			continue
@@ -84,9 +84,9 @@ func (l *Lock) Run(ctx context.Context, work func(context.Context) error) error 
 
 func (l *Lock) identity() string { return l.Pod + "_" + l.Process }
 
-// acquire returns true when the lock is held, false when ctx ended before.
+// acquire returns true when the lock is held, false if ctx ended first.
 func (l *Lock) acquire(ctx context.Context) bool {
-	told := ""
+	reported := ""
 	for {
 		holder, err := l.try(ctx)
 		switch {
@@ -94,11 +94,11 @@ func (l *Lock) acquire(ctx context.Context) bool {
 			return false
 		case err == nil && holder == "":
 			return true
-		case err != nil && told != err.Error():
-			told = err.Error()
-			l.Log.Info("Lock cannot be taken and will be tried again", "lease", l.Name, "error", told)
-		case err == nil && told != holder:
-			told = holder
+		case err != nil && reported != err.Error():
+			reported = err.Error()
+			l.Log.Info("Lock cannot be taken and will be tried again", "lease", l.Name, "error", reported)
+		case err == nil && reported != holder:
+			reported = holder
 			l.Log.Info("Another process is at work; waiting for its lock", "lease", l.Name, "holder", holder)
 		}
 		if !l.sleep(ctx, l.Times.Retry) {
@@ -107,7 +107,7 @@ func (l *Lock) acquire(ctx context.Context) bool {
 	}
 }
 
-// try takes the lock once; it returns the holder who keeps it from us.
+// try tries to take the lock once; it returns the other holder, if there is one.
 func (l *Lock) try(ctx context.Context) (holder string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -135,8 +135,8 @@ func (l *Lock) try(ctx context.Context) (holder string, err error) {
 	return "", l.wrap("taking", err)
 }
 
-// renewedAt is when the holder of a lease renewed it last; zero where it says nothing
-// of that.
+// renewedAt returns when the holder of a lease last renewed it; zero if the lease does
+// not say.
 func renewedAt(live *unstructured.Unstructured) time.Time {
 	text, _, _ := unstructured.NestedString(live.Object, "spec", "renewTime")
 	at, err := time.Parse(metav1.RFC3339Micro, text)
@@ -146,7 +146,7 @@ func renewedAt(live *unstructured.Unstructured) time.Time {
 	return at
 }
 
-// holder is who else holds the lease; empty when it may be taken.
+// holder returns who else holds the lease; empty if it may be taken.
 func (l *Lock) holder(live *unstructured.Unstructured) string {
 	by, _, _ := unstructured.NestedString(live.Object, "spec", "holderIdentity")
 	if pod, _, _ := strings.Cut(by, "_"); by == "" || pod == l.Pod {
@@ -182,8 +182,8 @@ func (l *Lock) fill(mine bool) {
 	l.lease.Object["spec"] = spec
 }
 
-// hold runs work and renews the lock beside it.
-func (l *Lock) hold(ctx context.Context, work func(context.Context) error) error {
+// runHeld runs work and renews the lock meanwhile.
+func (l *Lock) runHeld(ctx context.Context, work func(context.Context) error) error {
 	l.Log.Info("Lock is held", "lease", l.Name, "holder", l.identity())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -216,7 +216,7 @@ func (l *Lock) hold(ctx context.Context, work func(context.Context) error) error
 	}
 }
 
-// renew writes the lease anew, within a limit of time.
+// renew writes the lease again, within a time limit.
 func (l *Lock) renew(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, min(callTimeout, limit))
 	defer cancel()
@@ -229,7 +229,7 @@ func (l *Lock) renew(ctx context.Context, limit time.Duration) error {
 	return nil
 }
 
-// release gives the lock back, so that the next process need not wait.
+// release releases the lock, so that the next process need not wait.
 func (l *Lock) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

@@ -90,7 +90,7 @@ func holder(u *unstructured.Unstructured) string {
 	return by
 }
 
-// start gives a namespace on a real control plane.
+// start returns a namespace on a real control plane.
 func start(t *testing.T, namespace string) dynamic.Interface {
 	t.Helper()
 	cluster := harness.Shared(t, "lock")

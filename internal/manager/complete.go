@@ -12,18 +12,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Complete tells whether what Reader returns holds every object of the kind of
-// example that the API server has in the namespace now. Each kind comes by a watch
-// of its own: that an object is being deleted may be seen before those that were
-// made in its namespace earlier. Who acts because nothing is left asks here first.
-// A kind that is not served has no objects. It lists metadata, in pages.
+// Complete reports whether what Reader returns contains every object of the kind of
+// example that the API server now has in the namespace. Each kind has its own watch, so
+// the deletion of an object may be seen before objects that were created in its namespace
+// earlier. Call it before acting because nothing is left. A kind that is not served has
+// no objects. It lists metadata, in pages.
 func (m *Manager) Complete(ctx context.Context, example reconcile.Object, namespace string) (bool, error) {
 	kind, s, err := reads{scheme: m.o.Scheme, stores: m.stores}.of(example)
 	if err != nil {
 		return false, fmt.Errorf("comparing with the API server: %w", err)
 	}
 	resource := reconcile.ResourceOf(kind)
-	options := s.about().query(metav1.ListOptions{Limit: pageSize})
+	options := s.settings().query(metav1.ListOptions{Limit: pageSize})
 	for {
 		list, err := m.client.Resource(resource).Namespace(namespace).List(ctx, options)
 		if apierrors.IsNotFound(err) {

@@ -16,9 +16,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Stamp notes on o a hash of o in an annotation, and returns it. A hub that
-// starts again tells by it, and by SoleManager, from metadata alone that an
-// object is what would be applied, and sends nothing.
+// Stamp sets an annotation of o to a hash of o, and returns the hash. By the hash and
+// SoleManager a restarted hub recognizes from metadata alone an object that is what it
+// would apply, and sends nothing.
 func Stamp(o reconcile.Object) string {
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -35,26 +35,25 @@ func Stamp(o reconcile.Object) string {
 	return hash
 }
 
-// SoleManager tells whether owner alone wrote an object, by server-side apply;
-// writers of its status do not count.
+// SoleManager reports whether owner alone wrote an object, by server-side apply; writers
+// of its status do not count.
 func SoleManager(fields []metav1.ManagedFieldsEntry, owner string) bool {
 	return !slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {
 		return f.Subresource == "" && (f.Manager != owner || f.Operation != metav1.ManagedFieldsOperationApply)
 	})
 }
 
-// Sight remembers the version of objects when this process saw them first. An
-// object of that version is as its stamp says; one that changed since has to be
-// applied again, because a field that somebody removed leaves no trace in the
-// metadata. It keeps digests, about 50 bytes an object. The zero value is ready.
-// Its methods are safe for concurrent use.
+// Sight remembers the version that objects had when this process first saw them. An
+// object of that version is as its stamp says; one that changed since has to be applied
+// again, because a removed field leaves no trace in the metadata. It keeps digests, about
+// 50 bytes an object. The zero value is ready to use. It is safe for concurrent use.
 type Sight struct {
 	mu    sync.Mutex
 	first map[digest.Sum]digest.Sum
 }
 
-// Unchanged tells whether the object has the version that was seen first; the
-// first sight is now, if there was none.
+// Unchanged reports whether the object has the version that was seen first; if it was not
+// seen before, this is its first sight.
 func (s *Sight) Unchanged(object, version string) bool {
 	key, value := digest.OfParts(object), digest.OfParts(version)
 	s.mu.Lock()

@@ -21,22 +21,22 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Kind says what is kept of the objects of one kind.
+// Kind configures what is kept of the objects of one kind.
 type Kind struct {
-	// Example is an empty object of the kind, or Metadata of it where metadata is
-	// enough. Metadata is always packed.
+	// Example is an empty object of the kind, or Metadata of it if metadata is enough.
+	// Metadata is always packed.
 	Example reconcile.Object
 	// Namespace, Label and Field limit which objects are watched; empty and nil mean
 	// all.
 	Namespace string
 	Label     labels.Selector
 	Field     fields.Selector
-	// Transform changes an object before it is kept; nil means Trim. It may be given
-	// an object that it has changed before.
+	// Transform changes an object before it is kept; nil means Trim. It may be given an
+	// object that it has already changed.
 	Transform toolscache.TransformFunc
-	// Packed keeps each object in one string, which takes a fraction of the memory
-	// and some microseconds for every event and read. It is for kinds of which there
-	// are thousands. Owner references are dropped.
+	// Packed keeps each object in one string, which takes a fraction of the memory and
+	// some microseconds for every event and read. It is for kinds with thousands of
+	// objects. Owner references are dropped.
 	Packed bool
 }
 
@@ -51,14 +51,14 @@ func (k Kind) query(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-// Metadata is an example object for kinds of which only metadata is watched.
+// Metadata returns an example object for kinds of which only metadata is watched.
 func Metadata(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(gvk)
 	return o
 }
 
-// MetadataList is an empty list to read such objects into.
+// MetadataList returns an empty list to read such objects into.
 func MetadataList(gvk schema.GroupVersionKind) *metav1.PartialObjectMetadataList {
 	l := &metav1.PartialObjectMetadataList{}
 	l.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -73,8 +73,8 @@ func isMetadata(o runtime.Object) bool {
 	return false
 }
 
-// kindOf is the kind of an object or list: what it says itself of metadata, and what
-// the scheme says of its Go type otherwise.
+// kindOf returns the kind of an object or list: for metadata the kind that the object
+// itself names, otherwise the one that the scheme has for its Go type.
 func kindOf(o runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	if isMetadata(o) {
 		return o.GetObjectKind().GroupVersionKind(), nil
@@ -140,17 +140,17 @@ func (m *Manager) wholeSource(kind schema.GroupVersionKind, example runtime.Obje
 	}, nil
 }
 
-// form is how one object is kept: as E.
+// form is how objects are kept: as values of type E.
 type form[E any] struct {
 	pack func(reconcile.Object) E
-	// unpack makes the object again, without its kind, namespace and name where it
-	// makes a new one. What it returns is not changed.
+	// unpack restores the object; if it creates a new one, then without kind, namespace
+	// and name. Its result must not be changed.
 	unpack func(E) reconcile.Object
-	// same tells that two kept objects do not differ.
+	// same reports whether two kept objects are equal.
 	same func(a, b E) bool
 }
 
-// plainForm keeps objects as they are.
+// plainForm keeps objects unchanged.
 var plainForm = form[reconcile.Object]{
 	pack:   func(o reconcile.Object) reconcile.Object { return o },
 	unpack: func(o reconcile.Object) reconcile.Object { return o },
@@ -159,7 +159,7 @@ var plainForm = form[reconcile.Object]{
 
 func equal(a, b string) bool { return a == b }
 
-// metadataForm packs metadata; all kinds share their words.
+// metadataForm packs metadata; all kinds share one dictionary.
 func (m *Manager) metadataForm() form[string] {
 	return form[string]{
 		pack: func(o reconcile.Object) string {

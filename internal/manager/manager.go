@@ -25,28 +25,28 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// steadyCheck is how often queues are looked at until they are empty.
+// steadyCheck is the interval at which queues are checked until they are empty.
 const steadyCheck = time.Second
 
-// Options of a Manager.
+// Options configure a Manager.
 type Options struct {
 	// Config reaches the API server.
 	Config *rest.Config
 	// Scheme knows every kind that is watched whole.
 	Scheme *runtime.Scheme
-	// Kinds limits and trims single kinds. Those that are not named here are kept
-	// whole, without managedFields. No kind may be named twice.
+	// Kinds limits and trims single kinds. Kinds that are not listed are kept whole,
+	// without managedFields. No kind may be listed twice.
 	Kinds []Kind
-	// Clock times how often queues are looked at.
+	// Clock times the checks of the queues.
 	Clock clock.Clock
-	// Steady, unless nil, is called once in each run, when the loops have gone through
-	// all that there was at its start.
+	// Steady, unless nil, is called once in each run, when the loops have processed
+	// everything that existed at its start.
 	Steady func()
-	// Log is handed to the loops.
+	// Log is passed to the loops.
 	Log logr.Logger
 }
 
-// Manager holds what is watched and the loops that it feeds.
+// Manager holds the watches and the loops that they feed.
 type Manager struct {
 	o      Options
 	client metadata.Interface
@@ -58,7 +58,7 @@ type Manager struct {
 	tasks  []func(context.Context) error
 	// others are the names of loops that tasks run.
 	others []string
-	// unwatchable is what the loops asked for in vain.
+	// unwatchable joins the errors of watches that could not be set up.
 	unwatchable error
 }
 
@@ -67,7 +67,7 @@ type running struct {
 	queue *reconcile.Queue
 }
 
-// New makes a Manager that watches nothing yet.
+// New returns a Manager that watches nothing yet.
 func New(o Options) (*Manager, error) {
 	m := &Manager{o: o, kinds: map[schema.GroupVersionKind]Kind{}, stores: map[schema.GroupVersionKind]kept{}}
 	for _, k := range o.Kinds {
@@ -90,17 +90,17 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Reader reads what is kept of the kinds that are watched.
+// Reader returns a Reader for the kinds that are watched.
 func (m *Manager) Reader() Reader { return reads{scheme: m.o.Scheme, stores: m.stores} }
 
-// store is what is kept of the kind of example, in its form.
+// store returns the store for the kind of example, in its form.
 func (m *Manager) store(example reconcile.Object) (kept, error) {
 	kind, err := kindOf(example, m.o.Scheme)
 	if err != nil {
 		return nil, err
 	}
 	if s := m.stores[kind]; s != nil {
-		if reflect.TypeOf(s.about().Example) != reflect.TypeOf(example) {
+		if reflect.TypeOf(s.settings().Example) != reflect.TypeOf(example) {
 			return nil, fmt.Errorf("watching %s: it is watched in two forms", kind.Kind)
 		}
 		return s, nil
@@ -143,12 +143,12 @@ func (m *Manager) Add(l reconcile.Loop, q *reconcile.Queue) {
 	m.loops = append(m.loops, running{l, q})
 }
 
-// AddTask registers something that runs beside the loops until its context
-// ends, before Run. Its error ends Run.
+// AddTask registers a function that runs beside the loops until its context ends; call it
+// before Run. Its error ends Run.
 func (m *Manager) AddTask(task func(context.Context) error) { m.tasks = append(m.tasks, task) }
 
-// AddLoops registers a task, as AddTask, that runs loops with queues of its own, by their
-// names.
+// AddLoops registers a task, as AddTask does, that runs the named loops with queues of
+// its own.
 func (m *Manager) AddLoops(names []string, task func(context.Context) error) {
 	m.others = append(m.others, names...)
 	m.AddTask(task)
@@ -163,32 +163,32 @@ func (m *Manager) Loops() []string {
 	return out
 }
 
-// Watch calls changed with the old and the new form of each object of the kind
-// of example: old is nil when the object is new, current is nil when it is
-// gone. Objects belong to the Manager and must not be changed. The function must
-// not block. What cannot be watched ends Run.
+// Watch calls changed with the old and the new state of each object of the kind of
+// example: old is nil when the object is new, current is nil when it is gone. Objects
+// belong to the Manager and must not be changed. changed must not block. A kind that
+// cannot be watched ends Run.
 func Watch[T reconcile.Object](m *Manager, example T, changed func(old, current T)) {
 	s, err := m.store(example)
 	if err != nil {
 		m.unwatchable = errors.Join(m.unwatchable, err)
 		return
 	}
-	s.tells(func(old, current reconcile.Object) {
+	s.addHandler(func(old, current reconcile.Object) {
 		o, _ := old.(T)
 		n, _ := current.(T)
 		changed(o, n)
 	})
 }
 
-// Keep watches the kind of example for those who only read it.
+// Keep watches the kind of example for callers that only read it.
 func Keep(m *Manager, example reconcile.Object) {
 	if _, err := m.store(example); err != nil {
 		m.unwatchable = errors.Join(m.unwatchable, err)
 	}
 }
 
-// Run watches, waits until everything that exists is known, then runs tasks and
-// loops until ctx ends. It returns when all have ended.
+// Run starts the watches, waits until everything that exists is known, then runs tasks
+// and loops until ctx ends. It returns when all have ended.
 func (m *Manager) Run(ctx context.Context) error {
 	if m.unwatchable != nil {
 		return m.unwatchable
@@ -198,7 +198,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	// Handlers keep indexes, which must be complete before a loop reads them.
+	// Handlers maintain indexes, which must be complete before a loop reads them.
 	if !m.fill(ctx, &wg) {
 		return nil
 	}
@@ -226,9 +226,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// fill starts all watches and waits until they know everything. Packed kinds, of
-// which there are many objects, come one after the other: what a list takes beside
-// what is kept of it is then needed once, not once a kind.
+// fill starts all watches and waits until they are synced. Packed kinds, which have many
+// objects, are filled one after the other: the temporary memory of a list is then needed
+// once, not once for each kind.
 func (m *Manager) fill(ctx context.Context, wg *sync.WaitGroup) bool {
 	filled := func(s kept) bool {
 		select {

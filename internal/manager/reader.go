@@ -18,11 +18,11 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// Reader reads what a Manager keeps of the kinds that its loops watch. It asks no
-// API server.
+// Reader reads what a Manager keeps of the kinds that its loops watch. It sends no
+// requests.
 type Reader interface {
-	// Get reads one object into o. It returns a NotFound error of the API where there
-	// is none, and another error where nobody watches the kind in the form of o.
+	// Get reads one object into o. It returns a NotFound error of the API if there is
+	// none, and another error if the kind is not watched in the form of o.
 	Get(ctx context.Context, key reconcile.Key, o reconcile.Object, options ...ReadOption) error
 	// List reads objects into l, in no order.
 	List(ctx context.Context, l List, options ...ReadOption) error
@@ -34,7 +34,7 @@ type List interface {
 	runtime.Object
 }
 
-// ReadOption narrows a read, or makes it cheaper.
+// ReadOption restricts a read, or makes it cheaper.
 type ReadOption func(*reading)
 
 type reading struct {
@@ -44,23 +44,23 @@ type reading struct {
 	shared    bool
 }
 
-// InNamespace lists the objects of a namespace only.
+// InNamespace lists only the objects of a namespace.
 func InNamespace(namespace string) ReadOption {
 	return func(r *reading) { r.namespace = namespace }
 }
 
-// WithLabels lists the objects that have all these labels.
+// WithLabels lists only the objects that have all these labels.
 func WithLabels(all map[string]string) ReadOption {
 	return func(r *reading) { r.labels = labels.SelectorFromSet(all) }
 }
 
-// AtMost lists no more than n objects, of which it takes any.
+// AtMost lists at most n objects, in no particular order.
 func AtMost(n int) ReadOption {
 	return func(r *reading) { r.limit = n }
 }
 
-// NotCopied returns the objects that the Manager keeps, for reads whose result is
-// not changed.
+// NotCopied returns the objects that the Manager keeps, without a copy. The result must
+// not be changed.
 func NotCopied(r *reading) { r.shared = true }
 
 func read(options []ReadOption) reading {
@@ -71,7 +71,7 @@ func read(options []ReadOption) reading {
 	return out
 }
 
-// reads answers from the stores.
+// reads implements Reader with the stores.
 type reads struct {
 	scheme *runtime.Scheme
 	stores map[schema.GroupVersionKind]kept
@@ -83,8 +83,8 @@ func (r reads) Get(_ context.Context, key reconcile.Key, o reconcile.Object, opt
 	if err != nil {
 		return err
 	}
-	if reflect.TypeOf(o) != reflect.TypeOf(s.about().Example) {
-		return fmt.Errorf("reading a %s into %T: what is kept of it is %T", kind.Kind, o, s.about().Example)
+	if reflect.TypeOf(o) != reflect.TypeOf(s.settings().Example) {
+		return fmt.Errorf("reading a %s into %T: what is kept of it is %T", kind.Kind, o, s.settings().Example)
 	}
 	found := s.get(key)
 	if found == nil {
@@ -120,7 +120,7 @@ func (r reads) List(_ context.Context, l List, options ...ReadOption) error {
 	return nil
 }
 
-// copied is a copy of an object, if it is the one that is kept.
+// copied returns a copy of an object, if it is the one that is kept.
 func copied(s kept, o reconcile.Object) reconcile.Object {
 	if s.isPacked() {
 		return o
@@ -129,7 +129,7 @@ func copied(s kept, o reconcile.Object) reconcile.Object {
 	return out
 }
 
-// of is the store of an object's or a list's kind.
+// of returns the store for the kind of an object or a list.
 func (r reads) of(o runtime.Object) (schema.GroupVersionKind, kept, error) {
 	kind, err := kindOf(o, r.scheme)
 	if err != nil {
@@ -145,9 +145,9 @@ func (r reads) of(o runtime.Object) (schema.GroupVersionKind, kept, error) {
 	return kind, s, nil
 }
 
-// Each calls f with every object of the kind of example, one after the other: a
-// list of all packed objects would need, for a moment, much more memory than they
-// take at rest. r is the reader of a Manager; f must not read from it.
+// Each calls f with every object of the kind of example, one at a time: a list of all
+// packed objects would temporarily need much more memory than the packed ones. r must be
+// the Reader of a Manager; f must not read from it.
 func Each[T reconcile.Object](r Reader, example T, f func(T)) error {
 	all, ok := r.(reads)
 	if !ok {
@@ -166,9 +166,9 @@ func Each[T reconcile.Object](r Reader, example T, f func(T)) error {
 	return nil
 }
 
-// For gives a loop what its keys stand for: reconcile is called with the object as it
-// is kept, which is the caller's to change. A key whose object is gone goes to gone,
-// unless that is nil.
+// For adapts a function of objects to a loop's keys: reconcile is called with a copy of
+// the kept object, which it may change. If the object is gone, gone is called with its
+// key, unless gone is nil.
 func For[T any, P interface {
 	*T
 	reconcile.Object

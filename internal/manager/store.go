@@ -24,46 +24,47 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/pkg/reconcile"
 )
 
-// pageSize of lists, where the API server does not stream them.
+// pageSize is the page size of lists, if the API server does not stream them.
 const pageSize = 500
 
-// listRetry paces the tries of a watch that fails, also because its kind is not
-// served yet: from half a second to five.
+// listRetry is the back-off of a failing watch, also of a kind that is not served yet:
+// half a second to five seconds.
 var listRetry = wait.Backoff{Duration: time.Second / 2, Factor: 2, Steps: 5, Cap: 5 * time.Second, Jitter: 0.5}
 
-// handler is told of each change of an object: old is nil when it is new, current is
+// handler is called for each change of an object: old is nil when it is new, current is
 // nil when it is gone.
 type handler func(old, current reconcile.Object)
 
-// kept are all objects of one kind.
+// kept holds all objects of one kind.
 type kept interface {
-	// run fills it and keeps it until ctx ends.
+	// run fills it and keeps it up to date until ctx ends.
 	run(ctx context.Context)
-	// isPacked tells that objects are unpacked for every read.
+	// isPacked reports whether objects are unpacked for every read.
 	isPacked() bool
-	about() Kind
-	// filled is closed when all that exists is there, and the handlers know of it.
+	settings() Kind
+	// filled is closed when all existing objects are stored and the handlers have been
+	// called for them.
 	filled() <-chan struct{}
-	// tells adds a handler; before run.
-	tells(handler)
-	// get returns an object; nil when there is none.
+	// addHandler adds a handler; it must be called before run.
+	addHandler(handler)
+	// get returns an object, or nil if there is none.
 	get(reconcile.Key) reconcile.Object
-	// each calls f with the objects of a namespace, or all, until it says no. It is
-	// locked meanwhile.
+	// each calls f with the objects of a namespace, or with all, until f returns false.
+	// The store is locked meanwhile.
 	each(namespace string, f func(reconcile.Object) bool)
 }
 
-// item is one object: its name, and what is kept of it. Packed metadata takes some
-// 70 bytes. As a Go struct with its maps and strings the same takes more than a
-// kilobyte, and a hub of 4,000 clusters has 20,000 of them. What is unpacked shares
-// its strings with what is kept: who keeps one of them, clones it.
+// item is one object: its name, and what is kept of it. Packed metadata takes about 70
+// bytes; the same metadata as a Go struct with its maps and strings takes more than a
+// kilobyte, and a hub of 4,000 clusters has 20,000 objects. Unpacked objects share their
+// strings with the packed one: clone a string before keeping it.
 type item[E any] struct {
 	name string
 	kept E
 }
 
-// store keeps all objects of one kind. It is the store of a reflector, which reads
-// them streamed or in pages.
+// store keeps all objects of one kind. It is the store of a reflector, which reads them
+// streamed or in pages.
 type store[E any] struct {
 	form[E]
 	source
@@ -75,8 +76,8 @@ type store[E any] struct {
 	completed sync.Once
 
 	mu sync.RWMutex
-	// spaces holds the objects of a namespace, sorted by name; the empty
-	// namespace those of the cluster.
+	// spaces holds the objects of a namespace, sorted by name; the empty namespace holds
+	// the cluster-scoped ones.
 	spaces map[string][]item[E]
 }
 
@@ -88,9 +89,9 @@ func newStore[E any](kind schema.GroupVersionKind, limits Kind, s source, f form
 }
 
 func (c *store[E]) isPacked() bool          { return c.packed }
-func (c *store[E]) about() Kind             { return c.limits }
+func (c *store[E]) settings() Kind          { return c.limits }
 func (c *store[E]) filled() <-chan struct{} { return c.synced }
-func (c *store[E]) tells(h handler)         { c.handlers = append(c.handlers, h) }
+func (c *store[E]) addHandler(h handler)    { c.handlers = append(c.handlers, h) }
 
 func (c *store[E]) run(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
@@ -108,15 +109,15 @@ func (c *store[E]) run(ctx context.Context) {
 	r.RunWithContext(ctx)
 }
 
-// Transformer implements toolscache.TransformingStore: what a stream brings is
-// trimmed before it is put aside.
+// Transformer implements toolscache.TransformingStore: streamed objects are trimmed
+// before they are buffered.
 func (c *store[E]) Transformer() toolscache.TransformFunc { return c.limits.Transform }
 
 // Add implements toolscache.ReflectorStore.
-func (c *store[E]) Add(obj any) error { return c.put(obj) }
+func (c *store[E]) Add(obj any) error { return c.upsert(obj) }
 
 // Update implements toolscache.ReflectorStore.
-func (c *store[E]) Update(obj any) error { return c.put(obj) }
+func (c *store[E]) Update(obj any) error { return c.upsert(obj) }
 
 // Resync implements toolscache.ReflectorStore; there is none.
 func (c *store[E]) Resync() error { return nil }
@@ -131,7 +132,7 @@ func (c *store[E]) Delete(obj any) error {
 	before, found := c.drop(o.GetNamespace(), o.GetName())
 	c.mu.Unlock()
 	if found {
-		c.tell(c.whole(o.GetNamespace(), before), nil)
+		c.notify(c.whole(o.GetNamespace(), before), nil)
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func (c *store[E]) Replace(list []any, _ string) error {
 		if o, ok := obj.(reconcile.Object); ok {
 			present[reconcile.Key{Namespace: o.GetNamespace(), Name: o.GetName()}] = true
 		}
-		if err := c.put(obj); err != nil {
+		if err := c.upsert(obj); err != nil {
 			return err
 		}
 	}
@@ -165,33 +166,34 @@ func (c *store[E]) Replace(list []any, _ string) error {
 	}
 	c.mu.Unlock()
 	for _, g := range all {
-		c.tell(c.whole(g.namespace, g.item), nil)
+		c.notify(c.whole(g.namespace, g.item), nil)
 	}
 	c.completed.Do(func() { close(c.synced) })
 	return nil
 }
 
-// put notes an object and tells of it, unless it is known in that version.
-func (c *store[E]) put(obj any) error {
+// upsert stores an object and notifies the handlers, unless this version is already
+// stored.
+func (c *store[E]) upsert(obj any) error {
 	trimmed, err := c.limits.Transform(obj)
 	if err != nil {
 		return fmt.Errorf("trimming a %s: %w", c.kind.Kind, err)
 	}
 	o, ok := trimmed.(reconcile.Object)
 	if !ok || reflect.TypeOf(o) != reflect.TypeOf(c.limits.Example) {
-		return fmt.Errorf("noting %T: not a %T", trimmed, c.limits.Example)
+		return fmt.Errorf("storing %T: not a %T", trimmed, c.limits.Example)
 	}
 	o.GetObjectKind().SetGroupVersionKind(c.kind)
 	namespace, next := o.GetNamespace(), item[E]{name: strings.Clone(o.GetName()), kept: c.pack(o)}
 	c.mu.Lock()
 	items := c.spaces[namespace]
-	at, found := find(items, o.GetName())
+	at, found := indexOf(items, o.GetName())
 	var before item[E]
 	if found {
 		before = items[at]
-		next.name = before.name // the one that others hold already
+		next.name = before.name // the string that others share already
 		if c.same(before.kept, next.kept) {
-			next.kept = before.kept // so is this, after a list that brought nothing new
+			next.kept = before.kept // shared too, after a list without news
 		}
 		items[at] = next
 	} else {
@@ -204,17 +206,17 @@ func (c *store[E]) put(obj any) error {
 	c.mu.Unlock()
 	current := c.whole(namespace, next)
 	if !found {
-		c.tell(nil, current)
+		c.notify(nil, current)
 		return nil
 	}
 	old := c.whole(namespace, before)
 	if old.GetUID() != current.GetUID() || old.GetResourceVersion() != current.GetResourceVersion() {
-		c.tell(old, current)
+		c.notify(old, current)
 	}
 	return nil
 }
 
-// whole makes the object again.
+// whole restores the object.
 func (c *store[E]) whole(namespace string, i item[E]) reconcile.Object {
 	o := c.unpack(i.kept)
 	if c.packed {
@@ -225,10 +227,10 @@ func (c *store[E]) whole(namespace string, i item[E]) reconcile.Object {
 	return o
 }
 
-// drop forgets an object; the caller holds the lock.
+// drop removes an object; the caller holds the lock.
 func (c *store[E]) drop(namespace, name string) (item[E], bool) {
 	items := c.spaces[namespace]
-	at, found := find(items, name)
+	at, found := indexOf(items, name)
 	if !found {
 		return item[E]{}, false
 	}
@@ -241,11 +243,11 @@ func (c *store[E]) drop(namespace, name string) (item[E], bool) {
 	return before, true
 }
 
-func find[E any](items []item[E], name string) (int, bool) {
+func indexOf[E any](items []item[E], name string) (int, bool) {
 	return slices.BinarySearchFunc(items, name, func(i item[E], name string) int { return strings.Compare(i.name, name) })
 }
 
-func (c *store[E]) tell(old, current reconcile.Object) {
+func (c *store[E]) notify(old, current reconcile.Object) {
 	for _, h := range c.handlers {
 		h(old, current)
 	}
@@ -254,7 +256,7 @@ func (c *store[E]) tell(old, current reconcile.Object) {
 func (c *store[E]) get(key reconcile.Key) reconcile.Object {
 	c.mu.RLock()
 	items := c.spaces[key.Namespace]
-	at, found := find(items, key.Name)
+	at, found := indexOf(items, key.Name)
 	var i item[E]
 	if found {
 		i = items[at]
@@ -288,7 +290,7 @@ func (c *store[E]) each(namespace string, f func(reconcile.Object) bool) {
 	}
 }
 
-// notFound is what a read of an object that is not there returns.
+// notFound returns the error of a read of a missing object.
 func notFound(kind schema.GroupVersionKind, name string) error {
 	return apierrors.NewNotFound(reconcile.ResourceOf(kind).GroupResource(), name)
 }

@@ -48,10 +48,10 @@ func bindingStore(t *testing.T) *store[string] {
 	return s
 }
 
-// told collects what a cache tells.
+// told collects the notifications of a store.
 func told(c kept) *[]string {
 	out := &[]string{}
-	c.tells(func(old, current reconcile.Object) {
+	c.addHandler(func(old, current reconcile.Object) {
 		switch {
 		case old == nil:
 			*out = append(*out, "new "+current.GetName())
@@ -124,7 +124,11 @@ func TestTrimmingTwiceIsTrimmingOnce(t *testing.T) {
 	trim := TrimMetadata("owner", "kept")
 	o := object("c1", "a", "1")
 	o.Annotations = map[string]string{"kept": "x", "dropped": "y"}
-	o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "somebody", Operation: metav1.ManagedFieldsOperationUpdate, Time: &metav1.Time{Time: time.Unix(1, 0)}}}
+	o.ManagedFields = []metav1.ManagedFieldsEntry{{
+		Manager:   "somebody",
+		Operation: metav1.ManagedFieldsOperationUpdate,
+		Time:      &metav1.Time{Time: time.Unix(1, 0)},
+	}}
 	for range 2 {
 		_, err := trim(o)
 		require.NoError(t, err)
@@ -132,8 +136,8 @@ func TestTrimmingTwiceIsTrimmingOnce(t *testing.T) {
 	}
 }
 
-// Whoever may write an object may take its managedFields away: that hides
-// neither what was changed nor annotations that fill the memory.
+// Anyone who may write an object may remove its managedFields: that hides neither changes
+// nor annotations that would fill the memory.
 func TestAnObjectWithoutManagedFieldsIsTrimmedAndCountsAsShared(t *testing.T) {
 	o := object("c1", "a", "1")
 	o.Annotations = map[string]string{"kept": "x", "large": "y"}
@@ -142,7 +146,7 @@ func TestAnObjectWithoutManagedFieldsIsTrimmedAndCountsAsShared(t *testing.T) {
 	require.Equal(t, map[string]string{"kept": "x", SharedAnnotation: "true"}, o.Annotations)
 }
 
-// Who takes a field away owns nothing afterwards, and leaves no trace but its absence.
+// Removing a field leaves its remover without fields, so its absence is the only trace.
 func TestMetadataThatLostItsContentIsNotOurs(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fields string
@@ -158,7 +162,11 @@ func TestMetadataThatLostItsContentIsNotOurs(t *testing.T) {
 			o := object("c1", "a", "1")
 			fields := &metav1.FieldsV1{}
 			fields.SetRawBytes([]byte(tc.fields))
-			o.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "owner", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: fields}}
+			o.ManagedFields = []metav1.ManagedFieldsEntry{{
+				Manager:   "owner",
+				Operation: metav1.ManagedFieldsOperationApply,
+				FieldsV1:  fields,
+			}}
 			_, err := TrimMetadata("owner")(o)
 			require.NoError(t, err)
 			require.Equal(t, tc.shared, o.Annotations[SharedAnnotation] == "true")

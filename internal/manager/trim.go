@@ -12,11 +12,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// SharedAnnotation is put by TrimMetadata on the copy in the cache, never on
-// the object itself, when others than one field manager own parts of it.
+// SharedAnnotation is set by TrimMetadata on the cached copy, never on the object itself,
+// if other field managers own parts of the object too.
 const SharedAnnotation = "cache.local/shared-with-other-managers"
 
-// Trim drops what no loop reads: managedFields and what kubectl apply noted.
+// Trim drops what no loop reads: managedFields and the last-applied configuration of
+// kubectl apply.
 func Trim(in any) (any, error) {
 	o, err := apimeta.Accessor(in)
 	if err != nil {
@@ -30,15 +31,15 @@ func Trim(in any) (any, error) {
 	return in, nil
 }
 
-// trimmed are the managedFields of an object that went through TrimMetadata: none,
-// but not nil, as they are of an object that somebody took them from.
+// trimmed are the managedFields of an object that went through TrimMetadata: empty, but
+// not nil as those of an object whose managedFields were removed.
 var trimmed = []metav1.ManagedFieldsEntry{}
 
-// TrimMetadata keeps, of the annotations, only those named. With an owner, which is
-// for roles and bindings, it marks those that not owner alone manages, that say
-// nothing, or that do not tell: anybody who may write an object may take its
-// managedFields away. The zero owner marks none. What was trimmed before is left as
-// it is.
+// TrimMetadata keeps only the named annotations. With an owner, which is for roles and
+// bindings, it marks objects that owner does not manage alone, whose rules or subjects
+// are missing, or whose managers are unknown: anyone who may write an object may remove
+// its managedFields. An empty owner marks none. Objects that are already trimmed are not
+// changed.
 func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		o, err := apimeta.Accessor(in)
@@ -70,9 +71,9 @@ func TrimMetadata(owner string, annotations ...string) toolscache.TransformFunc 
 	}
 }
 
-// lacks tells whether somebody took the rules of a role, or the subjects of a binding,
-// away whole: who removes a field owns nothing afterwards, so that nothing but the
-// missing field tells of it. Which of the two it is, metadata does not say.
+// lacks reports whether the rules of a role, or the subjects of a binding, were removed
+// entirely: removing a field leaves its remover no fields, so only the missing field
+// shows it. Metadata does not tell whether an object is a role or a binding.
 func lacks(fields []metav1.ManagedFieldsEntry) bool {
 	has := func(field string) bool {
 		return slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool {

@@ -26,7 +26,7 @@ import (
 
 var clusterKind = clusterv1.GroupVersion.WithKind("ManagedCluster")
 
-// cluster is a ManagedCluster as a hub has thousands of them.
+// cluster returns a ManagedCluster, of which a hub has thousands.
 func cluster(name, version string) *clusterv1.ManagedCluster {
 	at := metav1.Unix(1_700_000_000, 0)
 	o := &clusterv1.ManagedCluster{}
@@ -44,7 +44,7 @@ func cluster(name, version string) *clusterv1.ManagedCluster {
 	return o
 }
 
-// clusterStore is the store of ManagedClusters, packed or not.
+// clusterStore returns a store of ManagedClusters, packed or not.
 func clusterStore(t testing.TB, pack bool) (*Manager, kept) {
 	t.Helper()
 	scheme := k8sruntime.NewScheme()
@@ -66,7 +66,7 @@ func clusterStore(t testing.TB, pack bool) (*Manager, kept) {
 	return m, s
 }
 
-// fed is what a reflector writes to.
+// fed is the interface that a reflector writes to.
 func fed(t testing.TB, s kept) toolscache.ReflectorStore {
 	t.Helper()
 	out, ok := s.(toolscache.ReflectorStore)
@@ -74,7 +74,7 @@ func fed(t testing.TB, s kept) toolscache.ReflectorStore {
 	return out
 }
 
-// requireSame compares what is sent of two objects.
+// requireSame compares the JSON of two objects.
 func requireSame(t testing.TB, want, got reconcile.Object) {
 	t.Helper()
 	a, err := json.Marshal(want)
@@ -161,7 +161,7 @@ func TestAKindIsWatchedInOneForm(t *testing.T) {
 	require.ErrorContains(t, wholeLast.Run(t.Context()), "two forms")
 }
 
-// Reads go on while objects change, and what was read stays as it was.
+// Reads work while objects change, and objects that were read do not change.
 func TestReadsAndChangesDoNotDisturbEachOther(t *testing.T) {
 	m, kept := clusterStore(t, true)
 	s := fed(t, kept)

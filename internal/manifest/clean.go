@@ -11,18 +11,18 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// serverFields are written by the API server alone. A manifest that was saved
-// from a cluster carries them; they would make an apply fail or bind it to an
-// object of another cluster.
+// serverFields are written only by the API server. A manifest that was saved from a
+// cluster contains them; they would make an apply fail or bind it to an object of another
+// cluster.
 var serverFields = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink", "generateName",
 }
 
-// Clean leaves out of the object what only a server writes, null creation
-// times of embedded templates, and the namespace of a cluster-scoped object;
-// stringData of a Secret moves into data, and a ClusterRole that is aggregated
-// has no rules of its own. It changes u.
+// Clean removes from the object what only a server writes, null creation times of
+// embedded templates, and the namespace of a cluster-scoped object. It moves stringData
+// of a Secret into data, and removes the rules of an aggregated ClusterRole. It changes
+// u.
 func Clean(u *unstructured.Unstructured, namespaced bool) error {
 	metadata, _ := u.Object["metadata"].(map[string]any)
 	for _, field := range serverFields {
@@ -46,18 +46,19 @@ func Clean(u *unstructured.Unstructured, namespaced bool) error {
 	return nil
 }
 
-// isAggregated tells a ClusterRole whose rules the cluster makes of those of
+// isAggregated reports whether u is a ClusterRole whose rules the cluster aggregates from
 // other roles; rules in the manifest would be overwritten again and again.
 func isAggregated(u *unstructured.Unstructured) bool {
 	rule, _ := u.Object["aggregationRule"].(map[string]any)
 	return len(rule) > 0 && u.GetKind() == "ClusterRole" && u.GroupVersionKind().Group == "rbac.authorization.k8s.io"
 }
 
-// IsSecret tells the kind whose content never stands in a message.
+// IsSecret reports whether the kind is Secret, whose content must never appear in a
+// message.
 func IsSecret(apiVersion, kind string) bool { return apiVersion == "v1" && kind == "Secret" }
 
-// dropNullTimes removes "creationTimestamp": null, which older tools write into
-// every metadata, at any depth. Depth was bounded by Decode.
+// dropNullTimes removes "creationTimestamp": null, which older tools write into every
+// metadata, at any depth. Decode has bounded the depth.
 func dropNullTimes(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -74,8 +75,8 @@ func dropNullTimes(value any) {
 	}
 }
 
-// foldStringData writes stringData into data, where it ends up anyway; left in
-// place, its field ownership would hide drift of data.
+// foldStringData moves stringData into data, where the API server stores it; otherwise
+// its field ownership would hide drift of data.
 func foldStringData(secret map[string]any) error {
 	value, present := secret["stringData"]
 	if !present {

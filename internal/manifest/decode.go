@@ -15,19 +15,18 @@ import (
 )
 
 const (
-	// MaxBytes bounds one manifest. Admission on the hub allows 500 KiB for all
-	// manifests of a work; this bound protects an agent whose hub has no
-	// admission.
+	// MaxBytes bounds one manifest. Admission on the hub allows 500 KiB for all manifests
+	// of a work; this bound protects an agent whose hub has no admission.
 	MaxBytes = 1 << 20
-	// MaxDepth bounds how deep objects and lists nest. The deepest field of
-	// Kubernetes' own kinds stands at about 20, a CustomResourceDefinition that
-	// describes itself at about 60.
+	// MaxDepth bounds the nesting of objects and lists. The deepest field of the
+	// Kubernetes kinds is at about 20, that of a CustomResourceDefinition that describes
+	// itself at about 60.
 	MaxDepth = 200
-	// maxQuoted bounds how much of somebody's input stands in a message.
+	// maxQuoted bounds how much of the input a message quotes, in bytes.
 	maxQuoted = 64
 )
 
-// Error says what is wrong with a manifest.
+// Error describes what is wrong with a manifest.
 type Error struct {
 	// Field is the path of the field, empty for the manifest as a whole.
 	Field string
@@ -35,7 +34,7 @@ type Error struct {
 	Problem, Fix string
 }
 
-// Error is "metadata.name: must be set; give the object a name".
+// Error returns, for example, "metadata.name: must be set; give the object a name".
 func (e *Error) Error() string {
 	text := e.Problem + "; " + e.Fix
 	if e.Field == "" {
@@ -44,8 +43,8 @@ func (e *Error) Error() string {
 	return e.Field + ": " + text
 }
 
-// Decode reads one manifest. The error is an *Error and never holds values of
-// the manifest, save its names.
+// Decode reads one manifest. The error is an *Error and never contains values of the
+// manifest, except its names.
 func Decode(raw []byte) (*unstructured.Unstructured, error) {
 	switch {
 	case len(bytes.TrimSpace(raw)) == 0:
@@ -75,8 +74,8 @@ func Decode(raw []byte) (*unstructured.Unstructured, error) {
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// Depth is how deep objects and lists nest in raw, without decoding it. Brackets inside strings do
-// not count; text that is not JSON gives some number.
+// Depth returns how deep objects and lists nest in raw, without decoding it. Brackets
+// inside strings do not count; for text that is not JSON the result is undefined.
 func Depth(raw []byte) int {
 	var level, deepest int
 	var quoted, escaped bool
@@ -99,7 +98,7 @@ func Depth(raw []byte) int {
 	return deepest
 }
 
-// check refuses what no API server could take as an object with a name.
+// check rejects what no API server could accept as a named object.
 func check(content map[string]any) error {
 	apiVersion, err := text(content, "", "apiVersion", "write the group and version, for example apps/v1")
 	if err != nil {
@@ -141,7 +140,7 @@ func checkMetadata(metadata map[string]any) error {
 	return checkOwners(metadata["ownerReferences"])
 }
 
-// checkSegment makes sure that a name stays one segment of a request path.
+// checkSegment makes sure that a name is one segment of a request path.
 func checkSegment(metadata map[string]any, field string) error {
 	value, present := metadata[field]
 	if field == "namespace" && (!present || value == nil || value == "") {
@@ -201,7 +200,7 @@ func checkOwners(value any) error {
 	return nil
 }
 
-// text reads a string field that must be set.
+// text reads a required string field.
 func text(object map[string]any, prefix, field, fix string) (string, error) {
 	value, present := object[field]
 	s, ok := value.(string)

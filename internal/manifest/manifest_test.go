@@ -202,8 +202,8 @@ func TestRankPutsWhatOthersNeedFirst(t *testing.T) {
 	require.Less(t, manifest.RankOther, manifest.RankBroken)
 }
 
-// FuzzDecode: whatever comes in, Decode neither panics nor hands out an object
-// that cannot be named, and its errors stay short and hold no content.
+// FuzzDecode: for any input, Decode neither panics nor returns an object without a valid
+// name, and its errors are short and contain no content.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","namespace":"n"},"data":{"a":"b"}}`,

@@ -2,16 +2,16 @@
 
 package manifest
 
-// Ranks beside those of the table.
+// Ranks in addition to those of the table.
 const (
-	// RankOther is the rank of every kind that the table does not name.
+	// RankOther is the rank of every kind that is not in the table.
 	RankOther = 1000
 	// RankBroken is the rank of a manifest that could not be decoded.
 	RankBroken = 1001
 )
 
-// kindRanks is the order in which kinds are applied, by kind name in any group,
-// with the plural under which the same kind is deleted.
+// kindRanks lists kinds in the order in which they are applied, by kind name in any
+// group, with the plural by which the same kind is deleted.
 var kindRanks = []struct {
 	kind, resource string
 	rank           int
@@ -51,7 +51,7 @@ var kindRanks = []struct {
 	{"ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", 6},
 }
 
-// Rank is when a kind is applied: lower ranks first.
+// Rank returns the position of a kind in the order of applies: lower ranks first.
 func Rank(kind string) int {
 	for _, r := range kindRanks {
 		if r.kind == kind {
@@ -61,9 +61,9 @@ func Rank(kind string) int {
 	return RankOther
 }
 
-// RankResource is Rank for a plural. Objects are deleted from the highest rank
-// to the lowest, so that custom objects go before their definition and
-// workloads before what they use.
+// RankResource is Rank for a plural. Objects are deleted from the highest rank to the
+// lowest, so that custom objects go before their definition and workloads before what
+// they use.
 func RankResource(resource string) int {
 	for _, r := range kindRanks {
 		if r.resource == resource {

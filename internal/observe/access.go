@@ -15,16 +15,15 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/review"
 )
 
-// How long a decision is remembered, and how many: enough for a few scrapers,
-// short enough that a right that is taken away ends soon.
+// How long a decision is cached, and how many: enough for a few scrapers, and short
+// enough that a revoked right ends soon.
 const (
 	rememberFor = 10 * time.Second
 	rememberMax = 256
 )
 
-// Reviews is the Access that asks the process's own cluster. Its methods are
-// safe for concurrent use. Tokens are neither kept nor logged, only their
-// SHA-256 sums are kept.
+// Reviews is the Access that asks the process's own cluster. It is safe for concurrent
+// use. Tokens are neither kept nor logged; only their SHA-256 sums are kept.
 type Reviews struct {
 	client dynamic.Interface
 	clock  clock.PassiveClock
@@ -45,13 +44,13 @@ type verdict struct {
 
 var _ Access = (*Reviews)(nil)
 
-// NewReviews makes an Access that needs the rights to create tokenreviews and
+// NewReviews returns an Access that needs the rights to create tokenreviews and
 // subjectaccessreviews.
 func NewReviews(client dynamic.Interface, clk clock.PassiveClock) *Reviews {
 	return &Reviews{client: client, clock: clk, known: map[question]verdict{}}
 }
 
-// Allowed implements Access. Failures of the API are not remembered.
+// Allowed implements Access. Failures of the API are not cached.
 func (r *Reviews) Allowed(ctx context.Context, token, path string) error {
 	q := question{sha256.Sum256([]byte(token)), path}
 	if v, ok := r.recall(q); ok {
@@ -80,7 +79,7 @@ func (r *Reviews) remember(q question, err error) {
 	r.known[q] = verdict{err, r.clock.Now().Add(rememberFor)}
 }
 
-// review asks the cluster; final is false when it could not answer.
+// review asks the cluster; final is false if it could not answer.
 func (r *Reviews) review(ctx context.Context, token, path string) (err error, final bool) {
 	user, ok, err := review.Bearer(ctx, r.client, token)
 	switch {

@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// ownLife of the certificate that a process makes for itself: a process that
-// runs longer has been restarted by an upgrade before.
+// ownLife is the lifetime of the certificate that a process creates for itself: an
+// upgrade restarts the process long before it expires.
 const ownLife = 10 * 365 * 24 * time.Hour
 
-// selfSigned makes a certificate for localhost, valid from an hour before now.
+// selfSigned creates a certificate for localhost, valid from an hour before now.
 func selfSigned(now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -44,5 +44,5 @@ func selfSigned(now time.Time) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// quiet drops net/http's own log: it reports every port scan.
+// quiet returns a logger that discards net/http's own log, which reports every port scan.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

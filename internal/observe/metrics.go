@@ -13,11 +13,11 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// NewRegistry makes a registry with the metrics that every process has: Go,
-// the process, ocm_build_info with the version, requests to API servers
-// (rest_client_*) and queues of control loops (workqueue_*, label name is the
-// loop's id). Those of client and queues are global in client-go: the last
-// registry of a process gets the first, and the first registry the second.
+// NewRegistry returns a registry with the metrics that every process has: Go, the
+// process, ocm_build_info with the version, requests to API servers (rest_client_*) and
+// queues of control loops (workqueue_*, label name is the loop's id). Client and queue
+// metrics are global in client-go: the last registry of a process gets those of the
+// client, and the first registry those of the queues.
 func NewRegistry(version string) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -60,7 +60,7 @@ func (m *clientMetrics) Increment(_ context.Context, code, method, _ string) {
 	m.results.WithLabelValues(code, method).Inc()
 }
 
-// queueMetrics is what workqueue reports of each queue.
+// queueMetrics is what workqueue reports about each queue.
 type queueMetrics struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec

@@ -22,7 +22,7 @@ import (
 // Port of the server in a pod.
 const Port = 8443
 
-// Limits of a request; the server's requests are small and answered at once.
+// Limits of a request; requests to this server are small and answered at once.
 const (
 	readTimeout    = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
@@ -30,33 +30,33 @@ const (
 	maxHeaderBytes = 1 << 16
 )
 
-// Check tells why the process is not well, or nil. It is called for each
-// request and must return at once.
+// Check returns why the process is unhealthy, or nil. It is called for each request and
+// must return at once.
 type Check func() error
 
-// Options of a Server.
+// Options configure a Server.
 type Options struct {
-	// Certificate chooses the serving certificate; nil means one that is made
-	// at start and signed by itself, which is what kubelets accept.
+	// Certificate chooses the serving certificate; nil means a self-signed one that is
+	// created at start, which kubelets accept.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Metrics is what /metrics shows; nil serves no metrics.
+	// Metrics are the metrics that /metrics serves; nil serves none.
 	Metrics prometheus.Gatherer
-	// Access decides who may read the metrics; nil refuses everybody.
+	// Access decides who may read the metrics; nil refuses everyone.
 	Access Access
 	// Now is used for the certificate's life. It must not be nil.
 	Now func() time.Time
-	// Log gets what goes wrong while answering; the zero value is silent.
+	// Log receives errors that occur while answering; the zero value discards them.
 	Log logr.Logger
 }
 
 // Access decides whether the bearer of a token may get a path.
 type Access interface {
-	// Allowed returns nil when the bearer may; ErrUnauthorized or ErrForbidden
-	// when not; another error when it cannot be told.
+	// Allowed returns nil if the bearer may get the path, ErrUnauthorized or ErrForbidden
+	// if not, and another error if this cannot be determined.
 	Allowed(ctx context.Context, token, path string) error
 }
 
-// ErrUnauthorized means that no cluster identity stands behind the token.
+// ErrUnauthorized means that the cluster does not recognize the token.
 var ErrUnauthorized = errors.New("the bearer token is not known")
 
 // ErrForbidden means that the identity may not get the path.
@@ -71,17 +71,17 @@ type Server struct {
 	ready map[string]Check
 }
 
-// NewServer makes a Server without checks: it is live and ready once it runs.
+// NewServer returns a Server without checks: it is live and ready once it runs.
 func NewServer(o Options) *Server {
 	return &Server{o: o, live: map[string]Check{}, ready: map[string]Check{}}
 }
 
-// AddLive adds a check to /healthz: while it fails, the kubelet restarts the
-// process. A check of the same name is replaced.
+// AddLive adds a check to /healthz: while it fails, the kubelet restarts the process. It
+// replaces a check of the same name.
 func (s *Server) AddLive(name string, c Check) { s.add(s.live, name, c) }
 
-// AddReady adds a check to /readyz: while it fails, Services send nothing here.
-// A check of the same name is replaced.
+// AddReady adds a check to /readyz: while it fails, Services send no traffic here. It
+// replaces a check of the same name.
 func (s *Server) AddReady(name string, c Check) { s.add(s.ready, name, c) }
 
 func (s *Server) add(to map[string]Check, name string, c Check) {
@@ -90,8 +90,8 @@ func (s *Server) add(to map[string]Check, name string, c Check) {
 	to[name] = c
 }
 
-// Run serves on the listener until ctx ends, and closes it. It returns nil
-// after an orderly stop.
+// Run serves on the listener until ctx ends, and closes it. It returns nil after a clean
+// stop.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	certificate := s.o.Certificate
 	if certificate == nil {
@@ -107,18 +107,17 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// Serving is what Serve needs.
+// Serving configures Serve.
 type Serving struct {
 	Handler http.Handler
 	// Certificate chooses the serving certificate.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Patience is how long an answer may take, its reader included; 0 is without
-	// bound.
+	// Patience bounds the time of a response, including its transfer; 0 means no bound.
 	Patience time.Duration
 }
 
-// Serve answers requests over HTTPS until ctx ends, and closes the listener. What
-// is under way then has a moment to end. It returns nil after an orderly stop.
+// Serve answers requests over HTTPS until ctx ends, and closes the listener. Requests in
+// progress then have a moment to finish. It returns nil after a clean stop.
 func Serve(ctx context.Context, l net.Listener, s Serving) error {
 	server := &http.Server{
 		Handler:           s.Handler,
@@ -152,8 +151,8 @@ func Serve(ctx context.Context, l net.Listener, s Serving) error {
 	return err
 }
 
-// Handler answers the four paths; it is exported for tests and for processes
-// that serve it beside other things.
+// Handler serves the four paths; it is exported for tests and for processes that serve it
+// beside other things.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { s.answer(w, s.live) })
@@ -166,8 +165,8 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// answer runs the checks: 200 and ok, or 503 with the names of what fails. The
-// reasons go to the log only, since anybody may ask.
+// answer runs the checks: it responds 200 and ok, or 503 with the names of the failing
+// checks. The reasons are only logged, since anyone may ask.
 func (s *Server) answer(w http.ResponseWriter, checks map[string]Check) {
 	s.mu.Lock()
 	var failing []string
@@ -188,7 +187,7 @@ func (s *Server) answer(w http.ResponseWriter, checks map[string]Check) {
 	_, _ = w.Write([]byte("not ok: " + strings.Join(failing, ", ") + "\n"))
 }
 
-// guard lets a request pass whose bearer may get its path.
+// guard passes on requests whose bearer may get the path.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := s.allowed(r)

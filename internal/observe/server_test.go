@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// access grants by a map of token to error; other tokens are unknown.
+// access decides by a map of token to error; other tokens are unknown.
 type access map[string]error
 
 func (a access) Allowed(_ context.Context, token, path string) error {

@@ -15,36 +15,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxWords bounds the dictionary: whoever may label objects must not be able to
-// fill this process with new words.
+// maxWords bounds the dictionary: users who may label objects must not be able to fill
+// the memory of this process with new words.
 const maxWords = 1000
 
-// longestWord bounds what is numbered at its second sight, in bytes.
+// longestWord bounds the words that get a number when they are seen again, in bytes.
 const longestWord = 200
 
 var seed = maphash.MakeSeed()
 
-// Dictionary numbers the words that many objects share: keys of labels and
-// annotations, finalizers, and in objects that are packed whole what many of them
-// say. Others are spelled out. What was packed with one is unpacked with the same.
-// The zero value is ready; its methods are safe for concurrent use.
+// Dictionary numbers the words that many objects share: keys of labels and annotations,
+// finalizers, and in objects that are packed whole the strings that many of them contain.
+// Other words are spelled out. What was packed with a Dictionary must be unpacked with
+// the same one. The zero value is ready to use. It is safe for concurrent use.
 type Dictionary struct {
 	mu      sync.RWMutex
 	numbers map[string]uint64
 	words   []string
-	// seen are the words that repeated saw last, the latest of each row first. Words
-	// that share a row by chance do not drive each other out at once.
+	// seen are the words that repeated saw last, the latest of each row first. Words that
+	// share a row by chance do not evict each other at once.
 	seen [64]row
 }
 
 type row [4]sight
 
-// sight is a word with the object that said it, as hashes.
+// sight is a word with the object that contained it, as hashes.
 type sight struct{ word, object uint64 }
 
-// repeated numbers a word of an object that is kept whole: when a second object
-// says it, so that what only one says does not fill the dictionary, however often
-// that one is packed.
+// repeated returns the number of a word of an object that is packed whole. A word gets
+// one when a second object contains it, so that words of only one object do not fill the
+// dictionary, however often that object is packed.
 func (d *Dictionary) repeated(word string, object uint64) uint64 {
 	if word == "" || len(word) > longestWord {
 		return 0
@@ -60,7 +60,7 @@ func (d *Dictionary) repeated(word string, object uint64) uint64 {
 	return d.number(word)
 }
 
-// see notes a sight, and tells whether another object said the word before.
+// see records a sight, and reports whether another object contained the word before.
 func (r *row) see(now sight) bool {
 	i := slices.IndexFunc(r[:], func(s sight) bool { return s.word == now.word })
 	again := i >= 0 && r[i].object != now.object
@@ -72,7 +72,7 @@ func (r *row) see(now sight) bool {
 	return again
 }
 
-// number of a word, from 1 on; 0 when the dictionary is full.
+// number returns the number of a word, from 1 on; 0 if the dictionary is full.
 func (d *Dictionary) number(word string) uint64 {
 	d.mu.RLock()
 	n, ok := d.numbers[word]
@@ -154,7 +154,7 @@ func (w *writer) uid(uid types.UID) {
 	w.out = append(w.out, raw...)
 }
 
-// binaryUID is a UID of the usual form without its dashes; false for other texts.
+// binaryUID returns a UID of the usual form without its dashes; false for any other text.
 func binaryUID(s string) ([]byte, bool) {
 	if len(s) != uidLength {
 		return nil, false
@@ -168,8 +168,8 @@ func dashed(raw []byte) string {
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-// meta packs version, UID, generation, times, labels, annotations and finalizers
-// of an object. Owner references and the rest are dropped.
+// meta packs version, UID, generation, times, labels, annotations and finalizers of an
+// object. Owner references and the rest are dropped.
 func (w *writer) meta(o *metav1.ObjectMeta) {
 	w.object = maphash.String(seed, string(o.UID))
 	w.uid(o.UID)
@@ -254,7 +254,7 @@ func (r *reader) uid() types.UID {
 	return types.UID(dashed([]byte(r.bytes(uidBytes))))
 }
 
-// meta unpacks what the writer's meta packed.
+// meta unpacks what writer.meta packed.
 func (r *reader) meta(o *metav1.ObjectMeta) {
 	o.UID = r.uid()
 	o.ResourceVersion = r.bytes(r.count())
@@ -270,7 +270,7 @@ func (r *reader) meta(o *metav1.ObjectMeta) {
 	}
 }
 
-// UnpackMeta makes of o the metadata that was packed.
+// UnpackMeta restores the packed metadata into o.
 func (d *Dictionary) UnpackMeta(data string, o *metav1.ObjectMeta) {
 	r := reader{words: d, in: data}
 	r.meta(o)

@@ -22,22 +22,22 @@ var (
 	ownReading = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// marshals tells whether a type writes and reads its own JSON.
+// marshals reports whether a type has its own JSON encoding.
 func marshals(t reflect.Type) bool {
 	return (t.Implements(ownJSON) || reflect.PointerTo(t).Implements(ownJSON)) && reflect.PointerTo(t).Implements(ownReading)
 }
 
-// Packable tells why what object points to cannot be packed; nil means that it can.
+// Packable returns why the type that object points to cannot be packed, or nil if it can.
 func Packable(object any) error { return packable(reflect.TypeOf(object).Elem()) }
 
-// packable tells why values of a type cannot be packed; within are the types
-// that it is part of.
+// packable returns why values of a type cannot be packed; within are the types that
+// contain it.
 func packable(t reflect.Type, within ...reflect.Type) error {
 	if t == timeType || t == metaType || t == typeType || marshals(t) {
 		return nil
 	}
 	if slices.Contains(within, t) {
-		return fmt.Errorf("%s holds itself", t)
+		return fmt.Errorf("%s contains itself", t)
 	}
 	within = append(within, t)
 	switch t.Kind() {
@@ -49,7 +49,7 @@ func packable(t reflect.Type, within ...reflect.Type) error {
 		return packable(t.Elem(), within...)
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
-			return fmt.Errorf("the keys of %s are no strings", t)
+			return fmt.Errorf("the keys of %s are not strings", t)
 		}
 		return packable(t.Elem(), within...)
 	case reflect.Struct:
@@ -63,19 +63,19 @@ func packable(t reflect.Type, within ...reflect.Type) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%s is of no kind that can be packed", t)
+	return fmt.Errorf("%s is of a kind that cannot be packed", t)
 }
 
-// Pack packs what object points to, of a type that is packable. The names in its
-// metadata are left out.
+// Pack packs the value that object points to, whose type must be packable. The names in
+// its metadata are omitted.
 func (d *Dictionary) Pack(object any) string {
 	w := writer{words: d, out: make([]byte, 0, 1024)}
 	w.value(reflect.ValueOf(object).Elem())
 	return string(w.out)
 }
 
-// Unpack makes of what object points to, an empty one of the type that was
-// packed, what it was.
+// Unpack restores a packed value into what object points to, an empty value of the packed
+// type.
 func (d *Dictionary) Unpack(data string, object any) {
 	r := reader{words: d, in: data}
 	r.value(reflect.ValueOf(object).Elem())
@@ -144,7 +144,7 @@ func (w *writer) mapping(v reflect.Value) {
 	}
 }
 
-// size tells none from an empty slice or map.
+// size distinguishes nil from an empty slice or map.
 func (w *writer) size(v reflect.Value) {
 	if v.IsNil() {
 		w.count(0)
@@ -153,8 +153,7 @@ func (w *writer) size(v reflect.Value) {
 	w.count(v.Len() + 1)
 }
 
-// How a word begins: with its length, or with one of these. Numbers of words
-// begin behind them.
+// A word begins with its length, or with one of these. Numbers of words follow them.
 const (
 	// longestSpelled is the length from which on the length takes bytes of its own.
 	longestSpelled = 64
@@ -246,7 +245,7 @@ func (r *reader) value(v reflect.Value) { //nolint:gocyclo // one case for each 
 	}
 }
 
-// size is how many elements follow, and whether there is a slice or map at all.
+// size returns how many elements follow, and whether the slice or map is not nil.
 func (r *reader) size() (int, bool) {
 	n := r.count()
 	return int(n) - 1, n > 0 //nolint:gosec // a length in memory

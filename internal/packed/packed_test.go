@@ -77,7 +77,7 @@ func FuzzPackMeta(f *testing.F) {
 	})
 }
 
-// cluster is one of the ManagedClusters of which a hub has thousands.
+// cluster returns a ManagedCluster, of which a hub has thousands.
 func cluster(number int) *clusterv1.ManagedCluster {
 	at := metav1.Unix(1_700_000_000, 0)
 	o := &clusterv1.ManagedCluster{ObjectMeta: metadata("77")}
@@ -93,7 +93,7 @@ func cluster(number int) *clusterv1.ManagedCluster {
 	return o
 }
 
-// requireWhole packs and unpacks a whole object, and compares what is sent of it.
+// requireWhole packs and unpacks a whole object, and compares its JSON.
 func requireWhole(t testing.TB, d *Dictionary, o *clusterv1.ManagedCluster) {
 	t.Helper()
 	got := &clusterv1.ManagedCluster{}
@@ -113,7 +113,10 @@ func TestAWholeObjectComesBack(t *testing.T) {
 		"being deleted":      func(o *clusterv1.ManagedCluster) { o.DeletionTimestamp = &deleted },
 		"with an empty list": func(o *clusterv1.ManagedCluster) { o.Status.Conditions = []metav1.Condition{} },
 		"with bytes": func(o *clusterv1.ManagedCluster) {
-			o.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://a", CABundle: []byte{0, 1, 255}}}
+			o.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{
+				URL:      "https://a",
+				CABundle: []byte{0, 1, 255},
+			}}
 		},
 		"with a UID in a text":  func(o *clusterv1.ManagedCluster) { o.Status.Conditions[0].Message = string(o.UID) },
 		"with a long message":   func(o *clusterv1.ManagedCluster) { o.Status.Conditions[0].Message = fmt.Sprintf("%4000d", 1) },
@@ -210,11 +213,11 @@ func TestTypesThatCannotBePackedAreRefused(t *testing.T) {
 		of   any
 		want string
 	}{
-		"an interface":           {&struct{ A any }{}, "no kind that can be packed"},
-		"a field of its own":     {&struct{ a string }{}, "not exported"},
-		"one that holds itself":  {&loop{}, "holds itself"},
-		"keys that are no words": {&struct{ A map[int]string }{}, "are no strings"},
-		"a list of functions":    {&struct{ A []func() }{}, "no kind that can be packed"},
+		"an interface":              {&struct{ A any }{}, "a kind that cannot be packed"},
+		"a field of its own":        {&struct{ a string }{}, "not exported"},
+		"one that contains itself":  {&loop{}, "contains itself"},
+		"keys that are not strings": {&struct{ A map[int]string }{}, "are not strings"},
+		"a list of functions":       {&struct{ A []func() }{}, "a kind that cannot be packed"},
 	} {
 		t.Run(name, func(t *testing.T) { require.ErrorContains(t, Packable(tc.of), tc.want) })
 	}

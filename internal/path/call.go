@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// functions are those that an expression may call, with how many arguments each
-// takes. None of them makes a value that grows.
+// functions are the functions that an expression may call, with the numbers of arguments
+// that each accepts. None of them produces a growing value.
 var functions = map[string][]int{
 	"select": {1}, "has": {1}, "test": {1}, "contains": {1}, "startswith": {1}, "endswith": {1},
 	"any": {0, 1}, "all": {0, 1}, "first": {0, 1}, "last": {0}, "recurse": {0}, "empty": {0},
@@ -22,7 +22,7 @@ var functions = map[string][]int{
 // allowed lists the functions in messages.
 func allowed() string { return strings.Join(slices.Sorted(maps.Keys(functions)), ", ") }
 
-// errEnough ends an evaluation that has all that it needs.
+// errEnough ends an evaluation that has everything it needs.
 var errEnough = errors.New("enough")
 
 // call runs one of the functions.
@@ -61,7 +61,7 @@ func (e *evaluator) call(n *node, in Match, emit func(Match) error) error {
 	return emit(Match{Value: v})
 }
 
-// convert is the functions that make one value of one.
+// convert evaluates the functions that map one value to one value.
 func (e *evaluator) convert(n *node, v any) (any, error) {
 	switch n.name {
 	case "not":
@@ -91,7 +91,7 @@ func (e *evaluator) convert(n *node, v any) (any, error) {
 	return nil, &mismatch{typeOf(v) + " has no length; correct the path"}
 }
 
-// ends gives the first or last element, or the first result of the argument.
+// ends emits the first or last element, or the first result of the argument.
 func (e *evaluator) ends(n *node, in Match, emit func(Match) error) error {
 	if len(n.kids) == 0 {
 		at := 0
@@ -111,7 +111,7 @@ func (e *evaluator) ends(n *node, in Match, emit func(Match) error) error {
 	return emit(*first)
 }
 
-// quantify tells whether any or all elements hold.
+// quantify emits whether any or all elements are true.
 func (e *evaluator) quantify(n *node, in Match, emit func(Match) error) error {
 	test := &node{}
 	if len(n.kids) > 0 {
@@ -133,7 +133,7 @@ func (e *evaluator) quantify(n *node, in Match, emit func(Match) error) error {
 	return emit(Match{Value: found == (n.name == "any")})
 }
 
-// in tells whether the value is among the results of the argument.
+// in emits whether the value is among the results of the argument.
 func (e *evaluator) in(n *node, in Match, emit func(Match) error) error {
 	found := false
 	err := e.run(n.kids[0], in, func(i Match) error {

@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// operate gives true or false for each pair of results of the operands. As in
-// jq, comparisons run their right operand first, and "and" and "or" run it only
-// if they need it.
+// operate emits true or false for each pair of results of the operands. As in jq,
+// comparisons evaluate their right operand first, and "and" and "or" evaluate it only if
+// they need it.
 func (e *evaluator) operate(n *node, in Match, emit func(Match) error) error {
 	left, right := n.kids[0], n.kids[1]
 	if n.kind == compare {
@@ -57,8 +57,7 @@ func (e *evaluator) compare(operator string, a, b any) (bool, error) {
 	return order >= 0, nil
 }
 
-// holds tells whether a test of kubectl does. A side that leads nowhere compares
-// with nothing.
+// holds reports whether a kubectl filter is true. It is false if an operand has no value.
 func (e *evaluator) holds(n *node, in Match) (bool, error) {
 	var sides [2][]any
 	for i, side := range n.kids {
@@ -84,8 +83,8 @@ func (e *evaluator) holds(n *node, in Match) (bool, error) {
 	return e.alike(n.name, left[0], right[0])
 }
 
-// alike compares numbers with numbers, strings with strings, and tells whether
-// booleans are the same.
+// alike compares numbers with numbers and strings with strings, and reports whether
+// booleans are equal.
 func (e *evaluator) alike(operator string, a, b any) (bool, error) {
 	x, y := rank(a), rank(b)
 	booleans := (x == isFalse || x == isTrue) && (y == isFalse || y == isTrue) && (operator == "==" || operator == "!=")
@@ -93,12 +92,12 @@ func (e *evaluator) alike(operator string, a, b any) (bool, error) {
 		return false, &mismatch{"a filter compares values of different kinds, or kinds that have no order"}
 	}
 	if !slices.Contains(comparisons, operator) {
-		return false, &mismatch{fmt.Sprintf("%q is no operator of a filter", excerpt.Of(operator, maxQuoted))}
+		return false, &mismatch{fmt.Sprintf("%q is not an operator of a filter", excerpt.Of(operator, maxQuoted))}
 	}
 	return e.compare(operator, a, b)
 }
 
-// order is that of jq: null, false, true, numbers, strings, lists, objects.
+// order compares as jq does: null, false, true, numbers, strings, lists, objects.
 func (e *evaluator) order(a, b any, deep int) (int, error) {
 	if deep > maxVisit {
 		return 0, errDepth
@@ -161,7 +160,7 @@ func float(v any) float64 {
 	return f
 }
 
-// The kinds of values in the order that jq gives them.
+// The kinds of values in the order of jq.
 const (
 	isNull = iota
 	isFalse
@@ -195,8 +194,8 @@ func typeOf(v any) string {
 	return []string{"null", "a boolean", "a boolean", "a number", "a string", "a list", "an object"}[rank(v)]
 }
 
-// TypeOf is the kind of a value in the words of messages about values of
-// kubectl's paths.
+// TypeOf returns the kind of a value, in the words of messages about values of kubectl
+// paths.
 func TypeOf(v any) string {
 	switch v.(type) {
 	case map[string]any:

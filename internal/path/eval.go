@@ -14,26 +14,26 @@ import (
 // maxQuoted bounds what an error quotes of an expression, in bytes.
 const maxQuoted = 128
 
-// maxVisit bounds how deep an object may nest below ".." and in comparisons.
+// maxVisit bounds the nesting of an object below ".." and in comparisons.
 const maxVisit = 1_000
 
 var errDepth = fmt.Errorf("the object nests deeper than %d levels; name the fields one by one", maxVisit)
 
-// Expression is a path that was read.
+// Expression is a parsed path.
 type Expression struct{ root *node }
 
-// Match is a value that an expression gives.
+// Match is one result of an expression.
 type Match struct {
 	// Value is the value itself.
 	Value any
-	// Lies tells that it lies in the object, or would if it were there: the
-	// others stand in the expression or tell what holds.
+	// Lies reports whether the value is part of the object, or would be if it existed;
+	// other values are literals of the expression or results of tests.
 	Lies  bool
 	place *step
 }
 
-// Place is the way from the object to the value: names and indexes, as string
-// and int.
+// Place returns the path from the object to the value: names and indexes, as string and
+// int.
 func (m Match) Place() []any {
 	var keys []any
 	for s := m.place; s != nil; s = s.parent {
@@ -43,21 +43,20 @@ func (m Match) Place() []any {
 	return keys
 }
 
-// Each calls visit with everything that the expression gives of an object, in an
-// order that is always the same. Spend is told of each step, before it is taken:
-// the visit of one value, or the comparison of some ten bytes, about 50 ns. An
-// error of either ends the evaluation.
+// Each calls visit with every result of the expression for an object, always in the same
+// order. It calls spend before each step: the visit of one value, or the comparison of
+// about ten bytes, about 50 ns. An error of either function ends the evaluation.
 func (x *Expression) Each(object any, spend func(steps int) error, visit func(Match) error) error {
 	return (&evaluator{spend}).run(x.root, Match{Value: object, Lies: true}, visit)
 }
 
-// mismatch is a failure that "?" forgives.
+// mismatch is a failure that "?" suppresses.
 type mismatch struct{ text string }
 
 // Error is the text.
 func (m *mismatch) Error() string { return m.text }
 
-// step is one step of a path, linked to those before it. The root has no step.
+// step is one step of a path, linked to the previous ones. The root has no step.
 type step struct {
 	parent *step
 	// key is a string or an int.
@@ -74,7 +73,7 @@ func (m Match) child(key, value any) Match {
 // evaluator runs expressions.
 type evaluator struct{ spend func(steps int) error }
 
-// run calls emit with each result of n on in.
+// run calls emit with each result of n for in.
 func (e *evaluator) run(n *node, in Match, emit func(Match) error) error {
 	if err := e.spend(1); err != nil {
 		return err
@@ -100,7 +99,7 @@ func (e *evaluator) run(n *node, in Match, emit func(Match) error) error {
 	return e.combine(n, in, emit)
 }
 
-// combine runs nodes that have operands.
+// combine evaluates nodes that have operands.
 func (e *evaluator) combine(n *node, in Match, emit func(Match) error) error {
 	switch n.kind {
 	case instead:
@@ -133,8 +132,8 @@ func (e *evaluator) combine(n *node, in Match, emit func(Match) error) error {
 	return e.call(n, in, emit)
 }
 
-// optional passes over failures of the operand, not over those of what is done
-// with its results.
+// optional suppresses failures of the operand, but not failures of what is done with its
+// results.
 func (e *evaluator) optional(n *node, in Match, emit func(Match) error) error {
 	var later error
 	err := e.run(n, in, func(i Match) error {
@@ -189,7 +188,7 @@ func (e *evaluator) index(at int, in Match, emit func(Match) error) error {
 	return &mismatch{fmt.Sprintf("%s has no element %d; correct the path", typeOf(in.Value), at)}
 }
 
-// entry gives what is there, and nothing where nothing is.
+// entry emits the value if it exists, and nothing otherwise.
 func (e *evaluator) entry(n *node, in Match, emit func(Match) error) error {
 	switch v := in.Value.(type) {
 	case map[string]any:
@@ -204,8 +203,8 @@ func (e *evaluator) entry(n *node, in Match, emit func(Match) error) error {
 	return nil
 }
 
-// iterate gives the elements of a list or the entries of an object. Null has
-// none: a field that is not there is nothing to ignore.
+// iterate emits the elements of a list or the entries of an object. Null has none: a
+// missing field is nothing to ignore.
 func (e *evaluator) iterate(in Match, emit func(Match) error) error {
 	switch v := in.Value.(type) {
 	case nil:
@@ -231,7 +230,7 @@ func (e *evaluator) iterate(in Match, emit func(Match) error) error {
 	return &mismatch{typeOf(in.Value) + " has no elements; correct the path, or end the step with ?"}
 }
 
-// elements gives those of a list, or of a range of it.
+// elements emits the elements of a list, or of a range of it.
 func (e *evaluator) elements(n *node, in Match, emit func(Match) error) error {
 	list, ok := in.Value.([]any)
 	switch {
@@ -255,9 +254,9 @@ func (e *evaluator) elements(n *node, in Match, emit func(Match) error) error {
 	return nil
 }
 
-// rangeOf are the first place, the place after the last, and the step of an index
-// or a range in a list of that length. They count from the end where they are
-// negative. A slice is cut to the list.
+// rangeOf returns the first index, the index after the last, and the step of an index or
+// a range in a list of that length. Negative indexes count from the end. A slice is
+// clamped to the list.
 func rangeOf(n *node, length int) (first, end, step int, err error) {
 	given := func(at, otherwise int) int {
 		if n.bounds[at].Known {

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// maxNesting bounds parentheses and calls within each other.
+	// maxNesting bounds the nesting of parentheses and calls.
 	maxNesting = 30
 	// maxPattern bounds a regular expression, in bytes.
 	maxPattern = 128
 )
 
-// refusedNames are words of jq that this package does not serve, beside all
+// refusedNames are words of jq that this package does not support, in addition to all
 // functions that are not in the table.
 var refusedNames = []string{
 	"def", "reduce", "foreach", "label", "break", "if", "then", "else", "elif", "end", "try", "catch",
 	"import", "include", "as", "input", "inputs", "env", "limit", "until", "while", "range", "repeat",
 }
 
-// JQ reads a path expression of jq.
+// JQ parses a path expression of jq.
 func JQ(text string) (*Expression, error) {
 	p := &parser{lexer: lexer{text: text}}
 	if err := p.advance(); err != nil {
@@ -38,7 +38,7 @@ func JQ(text string) (*Expression, error) {
 	return &Expression{root}, nil
 }
 
-// parser reads jq by recursive descent, one method a level of precedence.
+// parser parses jq by recursive descent, one method for each level of precedence.
 type parser struct {
 	lexer
 	word    word
@@ -51,7 +51,7 @@ func (p *parser) advance() error {
 	return err
 }
 
-// unexpected says what stands where something else should.
+// unexpected returns an error about a word that appears where another one is required.
 func (p *parser) unexpected(wanted string) error {
 	w := p.word
 	switch {
@@ -60,13 +60,13 @@ func (p *parser) unexpected(wanted string) error {
 	):
 		return fault(
 			w.at,
-			"%s of jq is not served here, an expression may only name fields; write a path such as .spec.items[] | select(.name == \"a\") | .size",
+			"%s of jq is not supported here, an expression may only name fields; write a path such as .spec.items[] | select(.name == \"a\") | .size",
 			w.describe(),
 		)
 	case w.class == wordName && slices.Contains(refusedNames, w.text):
-		return fault(w.at, "%s of jq is not served here, an expression may only name fields; write a path with these functions: %s", w.describe(), allowed())
+		return fault(w.at, "%s of jq is not supported here, an expression may only name fields; write a path with these functions: %s", w.describe(), allowed())
 	}
-	return fault(w.at, "%s stands where %s should; correct the expression", w.describe(), wanted)
+	return fault(w.at, "found %s instead of %s; correct the expression", w.describe(), wanted)
 }
 
 func (p *parser) expect(sign string) error {
@@ -76,7 +76,7 @@ func (p *parser) expect(sign string) error {
 	return p.advance()
 }
 
-// nested runs parse one level deeper.
+// nested calls parse one level deeper.
 func (p *parser) nested(parse func() (*node, error)) (*node, error) {
 	if p.nesting++; p.nesting > maxNesting {
 		return nil, fault(p.word.at, "nests deeper than %d levels; simplify it", maxNesting)
@@ -89,18 +89,17 @@ func (p *parser) nested(parse func() (*node, error)) (*node, error) {
 // comparisons are the operators that compare.
 var comparisons = []string{"==", "!=", "<=", ">=", "<", ">"}
 
-// levels are the signs and words that join two operands, from those that bind
-// least.
+// levels are the signs and words that join two operands, loosest binding first.
 var levels = []struct {
 	kind  kind
 	joins []string
 }{{pipe, []string{"|"}}, {comma, []string{","}}, {alternative, []string{"//"}}, {or, []string{"or"}}, {and, []string{"and"}}, {compare, comparisons}}
 
-// pipe reads a whole expression.
+// pipe parses a whole expression.
 func (p *parser) pipe() (*node, error) { return p.level(0) }
 
-// level reads operands that a sign or word joins, from the left. What a
-// comparison gives is not compared.
+// level parses operands that a sign or word joins, left-associative. Comparisons do not
+// chain.
 func (p *parser) level(at int) (*node, error) {
 	if at == len(levels) {
 		return p.postfix()
@@ -124,7 +123,7 @@ func (p *parser) level(at int) (*node, error) {
 	return left, err
 }
 
-// postfix reads a term and the steps that follow it.
+// postfix parses a term and the steps that follow it.
 func (p *parser) postfix() (*node, error) {
 	n, err := p.term()
 	for err == nil {
@@ -144,7 +143,7 @@ func (p *parser) postfix() (*node, error) {
 	return nil, err
 }
 
-// term reads what a chain of steps begins with.
+// term parses what a chain of steps begins with.
 func (p *parser) term() (*node, error) {
 	w := p.word
 	switch {
@@ -175,7 +174,7 @@ func (p *parser) term() (*node, error) {
 	return nil, p.unexpected("a path")
 }
 
-// signed reads a number with its sign.
+// signed parses a number with its sign.
 func (p *parser) signed() (any, error) {
 	negative := p.word.is("-")
 	if negative {
@@ -195,7 +194,7 @@ func (p *parser) signed() (any, error) {
 	return v, p.advance()
 }
 
-// afterDot reads the name after a dot. The first dot of a chain may stand alone.
+// afterDot parses the name after a dot. The first dot of a chain may stand alone.
 func (p *parser) afterDot(n *node, first bool) (*node, error) {
 	w := p.word
 	switch {
@@ -209,7 +208,7 @@ func (p *parser) afterDot(n *node, first bool) (*node, error) {
 	return nil, p.unexpected("the name of a field")
 }
 
-// brackets reads [], ["name"] or [0].
+// brackets parses [], ["name"] or [0].
 func (p *parser) brackets(n *node) (*node, error) {
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -233,7 +232,7 @@ func (p *parser) brackets(n *node) (*node, error) {
 		}
 		fallthrough
 	case p.word.is(":"):
-		return nil, fault(p.word.at, "slices of jq are not served here; name the elements, or choose them by select(...)")
+		return nil, fault(p.word.at, "slices of jq are not supported here; name the elements, or choose them by select(...)")
 	}
 	return nil, p.unexpected("a string, a number or \"]\"")
 }
@@ -251,7 +250,7 @@ func (p *parser) index() (*node, error) {
 	return &node{kind: index, at: int(n)}, nil
 }
 
-// function reads a call or a literal that is a name.
+// function parses a call or a literal that is a name.
 func (p *parser) function() (*node, error) {
 	w := p.word
 	switch w.text {
@@ -265,7 +264,7 @@ func (p *parser) function() (*node, error) {
 		if slices.Contains(refusedNames, w.text) {
 			return nil, p.unexpected("a path")
 		}
-		return nil, fault(w.at, "%q is no function that is served here; use %s", w.text, allowed())
+		return nil, fault(w.at, "%q is not a supported function; use %s", w.text, allowed())
 	}
 	if err := p.advance(); err != nil {
 		return nil, err
@@ -293,7 +292,7 @@ func (p *parser) function() (*node, error) {
 	return n, p.compile(n, w.at)
 }
 
-// compile prepares the pattern of test.
+// compile compiles the pattern of test.
 func (p *parser) compile(n *node, at int) error {
 	if n.name != "test" {
 		return nil
@@ -301,7 +300,7 @@ func (p *parser) compile(n *node, at int) error {
 	text, ok := n.kids[0].value.(string)
 	switch {
 	case n.kids[0].kind != literal || !ok:
-		return fault(at, "test needs a pattern that stands in the expression; write it in quotes")
+		return fault(at, "test needs a string literal as its pattern; write it in quotes")
 	case len(text) > maxPattern || strings.Contains(text, "{"):
 		return fault(at, "a pattern may have %d bytes and no counted repetition; simplify it", maxPattern)
 	}

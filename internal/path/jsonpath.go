@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Kubectl reads one JSONPath as kubectl does, without braces.
+// Kubectl parses one JSONPath as kubectl does, without braces.
 func Kubectl(text string) (*Expression, error) {
 	list, err := parsed(text)
 	if err != nil {
@@ -26,7 +26,7 @@ func Kubectl(text string) (*Expression, error) {
 	return &Expression{root}, nil
 }
 
-// parsed is a path as client-go understands it.
+// parsed returns a path as client-go parses it.
 func parsed(text string) (*jsonpath.ListNode, error) {
 	parser, err := jsonpath.Parse("path", "{"+text+"}")
 	if err != nil {
@@ -39,15 +39,15 @@ func parsed(text string) (*jsonpath.ListNode, error) {
 	return list, nil
 }
 
-// dialect is how what client-go parsed is understood: as kubectl does, or
-// leniently.
+// dialect defines how the nodes of client-go's parser are interpreted: as kubectl does,
+// or leniently.
 type dialect struct {
 	lenient bool
-	// lifted is what stands in place of marks.
+	// lifted are the nodes that marks stand for.
 	lifted []*node
 }
 
-// list puts the nodes of an expression behind n.
+// list appends the nodes of an expression to n.
 func (d *dialect) list(n *node, list *jsonpath.ListNode) (*node, error) {
 	for _, next := range list.Nodes {
 		var err error
@@ -63,7 +63,7 @@ func (d *dialect) list(n *node, list *jsonpath.ListNode) (*node, error) {
 
 var errNotUnderstood = errors.New("it is not understood")
 
-// step puts one node behind n.
+// step appends one node to n.
 func (d *dialect) step(n *node, next jsonpath.Node) (*node, error) {
 	switch next := next.(type) {
 	case *jsonpath.ListNode:
@@ -90,7 +90,7 @@ func (d *dialect) step(n *node, next jsonpath.Node) (*node, error) {
 	return d.value(n, next)
 }
 
-// value puts a value that stands in the path behind n.
+// value appends a literal to n.
 func (d *dialect) value(n *node, next jsonpath.Node) (*node, error) {
 	switch next := next.(type) {
 	case *jsonpath.TextNode:
@@ -106,7 +106,7 @@ func (d *dialect) value(n *node, next jsonpath.Node) (*node, error) {
 		return then(n, &node{kind: literal, value: next.Value}), nil
 	case *jsonpath.IdentifierNode:
 		if !d.lenient {
-			// It fails when it is reached, as it always did.
+			// It fails when it is evaluated, not when it is parsed.
 			return both(instead, n, &node{kind: unknown, name: next.Name}), nil
 		}
 	}
@@ -136,8 +136,8 @@ func (d *dialect) array(bounds [3]jsonpath.ParamsEntry) *node {
 	return lenient(&node{kind: slice, bounds: bounds})
 }
 
-// union gives all that the first operand finds in every value before what the
-// second finds, as kubectl does; so each has what comes before it on its own.
+// union gives all results of the first operand for every value before those of the
+// second, as kubectl does; so each operand has its own copy of what comes before it.
 func (d *dialect) union(n *node, union *jsonpath.UnionNode) (*node, error) {
 	var all *node
 	for _, list := range union.Nodes {
@@ -182,8 +182,8 @@ func (d *dialect) filter(n *node, filter *jsonpath.FilterNode) (*node, error) {
 	return then(then(n, lenient(&node{kind: iterate})), chosen(test)), nil
 }
 
-// JSONPath reads a JSONPath with or without braces and "$". What such a path
-// does not find is passed over.
+// JSONPath parses a JSONPath with or without braces and "$". The path skips what does not
+// exist.
 func JSONPath(text string) (*Expression, error) {
 	s := strings.TrimSpace(text)
 	if strings.HasPrefix(s, "{") != strings.HasSuffix(s, "}") {
@@ -208,7 +208,7 @@ func JSONPath(text string) (*Expression, error) {
 	return &Expression{n}, nil
 }
 
-// reader reads the steps of a lenient JSONPath.
+// reader parses the steps of a lenient JSONPath.
 type reader struct {
 	lexer
 	lifted []*node
@@ -236,7 +236,7 @@ func (r *reader) step() (*node, error) {
 	return then(n, next), nil
 }
 
-// named reads a name or "*". A backslash takes a dot or bracket into the name.
+// named parses a name or "*". A backslash makes a dot or bracket part of the name.
 func (r *reader) named() (*node, error) {
 	begin := r.at
 	var name strings.Builder
@@ -255,7 +255,7 @@ func (r *reader) named() (*node, error) {
 	return lenient(&node{kind: field, name: name.String()}), nil
 }
 
-// bracket reads ['name'], [0], [1:3], [*], a list of them, or a filter.
+// bracket parses ['name'], [0], [1:3], [*], a list of them, or a filter.
 func (r *reader) bracket() (*node, error) {
 	begin := r.at
 	text, err := r.lift()
@@ -273,9 +273,9 @@ func (r *reader) bracket() (*node, error) {
 		"a range such as 1:3, \"*\", or a filter such as [?(@.name==\"a\")]")
 }
 
-// lift is the text of a bracket with marks in place of strings and "*": client-go
-// would take the dots and commas in them for its own, and has no names with
-// other signs.
+// lift returns the text of a bracket with marks in place of strings and "*": client-go
+// would interpret the dots and commas in them, and does not accept names with other
+// characters.
 func (r *reader) lift() (string, error) {
 	var out, open []byte
 	for r.at < len(r.text) {
@@ -289,13 +289,13 @@ func (r *reader) lift() (string, error) {
 			if err != nil {
 				return "", err
 			}
-			out = r.put(out, &node{kind: literal, value: w.text})
+			out = r.addMark(out, &node{kind: literal, value: w.text})
 			continue
 		case '*':
 			if out[len(out)-1] == '.' {
-				return "", fault(r.at, "\"*\" stands where the name of a field should; correct the expression")
+				return "", fault(r.at, "found \"*\" instead of the name of a field; correct the expression")
 			}
-			out = r.put(out, &node{kind: iterate})
+			out = r.addMark(out, &node{kind: iterate})
 		case '[', '(':
 			open = append(open, closing[c])
 			out = append(out, c)
@@ -320,8 +320,8 @@ func (r *reader) lift() (string, error) {
 	return "", r.unclosed("the end", open)
 }
 
-// blank writes a space. Client-go knows of none outside of filters, and refuses
-// those that part words.
+// blank writes a space. client-go accepts spaces only in filters, and rejects those that
+// separate words.
 func blank(out []byte, filter bool) []byte {
 	if !filter && strings.IndexByte("[,:?", out[len(out)-1]) >= 0 {
 		return out
@@ -332,19 +332,19 @@ func blank(out []byte, filter bool) []byte {
 var closing = map[byte]byte{'[': ']', '(': ')'}
 
 func (r *reader) unclosed(what string, open []byte) error {
-	return fault(r.at, "%s stands where %q should; correct the expression", what, string(open[len(open)-1]))
+	return fault(r.at, "found %s instead of %q; correct the expression", what, string(open[len(open)-1]))
 }
 
-// marks begin with a sign that no path holds.
+// marks begin with a character that no path contains.
 const marks = "\x00"
 
-// put writes the mark of a node.
-func (r *reader) put(out []byte, n *node) []byte {
+// addMark appends the mark of a node.
+func (r *reader) addMark(out []byte, n *node) []byte {
 	r.lifted = append(r.lifted, n)
 	return fmt.Appendf(out, "'%s%d'", marks, len(r.lifted)-1)
 }
 
-// mark is the node that a mark stands for; nil if the text is none.
+// mark returns the node that a mark stands for; nil if the text is not a mark.
 func (d *dialect) mark(text string) *node {
 	number, ok := strings.CutPrefix(text, marks)
 	if at, err := strconv.Atoi(number); ok && err == nil && at >= 0 && at < len(d.lifted) {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is what a word of an expression is.
+// class is the kind of a word.
 type class int
 
 const (
@@ -28,8 +28,7 @@ type word struct {
 	text string
 	// number is an int64 or a float64.
 	number any
-	// at is where it begins, in bytes; spaced is set when white space stands
-	// before it.
+	// at is its offset in bytes; spaced is set if white space precedes it.
 	at     int
 	spaced bool
 }
@@ -38,7 +37,7 @@ func (w word) is(sign string) bool { return w.class == wordSign && w.text == sig
 
 func (w word) named(name string) bool { return w.class == wordName && w.text == name }
 
-// describe is the word in a message.
+// describe returns the word for a message.
 func (w word) describe() string {
 	switch w.class {
 	case wordEnd:
@@ -61,7 +60,7 @@ var signs = []string{
 type lexer struct {
 	text string
 	at   int
-	// single lets strings stand in single quotes.
+	// single allows strings in single quotes.
 	single bool
 }
 
@@ -129,7 +128,7 @@ func (l *lexer) number(w word) (word, error) {
 	return w, nil
 }
 
-// quoted reads a string as JSON has it.
+// quoted parses a string as in JSON.
 func (l *lexer) quoted(w word, quote byte) (word, error) {
 	w.class = wordString
 	var raw strings.Builder
@@ -141,7 +140,7 @@ func (l *lexer) quoted(w word, quote byte) (word, error) {
 			l.at++
 			raw.WriteByte('"')
 			if err := json.Unmarshal([]byte(raw.String()), &w.text); err != nil {
-				return w, fault(w.at, "the string is not one of JSON; correct what follows its backslashes")
+				return w, fault(w.at, "the string is not a valid JSON string; correct what follows its backslashes")
 			}
 			return w, nil
 		case c == '\\' && l.at+1 < len(l.text):
@@ -162,7 +161,7 @@ func (l *lexer) quoted(w word, quote byte) (word, error) {
 	return w, fault(w.at, "the string has no end; close the quotes")
 }
 
-// fault is an error at a place of an expression.
+// fault returns an error at a position of an expression.
 func fault(at int, format string, args ...any) error {
 	return fmt.Errorf("at character %d: %s", at+1, fmt.Sprintf(format, args...))
 }

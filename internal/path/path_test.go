@@ -26,7 +26,7 @@ func decode(t testing.TB) any {
 
 func free(int) error { return nil }
 
-// given is what an expression gives of the sample, with the places of it.
+// given returns the results of an expression for the sample, with their paths.
 func given(t testing.TB, x *path.Expression) ([]string, error) {
 	t.Helper()
 	var out []string
@@ -37,8 +37,8 @@ func given(t testing.TB, x *path.Expression) ([]string, error) {
 	return out, err
 }
 
-// TestAJSONPathIsReadInTwoWays shows where kubectl's way and the lenient one
-// part: an error is what begins with "!".
+// TestAJSONPathIsReadInTwoWays shows where kubectl's reading and the lenient one differ;
+// an error begins with "!".
 func TestAJSONPathIsReadInTwoWays(t *testing.T) {
 	for text, want := range map[string]struct{ kubectl, lenient []string }{
 		".n":             {[]string{"[n]=1"}, []string{"[n]=1"}},
@@ -72,12 +72,12 @@ func TestAJSONPathIsReadInTwoWays(t *testing.T) {
 		".list[?(@.k=='x'})]": {[]string{"[list 0]=map[k:x v:1]"},
 			[]string{`!at character 17: '}' has no meaning here; remove it`}},
 		".list[?(@.*=='x')]": {[]string{"!a filter can only compare one value"},
-			[]string{`!"*" stands where the name of a field should`}},
+			[]string{`!found "*" instead of the name of a field`}},
 		"..v":    {[]string{"[list 0 v]=1", "[list 1 v]=2"}, nil},
 		"'text'": {[]string{"[]=text"}, []string{"['text']=<nil>"}},
 		"status": {[]string{`!"status" is not understood; begin the names of fields with a dot`},
 			[]string{"[status]=<nil>"}},
-		".list[?(@.k==\"\\x00\"": {[]string{"!it is not a JSONPath"}, []string{"!the string is not one of JSON"}},
+		".list[?(@.k==\"\\x00\"": {[]string{"!it is not a JSONPath"}, []string{"!the string is not a valid JSON string"}},
 	} {
 		for name, tc := range map[string]struct {
 			read func(string) (*path.Expression, error)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Pointer reads a JSON pointer (RFC 6901).
+// Pointer parses a JSON pointer (RFC 6901).
 func Pointer(text string) (*Expression, error) {
 	if text == "" {
 		return nil, errors.New("names the whole object; name a field, for example /spec/replicas")
@@ -27,8 +27,8 @@ func Pointer(text string) (*Expression, error) {
 	return &Expression{n}, nil
 }
 
-// pointerIndex is the index that a step of a pointer means: digits without a
-// leading zero.
+// pointerIndex returns the index that a step of a pointer means: digits without a leading
+// zero.
 func pointerIndex(s string) (int, bool) {
 	if s == "" || len(s) > 9 || (len(s) > 1 && s[0] == '0') || strings.Trim(s, "0123456789") != "" {
 		return 0, false

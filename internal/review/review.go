@@ -21,28 +21,27 @@ var (
 	accesses = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 )
 
-// Bearer returns whom the cluster takes the bearer of a token for; ok is false
-// when for nobody. An error means that the cluster could not tell.
+// Bearer returns the user that the cluster recognizes as the bearer of a token; ok is
+// false if it recognizes none. An error means that the cluster could not answer.
 func Bearer(ctx context.Context, client dynamic.Interface, token string) (user authenticationv1.UserInfo, ok bool, err error) {
 	r := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	r.SetGroupVersionKind(authenticationv1.SchemeGroupVersion.WithKind("TokenReview"))
-	r, err = ask(ctx, client, tokens, r)
+	r, err = create(ctx, client, tokens, r)
 	if err != nil {
 		return user, false, fmt.Errorf("reviewing a token: %w", err)
 	}
 	return r.Status.User, r.Status.Authenticated, nil
 }
 
-// Right is one thing to do: to an object of the API, or to a path. One of both is
-// set.
+// Right is one action on an API object or on a path. Exactly one of the two is set.
 type Right struct {
 	Resource *authorizationv1.ResourceAttributes
 	Path     *authorizationv1.NonResourceAttributes
 }
 
-// Access tells whether somebody may do something; why is what the cluster says of
-// it, and may be empty. The whole identity is passed on: name, UID, groups and
-// extra. An error means that the cluster could not tell.
+// Access reports whether a user may do something; why is the cluster's reason, and may be
+// empty. The whole identity is passed on: name, UID, groups and extra. An error means
+// that the cluster could not answer.
 func Access(ctx context.Context, client dynamic.Interface, user *authenticationv1.UserInfo, right Right) (allowed bool, why string, err error) {
 	r := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, ResourceAttributes: right.Resource, NonResourceAttributes: right.Path,
@@ -54,15 +53,15 @@ func Access(ctx context.Context, client dynamic.Interface, user *authenticationv
 		r.Spec.Extra[key] = authorizationv1.ExtraValue(values)
 	}
 	r.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview"))
-	r, err = ask(ctx, client, accesses, r)
+	r, err = create(ctx, client, accesses, r)
 	if err != nil {
 		return false, "", fmt.Errorf("reviewing the access of %s: %w", user.Username, err)
 	}
 	return r.Status.Allowed && !r.Status.Denied, r.Status.Reason, nil
 }
 
-// ask creates a review and returns the answer.
-func ask[T any, P interface {
+// create creates a review and returns the answer.
+func create[T any, P interface {
 	*T
 	runtime.Object
 }](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, review P) (P, error) {

@@ -18,25 +18,25 @@ type Group struct {
 	Name string
 	// Index is unique, counted from 0.
 	Index int
-	// Clusters are the names of its clusters.
+	// Clusters are the names of the clusters in the group.
 	Clusters []string
 }
 
 // Groups reads the decision groups of one placement from the labels of its
-// PlacementDecisions, sorted by index, their clusters by name. It fails where
-// a label is missing or is no number, where the indexes have a gap, and where
-// two decisions of one index have different names.
+// PlacementDecisions, sorted by index, their clusters by name. It fails if a label is
+// missing or is not a number, if the indexes have a gap, or if two decisions of one index
+// have different names.
 func Groups(decisions []*clusterv1beta1.PlacementDecision) ([]Group, error) {
 	byIndex := map[int]*Group{}
 	seen := map[string]bool{}
-	// The first group that names a cluster has it.
+	// The first group that names a cluster gets it.
 	sorted := slices.Clone(decisions)
 	slices.SortFunc(sorted, compareLabels)
 	for _, d := range sorted {
 		text := d.Labels[clusterv1beta1.LabelDecisionGroupIndex]
 		index, err := strconv.Atoi(text)
 		if err != nil || index < 0 {
-			return nil, fmt.Errorf("label %s of placementdecision %s: %q is no number from 0", clusterv1beta1.LabelDecisionGroupIndex, d.Name, text)
+			return nil, fmt.Errorf("label %s of placementdecision %s: %q is not a number from 0", clusterv1beta1.LabelDecisionGroupIndex, d.Name, text)
 		}
 		name := d.Labels[clusterv1beta1.LabelDecisionGroupName]
 		group := byIndex[index]
@@ -77,8 +77,8 @@ func compareLabels(a, b *clusterv1beta1.PlacementDecision) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// split takes the mandatory groups out, in the order in which the strategy names
-// them. One that the placement does not have is passed over.
+// split separates the mandatory groups, in the order in which the strategy names them.
+// Groups that the placement does not have are skipped.
 func split(groups []Group, wanted []clusterv1alpha1.MandatoryDecisionGroup) (mandatory, rest []Group) {
 	taken := map[int]bool{}
 	for _, w := range wanted {

@@ -11,59 +11,61 @@ import (
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 )
 
-// Status is how far a cluster is with the change.
+// Status is the progress of the change on a cluster.
 type Status string
 
-// What a caller can say of a cluster.
+// The statuses that a caller can report for a cluster.
 const (
-	// ToApply: the change has not been given to it.
+	// ToApply: the cluster does not have the change yet.
 	ToApply Status = "ToApply"
-	// Progressing: it has the change and is not done. What has the change and
-	// tells nothing yet is Progressing too: only so it can run out of time.
+	// Progressing: the cluster has the change and is not done. A cluster that has the
+	// change but reports nothing yet is Progressing too; otherwise it could never time
+	// out.
 	Progressing Status = "Progressing"
-	// Succeeded: it is done.
+	// Succeeded: the change is done.
 	Succeeded Status = "Succeeded"
-	// Failed: it says that it failed; it may still succeed before the deadline.
+	// Failed: the change is reported as failed; it may still succeed before the deadline.
 	Failed Status = "Failed"
-	// Skip: it takes no part and holds up nobody.
+	// Skip: the cluster takes no part and blocks no other.
 	Skip Status = "Skip"
 )
 
-// Cluster is the state of one cluster. One that a caller leaves out is ToApply.
+// Cluster is the state of one cluster. Clusters that a caller omits are ToApply.
 type Cluster struct {
 	// Name of the cluster.
 	Name string
-	// Status of the change there; an unknown one counts as Progressing.
+	// Status is the status of the change there; an unknown one counts as Progressing.
 	Status Status
-	// Since is when it came to that status; zero is now.
+	// Since is when it entered that status; zero means now.
 	Since time.Time
 }
 
-// Plan says what to do now. Every cluster of the placement is in exactly one of
-// the lists besides Removed. All lists are sorted.
+// Plan is what to do now. Every cluster of the placement is in exactly one of the lists
+// except Removed. All lists are sorted.
 type Plan struct {
 	// Start may be given the change now.
 	Start []string
-	// InFlight have the change and hold a place until they are done.
+	// InFlight have the change and count towards the concurrency until they are done.
 	InFlight []string
-	// Waiting are not to be touched yet.
+	// Waiting must not be changed yet.
 	Waiting []string
 	// Done have the change.
 	Done []string
-	// TimedOut had it for longer than the deadline.
+	// TimedOut had the change for longer than the deadline.
 	TimedOut []string
 	// Skipped take no part.
 	Skipped []string
-	// Removed have a state and are in no decision group any more.
+	// Removed have a state and are no longer in any decision group.
 	Removed []string
-	// Breach is true when more clusters failed or timed out than is tolerated:
-	// no further one starts until that changes.
+	// Breach is true if more clusters failed or timed out than is tolerated: no further
+	// cluster starts until that changes.
 	Breach bool
-	// Recheck is after how long a Plan may differ by time alone; zero is never.
+	// Recheck is the time after which the Plan may change by time alone; zero means
+	// never.
 	Recheck time.Duration
 }
 
-// Plan makes the plan of one moment.
+// Plan returns the plan for the time now.
 func (s Strategy) Plan(groups []Group, clusters []Cluster, now time.Time) Plan {
 	p := &planner{Strategy: s, now: now, states: map[string]Cluster{}, members: map[string]bool{}}
 	for _, c := range clusters {
@@ -95,7 +97,7 @@ func (s Strategy) Plan(groups []Group, clusters []Cluster, now time.Time) Plan {
 	return p.plan
 }
 
-// planner makes one plan.
+// planner computes one plan.
 type planner struct {
 	Strategy
 	now     time.Time
@@ -104,23 +106,23 @@ type planner struct {
 	plan    Plan
 }
 
-// phase is what the clusters of one step of a rollout have come to.
+// phase is the state of the clusters of one step of a rollout.
 type phase struct {
 	waiting []string
-	// running hold a place; failing are those of them that say Failed.
+	// running count towards the concurrency; failing are those of them that are Failed.
 	running, failing, timedOut int
 }
 
-// failures are those that count against maxFailures.
+// failures returns how many count against maxFailures.
 func (p phase) failures() int { return p.failing + p.timedOut }
 
-// finished tells whether nothing of the phase is to come but what is tolerated.
+// finished reports whether nothing but tolerated failures is left of the phase.
 func (p phase) finished(tolerated int) bool {
 	return len(p.waiting) == 0 && p.running == p.failing && p.failures() <= tolerated
 }
 
-// run goes through the phases of the strategy. What is in flight in a phase that
-// has not its turn stays in flight; only starts are held back.
+// run processes the phases of the strategy. Clusters that are in flight in a phase whose
+// turn has not come stay in flight; only starts are held back.
 func (p *planner) run(groups []Group) {
 	mandatory, rest := split(groups, p.mandatory)
 	open := true
@@ -156,9 +158,9 @@ func flatten(groups []Group) []string {
 	return all
 }
 
-// step sorts the clusters of one phase into the plan. Where the phase is open it
-// starts as many as batch has room for, unless more failed than is tolerated. It
-// returns whether the next phase is open.
+// step sorts the clusters of one phase into the plan. If the phase is open, it starts as
+// many as batch allows, unless more failed than is tolerated. It returns whether the next
+// phase is open.
 func (p *planner) step(open bool, names []string, batch, tolerated int) bool {
 	ph := p.sort(names)
 	start := 0
@@ -172,7 +174,7 @@ func (p *planner) step(open bool, names []string, batch, tolerated int) bool {
 	return open && ph.finished(tolerated)
 }
 
-// sort puts every cluster but those that wait into its list of the plan.
+// sort puts every cluster except the waiting ones into its list of the plan.
 func (p *planner) sort(names []string) phase {
 	var ph phase
 	for _, name := range names {
@@ -189,7 +191,7 @@ func (p *planner) sort(names []string) phase {
 		case Skip:
 			p.plan.Skipped = append(p.plan.Skipped, name)
 		case Succeeded:
-			if p.soak > 0 && p.left(c.Since.Add(p.soak)) {
+			if p.soak > 0 && p.recheckAt(c.Since.Add(p.soak)) {
 				ph.running++
 				p.plan.InFlight = append(p.plan.InFlight, name)
 				continue
@@ -202,10 +204,10 @@ func (p *planner) sort(names []string) phase {
 	return ph
 }
 
-// unfinished sorts a cluster that has the change and is not done. One that is
-// forgiven counts nowhere in its phase.
+// unfinished sorts a cluster that has the change and is not done. A forgiven cluster
+// counts nowhere in its phase.
 func (p *planner) unfinished(c Cluster, ph *phase) {
-	if end := c.Since.Add(p.deadline); p.deadline >= 0 && !p.left(end) {
+	if end := c.Since.Add(p.deadline); p.deadline >= 0 && !p.recheckAt(end) {
 		if end.After(p.resumed) {
 			ph.timedOut++
 		}
@@ -221,9 +223,9 @@ func (p *planner) unfinished(c Cluster, ph *phase) {
 	}
 }
 
-// left tells whether the moment is still to come, and has the plan looked at
-// again then.
-func (p *planner) left(moment time.Time) bool {
+// recheckAt reports whether moment is still to come, and if so makes the plan due for a
+// recheck then.
+func (p *planner) recheckAt(moment time.Time) bool {
 	wait := moment.Sub(p.now)
 	if wait <= 0 {
 		return false

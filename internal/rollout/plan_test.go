@@ -60,7 +60,7 @@ func three() []rollout.Group {
 	}
 }
 
-// is makes the state of a cluster that has had it for so long.
+// is returns the state of a cluster that has had it for the given time.
 func is(name string, s rollout.Status, since time.Duration) rollout.Cluster {
 	return rollout.Cluster{Name: name, Status: s, Since: now.Add(-since)}
 }
@@ -83,8 +83,19 @@ func TestPlan(t *testing.T) {
 		},
 		"All is not stopped by failures, and tells who is late": {
 			all("10m"),
-			[]rollout.Cluster{is("c1", failed, time.Hour), is("c2", progressing, time.Hour), is("c3", failed, time.Minute), is("c4", succeeded, 0)},
-			rollout.Plan{Start: list{"c5", "c6"}, InFlight: list{"c3"}, Done: list{"c4"}, TimedOut: list{"c1", "c2"}, Recheck: 9 * time.Minute},
+			[]rollout.Cluster{
+				is("c1", failed, time.Hour),
+				is("c2", progressing, time.Hour),
+				is("c3", failed, time.Minute),
+				is("c4", succeeded, 0),
+			},
+			rollout.Plan{
+				Start:    list{"c5", "c6"},
+				InFlight: list{"c3"},
+				Done:     list{"c4"},
+				TimedOut: list{"c1", "c2"},
+				Recheck:  9 * time.Minute,
+			},
 		},
 		"a cluster that left the placement is removed": {
 			all("None"), []rollout.Cluster{is("gone", succeeded, 0)},
@@ -120,10 +131,19 @@ func TestPlan(t *testing.T) {
 		},
 		"a failure that is tolerated holds its place until the deadline": {
 			progressive(config("5m", "1", 0), "2"), []rollout.Cluster{is("c1", failed, time.Minute)},
-			rollout.Plan{Start: list{"c2"}, InFlight: list{"c1"}, Waiting: list{"c3", "c4", "c5", "c6"}, Recheck: 4 * time.Minute},
+			rollout.Plan{
+				Start:    list{"c2"},
+				InFlight: list{"c1"},
+				Waiting:  list{"c3", "c4", "c5", "c6"},
+				Recheck:  4 * time.Minute,
+			},
 		},
 		"after the deadline it makes room and still counts": {
-			progressive(config("5m", "1", 0), "2"), []rollout.Cluster{is("c1", failed, time.Hour), is("c2", progressing, time.Hour)},
+			progressive(config("5m", "1", 0), "2"),
+			[]rollout.Cluster{
+				is("c1", failed, time.Hour),
+				is("c2", progressing, time.Hour),
+			},
 			rollout.Plan{Waiting: list{"c3", "c4", "c5", "c6"}, TimedOut: list{"c1", "c2"}, Breach: true},
 		},
 		"a deadline of nothing is over at once": {
@@ -131,7 +151,11 @@ func TestPlan(t *testing.T) {
 			rollout.Plan{Waiting: list{"c2", "c3", "c4", "c5", "c6"}, TimedOut: list{"c1"}, Breach: true},
 		},
 		"more tolerated failures than clusters tolerate all": {
-			progressive(config("1s", "100", 0), "6"), []rollout.Cluster{is("c1", progressing, time.Hour), is("c2", progressing, time.Hour)},
+			progressive(config("1s", "100", 0), "6"),
+			[]rollout.Cluster{
+				is("c1", progressing, time.Hour),
+				is("c2", progressing, time.Hour),
+			},
 			rollout.Plan{Start: list{"c3", "c4", "c5", "c6"}, TimedOut: list{"c1", "c2"}},
 		},
 		"a cluster that is skipped holds up nobody": {
@@ -151,20 +175,37 @@ func TestPlan(t *testing.T) {
 			rollout.Plan{Start: list{"c3", "c4"}, Waiting: list{"c1", "c2", "c5", "c6"}},
 		},
 		"the second mandatory group waits for the first": {
-			progressive(config("", "0", 0), "1", named("b"), at(0)), []rollout.Cluster{is("c3", succeeded, 0), is("c4", progressing, 0)},
+			progressive(config("", "0", 0), "1", named("b"), at(0)),
+			[]rollout.Cluster{
+				is("c3", succeeded, 0),
+				is("c4", progressing, 0),
+			},
 			rollout.Plan{InFlight: list{"c4"}, Done: list{"c3"}, Waiting: list{"c1", "c2", "c5", "c6"}},
 		},
 		"after the mandatory groups the others go by size": {
 			progressive(config("", "0", 0), "1", named("b"), at(0)),
-			[]rollout.Cluster{is("c1", succeeded, 0), is("c2", succeeded, 0), is("c3", succeeded, 0), is("c4", succeeded, 0)},
+			[]rollout.Cluster{
+				is("c1", succeeded, 0),
+				is("c2", succeeded, 0),
+				is("c3", succeeded, 0),
+				is("c4", succeeded, 0),
+			},
 			rollout.Plan{Start: list{"c5"}, Done: list{"c1", "c2", "c3", "c4"}, Waiting: list{"c6"}},
 		},
 		"a mandatory group tolerates no failure": {
-			progressive(config("1m", "6", 0), "6", named("a")), []rollout.Cluster{is("c1", succeeded, 0), is("c2", progressing, time.Hour)},
+			progressive(config("1m", "6", 0), "6", named("a")),
+			[]rollout.Cluster{
+				is("c1", succeeded, 0),
+				is("c2", progressing, time.Hour),
+			},
 			rollout.Plan{Done: list{"c1"}, TimedOut: list{"c2"}, Waiting: list{"c3", "c4", "c5", "c6"}, Breach: true},
 		},
 		"a late cluster of another group does not hold up a mandatory one": {
-			progressive(config("1m", "1", 0), "6", named("a")), []rollout.Cluster{is("c1", succeeded, 0), is("c6", progressing, time.Hour)},
+			progressive(config("1m", "1", 0), "6", named("a")),
+			[]rollout.Cluster{
+				is("c1", succeeded, 0),
+				is("c6", progressing, time.Hour),
+			},
 			rollout.Plan{Start: list{"c2"}, Done: list{"c1"}, TimedOut: list{"c6"}, Waiting: list{"c3", "c4", "c5"}},
 		},
 		"a mandatory group that does not exist is passed over": {
@@ -192,7 +233,12 @@ func TestPlan(t *testing.T) {
 			rollout.Plan{Start: list{"c5", "c6"}, Waiting: list{"c1", "c2", "c3", "c4"}},
 		},
 		"a cluster that came late to a group that was done starts": {
-			perGroup(config("", "0", 0)), []rollout.Cluster{is("c1", succeeded, 0), is("c3", succeeded, 0), is("c4", progressing, 0)},
+			perGroup(config("", "0", 0)),
+			[]rollout.Cluster{
+				is("c1", succeeded, 0),
+				is("c3", succeeded, 0),
+				is("c4", progressing, 0),
+			},
 			rollout.Plan{Start: list{"c2"}, InFlight: list{"c4"}, Done: list{"c1", "c3"}, Waiting: list{"c5", "c6"}},
 		},
 	}
@@ -205,7 +251,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Who failed before somebody let the rollout go on holds up nobody, and is told of.
+// Clusters that failed before the rollout was resumed block no other cluster, and stay in
+// the Plan.
 func TestAResumedRolloutForgivesWhatWasBefore(t *testing.T) {
 	before, after := now.Add(-10*time.Minute), now.Add(-time.Minute)
 	cases := map[string]struct {
@@ -215,15 +262,24 @@ func TestAResumedRolloutForgivesWhatWasBefore(t *testing.T) {
 	}{
 		"out of time by then": {
 			progressive(config("5m", "0", 0), "2"),
-			[]rollout.Cluster{is("c1", rollout.Progressing, 20*time.Minute), {Name: "c2", Status: rollout.Failed, Since: before.Add(-5 * time.Minute)}},
+			[]rollout.Cluster{
+				is("c1", rollout.Progressing, 20*time.Minute),
+				{Name: "c2", Status: rollout.Failed, Since: before.Add(-5 * time.Minute)},
+			},
 			rollout.Plan{Start: []string{"c3", "c4"}, Waiting: []string{"c5", "c6"}, TimedOut: []string{"c1", "c2"}},
 		},
 		"out of time since": {
-			progressive(config("5m", "0", 0), "2"), []rollout.Cluster{{Name: "c1", Status: rollout.Progressing, Since: before.Add(-5*time.Minute + time.Second)}},
+			progressive(config("5m", "0", 0), "2"),
+			[]rollout.Cluster{
+				{Name: "c1", Status: rollout.Progressing, Since: before.Add(-5*time.Minute + time.Second)},
+			},
 			rollout.Plan{Waiting: []string{"c2", "c3", "c4", "c5", "c6"}, TimedOut: []string{"c1"}, Breach: true},
 		},
 		"failed by then, without a deadline": {
-			progressive(config("", "0", 0), "1"), []rollout.Cluster{{Name: "c1", Status: rollout.Failed, Since: before}},
+			progressive(config("", "0", 0), "1"),
+			[]rollout.Cluster{
+				{Name: "c1", Status: rollout.Failed, Since: before},
+			},
 			rollout.Plan{Start: []string{"c2"}, InFlight: []string{"c1"}, Waiting: []string{"c3", "c4", "c5", "c6"}},
 		},
 		"failed since": {
@@ -231,8 +287,17 @@ func TestAResumedRolloutForgivesWhatWasBefore(t *testing.T) {
 			rollout.Plan{InFlight: []string{"c1"}, Waiting: []string{"c2", "c3", "c4", "c5", "c6"}, Breach: true},
 		},
 		"a mandatory group is passed": {
-			perGroup(config("5m", "0", 0), named("a")), []rollout.Cluster{is("c1", rollout.Progressing, time.Hour), is("c2", rollout.Succeeded, time.Hour)},
-			rollout.Plan{Start: []string{"c3", "c4"}, Done: []string{"c2"}, Waiting: []string{"c5", "c6"}, TimedOut: []string{"c1"}},
+			perGroup(config("5m", "0", 0), named("a")),
+			[]rollout.Cluster{
+				is("c1", rollout.Progressing, time.Hour),
+				is("c2", rollout.Succeeded, time.Hour),
+			},
+			rollout.Plan{
+				Start:    []string{"c3", "c4"},
+				Done:     []string{"c2"},
+				Waiting:  []string{"c5", "c6"},
+				TimedOut: []string{"c1"},
+			},
 		},
 	}
 	for name, c := range cases {
@@ -244,8 +309,8 @@ func TestAResumedRolloutForgivesWhatWasBefore(t *testing.T) {
 	}
 }
 
-// The rollout of the field's tutorial: two canary groups, then a quarter of the
-// others at a time, five minutes of soaking, ten until the deadline, two failures.
+// The rollout of Open Cluster Management's tutorial: two canary groups, then a quarter of
+// the others at a time, five minutes of soaking, ten until the deadline, two failures.
 func TestTheRolloutOfTheTutorial(t *testing.T) {
 	strategy, err := rollout.Parse(progressive(config("10m", "2", 5*time.Minute), "25%", named("prod-canary-west"), named("prod-canary-east")))
 	require.NoError(t, err)

@@ -16,7 +16,7 @@ import (
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 )
 
-// world is a random placement, strategy and moment.
+// world is a random placement, strategy and time.
 type world struct {
 	spec     clusterv1alpha1.RolloutStrategy
 	groups   []rollout.Group
@@ -95,8 +95,8 @@ func flat(p rollout.Plan) []string {
 	return slices.Concat(p.Start, p.InFlight, p.Waiting, p.Done, p.TimedOut, p.Skipped)
 }
 
-// Whatever the strategy, a rollout whose clusters all succeed ends, never has
-// more in flight than it may, and mandatory groups are done before others start.
+// With any strategy, a rollout whose clusters all succeed ends, never has more clusters
+// in flight than allowed, and completes mandatory groups before others start.
 func TestAnyRolloutThatSucceedsEnds(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 2))

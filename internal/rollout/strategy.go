@@ -13,32 +13,32 @@ import (
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 )
 
-// Strategy is a RolloutStrategy that has been read and found good. The zero
-// value is All without a deadline.
+// Strategy is a parsed and valid RolloutStrategy. The zero value is All without a
+// deadline.
 type Strategy struct {
 	kind clusterv1alpha1.RolloutType
 	// soak is how long a success must last before it counts.
 	soak time.Duration
-	// deadline is how long a cluster may take; negative: for ever.
+	// deadline is how long a cluster may take; negative means no limit.
 	deadline time.Duration
-	// failures and concurrency are sizes of a number of clusters.
+	// failures and concurrency are relative to a number of clusters.
 	failures, concurrency size
 	mandatory             []clusterv1alpha1.MandatoryDecisionGroup
-	// resumed is until when failures are forgiven; zero forgives none.
+	// resumed is the time until which failures are forgiven; zero forgives none.
 	resumed time.Time
 }
 
-// Resumed is the strategy of a rollout that somebody has let go on at a moment:
-// clusters that had failed or were out of time by then count against maxFailures no
-// more, hold no place and hold up no group. They stay in the list of the Plan that
-// tells what they have come to. Later failures count as before.
+// Resumed returns the strategy of a rollout that a user resumed at the given time:
+// clusters that had failed or timed out by then no longer count against maxFailures or
+// the concurrency, and block no group. They stay in the list of the Plan for their state.
+// Later failures count as before.
 func (s Strategy) Resumed(at time.Time) Strategy {
 	s.resumed = at
 	return s
 }
 
-// Parse reads a strategy. An empty type means All, a missing block its defaults.
-// The error names the field and what it may hold.
+// Parse parses a strategy. An empty type means All, a missing block its defaults. The
+// error names the field and its allowed values.
 func Parse(s clusterv1alpha1.RolloutStrategy) (Strategy, error) {
 	out := Strategy{kind: s.Type, deadline: -1}
 	var (
@@ -50,7 +50,7 @@ func Parse(s clusterv1alpha1.RolloutStrategy) (Strategy, error) {
 	case clusterv1alpha1.RolloutTypeAll, "":
 		out.kind, field = clusterv1alpha1.RolloutTypeAll, "all"
 		if s.All != nil {
-			// Everything goes out at once: there is nothing to soak or to fail for.
+			// Everything is rolled out at once: there is nothing to soak or to fail for.
 			config.ProgressDeadline = s.All.ProgressDeadline
 		}
 	case clusterv1alpha1.RolloutTypeProgressive:
@@ -81,7 +81,7 @@ func Parse(s clusterv1alpha1.RolloutStrategy) (Strategy, error) {
 	return out, nil
 }
 
-// parseDeadline reads a progressDeadline; negative means none.
+// parseDeadline parses a progressDeadline; negative means none.
 func parseDeadline(text string) (time.Duration, error) {
 	if text == "" || text == clusterv1alpha1.ProgressDeadlineNone {
 		return -1, nil
@@ -93,13 +93,13 @@ func parseDeadline(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// size is a number of clusters, or a share of them.
+// size is a number of clusters, or a percentage of them.
 type size struct {
 	number  int
 	percent bool
 }
 
-// parseSize reads a number or a percentage; nil is 0.
+// parseSize parses a number or a percentage; nil is 0.
 func parseSize(v *intstr.IntOrString) (size, error) {
 	switch {
 	case v == nil:
@@ -118,7 +118,7 @@ func parseSize(v *intstr.IntOrString) (size, error) {
 	return size{number: n, percent: true}, nil
 }
 
-// of is the size among total clusters, at most total; a share is rounded up.
+// of returns the size for total clusters, at most total; a percentage is rounded up.
 func (s size) of(total int) int {
 	n := s.number
 	if s.percent {

@@ -103,11 +103,11 @@ func TestBadGroupsNameTheLabel(t *testing.T) {
 	}{
 		"no index": {
 			[]*clusterv1beta1.PlacementDecision{decision("p", "", "")},
-			index + ` of placementdecision p: "" is no number from 0`,
+			index + ` of placementdecision p: "" is not a number from 0`,
 		},
 		"negative index": {
 			[]*clusterv1beta1.PlacementDecision{decision("p", "-1", "")},
-			index + ` of placementdecision p: "-1" is no number from 0`,
+			index + ` of placementdecision p: "-1" is not a number from 0`,
 		},
 		"gap": {
 			[]*clusterv1beta1.PlacementDecision{decision("p", "0", ""), decision("q", "2", "")},

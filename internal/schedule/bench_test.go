@@ -13,7 +13,7 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// many is a fleet of so many clusters with resources and labels.
+// many returns a fleet of the given number of clusters with resources and labels.
 func many(clusters int) *schedule.Scheduler {
 	s := fleet(0)
 	for i := range clusters {
@@ -27,7 +27,7 @@ func three() clusterv1beta1.PrioritizerPolicy {
 	return policy(additive, builtIn("ResourceAllocatableCPU", 1))
 }
 
-// BenchmarkCold decides a placement that nobody decided before.
+// BenchmarkCold decides a placement for the first time.
 func BenchmarkCold(b *testing.B) {
 	s := many(10_000)
 	for b.Loop() {
@@ -37,7 +37,7 @@ func BenchmarkCold(b *testing.B) {
 	}
 }
 
-// BenchmarkExpression holds a CEL expression against all clusters.
+// BenchmarkExpression evaluates a CEL expression for all clusters.
 func BenchmarkExpression(b *testing.B) {
 	s := many(10_000)
 	for b.Loop() {
@@ -50,8 +50,8 @@ func BenchmarkExpression(b *testing.B) {
 	}
 }
 
-// crowd is 1,000 clusters with so many placements of 10 clusters each, decided
-// and observed.
+// crowd returns 1,000 clusters and the given number of placements of 10 clusters each,
+// decided and observed.
 func crowd(placements int) *schedule.Scheduler {
 	s := many(1000)
 	for i := range placements {
@@ -82,7 +82,7 @@ func BenchmarkLabelOfOneCluster(b *testing.B) {
 	}
 }
 
-// BenchmarkHeartbeat changes a condition that nobody reads.
+// BenchmarkHeartbeat changes a condition that no placement reads.
 func BenchmarkHeartbeat(b *testing.B) {
 	s := crowd(1000)
 	i := 0
@@ -94,8 +94,8 @@ func BenchmarkHeartbeat(b *testing.B) {
 	}
 }
 
-// BenchmarkSchedule decides on 10 of K clusters with the default prioritizers, beside
-// so many decisions of 10 clusters each: a placement that is new, and one of which a
+// BenchmarkSchedule selects 10 of K clusters with the default prioritizers, with a number
+// of other decisions of 10 clusters each: for a new placement, and for one of which a
 // cluster has changed. It has the rows and columns of the contract's table.
 func BenchmarkSchedule(b *testing.B) {
 	var none clusterv1beta1.ClusterPredicate

@@ -7,7 +7,7 @@ import (
 	mathbits "math/bits"
 )
 
-// bits is a set of slots of clusters.
+// bits is a set of cluster slots.
 type bits []uint64
 
 const wordBits = 64
@@ -29,7 +29,7 @@ func (b bits) clear(slot uint32) {
 	}
 }
 
-func (b *bits) put(slot uint32, in bool) {
+func (b *bits) assign(slot uint32, in bool) {
 	if in {
 		b.set(slot)
 	} else {
@@ -43,7 +43,7 @@ func (b *bits) grow(words int) {
 	}
 }
 
-// add takes up all of another set.
+// add adds all slots of another set.
 func (b *bits) add(other bits) {
 	b.grow(len(other))
 	for i, word := range other {
@@ -51,7 +51,7 @@ func (b *bits) add(other bits) {
 	}
 }
 
-// remove takes away all of another set.
+// remove removes all slots of another set.
 func (b bits) remove(other bits) {
 	for i := range min(len(b), len(other)) {
 		b[i] &^= other[i]
@@ -66,7 +66,7 @@ func (b bits) count() int {
 	return n
 }
 
-// equal tells whether two sets hold the same slots.
+// equal reports whether two sets hold the same slots.
 func (b bits) equal(other bits) bool {
 	for i := range max(len(b), len(other)) {
 		if b.word(i) != other.word(i) {
@@ -83,12 +83,12 @@ func (b bits) word(i int) uint64 {
 	return 0
 }
 
-// slotOf is the lowest slot in a word, which must not be 0, at its place.
+// slotOf returns the lowest slot of a word at index place; word must not be 0.
 func slotOf(place int, word uint64) uint32 {
 	return uint32(place*wordBits + mathbits.TrailingZeros64(word)) //nolint:gosec // there are not so many clusters
 }
 
-// all are the slots in it, in order.
+// all returns the slots in ascending order.
 func (b bits) all() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for i, word := range b {

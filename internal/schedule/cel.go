@@ -20,7 +20,7 @@ const variable = "managedCluster"
 // scoresFunction is the name of the function that reads AddOnPlacementScores.
 const scoresFunction = "scores"
 
-// Names of our functions' overloads; costs are charged by them.
+// Names of the overloads of our functions, by which their costs are charged.
 const (
 	overloadScores    = "managed_cluster_scores_string"
 	overloadParseJSON = "string_parse_json"
@@ -33,11 +33,11 @@ const (
 	costPerCharacter          = 0.1
 )
 
-// boolean is what an expression of a predicate must give.
+// boolean is the type of a predicate's expression.
 var boolean = gocel.BoolType
 
-// expressions are what a predicate's CEL may use. All Schedulers of a process share
-// it; it is made when the first expression is compiled.
+// expressions is the environment of a predicate's CEL. All Schedulers of a process share
+// it; it is built when the first expression is compiled.
 var expressions = cel.New(
 	gocel.Variable(variable, gocel.MapType(gocel.StringType, gocel.DynType)),
 	gocel.Function(scoresFunction, gocel.MemberOverload(overloadScores,
@@ -72,7 +72,7 @@ func parseJSON(text ref.Val) ref.Val {
 	return types.DefaultTypeAdapter.NativeToValue(value)
 }
 
-// structure is what the maps and lists of a JSON value cost.
+// structure returns the cost of the maps and lists of a JSON value.
 func structure(value any) uint64 {
 	switch v := value.(type) {
 	case map[string]any:
@@ -91,8 +91,8 @@ func structure(value any) uint64 {
 	return 0
 }
 
-// scores is the list of name and value of an AddOnPlacementScore of the cluster.
-// One that has expired is as good as none.
+// scores returns the names and values of an AddOnPlacementScore of the cluster. A score
+// that has expired is treated as missing.
 func (v *celCluster) scores(name string) ref.Val {
 	score := v.cluster.score(name)
 	if score == nil {

@@ -14,15 +14,14 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// celCluster is a ManagedCluster as an expression sees it: what JSON shows of it,
-// without kind and apiVersion. It is read in place, part by part, so that an
-// expression costs what it looks at. It is for one cluster at one moment, and for
-// one goroutine.
+// celCluster is a ManagedCluster as an expression sees it: its JSON form, without kind
+// and apiVersion. Fields are converted when they are read, so an expression costs only
+// what it reads. A celCluster is for one cluster at one time, and for one goroutine.
 type celCluster struct {
 	mapper
 	cluster *cluster
 	now     time.Time
-	// until is when the first of the scores that were read expires; zero is never.
+	// until is when the first of the scores that were read expires; zero means never.
 	until            time.Time
 	metadata, status mapper
 	labels, spec     ref.Val
@@ -53,8 +52,8 @@ func (v *celCluster) find(name string) ref.Val {
 func (v *celCluster) rest() ref.Val  { return nil }
 func (v *celCluster) keys() []string { return []string{"metadata", "spec", "status"} }
 
-// celMetadata is the metadata of a cluster; what expressions ask for most is at
-// hand.
+// celMetadata is the metadata of a cluster; the fields that expressions read most are
+// served directly.
 type celMetadata celCluster
 
 func (v *celMetadata) find(name string) ref.Val {
@@ -76,8 +75,8 @@ func (v *celMetadata) rest() ref.Val {
 }
 func (v *celMetadata) keys() []string { return nil }
 
-// celStatus is the status of a cluster; conditions and version are always there,
-// also when they are empty.
+// celStatus is the status of a cluster; conditions and version are always present, even
+// if they are empty.
 type celStatus celCluster
 
 func (v *celStatus) find(name string) ref.Val {
@@ -94,20 +93,20 @@ func (v *celStatus) find(name string) ref.Val {
 func (v *celStatus) rest() ref.Val  { return common.SchemalessTypedToVal(&v.cluster.object.Status) }
 func (v *celStatus) keys() []string { return []string{"conditions", "version"} }
 
-// source is where a mapper gets its values from.
+// source provides the values of a mapper.
 type source interface {
-	// find is the value of a key, or nil where rest has to be asked.
+	// find returns the value of a key, or nil if rest has to be asked.
 	find(name string) ref.Val
-	// rest makes the map of what find does not know; nil is nothing.
+	// rest builds the map of what find does not know; nil means nothing.
 	rest() ref.Val
-	// keys are those that are always there.
+	// keys are the keys that are always present.
 	keys() []string
 }
 
-// mapper is a map with text as keys.
+// mapper is a map with string keys.
 type mapper struct {
 	of source
-	// made is what rest made.
+	// made is the result of rest.
 	made traits.Mapper
 }
 
@@ -120,7 +119,7 @@ func (m *mapper) others() traits.Mapper {
 	return m.made
 }
 
-// Find is the value of a key.
+// Find returns the value of a key.
 func (m *mapper) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
 	if !ok {
@@ -135,7 +134,7 @@ func (m *mapper) Find(key ref.Val) (ref.Val, bool) {
 	return nil, false
 }
 
-// Get is the value of a key, or an error.
+// Get returns the value of a key, or an error.
 func (m *mapper) Get(key ref.Val) ref.Val {
 	value, ok := m.Find(key)
 	if ok || value != nil {
@@ -144,7 +143,7 @@ func (m *mapper) Get(key ref.Val) ref.Val {
 	return types.NewErr("no such key: %v", key)
 }
 
-// Contains tells whether there is a value for a key.
+// Contains reports whether a key has a value.
 func (m *mapper) Contains(key ref.Val) ref.Val {
 	value, ok := m.Find(key)
 	if !ok && value != nil {
@@ -153,7 +152,7 @@ func (m *mapper) Contains(key ref.Val) ref.Val {
 	return types.Bool(ok)
 }
 
-// whole is everything in it, as a map of its own.
+// whole returns all entries as a separate map.
 func (m *mapper) whole() traits.Mapper {
 	all := map[ref.Val]ref.Val{}
 	if others := m.others(); others != nil {
@@ -168,27 +167,27 @@ func (m *mapper) whole() traits.Mapper {
 	return types.NewRefValMap(types.DefaultTypeAdapter, all)
 }
 
-// Iterator goes through the keys.
+// Iterator iterates over the keys.
 func (m *mapper) Iterator() traits.Iterator { return m.whole().Iterator() }
 
-// Size is the number of keys.
+// Size returns the number of keys.
 func (m *mapper) Size() ref.Val { return m.whole().Size() }
 
-// Equal compares all of it.
+// Equal compares all entries.
 func (m *mapper) Equal(other ref.Val) ref.Val { return m.whole().Equal(other) }
 
-// Type is that of maps.
+// Type returns the type of maps.
 func (m *mapper) Type() ref.Type { return types.MapType }
 
-// Value is all of it as a Go map.
+// Value returns all entries as a Go map.
 func (m *mapper) Value() any { return m.whole().Value() }
 
-// ConvertToNative gives all of it in that Go type.
+// ConvertToNative converts all entries to a Go type.
 func (m *mapper) ConvertToNative(kind reflect.Type) (any, error) {
 	return m.whole().ConvertToNative(kind)
 }
 
-// ConvertToType gives it as a value of that type.
+// ConvertToType converts the map to a CEL type.
 func (m *mapper) ConvertToType(kind ref.Type) ref.Val {
 	switch kind {
 	case types.MapType:

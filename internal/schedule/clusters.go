@@ -9,26 +9,25 @@ import (
 	clusterv1alpha1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1alpha1"
 )
 
-// cluster is what is known under the name of a cluster: a ManagedCluster, its
-// scores, or only that decisions name it.
+// cluster is what is known under the name of a cluster: a ManagedCluster, its scores, or
+// only that decisions name it.
 type cluster struct {
 	name string
-	// slot is its number in sets of bits; it is given to another once nothing is
-	// known under the name.
+	// slot is its index in bits; it is reused once nothing is known under the name.
 	slot uint32
-	// object is nil where there is no ManagedCluster of the name.
+	// object is nil if there is no ManagedCluster of that name.
 	object *clusterv1.ManagedCluster
-	// sets are the existing sets that it is in.
+	// sets are the existing sets that it belongs to.
 	sets []*set
 	// decisions is how often PlacementDecisions name it.
 	decisions int
 	scores    []*clusterv1alpha1.AddOnPlacementScore
-	// cpu and memory are allocatable; they count where capacity has them too.
+	// cpu and memory are allocatable; they count only if capacity has them too.
 	cpu, memory       float64
 	hasCPU, hasMemory bool
 }
 
-// score is the AddOnPlacementScore of that name, or nil.
+// score returns the AddOnPlacementScore of that name, or nil.
 func (c *cluster) score(resource string) *clusterv1alpha1.AddOnPlacementScore {
 	for _, s := range c.scores {
 		if s.Name == resource {
@@ -38,7 +37,7 @@ func (c *cluster) score(resource string) *clusterv1alpha1.AddOnPlacementScore {
 	return nil
 }
 
-// measure takes the resources from the object.
+// measure reads the resources from the object.
 func (c *cluster) measure() {
 	c.cpu, c.hasCPU = allocatable(c.object, clusterv1.ResourceCPU)
 	c.memory, c.hasMemory = allocatable(c.object, clusterv1.ResourceMemory)
@@ -56,23 +55,23 @@ func allocatable(c *clusterv1.ManagedCluster, name clusterv1.ResourceName) (floa
 	return amount.AsApproximateFloat64(), true
 }
 
-// claims are the claims of a cluster as selectors read labels: of two with one
-// name the last counts.
+// claims are the claims of a cluster in the form of labels; if a name occurs twice, the
+// last one counts.
 type claims []clusterv1.ManagedClusterClaim
 
-// Has tells whether there is a claim of that name.
+// Has reports whether there is a claim of that name.
 func (c claims) Has(name string) bool {
 	_, has := c.Lookup(name)
 	return has
 }
 
-// Get is the value of the claim of that name.
+// Get returns the value of the claim of that name.
 func (c claims) Get(name string) string {
 	value, _ := c.Lookup(name)
 	return value
 }
 
-// Lookup is the value of the claim of that name, and whether there is one.
+// Lookup returns the value of the claim of that name, and whether there is one.
 func (c claims) Lookup(name string) (string, bool) {
 	for i := len(c) - 1; i >= 0; i-- {
 		if c[i].Name == name {
@@ -82,7 +81,7 @@ func (c claims) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// cluster is what is known under a name; it is made when it is not there.
+// cluster returns the entry for a name, creating it if necessary.
 func (s *Scheduler) cluster(name string) *cluster {
 	c := s.clusters[name]
 	if c != nil {
@@ -93,14 +92,14 @@ func (s *Scheduler) cluster(name string) *cluster {
 		c.slot, s.free = s.free[n-1], s.free[:n-1]
 		s.slots[c.slot] = c
 	} else {
-		c.slot = uint32(len(s.slots)) //nolint:gosec // there are not so many clusters
+		c.slot = uint32(len(s.slots)) //nolint:gosec // there are fewer clusters
 		s.slots = append(s.slots, c)
 	}
 	s.clusters[name] = c
 	return c
 }
 
-// tidy forgets a cluster of which nothing is known any more.
+// tidy drops a cluster about which nothing is known any more.
 func (s *Scheduler) tidy(c *cluster) {
 	if c.object == nil && c.decisions == 0 && len(c.scores) == 0 {
 		delete(s.clusters, c.name)
@@ -109,8 +108,8 @@ func (s *Scheduler) tidy(c *cluster) {
 	}
 }
 
-// SetCluster takes up a ManagedCluster that appeared or changed. What no
-// placement reads costs nothing more than the comparison.
+// SetCluster records a new or changed ManagedCluster. A change that no placement reads
+// costs no more than the comparison.
 func (s *Scheduler) SetCluster(object *clusterv1.ManagedCluster) {
 	c := s.cluster(object.Name)
 	old := c.object
@@ -126,12 +125,12 @@ func (s *Scheduler) SetCluster(object *clusterv1.ManagedCluster) {
 	if fresh || what.mask&resources != 0 {
 		c.measure()
 	}
-	s.deleting.put(c.slot, object.DeletionTimestamp != nil)
-	s.tainted.put(c.slot, len(object.Spec.Taints) > 0)
+	s.deleting.assign(c.slot, object.DeletionTimestamp != nil)
+	s.tainted.assign(c.slot, len(object.Spec.Taints) > 0)
 	if fresh || len(what.labels) > 0 {
-		s.place(c)
+		s.updateSets(c)
 	}
-	if !fresh && !s.anybodyReads(&what) {
+	if !fresh && !s.isRead(&what) {
 		return
 	}
 	s.concerned(c, func(p *placement) {
@@ -144,8 +143,8 @@ func (s *Scheduler) SetCluster(object *clusterv1.ManagedCluster) {
 	})
 }
 
-// DeleteCluster takes up that a ManagedCluster is gone. A name that is not known
-// is no error, here and in all other deletions.
+// DeleteCluster records that a ManagedCluster is gone. An unknown name is not an error,
+// here and in all other deletions.
 func (s *Scheduler) DeleteCluster(name string) {
 	c := s.clusters[name]
 	if c == nil || c.object == nil {
@@ -162,9 +161,9 @@ func (s *Scheduler) DeleteCluster(name string) {
 	s.tidy(c)
 }
 
-// place puts a cluster into the sets that its labels say, and wakes the
-// placements of those that it joins or leaves.
-func (s *Scheduler) place(c *cluster) {
+// updateSets puts a cluster into the sets that its labels select, and wakes the
+// placements of the sets that it joins or leaves.
+func (s *Scheduler) updateSets(c *cluster) {
 	before := c.sets
 	c.sets = nil
 	join := func(to *set) {
@@ -193,9 +192,9 @@ func (s *Scheduler) place(c *cluster) {
 	}
 }
 
-// concerned goes through the placements that have a cluster as candidate, some
-// of them more than once. While the selector of a set cannot be read, every
-// cluster may be in it.
+// concerned calls visit with the placements that have a cluster as a candidate, some of
+// them more than once. While the selector of a set cannot be parsed, every cluster may be
+// in it.
 func (s *Scheduler) concerned(c *cluster, visit func(*placement)) {
 	for _, in := range c.sets {
 		s.subscribers(in, visit)
@@ -205,8 +204,8 @@ func (s *Scheduler) concerned(c *cluster, visit func(*placement)) {
 	}
 }
 
-// SetScore takes up an AddOnPlacementScore that appeared or changed. Its
-// namespace is the name of the cluster.
+// SetScore records a new or changed AddOnPlacementScore. Its namespace is the name of the
+// cluster.
 func (s *Scheduler) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	c := s.cluster(object.Namespace)
 	old := c.score(object.Name)
@@ -218,12 +217,12 @@ func (s *Scheduler) SetScore(object *clusterv1alpha1.AddOnPlacementScore) {
 	} else {
 		c.scores = append(c.scores, object)
 	}
-	s.scored(c, object.Name, old == nil || s.matters(&old.Status, &object.Status))
+	s.wakeReaders(c, object.Name, old == nil || s.matters(&old.Status, &object.Status))
 }
 
-// matters tells whether a change of scores may change a decision. It does not
-// where they only stay valid for longer and had not expired when somebody last
-// looked: who reads them looks again when they would have expired.
+// matters reports whether a change of scores may change a decision. It does not if the
+// scores are only valid for longer and had not expired at the latest decision: placements
+// that read them are decided again when they would have expired.
 func (s *Scheduler) matters(old, now *clusterv1alpha1.AddOnPlacementScoreStatus) bool {
 	if !slices.Equal(old.Scores, now.Scores) {
 		return true
@@ -235,7 +234,7 @@ func (s *Scheduler) matters(old, now *clusterv1alpha1.AddOnPlacementScoreStatus)
 	return !longer || !s.latest.Before(old.ValidUntil.Time)
 }
 
-// DeleteScore takes up that an AddOnPlacementScore is gone.
+// DeleteScore records that an AddOnPlacementScore is gone.
 func (s *Scheduler) DeleteScore(key Key) {
 	c := s.clusters[key.Namespace]
 	if c == nil {
@@ -246,12 +245,12 @@ func (s *Scheduler) DeleteScore(key Key) {
 		return
 	}
 	c.scores = slices.Delete(c.scores, at, at+1)
-	s.scored(c, key.Name, true)
+	s.wakeReaders(c, key.Name, true)
 	s.tidy(c)
 }
 
-// scored wakes the placements that read scores of that name of a cluster.
-func (s *Scheduler) scored(c *cluster, name string, matters bool) {
+// wakeReaders wakes the placements that read scores of that name of a cluster.
+func (s *Scheduler) wakeReaders(c *cluster, name string, matters bool) {
 	for p := range s.scoreReaders[name] {
 		s.rescore(p, c, matters)
 	}

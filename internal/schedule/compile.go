@@ -19,35 +19,34 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Names of the steps that a problem belongs to, as conditions and metrics have
-// them.
+// Names of the steps that a problem belongs to, as in conditions and metrics.
 const (
 	pluginPredicate = "Predicate"
 	pluginTaint     = "TaintToleration"
 )
 
-// Bounds of what the API allows.
+// Bounds on a Placement.
 const (
 	maxWeight            = 10
 	maxSpreadConstraints = 8
 	// maxPredicates, maxExpressions and maxExpressionBytes bound the predicates of a
-	// placement and the CEL in them, which the API does not: a compiled expression
-	// takes tens of KiB, and every placement shares the process with all others.
+	// placement and the CEL in them, which the API does not: a compiled expression takes
+	// tens of KiB, and all placements share the process.
 	maxPredicates, maxExpressions, maxExpressionBytes = 256, 256, 64 << 10
-	// maxEntries bounds tolerations, prioritizers and decision groups each: every one
-	// is held against every cluster, while other placements wait.
+	// maxEntries bounds tolerations, prioritizers and decision groups each: every entry
+	// is compared with every cluster while other placements wait.
 	maxEntries       = 256
 	defaultScoreRate = time.Minute
-	// maxQuoted bounds what is quoted of a wrong value, in bytes.
+	// maxQuoted bounds what is quoted of an invalid value, in bytes.
 	maxQuoted = 100
 )
 
-// program is a Placement's spec made ready: selectors and expressions compiled,
-// defaults filled in.
+// program is a compiled Placement spec: selectors and expressions are compiled, defaults
+// filled in.
 type program struct {
 	problems []Problem
-	// broken is true if a problem is an error, and named if decisions can carry
-	// the name of the placement.
+	// broken is true if a problem is an error, and named if decisions can carry the name
+	// of the placement.
 	broken, named bool
 
 	predicates   []predicate
@@ -56,7 +55,7 @@ type program struct {
 	spread       []clusterv1beta1.SpreadConstraintsTerm
 	groups       []groupRule
 	size         groupSize
-	// wanted is numberOfClusters; -1 is all.
+	// wanted is numberOfClusters; -1 means all.
 	wanted  int
 	byScore bool
 	rate    time.Duration
@@ -66,7 +65,7 @@ type program struct {
 type predicate struct {
 	labels, claims labels.Selector
 	expressions    []expression
-	// cost is what it takes beside its expressions, in about the units of CEL.
+	// cost is its cost without its expressions, in approximate CEL units.
 	cost uint64
 }
 
@@ -81,10 +80,10 @@ type groupRule struct {
 	labels, claims labels.Selector
 }
 
-// groupSize is clustersPerDecisionGroup: a number, or a share in percent.
+// groupSize is clustersPerDecisionGroup: a number or a percentage.
 type groupSize struct{ number, percent int }
 
-// of is the size of a group where so many clusters are selected.
+// of returns the size of a group if total clusters are selected.
 func (s groupSize) of(total int) int {
 	n := s.number
 	if s.percent > 0 {
@@ -96,21 +95,22 @@ func (s groupSize) of(total int) int {
 	return n
 }
 
-// compiler makes one program.
+// compiler compiles one program.
 type compiler struct {
 	*program
 	env *cel.Environment
 }
 
-// Validate says what is wrong or without effect in a Placement, for admission
-// and the plugin. It finds what the schema of the API does not, and what it does
-// for objects that never saw it. What Decide calls misconfigured has severity
-// SeverityError here, and nothing else has. The order is that of the fields.
+// Validate returns what is wrong or without effect in a Placement, for admission and the
+// plugin. It finds what the API schema does not check, and also what the schema does
+// check, for objects that were never validated. Exactly the problems that make Decide
+// call a Placement misconfigured have severity SeverityError. The order is that of the
+// fields.
 func Validate(p *clusterv1beta1.Placement) []Problem {
 	return compile(p, expressions).problems
 }
 
-// compile makes a program of a Placement. Everything that is wrong stands in its
+// compile compiles a Placement. Everything that is wrong is listed in the program's
 // problems.
 func compile(p *clusterv1beta1.Placement, env *cel.Environment) *program {
 	c := compiler{&program{wanted: -1, rate: defaultScoreRate}, env}
@@ -137,17 +137,17 @@ func compile(p *clusterv1beta1.Placement, env *cel.Environment) *program {
 	return c.program
 }
 
-func (c *compiler) note(p Problem) {
+func (c *compiler) addProblem(p Problem) {
 	c.problems = append(c.problems, p)
 	c.broken = c.broken || p.Severity == SeverityError
 }
 
 func (c *compiler) error(plugin, field, message, fix string) {
-	c.note(Problem{SeverityError, plugin, field, message, fix})
+	c.addProblem(Problem{SeverityError, plugin, field, message, fix})
 }
 
 func (c *compiler) warn(plugin, field, message, fix string) {
-	c.note(Problem{SeverityWarning, plugin, field, message, fix})
+	c.addProblem(Problem{SeverityWarning, plugin, field, message, fix})
 }
 
 func (c *compiler) number(n *int32) {
@@ -160,7 +160,7 @@ func (c *compiler) number(n *int32) {
 	}
 }
 
-// bounded is the predicates, or none and a problem where they are too much.
+// bounded returns the predicates, or none and a problem if they exceed the bounds.
 func (c *compiler) bounded(all []clusterv1beta1.ClusterPredicate) []clusterv1beta1.ClusterPredicate {
 	expressions, size := 0, 0
 	for _, one := range all {
@@ -177,7 +177,7 @@ func (c *compiler) bounded(all []clusterv1beta1.ClusterPredicate) []clusterv1bet
 	return nil
 }
 
-// few is a list, or none and a problem where it is too long.
+// few returns a list, or none and a problem if it is too long.
 func few[T any](c *compiler, field, plugin string, all []T) []T {
 	if len(all) <= maxEntries {
 		return all
@@ -208,7 +208,7 @@ func (c *compiler) predicate(field string, s clusterv1beta1.ClusterSelector) {
 	c.predicates = append(c.predicates, p)
 }
 
-// selector is nil where everything matches, or nothing can be said.
+// selector returns nil if everything matches, or if the selector is invalid.
 func (c *compiler) selector(plugin, field string, s metav1.LabelSelector) labels.Selector {
 	if len(s.MatchLabels) == 0 && len(s.MatchExpressions) == 0 {
 		return nil
@@ -234,19 +234,19 @@ func (c *compiler) toleration(field string, t clusterv1beta1.Toleration) {
 			c.error(pluginTaint, field+".operator", "If the key is empty, operator must be Exists.", "use operator Exists, or name the key of the taint")
 		}
 		if t.Operator != "" && t.Operator != clusterv1beta1.TolerationOpEqual {
-			c.warn(pluginTaint, field+".operator", fmt.Sprintf("the operator %s is not known, so that nothing is tolerated", quoted(t.Operator)), "use Equal or Exists")
+			c.warn(pluginTaint, field+".operator", fmt.Sprintf("the operator %s is not known, so it tolerates nothing", quoted(t.Operator)), "use Equal or Exists")
 		}
 	}
 	switch t.Effect {
 	case "", clusterv1.TaintEffectNoSelect, clusterv1.TaintEffectPreferNoSelect, clusterv1.TaintEffectNoSelectIfNew:
 	default:
-		c.warn(pluginTaint, field+".effect", fmt.Sprintf("the effect %s is not known, so that nothing is tolerated", quoted(t.Effect)),
+		c.warn(pluginTaint, field+".effect", fmt.Sprintf("the effect %s is not known, so it tolerates nothing", quoted(t.Effect)),
 			"use NoSelect, PreferNoSelect or NoSelectIfNew, or leave it out for every effect")
 	}
 	if s := t.TolerationSeconds; s != nil && *s <= 0 {
 		c.warn(
 			pluginTaint, field+".tolerationSeconds",
-			"tolerationSeconds is not above 0, so that nothing is tolerated",
+			"tolerationSeconds is not above 0, so it tolerates nothing",
 			"give a number of seconds, or leave it out to tolerate for ever",
 		)
 	}
@@ -267,7 +267,7 @@ func (c *compiler) constraint(field string, t clusterv1beta1.SpreadConstraintsTe
 		c.error("", field+".whenUnsatisfiable", fmt.Sprintf("whenUnsatisfiable %s is not known", quoted(t.WhenUnsatisfiable)), "use DoNotSchedule or ScheduleAnyway")
 	}
 	switch {
-	case t.MaxSkew == 0: // what a client sends that leaves it out
+	case t.MaxSkew == 0: // sent by a client that omits it
 		t.MaxSkew = 1
 	case t.MaxSkew < 0:
 		c.error("", field+".maxSkew", fmt.Sprintf("maxSkew is %d", t.MaxSkew), "use 1 or more")
@@ -275,7 +275,7 @@ func (c *compiler) constraint(field string, t clusterv1beta1.SpreadConstraintsTe
 	if c.wanted < 0 && t.WhenUnsatisfiable == clusterv1beta1.ScheduleAnyway {
 		c.warn(
 			"", field,
-			"ScheduleAnyway without numberOfClusters takes every cluster, so that the constraint has no effect",
+			"ScheduleAnyway without numberOfClusters takes every cluster, so the constraint has no effect",
 			"set numberOfClusters, or use DoNotSchedule",
 		)
 	}
@@ -310,7 +310,7 @@ func (c *compiler) groupSize(field string, n intstr.IntOrString) {
 	if n.Type == intstr.Int {
 		c.size.number = int(n.IntVal)
 		if n.IntVal < 0 {
-			c.warn("", field, fmt.Sprintf("clustersPerDecisionGroup is %d, so that one group takes all", n.IntVal), "use a number above 0, or a share such as 25%")
+			c.warn("", field, fmt.Sprintf("clustersPerDecisionGroup is %d, so one group gets all clusters", n.IntVal), "use a number above 0, or a share such as 25%")
 		}
 		return
 	}
@@ -320,7 +320,7 @@ func (c *compiler) groupSize(field string, n intstr.IntOrString) {
 	case !percent:
 		c.error("", field, fmt.Sprintf("%.100s invalid type: string is not a percentage", n.StrVal), "write a number without quotes, or a share such as 25%")
 	case err != nil || value < 1 || value > 100:
-		c.error("", field, fmt.Sprintf("%.100s is no share of the clusters", n.StrVal), "use 1% to 100%")
+		c.error("", field, fmt.Sprintf("%.100s is not a share of the clusters", n.StrVal), "use 1% to 100%")
 	}
 	c.size.percent = int(value)
 }
@@ -339,13 +339,14 @@ func (c *compiler) order(s clusterv1beta1.PlacementSpec) {
 	}
 	rate, err := time.ParseDuration(s.ScoreRateLimit)
 	if err != nil || rate < 0 || strings.Trim(s.ScoreRateLimit[:len(s.ScoreRateLimit)-1], "0123456789") != "" {
-		c.error("", "spec.scoreRateLimit", fmt.Sprintf("scoreRateLimit %s is no time", quoted(s.ScoreRateLimit)), "use a number with unit h, m or s, such as 1m")
+		c.error("", "spec.scoreRateLimit", fmt.Sprintf("scoreRateLimit %s is not a duration", quoted(s.ScoreRateLimit)),
+			"use a number with unit h, m or s, such as 1m")
 		return
 	}
 	c.rate = rate
 }
 
-// quoted is a wrong value as a message quotes it.
+// quoted returns an invalid value as a message quotes it.
 func quoted[T ~string](value T) string {
 	return strconv.Quote(excerpt.Within(string(value), maxQuoted))
 }

@@ -15,16 +15,16 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Bounds of the message of a condition.
+// Bounds on the message of a condition.
 const (
 	maxMessage  = 2048
 	maxProblems = 3
 )
 
-// conditions fills in both conditions.
+// conditions sets both conditions.
 func (d *decider) conditions(r *Result) {
 	status, reason, message := d.satisfied(r)
-	// The contract's message comes first, and a set that takes no part is not silent.
+	// The contract's message comes first; sets that cannot be used are reported after it.
 	message = strings.Join(append([]string{message}, d.setWarnings()...), "; ")
 	r.Satisfied = condition(clusterv1beta1.ConditionSatisfied, status, reason, message, r.Generation)
 	r.Misconfigured = condition(clusterv1beta1.ConditionMisconfigured, metav1.ConditionFalse,
@@ -41,7 +41,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 	}
 }
 
-// misconfigured tells the first errors, with field and fix.
+// misconfigured returns the message for the first errors, with field and fix.
 func misconfigured(problems []Problem) string {
 	var out []string
 	more := 0
@@ -61,7 +61,7 @@ func misconfigured(problems []Problem) string {
 	return text
 }
 
-// satisfied is status, reason and message of PlacementSatisfied.
+// satisfied returns status, reason and message of PlacementSatisfied.
 func (d *decider) satisfied(r *Result) (metav1.ConditionStatus, string, string) {
 	no := metav1.ConditionFalse
 	switch t := &d.stages; {
@@ -77,7 +77,7 @@ func (d *decider) satisfied(r *Result) (metav1.ConditionStatus, string, string) 
 		return no, clusterv1beta1.ReasonNotAllDecisionsScheduled,
 			fmt.Sprintf("The placement is misconfigured: the last %d cluster decisions are kept", r.Selected)
 	case r.Selected == 0:
-		return no, clusterv1beta1.ReasonNoManagedClusterMatched, d.nothing(r)
+		return no, clusterv1beta1.ReasonNoManagedClusterMatched, d.whyNone(r)
 	case r.Unscheduled > 0:
 		return no, clusterv1beta1.ReasonNotAllDecisionsScheduled, fmt.Sprintf("%d cluster decisions unscheduled", r.Unscheduled)
 	default:
@@ -85,8 +85,8 @@ func (d *decider) satisfied(r *Result) (metav1.ConditionStatus, string, string) 
 	}
 }
 
-// nothing says why no cluster was selected out of the candidates.
-func (d *decider) nothing(r *Result) string {
+// whyNone returns why none of the candidates was selected.
+func (d *decider) whyNone(r *Result) string {
 	t := &d.stages
 	switch {
 	case d.program.broken:
@@ -94,7 +94,8 @@ func (d *decider) nothing(r *Result) string {
 	case r.Matched == 0:
 		return "No ManagedCluster matches any of the cluster predicate"
 	case len(t.feasible) == 0:
-		return fmt.Sprintf("No ManagedCluster is without a taint that is not tolerated: %d match the predicates, kept out by %s", r.Matched, taintCounts(t.refusedBy))
+		return fmt.Sprintf("Every matching ManagedCluster has a taint that is not tolerated: %d match the predicates, kept out by %s",
+			r.Matched, taintCounts(t.refusedBy))
 	case d.program.wanted == 0:
 		return fmt.Sprintf("No ManagedCluster is wanted: spec.numberOfClusters is 0, and %d would fit", len(t.feasible))
 	default:
@@ -102,8 +103,8 @@ func (d *decider) nothing(r *Result) string {
 	}
 }
 
-// taintCounts names taints with the number of clusters that they keep out, the
-// most frequent first.
+// taintCounts names taints with the number of clusters that each keeps out, the most
+// frequent first.
 func taintCounts(by map[string]int) string {
 	keys := slices.SortedFunc(maps.Keys(by), func(a, b string) int {
 		return cmp.Or(by[b]-by[a], strings.Compare(a, b))

@@ -12,23 +12,23 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// decider makes one decision.
+// decider computes one decision.
 type decider struct {
 	s         *Scheduler
 	placement *placement
 	program   *program
 	now       time.Time
 	lookAgain time.Time
-	// anew: the decisions that are there deserve no protection.
+	// anew: the existing decisions are not protected by scoreRateLimit.
 	anew bool
 	// expiries are the scores that have expired.
 	expiries []string
-	// cost is what expressions cost so far.
+	// cost is the cost of expressions so far.
 	cost   uint64
 	stages stages
 }
 
-// stages are what the pipeline came by.
+// stages are the results of the pipeline.
 type stages struct {
 	bound, eligible     []string
 	candidates, matched bits
@@ -39,18 +39,18 @@ type stages struct {
 	scored    bool
 }
 
-// scratch is memory that one decision after the other uses.
+// scratch is memory that successive decisions reuse.
 type scratch struct {
 	candidates, matched bits
 	feasible, selected  []ranked
-	// own is how often the decisions of the placement name the cluster of a slot,
-	// where epoch is the present one; owned are those slots.
+	// own is how often the decisions of the placement name the cluster of a slot, valid
+	// if the slot's epoch is the current one; owned are those slots.
 	own, epochs []uint32
 	epoch       uint32
 	owned       []uint32
 }
 
-// ranked is a feasible cluster with what it is ranked by.
+// ranked is a feasible cluster with the values that it is ranked by.
 type ranked struct {
 	cluster *cluster
 	score   int64
@@ -58,7 +58,7 @@ type ranked struct {
 	last bool
 }
 
-// compareRanked orders clusters, the best first.
+// compareRanked orders clusters, best first.
 func compareRanked(a, b ranked) int {
 	if a.last != b.last {
 		if a.last {
@@ -69,12 +69,12 @@ func compareRanked(a, b ranked) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.cluster.name, b.cluster.name))
 }
 
-// Decide is what a Placement selects at a moment. It depends on the objects that
-// the Scheduler was told of and on now, and changes nothing but its caches.
+// Decide returns what a Placement selects at a given time. The result depends only on the
+// objects that the Scheduler knows and on now. Decide changes nothing but caches.
 func (s *Scheduler) Decide(key Key, now time.Time) Result { return s.decide(key, now, false) }
 
-// DecideAnew is Decide for a Placement whose decisions somebody else has changed:
-// what they say now was never decided, and scoreRateLimit does not protect it.
+// DecideAnew is Decide for a Placement whose decisions were changed by others: they were
+// never decided, so scoreRateLimit does not protect them.
 func (s *Scheduler) DecideAnew(key Key, now time.Time) Result { return s.decide(key, now, true) }
 
 func (s *Scheduler) decide(key Key, now time.Time, anew bool) Result {
@@ -91,8 +91,8 @@ func (s *Scheduler) decide(key Key, now time.Time, anew bool) Result {
 	return d.result(r)
 }
 
-// Scores are the feasible clusters of a Placement with their total score, by
-// name. It is nil where Decide gives no decision or finds the spec misconfigured.
+// Scores returns the feasible clusters of a Placement with their total score, by name. It
+// is nil if Decide gives no decision or finds the spec misconfigured.
 func (s *Scheduler) Scores(key Key, now time.Time) []Scored {
 	d, r := s.decider(key, now)
 	if r.Skip != SkipNone || d.program.broken || !d.run(true) {
@@ -133,8 +133,7 @@ func (s *Scheduler) decider(key Key, now time.Time) (*decider, Result) {
 	return d, r
 }
 
-// markOwn notes how often the observed decisions of this placement name each
-// cluster.
+// markOwn records how often the observed decisions of this placement name each cluster.
 func (d *decider) markOwn() {
 	m := &d.s.scratch
 	if missing := len(d.s.slots) - len(m.own); missing > 0 {
@@ -157,7 +156,7 @@ func (d *decider) markOwn() {
 	}
 }
 
-// ownCount is how often the placement's decisions name a cluster.
+// ownCount returns how often the placement's decisions name a cluster.
 func (d *decider) ownCount(c *cluster) int {
 	if m := &d.s.scratch; m.epochs[c.slot] == m.epoch {
 		return int(m.own[c.slot])
@@ -170,8 +169,8 @@ func (d *decider) isOwn(c *cluster) bool {
 	return m.epochs[c.slot] == m.epoch
 }
 
-// run goes through the stages; withScores computes scores also where they make
-// no difference. It is false where it has not come to the end.
+// run executes the stages; withScores computes scores even if they make no difference. It
+// returns false if it did not finish.
 func (d *decider) run(withScores bool) bool {
 	t, m := &d.stages, &d.s.scratch
 	t.matched, t.feasible, t.selected = m.matched[:0], m.feasible[:0], m.selected[:0]
@@ -205,9 +204,9 @@ func (d *decider) run(withScores bool) bool {
 	return true
 }
 
-// findCandidates finds the members of the eligible sets that are not being
-// deleted. While the selector of such a set cannot be read, what is selected
-// already counts as a member of it.
+// findCandidates finds the members of the eligible sets that are not being deleted. While
+// the selector of such a set cannot be parsed, clusters that are already selected count
+// as its members.
 func (d *decider) findCandidates() {
 	t, m := &d.stages, &d.s.scratch
 	clear(m.candidates)
@@ -221,7 +220,7 @@ func (d *decider) findCandidates() {
 		for _, slot := range m.owned {
 			if d.s.slots[slot].object != nil && !m.candidates.has(slot) {
 				m.candidates.set(slot)
-				// Nobody keeps a verdict on it up to date.
+				// Its verdict is not kept up to date.
 				d.placement.forget(slot)
 			}
 		}
@@ -239,9 +238,9 @@ func (d *decider) filterTaints() {
 			slot := slotOf(i, word)
 			r := ranked{cluster: d.s.slots[slot]}
 			if tainted&(word&-word) != 0 {
-				standing := d.stand(r.cluster)
+				standing := d.worstStanding(r.cluster)
 				if standing == refused {
-					d.noteRefusal(r.cluster)
+					d.countRefusal(r.cluster)
 					continue
 				}
 				r.last = standing == last
@@ -251,19 +250,19 @@ func (d *decider) filterTaints() {
 	}
 }
 
-// noteRefusal counts the taints that keep a cluster out.
-func (d *decider) noteRefusal(c *cluster) {
+// countRefusal counts the taints that keep a cluster out.
+func (d *decider) countRefusal(c *cluster) {
 	if d.stages.refusedBy == nil {
 		d.stages.refusedBy = map[string]int{}
 	}
 	for i := range c.object.Spec.Taints {
-		if got, _, _ := d.pass(c, &c.object.Spec.Taints[i]); got == refused {
+		if got, _, _ := d.evaluateTaint(c, &c.object.Spec.Taints[i]); got == refused {
 			d.stages.refusedBy[c.object.Spec.Taints[i].Key]++
 		}
 	}
 }
 
-// result makes the Result of the stages.
+// result returns the Result of the stages.
 func (d *decider) result(r Result) Result {
 	t := &d.stages
 	r.Problems = d.program.problems
@@ -289,7 +288,7 @@ func (d *decider) result(r Result) Result {
 	return r
 }
 
-// setWarnings tell of eligible sets that cannot be read.
+// setWarnings returns warnings about eligible sets whose selector cannot be parsed.
 func (d *decider) setWarnings() []string {
 	var out []string
 	for _, name := range d.stages.eligible {

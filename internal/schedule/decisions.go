@@ -17,9 +17,9 @@ type decision struct {
 	slots []uint32
 }
 
-// SetDecision takes up a PlacementDecision that appeared or changed. It belongs
-// to the Placement that its label names, in its own namespace; without that
-// label it counts for Balance only.
+// SetDecision records a new or changed PlacementDecision. It belongs to the Placement
+// that its label names, in its own namespace; without that label it counts only for
+// Balance.
 func (s *Scheduler) SetDecision(object *clusterv1beta1.PlacementDecision) {
 	key := Key{Namespace: object.Namespace, Name: object.Name}
 	if old := s.decisions[key]; old != nil {
@@ -59,7 +59,7 @@ func equalScores(a, b *int64) bool {
 	return (a == nil) == (b == nil) && (a == nil || *a == *b)
 }
 
-// DeleteDecision takes up that a PlacementDecision is gone.
+// DeleteDecision records that a PlacementDecision is gone.
 func (s *Scheduler) DeleteDecision(key Key) {
 	if d := s.decisions[key]; d != nil {
 		delete(s.decisions, key)
@@ -67,7 +67,7 @@ func (s *Scheduler) DeleteDecision(key Key) {
 	}
 }
 
-// drop takes back what a decision counted.
+// drop reverts the counts of a decision.
 func (s *Scheduler) drop(key Key, d *decision) {
 	for _, slot := range d.slots {
 		c := s.slots[slot]
@@ -102,7 +102,7 @@ func (s *Scheduler) recount(c *cluster, by int) {
 	}
 }
 
-// index of the group that an observed decision belongs to.
+// index returns the index of the group that an observed decision belongs to.
 func (o *decision) index() int {
 	i, err := strconv.Atoi(o.object.Labels[clusterv1beta1.LabelDecisionGroupIndex])
 	if err != nil {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schedule decides which clusters a Placement selects, and says of every
-// cluster why it is in or out. The hub's placement loop and the plugin's
-// "placement explain" and "placement simulate" use it, so that both say the same.
+// Package schedule decides which clusters a Placement selects, and explains for every
+// cluster why it is in or out. The hub's placement loop and the plugin's "placement
+// explain" and "placement simulate" use it, so their results agree.
 //
-// A Scheduler is a fleet in memory. It is told what is there and what changes:
+// A Scheduler is a fleet in memory. Its caller reports what exists and what changes:
 //
 //	s := schedule.New()
 //	s.SetCluster(cluster)          // also sets, bindings, scores, placements, decisions
@@ -13,47 +13,45 @@
 //	}
 //	report := s.Explain(key, now)
 //
-// It has no clock, does no I/O and remembers no decision of its own: what a
-// placement has selected so far is what the observed PlacementDecisions say. So
-// Decide depends on the objects and the time alone, not on the order of events.
+// It has no clock, does no I/O and remembers no decision of its own: the observed
+// PlacementDecisions define what a placement has selected so far. Decide therefore
+// depends only on the objects and the time, not on the order of events.
 //
-// # Who holds what
+// # Ownership and concurrency
 //
-// A Scheduler keeps the pointers that it is given. The objects must not be
-// changed afterwards; those of an informer's cache never are. It is not safe for
-// concurrent use: whoever shares one holds a lock around each call. Decide of
-// 10,000 clusters takes some milliseconds.
+// A Scheduler keeps the pointers that it is given. The objects must not be changed
+// afterwards; those of an informer's cache never are. It is not safe for concurrent use:
+// guard each call of a shared Scheduler with a lock. Deciding over 10,000 clusters takes
+// some milliseconds.
 //
 // # Conditions
 //
-// Result holds both conditions of the Placement, without lastTransitionTime,
-// which is for the writer to keep. The reasons are those of the contract. Where
-// taints and not predicates left nothing, the message names the taints.
+// Result holds both conditions of the Placement, without lastTransitionTime, which the
+// writer maintains. The reasons are those of the contract. If taints rather than
+// predicates left no cluster, the message names the taints.
 //
-// # Done otherwise than in the contract's account of Open Cluster Management
+// # Differences from Open Cluster Management
 //
-// A Placement whose spec cannot be followed keeps its last decisions, as far as
-// these clusters still exist in a bound set; that includes a negative
-// numberOfClusters. A set whose selector cannot be read has no members, but takes
-// nobody out of the decisions. A binding whose spec names another set than its
-// name binds nothing. Problems are told whether or not there are candidates.
-// PreferNoSelect, spreadPolicy, sortBy and scoreRateLimit do what the API says;
-// validUntil ends a score also for CEL. A CEL expression that cannot give a bool
-// is a problem, not one that never matches.
+// A Placement with an invalid spec keeps its last decisions, as far as these clusters
+// still exist in a bound set; this includes a negative numberOfClusters. A set whose
+// selector cannot be parsed has no members, but removes no cluster from the decisions. A
+// binding whose spec names another set than its name binds nothing. Problems are reported
+// whether or not there are candidates. PreferNoSelect, spreadPolicy, sortBy and
+// scoreRateLimit behave as the API documents; validUntil also ends a score for CEL. A CEL
+// expression that cannot give a bool is a problem, not one that never matches.
 //
-// Expressions know what internal/cel gives, which is more than the contract's
-// environment (semver(text, true) among it), in bounded sizes. The functions of
-// the Kubernetes libraries cost what those libraries say, not the flat default, so
-// that sample costs with semver differ; scores, parseJSON and plain CEL cost what
-// the contract says.
+// Expressions can use what internal/cel provides, which is more than the contract's
+// environment (semver(text, true), for example), in bounded sizes. The functions of the
+// Kubernetes libraries cost what those libraries define, not the flat default, so sample
+// costs with semver differ; scores, parseJSON and plain CEL have the contract's costs.
 //
-// # What a change costs
+// # The cost of a change
 //
-// A ManagedCluster that changes is compared with its former state, and wakes the
-// placements that have it as candidate and read what differs: keys of labels and
-// claims, taints, resources, fields that their expressions name. A pure heartbeat
-// wakes and evaluates nothing unless an expression reads conditions. The verdict
-// of predicates is kept as two bits for each placement and cluster; Counters tell
-// how many are evaluated. Expressions that are dear are evaluated in parts, one
-// with each Decide, so that their author holds up nobody else.
+// A changed ManagedCluster is compared with its former state, and wakes the placements
+// that have it as a candidate and read what differs: keys of labels and claims, taints,
+// resources, fields that their expressions name. A pure heartbeat wakes and evaluates
+// nothing unless an expression reads conditions. The verdict of predicates is kept as two
+// bits for each placement and cluster; Counters count the evaluations. Expensive
+// expressions are evaluated in parts, one with each Decide, so that they do not block
+// other placements.
 package schedule

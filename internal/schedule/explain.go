@@ -12,14 +12,14 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// maxExplained bounds what expressions cost in one Explain, in the units that CEL
-// counts. What would cost more is not explained, and says so.
+// maxExplained bounds the cost of expressions in one Explain, in the units that CEL
+// counts. Expressions beyond it are reported as not evaluated.
 const maxExplained = 10 * maxCostAtOnce
 
-// Explain says how the Result of Decide comes about, for every cluster. It looks
-// at each cluster anew, so it is much slower than Decide. Where the expressions
-// of the placement are very dear, the Result has Skip SkipMore and the rest is
-// empty: call it again.
+// Explain returns how the Result of Decide comes about, for every cluster. It evaluates
+// each cluster again, so it is much slower than Decide. If the expressions of the
+// placement are very expensive, the Result has Skip SkipMore and the rest is empty: call
+// it again.
 func (s *Scheduler) Explain(key Key, now time.Time) Report {
 	d, r := s.decider(key, now)
 	if r.Skip != SkipNone {
@@ -43,13 +43,13 @@ func (s *Scheduler) Explain(key Key, now time.Time) Report {
 	return e.report
 }
 
-// explainer writes one Report.
+// explainer builds one Report.
 type explainer struct {
 	*decider
 	report Report
-	// asked are the requirements of the predicates, by predicate.
-	asked []asked
-	// scores of the feasible clusters by prioritizer.
+	// required are the requirements of the predicates, by predicate.
+	required []required
+	// scores are those of the feasible clusters by prioritizer.
 	scores map[*cluster][]int64
 	ranks  map[*cluster]int
 	totals map[*cluster]int64
@@ -58,13 +58,13 @@ type explainer struct {
 	counts *spreader
 }
 
-// prepare finds scores, ranks and groups of all clusters.
+// prepare computes scores, ranks and groups of all clusters.
 func (e *explainer) prepare() {
 	e.scores, e.ranks, e.totals = map[*cluster][]int64{}, map[*cluster]int{}, map[*cluster]int64{}
 	e.chosen, e.groups = map[*cluster]bool{}, map[string]int{}
 	for i := range e.program.predicates {
 		p := &e.program.predicates[i]
-		e.asked = append(e.asked, asked{requirementsOf(p.labels), requirementsOf(p.claims)})
+		e.required = append(e.required, required{requirementsOf(p.labels), requirementsOf(p.claims)})
 	}
 	for _, p := range e.program.prioritizers {
 		e.report.Prioritizers = append(e.report.Prioritizers, p.Prioritizer)
@@ -96,7 +96,7 @@ func (e *explainer) prepare() {
 	}
 }
 
-// cluster is the verdict on one cluster.
+// cluster returns the verdict on one cluster.
 func (e *explainer) cluster(c *cluster) ClusterReport {
 	r := ClusterReport{Name: c.name, Group: -1}
 	if i, in := e.groups[c.name]; in {
@@ -108,7 +108,7 @@ func (e *explainer) cluster(c *cluster) ClusterReport {
 		}
 	}
 	slices.Sort(r.Sets)
-	e.judge(c, &r)
+	e.setStage(c, &r)
 	result := &e.report.Result
 	switch {
 	case e.program.broken && r.Selected:
@@ -121,10 +121,10 @@ func (e *explainer) cluster(c *cluster) ClusterReport {
 	return r
 }
 
-// judge finds the stage that the cluster came to, and why it went no further.
-func (e *explainer) judge(c *cluster, r *ClusterReport) {
+// setStage sets the stage that the cluster reached, and why it went no further.
+func (e *explainer) setStage(c *cluster, r *ClusterReport) {
 	if !e.stages.candidates.has(c.slot) {
-		r.Stage, r.Reason = StageNotInSet, e.outside()
+		r.Stage, r.Reason = StageNotInSet, e.whyOutside()
 		if len(r.Sets) > 0 {
 			r.Stage, r.Reason = StageDeleting, "the cluster is being deleted"
 		}
@@ -144,12 +144,12 @@ func (e *explainer) judge(c *cluster, r *ClusterReport) {
 	case r.Rank == 0:
 		r.Stage, r.Reason = StageTaint, whyTainted(r.Taints)
 	default:
-		e.judgeRank(c, r)
+		e.setRankedStage(c, r)
 	}
 }
 
-// outside says why clusters are no candidates.
-func (e *explainer) outside() string {
+// whyOutside returns why clusters are not candidates.
+func (e *explainer) whyOutside() string {
 	switch {
 	case len(e.stages.bound) == 0:
 		return "no set is bound to the namespace"
@@ -159,8 +159,8 @@ func (e *explainer) outside() string {
 	return fmt.Sprintf("the cluster is in none of the sets %.400s", strings.Join(e.stages.eligible, ", "))
 }
 
-// judgeRank is about a feasible cluster.
-func (e *explainer) judgeRank(c *cluster, r *ClusterReport) {
+// setRankedStage sets the stage of a feasible cluster.
+func (e *explainer) setRankedStage(c *cluster, r *ClusterReport) {
 	refused := ""
 	for i := range e.program.spread {
 		term := &e.program.spread[i]
@@ -174,7 +174,7 @@ func (e *explainer) judgeRank(c *cluster, r *ClusterReport) {
 		case !has:
 			refused = fmt.Sprintf("the cluster has no %s %s to be spread by", strings.ToLower(string(term.TopologyKeyType)), term.TopologyKey)
 		default:
-			refused = fmt.Sprintf("%s=%.100s would exceed the emptiest place by more than %d", term.TopologyKey, place, term.MaxSkew)
+			refused = fmt.Sprintf("%s=%.100s would exceed the lowest count by more than %d", term.TopologyKey, place, term.MaxSkew)
 		}
 	}
 	cut := len(e.stages.selected)
@@ -186,7 +186,7 @@ func (e *explainer) judgeRank(c *cluster, r *ClusterReport) {
 	case refused != "" && r.Rank <= cut:
 		r.Stage, r.Reason = StageSpread, refused
 	case r.Rank <= cut:
-		r.Stage, r.Reason = StageSpread, fmt.Sprintf("rank %d would do, but others spread better", r.Rank)
+		r.Stage, r.Reason = StageSpread, fmt.Sprintf("rank %d would suffice, but other clusters spread better", r.Rank)
 	default:
 		r.Stage, r.Reason = StageRank, fmt.Sprintf("rank %d of %d, and %d are wanted", r.Rank, len(e.ranks), e.wanted())
 		for _, t := range r.Taints {
@@ -197,7 +197,7 @@ func (e *explainer) judgeRank(c *cluster, r *ClusterReport) {
 	}
 }
 
-// wanted is how many clusters are to be selected.
+// wanted returns how many clusters are to be selected.
 func (e *explainer) wanted() int {
 	if e.program.wanted < 0 {
 		return len(e.stages.feasible)
@@ -229,7 +229,7 @@ func whyNoPredicate(predicates []PredicateReport) string {
 	return strings.Join(out, "; ")
 }
 
-// text says what a part wants and what the cluster has.
+// text returns what a part requires and what the cluster has.
 func (p *PartReport) text() string {
 	switch {
 	case p.Part == PartCEL && p.Error != "":

@@ -11,12 +11,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/excerpt"
 )
 
-// maxRequirement bounds the text of one requirement, in bytes: a selector may list
-// any number of values, and every cluster is told of it.
+// maxRequirement bounds the text of one requirement, in bytes: a selector may list any
+// number of values, and the text is repeated for every cluster.
 const maxRequirement = 1024
 
-// asked are the requirements of the selectors of one predicate.
-type asked struct{ labels, claims []requirement }
+// required are the requirements of the selectors of one predicate.
+type required struct{ labels, claims []requirement }
 
 // requirement is one part of a selector, with its text.
 type requirement struct {
@@ -36,12 +36,12 @@ func requirementsOf(s labels.Selector) []requirement {
 	return out
 }
 
-// predicateReports holds a cluster against every requirement of every predicate.
+// predicateReports checks a cluster against every requirement of every predicate.
 func (e *explainer) predicateReports(c *cluster) []PredicateReport {
 	var out []PredicateReport
 	for i := range e.program.predicates {
-		r := PredicateReport{Parts: selectorParts(PartLabel, e.asked[i].labels, labels.Set(c.object.Labels))}
-		r.Parts = append(r.Parts, selectorParts(PartClaim, e.asked[i].claims, claims(c.object.Status.ClusterClaims))...)
+		r := PredicateReport{Parts: selectorParts(PartLabel, e.required[i].labels, labels.Set(c.object.Labels))}
+		r.Parts = append(r.Parts, selectorParts(PartClaim, e.required[i].claims, claims(c.object.Status.ClusterClaims))...)
 		r.Parts = append(r.Parts, e.expressionParts(c, &e.program.predicates[i])...)
 		r.Matched = true
 		for _, part := range r.Parts {
@@ -62,15 +62,15 @@ func selectorParts(kind Part, all []requirement, of labels.Labels) []PartReport 
 	return out
 }
 
-// expressionParts evaluates all expressions of a predicate, also those after one
-// that is false, as far as their budget goes.
+// expressionParts evaluates all expressions of a predicate within their budget, including
+// those after a false one.
 func (e *explainer) expressionParts(c *cluster, p *predicate) []PartReport {
 	var out []PartReport
 	var budget cel.Budget
 	for i := range p.expressions {
 		r := PartReport{Part: PartCEL, Requirement: p.expressions[i].text}
 		if e.cost > maxExplained {
-			r.Error = "not evaluated, for the expressions of this placement are too dear to explain for all clusters"
+			r.Error = "not evaluated: the expressions of this placement are too expensive to explain for all clusters"
 			out = append(out, r)
 			continue
 		}

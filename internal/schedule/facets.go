@@ -13,13 +13,13 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// facet is a part of a ManagedCluster that a placement may read. What no
+// facet is a part of a ManagedCluster that a placement may read. A change that no
 // placement reads wakes none, and costs no evaluation.
 type facet uint16
 
 const (
-	// anyLabel and anyClaim are for expressions that look at all of them;
-	// selectors name keys.
+	// anyLabel and anyClaim are for expressions that read all of them; selectors name
+	// keys.
 	anyLabel facet = 1 << iota
 	anyClaim
 	taints
@@ -51,7 +51,7 @@ type reads struct {
 	labels, claims []string
 }
 
-// touches tells whether a placement reads something that changed.
+// touches reports whether a placement reads something that changed.
 func (r *reads) touches(c *change) bool {
 	return r.mask&c.mask != 0 || intersect(r.labels, c.labels) || intersect(r.claims, c.claims)
 }
@@ -65,7 +65,7 @@ func intersect(a, b []string) bool {
 	return false
 }
 
-// difference of two states of a cluster of one UID.
+// difference returns the change between two states of a cluster with the same UID.
 func difference(old, now *clusterv1.ManagedCluster) change {
 	c := change{mask: otherMetadata, labels: differingLabels(old.Labels, now.Labels)}
 	note := func(f facet, same bool) {
@@ -143,8 +143,8 @@ func keysOf(s labels.Selector) []string {
 	return out
 }
 
-// verdictReads is what the predicates of a program read, and the scores that
-// their expressions read: by name, or any.
+// verdictReads returns what the predicates of a program read, and the scores that their
+// expressions read: by name, or any.
 func (p *program) verdictReads() (r reads, scores []string, anyScore bool) {
 	for _, one := range p.predicates {
 		r.labels = append(r.labels, keysOf(one.labels)...)
@@ -165,7 +165,7 @@ func (p *program) verdictReads() (r reads, scores []string, anyScore bool) {
 					anyScore = true
 				}
 			}
-			// Handed on whole, the cluster may be asked for any score.
+			// An expression that passes the whole cluster on may read any score.
 			anyScore = anyScore || uses.Whole
 		}
 	}
@@ -189,12 +189,12 @@ func (r *reads) expression(uses cel.Reference) {
 	}
 }
 
-// fields are the facets that expressions read by the path of a field; what is
-// not here is one of the others.
+// fields are the facets that expressions read by the path of a field; paths that are not
+// listed here belong to one of the other facets.
 var fields = map[[2]string]facet{
 	{"metadata", "labels"}:            anyLabel,
 	{"metadata", "annotations"}:       annotations,
-	{"metadata", "name"}:              0, // never changes, and neither does what follows
+	{"metadata", "name"}:              0, // never changes, nor do the next ones
 	{"metadata", "uid"}:               0,
 	{"metadata", "creationTimestamp"}: 0,
 	{"spec", "taints"}:                taints,
@@ -217,10 +217,10 @@ func facetOf(part, field string) facet {
 	case "status":
 		return otherStatus
 	}
-	return 0 // there is no such part
+	return 0 // no such part
 }
 
-// wakeReads is everything that a program reads of clusters.
+// wakeReads returns everything that a program reads of clusters.
 func (p *program) wakeReads() reads {
 	r, _, _ := p.verdictReads()
 	r.mask |= taints | deletion

@@ -11,13 +11,12 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/cel"
 )
 
-// Bounds of what the expressions of one placement cost in one Decide, in the
-// units that CEL counts: about half a second at worst. What is not done then is
-// done by the next one.
+// maxCostAtOnce bounds the cost of one placement's expressions in one Decide, in the
+// units that CEL counts: about half a second at worst. The next Decide does the rest.
 const maxCostAtOnce = 5_000_000
 
-// match finds the candidates that fit one of the predicates; without any, all do.
-// It is false where it has not come to the end.
+// match finds the candidates that match one of the predicates; without any, all do. It
+// returns false if it did not finish.
 func (d *decider) match() bool {
 	t := &d.stages
 	if len(d.program.predicates) == 0 {
@@ -34,18 +33,18 @@ func (d *decider) match() bool {
 			if d.cost > maxCostAtOnce {
 				return false
 			}
-			p.passed.put(slot, d.fitsAny(d.s.slots[slot]))
+			p.passed.assign(slot, d.fitsAny(d.s.slots[slot]))
 			p.known.set(slot)
 		}
 		word &= p.passed[i]
 		t.matched = append(t.matched, word)
 	}
-	d.noteExpiries()
+	d.recheckExpiries()
 	return true
 }
 
-// dropExpired forgets verdicts that rest on scores which have expired since, or
-// were not yet valid at an earlier time.
+// dropExpired drops verdicts based on scores that have expired since, or that were not
+// yet valid at an earlier time.
 func (d *decider) dropExpired() {
 	p := d.placement
 	if d.now.Before(p.evaluated) {
@@ -61,17 +60,17 @@ func (d *decider) dropExpired() {
 	}
 }
 
-// noteExpiries has the placement looked at again when a score expires that a
-// verdict rests on.
-func (d *decider) noteExpiries() {
+// recheckExpiries makes the placement due for a recheck when a score that a verdict is
+// based on expires.
+func (d *decider) recheckExpiries() {
 	for slot, until := range d.placement.expiry {
 		if d.stages.candidates.has(slot) {
-			d.ahead(until)
+			d.recheckAt(until)
 		}
 	}
 }
 
-// fitsAny holds a cluster against all predicates until one fits.
+// fitsAny checks a cluster against the predicates until one matches.
 func (d *decider) fitsAny(c *cluster) bool {
 	d.s.counters.Evaluations++
 	fits := false
@@ -91,8 +90,8 @@ func (d *decider) fitsAny(c *cluster) bool {
 	return fits
 }
 
-// fits holds a cluster against one predicate, and brings until forward to when a
-// score expires that it looked at.
+// fits checks a cluster against one predicate, and moves until forward to the first
+// expiry of a score that it read.
 func (d *decider) fits(c *cluster, p *predicate, until *time.Time) bool {
 	d.cost += p.cost
 	if p.labels != nil && !p.labels.Matches(labels.Set(c.object.Labels)) {

@@ -61,8 +61,8 @@ func (d *decider) chunk(name string, clusters []ranked, size int) []Group {
 	return out
 }
 
-// lastGroups are the groups that the observed decisions form, with those of
-// their clusters that keep says.
+// lastGroups returns the groups of the observed decisions, with the clusters for which
+// keep returns true.
 func (d *decider) lastGroups(keep func(*cluster) bool) []Group {
 	var order []*decision
 	for _, o := range d.placement.observed {
@@ -103,7 +103,7 @@ func (d *decider) lastGroups(keep func(*cluster) bool) []Group {
 	return out
 }
 
-// compareNumbered orders names that end in a number by it: p-decision-2 is
+// compareNumbered orders names that end in a number by the number: p-decision-2 comes
 // before p-decision-10.
 func compareNumbered(a, b string) int {
 	if len(a) != len(b) {

@@ -35,7 +35,7 @@ func groupBy(name, label, value string) clusterv1beta1.DecisionGroup {
 	return g
 }
 
-// groupsOf are the groups as text: name and clusters.
+// groupsOf returns the groups as text: name and clusters.
 func groupsOf(r schedule.Result) []string {
 	var out []string
 	for _, g := range r.Groups {
@@ -107,7 +107,8 @@ func TestSortByScore(t *testing.T) {
 	require.Equal(t, int64(-90), *r.Groups[1].Clusters[0].Score)
 }
 
-// What cannot be followed keeps what is selected, as long as it is in a bound set.
+// A placement with an invalid spec keeps its selected clusters while they are in a bound
+// set.
 func TestMisconfiguredPlacementsKeepTheirDecisions(t *testing.T) {
 	t.Parallel()
 	s := fleet(3)
@@ -115,14 +116,17 @@ func TestMisconfiguredPlacementsKeepTheirDecisions(t *testing.T) {
 	second := decisionOf(key, 2, "c1")
 	second.Labels[clusterv1beta1.LabelDecisionGroupName], second.Labels[clusterv1beta1.LabelDecisionGroupIndex] = "canary", "1"
 	s.SetDecision(second)
-	broken := clusterv1beta1.PlacementSpec{NumberOfClusters: number(-3), Tolerations: []clusterv1beta1.Toleration{{Operator: exists, Value: "x"}}}
+	broken := clusterv1beta1.PlacementSpec{NumberOfClusters: number(-3), Tolerations: []clusterv1beta1.Toleration{
+		{Operator: exists, Value: "x"},
+	}}
 	s.SetPlacement(placementOf(broken))
 	r := s.Decide(key, now)
 	require.True(t, r.Kept)
 	require.Equal(t, []string{": c3", "canary: c1"}, groupsOf(r))
 	require.Equal(t, "Misconfigured", r.Misconfigured.Reason)
 	require.Equal(t, ":numberOfClusters is -3 (spec.numberOfClusters: use 0 or more, or leave it out for all clusters that fit); "+
-		"TaintToleration:If the operator is Exists, the value should be empty. (spec.tolerations[0].value: leave out the value, or use operator Equal)", r.Misconfigured.Message)
+		"TaintToleration:If the operator is Exists, the value should be empty. "+
+		"(spec.tolerations[0].value: leave out the value, or use operator Equal)", r.Misconfigured.Message)
 	require.Equal(t, "The placement is misconfigured: the last 2 cluster decisions are kept", r.Satisfied.Message)
 	require.Equal(t, "NotAllDecisionsScheduled", r.Satisfied.Reason)
 	require.Equal(t, int64(1), r.Misconfigured.ObservedGeneration)
@@ -158,7 +162,7 @@ func TestPlacementsThatAreLeftAlone(t *testing.T) {
 	require.Equal(t, schedule.SkipDeleting, s.Decide(key, now).Skip)
 }
 
-// Scores alone change the decisions once per scoreRateLimit; anything else does at
+// Scores alone change the decisions once per scoreRateLimit; any other change applies at
 // once.
 func TestScoreRateLimit(t *testing.T) {
 	t.Parallel()
@@ -196,8 +200,8 @@ func TestScoreRateLimit(t *testing.T) {
 	require.Equal(t, []string{"c3"}, names(s.Decide(key, now)), "and so is a changed spec followed")
 }
 
-// What somebody else has made of the decisions was never decided: scoreRateLimit
-// does not protect it, and to put it right is no change of scores.
+// Decisions that others changed were never decided: scoreRateLimit does not protect them,
+// and restoring them is not a score update.
 func TestScoreRateLimitProtectsOnlyWhatWasDecided(t *testing.T) {
 	t.Parallel()
 	s := fleet(3)
@@ -230,7 +234,11 @@ func TestStepsAreMeasuredOnceEach(t *testing.T) {
 	})
 	spec := clusterv1beta1.PlacementSpec{NumberOfClusters: number(1), PrioritizerPolicy: policy("", addOn("a", "x", 1), addOn("b", "y", 1))}
 	spec.Predicates = []clusterv1beta1.ClusterPredicate{
-		{RequiredClusterSelector: clusterv1beta1.ClusterSelector{CELSelector: clusterv1beta1.ClusterCELSelector{CELExpressions: []string{"true", "true"}}}},
+		{
+			RequiredClusterSelector: clusterv1beta1.ClusterSelector{
+				CELSelector: clusterv1beta1.ClusterCELSelector{CELExpressions: []string{"true", "true"}},
+			},
+		},
 	}
 	s.SetPlacement(placementOf(spec))
 	s.Decide(key, now)

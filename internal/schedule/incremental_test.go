@@ -15,8 +15,8 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// TestAChangeWakesWhoReadsIt changes one part of a cluster after the other, with
-// a placement for each.
+// TestAChangeWakesWhoReadsIt changes the parts of a cluster one by one, with a placement
+// for each.
 func TestAChangeWakesWhoReadsIt(t *testing.T) {
 	t.Parallel()
 	var none clusterv1beta1.ClusterPredicate
@@ -69,24 +69,62 @@ func TestAChangeWakesWhoReadsIt(t *testing.T) {
 		{"memory", func(c *clusterv1.ManagedCluster) {
 			c.Status.Allocatable["memory"], c.Status.Capacity["memory"] = resource.MustParse("1"), resource.MustParse("1")
 		}, []string{"celAnything"}, 1},
-		{"acceptance", func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = true }, []string{"celAnything"}, 1},
+		{
+			"acceptance",
+			func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = true },
+			[]string{"celAnything"},
+			1,
+		},
 		{
 			"a taint",
 			tainted(clusterv1.Taint{Key: "k", Effect: noSelect}),
-			[]string{"celAnything", "celHealth", "celLabel", "celName", "claim", "cpu", "group", "label", "plain", "spread"},
+			[]string{
+				"celAnything",
+				"celHealth",
+				"celLabel",
+				"celName",
+				"claim",
+				"cpu",
+				"group",
+				"label",
+				"plain",
+				"spread",
+			},
 			1,
 		},
 		{
 			"leaving the set",
 			inSet("none"),
-			[]string{"celAnything", "celHealth", "celLabel", "celName", "claim", "cpu", "group", "label", "plain", "spread"},
+			[]string{
+				"celAnything",
+				"celHealth",
+				"celLabel",
+				"celName",
+				"claim",
+				"cpu",
+				"group",
+				"label",
+				"plain",
+				"spread",
+			},
 			0,
 		},
 		{"a change elsewhere", labelled("region", "2"), nil, 0},
 		{
 			"coming back",
 			inSet("prod"),
-			[]string{"celAnything", "celHealth", "celLabel", "celName", "claim", "cpu", "group", "label", "plain", "spread"},
+			[]string{
+				"celAnything",
+				"celHealth",
+				"celLabel",
+				"celName",
+				"claim",
+				"cpu",
+				"group",
+				"label",
+				"plain",
+				"spread",
+			},
 			6,
 		},
 	} {
@@ -99,7 +137,7 @@ func TestAChangeWakesWhoReadsIt(t *testing.T) {
 	}
 }
 
-// TestAHeartbeatCostsNothing is the common case: nobody reads conditions.
+// TestAHeartbeatCostsNothing is the common case: no placement reads conditions.
 func TestAHeartbeatCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := crowd(100)
@@ -131,8 +169,8 @@ func TestAChangeCostsWhatItTouches(t *testing.T) {
 	require.Equal(t, uint64(100), s.Evaluations()-before)
 }
 
-// Balance counts the decisions of others when a placement is decided, and does not
-// go from one placement to the next.
+// Balance counts the decisions of other placements when a placement is decided, and does
+// not make one placement wake the next.
 func TestDecisionsOfOthersWakeNobody(t *testing.T) {
 	t.Parallel()
 	s := fleet(3)

@@ -144,8 +144,8 @@ func TestPredicates(t *testing.T) {
 
 func all(of ...clusterv1beta1.ClusterPredicate) []clusterv1beta1.ClusterPredicate { return of }
 
-// The costs of the contract. The Kubernetes libraries are charged by their own
-// estimates, which upstream leaves out, so that those of semver differ.
+// The costs of the contract. The Kubernetes libraries are charged by their own estimates,
+// which upstream omits, so the costs of semver differ.
 func TestExplainTellsCostsAndErrors(t *testing.T) {
 	t.Parallel()
 	var none clusterv1beta1.ClusterPredicate
@@ -240,7 +240,7 @@ func TestScoresInExpressionsWake(t *testing.T) {
 	require.Empty(t, s.Take())
 }
 
-// Dear expressions hold up nobody: one Decide does part of the work.
+// Expensive expressions do not block other placements: one Decide does part of the work.
 func TestDearExpressionsAreDoneInParts(t *testing.T) {
 	t.Parallel()
 	s := fleet(120)

@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// kind of a prioritizer.
+// kind is the kind of a prioritizer.
 type kind int
 
 const (
@@ -23,8 +23,8 @@ const (
 	addOn
 )
 
-// String is the name of the prioritizer, and AddOn for those of add-ons: their
-// names are chosen by users, and without bound.
+// String returns the name of the prioritizer, or AddOn for those of add-ons, whose names
+// are chosen by users and unbounded.
 func (k kind) String() string {
 	for name, is := range builtIn {
 		if is == k {
@@ -50,7 +50,7 @@ var builtIn = map[string]kind{
 	clusterv1beta1.PrioritizerResourceAllocatableMemory: allocatableMemory,
 }
 
-// Scores that a prioritizer gives at most and at least.
+// The highest and the lowest score of a prioritizer.
 const maxScore, minScore = 100, -100
 
 // policy reads the prioritizers and their weights.
@@ -113,7 +113,7 @@ func (c *compiler) configuration(field string, one clusterv1beta1.PrioritizerCon
 	}
 }
 
-// prioritizer puts a built-in one in the place of one of the same name: the last
+// prioritizer adds a prioritizer, replacing a built-in one of the same name: the last
 // entry counts.
 func (c *compiler) prioritizer(p prioritizer) {
 	for i := range c.prioritizers {
@@ -125,11 +125,10 @@ func (c *compiler) prioritizer(p prioritizer) {
 	c.prioritizers = append(c.prioritizers, p)
 }
 
-// scorer computes one prioritizer's score for one feasible cluster after the
-// other.
+// scorer returns one prioritizer's score for a feasible cluster.
 type scorer func(c *cluster) int64
 
-// scorer makes the scorer of a prioritizer for the feasible clusters.
+// scorer returns the scorer of a prioritizer for the feasible clusters.
 func (d *decider) scorer(p prioritizer, feasible []ranked) scorer {
 	switch p.kind {
 	case steady:
@@ -160,8 +159,8 @@ func (d *decider) balanceScorer() scorer {
 	}
 }
 
-// mostDecisions is the largest count of decisions over all clusters, without
-// those of this placement.
+// mostDecisions returns the largest count of decisions over all clusters, without those
+// of this placement.
 func (d *decider) mostDecisions() int {
 	most, own := 0, map[int]int{}
 	for _, slot := range d.s.scratch.owned {
@@ -177,8 +176,8 @@ func (d *decider) mostDecisions() int {
 	return most
 }
 
-// resourceScorer prefers clusters with much free CPU or memory, in proportion to
-// the feasible clusters with least and most.
+// resourceScorer prefers clusters with much allocatable CPU or memory, scaled between the
+// lowest and the highest of the feasible clusters.
 func resourceScorer(k kind, feasible []ranked) scorer {
 	of := func(c *cluster) (float64, bool) { return c.cpu, c.hasCPU }
 	if k == allocatableMemory {
@@ -202,8 +201,8 @@ func resourceScorer(k kind, feasible []ranked) scorer {
 	}
 }
 
-// addOnScorer takes scores from AddOnPlacementScores. What has expired counts 0
-// and is warned of; the first expiry to come is when to look again.
+// addOnScorer reads scores from AddOnPlacementScores. Expired scores count 0 and give a
+// warning; the next expiry determines the recheck.
 func (d *decider) addOnScorer(p prioritizer) scorer {
 	return func(c *cluster) int64 {
 		score := c.score(p.resource)
@@ -211,7 +210,7 @@ func (d *decider) addOnScorer(p prioritizer) scorer {
 			return 0
 		}
 		if until := score.Status.ValidUntil; until != nil {
-			if !d.ahead(until.Time) {
+			if !d.recheckAt(until.Time) {
 				d.expired(p.resource, c)
 				return 0
 			}
@@ -225,15 +224,16 @@ func (d *decider) addOnScorer(p prioritizer) scorer {
 	}
 }
 
-// expired notes a score that is out of date.
+// expired records a score that has expired.
 func (d *decider) expired(resource string, c *cluster) {
 	d.expiries = append(d.expiries, c.name+"/"+resource)
 }
 
-// Bounds of a warning: that many names are given.
+// maxNames bounds the names in a warning.
 const maxNames = 10
 
-// expiredWarning names the scores that are out of date, in the contract's words.
+// expiredWarning returns the warning about expired scores, in the wording of the
+// contract.
 func (d *decider) expiredWarning() []string {
 	if len(d.expiries) == 0 {
 		return nil
@@ -247,9 +247,9 @@ func (d *decider) expiredWarning() []string {
 	return []string{"AddOnPlacementScores " + strings.Join(names, " ") + more + " expired"}
 }
 
-// ahead tells whether a moment is still to come, and has the placement looked at
-// again then.
-func (d *decider) ahead(moment time.Time) bool {
+// recheckAt reports whether moment is still to come, and if so makes the placement due
+// for a recheck then.
+func (d *decider) recheckAt(moment time.Time) bool {
 	if !d.now.Before(moment) {
 		return false
 	}

@@ -48,11 +48,14 @@ func amounts(name clusterv1.ResourceName, amount string) func(*clusterv1.Managed
 func scoreOf(cluster, name string, value int32, until *metav1.Time) *clusterv1alpha1.AddOnPlacementScore {
 	return &clusterv1alpha1.AddOnPlacementScore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name},
-		Status:     clusterv1alpha1.AddOnPlacementScoreStatus{ValidUntil: until, Scores: []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "score", Value: value}}},
+		Status: clusterv1alpha1.AddOnPlacementScoreStatus{
+			ValidUntil: until,
+			Scores:     []clusterv1alpha1.AddOnPlacementScoreItem{{Name: "score", Value: value}},
+		},
 	}
 }
 
-// scoresBy are the scores of one prioritizer by cluster.
+// scoresBy returns the scores of one prioritizer by cluster.
 func scoresBy(t *testing.T, s *schedule.Scheduler, name string) []int64 {
 	t.Helper()
 	report := s.Explain(key, now)
@@ -69,7 +72,7 @@ func scoresBy(t *testing.T, s *schedule.Scheduler, name string) []int64 {
 	return nil
 }
 
-// foreign is a decision of another placement.
+// foreign returns a decision of another placement.
 func foreign(n int, clusters ...string) *clusterv1beta1.PlacementDecision {
 	return decisionOf(schedule.Key{Namespace: "elsewhere", Name: fmt.Sprint("other", n)}, 1, clusters...)
 }
@@ -109,7 +112,11 @@ func TestScoresOfPrioritizers(t *testing.T) {
 			with(decision(foreign(1, "c1"))),
 			[]int64{-100, 100, 100},
 		},
-		"Balance, a decision without label": {builtIn("Balance", 1), with(decision(unlabelled)), []int64{-100, 100, 100}},
+		"Balance, a decision without label": {
+			builtIn("Balance", 1),
+			with(decision(unlabelled)),
+			[]int64{-100, 100, 100},
+		},
 		"Balance, two foreign decisions": {
 			builtIn("Balance", 1),
 			with(decision(foreign(1, "c1", "c2")), decision(foreign(2, "c1", "c3"))),
@@ -188,7 +195,11 @@ func TestScoresOfPrioritizers(t *testing.T) {
 			with(score(scoreOf("c1", "test", 30, nil)), score(scoreOf("c2", "test", 40, nil)), score(scoreOf("c3", "test", 50, nil))),
 			[]int64{30, 40, 50},
 		},
-		"add-on, another name": {addOn("test", "other", 1), with(score(scoreOf("c1", "test", 30, nil))), []int64{0, 0, 0}},
+		"add-on, another name": {
+			addOn("test", "other", 1),
+			with(score(scoreOf("c1", "test", 30, nil))),
+			[]int64{0, 0, 0},
+		},
 		"add-on, what no API server lets in is bounded": {
 			addOn("test", "score", 1),
 			with(score(scoreOf("c1", "test", 1<<30, nil)), score(scoreOf("c2", "test", -1<<30, nil))),
@@ -361,7 +372,7 @@ func own(clusters ...string) []*clusterv1beta1.PlacementDecision {
 	return []*clusterv1beta1.PlacementDecision{decisionOf(key, 1, clusters...)}
 }
 
-// Where every cluster is taken, no score is computed unless somebody asks.
+// If every cluster is selected, no score is computed unless a caller asks for it.
 func TestScoresAreComputedWhereTheyMatter(t *testing.T) {
 	t.Parallel()
 	s := fleet(3)

@@ -56,7 +56,7 @@ func (w *world) moment() *metav1.Time {
 	return &metav1.Time{Time: now.Add(time.Duration(w.r.IntN(90)-60) * time.Second)}
 }
 
-// step makes one random event, tells s of it, and says what it was.
+// step makes one random event, reports it to s, and returns its description.
 func (w *world) step(s *schedule.Scheduler) string {
 	switch n := w.r.IntN(100); {
 	case n < 35:
@@ -124,7 +124,10 @@ func (w *world) changeCluster(c *clusterv1.ManagedCluster) {
 		list := clusterv1.ResourceList{pick(w.r, clusterv1.ResourceCPU, clusterv1.ResourceMemory): amount}
 		c.Status.Allocatable, c.Status.Capacity = list, list
 	case 8:
-		c.Status.Conditions = []metav1.Condition{{Type: "Available", Status: pick(w.r, metav1.ConditionTrue, metav1.ConditionFalse)}}
+		c.Status.Conditions = []metav1.Condition{{
+			Type:   "Available",
+			Status: pick(w.r, metav1.ConditionTrue, metav1.ConditionFalse),
+		}}
 	case 9:
 		c.DeletionTimestamp = nil
 		if w.r.IntN(3) == 0 {
@@ -148,9 +151,13 @@ func (w *world) stepSet(s *schedule.Scheduler) string {
 	case 1:
 		how.SelectorType, how.LabelSelector = "LabelSelector", &metav1.LabelSelector{}
 	case 2:
-		how.SelectorType, how.LabelSelector = "LabelSelector", &metav1.LabelSelector{MatchLabels: map[string]string{"l": pick(w.r, "1", "2")}}
+		how.SelectorType, how.LabelSelector = "LabelSelector", &metav1.LabelSelector{MatchLabels: map[string]string{
+			"l": pick(w.r, "1", "2"),
+		}}
 	case 3:
-		how.SelectorType, how.LabelSelector = "LabelSelector", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "l", Operator: "Odd"}}}
+		how.SelectorType, how.LabelSelector = "LabelSelector", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "l", Operator: "Odd"},
+		}}
 	}
 	w.sets[name] = set
 	s.SetClusterSet(set)
@@ -180,7 +187,10 @@ func (w *world) stepScore(s *schedule.Scheduler) string {
 		s.DeleteScore(key)
 		return fmt.Sprint("delete score ", key)
 	}
-	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	score := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{
+		Namespace: key.Namespace,
+		Name:      key.Name,
+	}}
 	if old := w.scores[key]; old != nil && w.maybe() {
 		score = old.DeepCopy()
 	} else {
@@ -202,7 +212,11 @@ func (w *world) stepPlacement(s *schedule.Scheduler) string {
 		return fmt.Sprint("delete placement ", key)
 	}
 	w.generation++
-	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: w.generation}}
+	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		Namespace:  key.Namespace,
+		Name:       key.Name,
+		Generation: w.generation,
+	}}
 	if old := w.placements[key]; old != nil && w.maybe() {
 		p = old.DeepCopy()
 	} else {
@@ -226,7 +240,7 @@ var randomExpressions = []string{
 	`size(managedCluster.metadata.labels) > 2`,
 }
 
-// fill makes a random spec, some of them wrong.
+// fill makes a random spec, sometimes an invalid one.
 func (w *world) fill(spec *clusterv1beta1.PlacementSpec) {
 	if w.maybe() {
 		spec.NumberOfClusters = number(int32(w.r.IntN(6) - 1))
@@ -243,7 +257,11 @@ func (w *world) fill(spec *clusterv1beta1.PlacementSpec) {
 				{Key: "l", Operator: pick(w.r, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist)},
 			}
 		case 1:
-			s.ClaimSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "claim", Operator: "In", Values: []string{"1", "2"}}}
+			s.ClaimSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{
+				Key:      "claim",
+				Operator: "In",
+				Values:   []string{"1", "2"},
+			}}
 		case 2:
 			s.CELSelector.CELExpressions = []string{pick(w.r, randomExpressions...)}
 		case 3:
@@ -288,8 +306,10 @@ func (w *world) fill(spec *clusterv1beta1.PlacementSpec) {
 	}
 	for range w.r.IntN(2) {
 		spec.DecisionStrategy.GroupStrategy.DecisionGroups = append(spec.DecisionStrategy.GroupStrategy.DecisionGroups, clusterv1beta1.DecisionGroup{
-			GroupName:            "canary",
-			GroupClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"l": "2"}}},
+			GroupName: "canary",
+			GroupClusterSelector: clusterv1beta1.GroupClusterSelector{
+				LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"l": "2"}},
+			},
 		})
 	}
 }
@@ -302,16 +322,20 @@ func (w *world) stepDecision(s *schedule.Scheduler) string {
 		s.DeleteDecision(key)
 		return fmt.Sprint("delete decision ", key)
 	}
-	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: key.Name, Labels: map[string]string{
-		clusterv1beta1.LabelPlacement:          owner,
-		clusterv1beta1.LabelDecisionGroupName:  pick(w.r, "", "canary"),
-		clusterv1beta1.LabelDecisionGroupIndex: pick(w.r, "0", "1"),
-	}}}
+	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace,
+		Name:      key.Name,
+		Labels: map[string]string{
+			clusterv1beta1.LabelPlacement:          owner,
+			clusterv1beta1.LabelDecisionGroupName:  pick(w.r, "", "canary"),
+			clusterv1beta1.LabelDecisionGroupIndex: pick(w.r, "0", "1"),
+		},
+	}}
 	if w.r.IntN(8) == 0 {
 		d.Labels = nil
 	}
 	if current := s.Decide(schedule.Key{Namespace: namespace, Name: owner}, now); w.maybe() && current.Skip == schedule.SkipNone && len(current.Groups) > 0 {
-		// What a loop would write.
+		// These are the decisions that a loop would write.
 		for _, one := range current.Groups[0].Clusters {
 			d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: one.Cluster, Score: one.Score})
 		}
@@ -325,7 +349,7 @@ func (w *world) stepDecision(s *schedule.Scheduler) string {
 	return fmt.Sprint("set decision ", key)
 }
 
-// tell tells a fresh Scheduler of all objects, in random order.
+// tell reports all objects to a new Scheduler, in random order.
 func (w *world) tell() *schedule.Scheduler {
 	s := schedule.New()
 	var events []func()
@@ -351,7 +375,7 @@ func also[K comparable, T any](events []func(), of map[K]T, tell func(T)) []func
 	return events
 }
 
-// readsBalance tells whether decisions of others count for a placement.
+// readsBalance reports whether decisions of other placements count for a placement.
 func readsBalance(p *clusterv1beta1.Placement) bool {
 	exact := p.Spec.PrioritizerPolicy.Mode == clusterv1beta1.PrioritizerPolicyModeExact
 	for _, c := range p.Spec.PrioritizerPolicy.Configurations {
@@ -360,9 +384,9 @@ func readsBalance(p *clusterv1beta1.Placement) bool {
 	return !exact
 }
 
-// TestHistoriesEndAsFromScratch goes through random histories. After every event
-// each placement decides as if a Scheduler had been told of the final state only,
-// in any order; what Take leaves out decides as before; Explain says the same.
+// TestHistoriesEndAsFromScratch runs random histories. After every event each placement
+// is decided as by a Scheduler that only knows the final state, reported in any order;
+// the decisions of placements that Take omits are unchanged; Explain agrees.
 func TestHistoriesEndAsFromScratch(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -396,7 +420,7 @@ func TestHistoriesEndAsFromScratch(t *testing.T) {
 					explained(t, s.Explain(key, at), got)
 				}
 			}
-			// All that was ever made goes; nothing is left behind.
+			// Delete everything that was ever created; nothing must be left behind.
 			for _, key := range s.Keys() {
 				s.DeletePlacement(key)
 				require.Equal(t, schedule.SkipUnknown, s.Decide(key, at).Skip)
@@ -405,7 +429,7 @@ func TestHistoriesEndAsFromScratch(t *testing.T) {
 	}
 }
 
-// same compares fast, and shows the difference where there is one.
+// same compares fast, and shows the difference if there is one.
 func same[T any](t *testing.T, want, got T, message string, args ...any) {
 	t.Helper()
 	if !reflect.DeepEqual(want, got) {
@@ -413,11 +437,10 @@ func same[T any](t *testing.T, want, got T, message string, args ...any) {
 	}
 }
 
-// explained compares a report with what was decided.
+// explained compares a report with the decision.
 func explained(t *testing.T, report schedule.Report, decided schedule.Result) {
 	t.Helper()
-	// It computes scores also where they make no difference, and tells of those
-	// that have expired.
+	// Explain computes scores even if they make no difference, and warns of expired ones.
 	report.Result.Scores, report.Result.LookAgain, report.Result.Warnings = nil, decided.LookAgain, decided.Warnings
 	same(t, decided, report.Result, "%s is explained otherwise", decided.Key)
 	if decided.Skip != schedule.SkipNone {

@@ -8,7 +8,7 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// score gives all feasible clusters their total score.
+// score computes the total score of all feasible clusters.
 func (d *decider) score() {
 	feasible := d.stages.feasible
 	for _, p := range d.program.prioritizers {
@@ -23,7 +23,7 @@ func (d *decider) score() {
 	d.stages.scored = true
 }
 
-// hardSpread tells whether a constraint may leave clusters out.
+// hardSpread reports whether a constraint may exclude clusters.
 func (d *decider) hardSpread() bool {
 	for i := range d.program.spread {
 		if d.program.spread[i].WhenUnsatisfiable == clusterv1beta1.DoNotSchedule {
@@ -33,14 +33,14 @@ func (d *decider) hardSpread() bool {
 	return false
 }
 
-// choose takes so many of the feasible clusters, the best, in any order.
+// choose returns the best wanted of the feasible clusters, in any order.
 func (d *decider) choose(wanted int) []ranked {
 	t := &d.stages
 	switch {
 	case len(d.program.spread) > 0 && (wanted < len(t.feasible) || d.hardSpread()):
 		order := slices.Clone(t.feasible)
 		slices.SortFunc(order, compareRanked)
-		return newSpreader(d.program.spread, order).take(wanted)
+		return newSpreader(d.program.spread, order).choose(wanted)
 	case wanted == len(t.feasible):
 		return t.feasible
 	}
@@ -48,9 +48,9 @@ func (d *decider) choose(wanted int) []ranked {
 	return d.s.scratch.selected
 }
 
-// best appends the best n of the clusters to a slice, in any order. It keeps a
-// heap of n with the worst on top, so that few wanted of many cost little more
-// than one comparison each.
+// best appends the best n of the clusters to a slice, in any order. It keeps a heap of n
+// with the worst on top, so that choosing few of many costs little more than one
+// comparison each.
 func best(heap, of []ranked, n int) []ranked {
 	if n <= 0 {
 		return heap
@@ -75,7 +75,7 @@ func best(heap, of []ranked, n int) []ranked {
 	return heap
 }
 
-// sink lets the first of a heap go down to its place.
+// sink moves the first element of a heap down to its position.
 func sink(heap []ranked) {
 	for i := 0; ; {
 		worst := 2*i + 1

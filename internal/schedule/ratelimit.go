@@ -8,14 +8,14 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// limit holds back a change that scores alone cause, for scoreRateLimit after the
-// last such change.
+// limit holds back a change that only scores cause, for scoreRateLimit after the last
+// such change.
 func (d *decider) limit(r *Result) {
 	if d.anew || !d.stages.scored || !d.scoresAlone() {
 		return
 	}
 	changed := d.placement.object.Status.LastScoreUpdateTime
-	if changed != nil && d.ahead(changed.Add(d.program.rate)) {
+	if changed != nil && d.recheckAt(changed.Add(d.program.rate)) {
 		r.Delayed = true
 		r.Groups = d.lastGroups(func(*cluster) bool { return true })
 		return
@@ -23,8 +23,8 @@ func (d *decider) limit(r *Result) {
 	r.ScoreUpdate = true
 }
 
-// scoresAlone tells whether clusters or scores in the decisions change, and what
-// is decided would be right but for the scores: as many clusters, all of them
+// scoresAlone reports whether clusters or scores in the decisions change, although the
+// existing decisions are valid apart from the scores: as many clusters, all of them
 // feasible, spread no worse, under the same spec.
 func (d *decider) scoresAlone() bool {
 	t := &d.stages
@@ -55,8 +55,8 @@ func (d *decider) scoresAlone() bool {
 	return !same || (d.program.byScore && d.otherScores())
 }
 
-// otherScores tells whether a selected cluster has another score than the
-// observed decisions say.
+// otherScores reports whether the score of a selected cluster differs from the observed
+// decisions.
 func (d *decider) otherScores() bool {
 	scores := map[uint32]*int64{}
 	for _, o := range d.placement.observed {
@@ -72,8 +72,8 @@ func (d *decider) otherScores() bool {
 	return false
 }
 
-// spreadNoWorse tells whether other clusters are spread as evenly as the selected
-// ones, or within maxSkew.
+// spreadNoWorse reports whether other clusters are spread as evenly as the selected ones,
+// or within maxSkew.
 func (d *decider) spreadNoWorse(other []ranked) bool {
 	for i := range d.program.spread {
 		t := &d.program.spread[i]
@@ -84,8 +84,8 @@ func (d *decider) spreadNoWorse(other []ranked) bool {
 	return true
 }
 
-// skewOf is by how many clusters the fullest place exceeds the emptiest; a
-// cluster without place counts as one too many.
+// skewOf returns by how many clusters the fullest topology value exceeds the emptiest;
+// each cluster without a value adds one.
 func skewOf(t *clusterv1beta1.SpreadConstraintsTerm, feasible, selected []ranked) int {
 	counts := map[string]int{}
 	for _, f := range feasible {

@@ -8,33 +8,32 @@ import (
 	clusterv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1"
 )
 
-// Report says how a Result came about: the verdict on every cluster of the
-// fleet. Text in it may quote labels, claims and expressions; it is bounded.
+// Report explains a Result: the verdict on every cluster of the fleet. Text in it may
+// quote labels, claims and expressions; it is bounded.
 type Report struct {
-	// Result is what Decide gives, always with Scores.
+	// Result is what Decide returns, always with Scores.
 	Result Result
-	// Sets are the sets that are bound in the namespace or named by the
-	// Placement, by name.
+	// Sets are the sets that are bound in the namespace or named by the Placement, by
+	// name.
 	Sets []SetReport
-	// Prioritizers in the order of the spec, those that the mode adds first.
+	// Prioritizers are in the order of the spec, after those that the mode adds.
 	Prioritizers []Prioritizer
 	// Clusters are all clusters of the fleet by name.
 	Clusters []ClusterReport
 }
 
-// SetReport says what a set gives to the candidates.
+// SetReport is what a set contributes to the candidates.
 type SetReport struct {
 	// Name of the ManagedClusterSet.
 	Name string
-	// Bound is true if a binding of this name is in the namespace of the
-	// Placement, and Exists if there is a set of that name.
+	// Bound is true if a binding of this name is in the namespace of the Placement, and
+	// Exists if there is a set of that name.
 	Bound, Exists bool
 	// Eligible is true if its members are candidates.
 	Eligible bool
-	// Members is the number of its clusters, also of those being deleted.
+	// Members is the number of its clusters, including those being deleted.
 	Members int
-	// Problem says why its selector or the binding cannot be used; empty if they
-	// can.
+	// Problem is why its selector or the binding cannot be used; empty if they can.
 	Problem string
 }
 
@@ -43,14 +42,14 @@ type Prioritizer struct {
 	// Name is Balance, Steady, ResourceAllocatableCPU, ResourceAllocatableMemory or
 	// AddOn/<resource>/<score>.
 	Name string
-	// Weight is what its score is multiplied by.
+	// Weight is the factor of its score.
 	Weight int64
 }
 
-// Stage is how far a cluster came.
+// Stage is how far a cluster got.
 type Stage string
 
-// How far a cluster came, in this order.
+// The stages, in order.
 const (
 	// StageNotInSet: the cluster is in no set that the Placement selects from.
 	StageNotInSet Stage = "NotInSet"
@@ -62,9 +61,9 @@ const (
 	StageTaint Stage = "Taint"
 	// StageSpread: the cluster would make the spread too uneven.
 	StageSpread Stage = "Spread"
-	// StageRank: others are ranked before it and are enough.
+	// StageRank: enough others are ranked before it.
 	StageRank Stage = "Rank"
-	// StageSelected: the cluster is selected by filters and rank.
+	// StageSelected: filters and rank select the cluster.
 	StageSelected Stage = "Selected"
 )
 
@@ -72,10 +71,10 @@ const (
 type ClusterReport struct {
 	// Name of the ManagedCluster.
 	Name string
-	// Stage is how far the cluster came by filters and rank. It says nothing where
-	// the spec cannot be followed.
+	// Stage is how far the cluster got by filters and rank. It has no meaning if the spec
+	// is invalid.
 	Stage Stage
-	// Selected is true if it is in the Result. It differs from Stage where the
+	// Selected is true if the cluster is in the Result. It differs from Stage if the
 	// Result is kept or delayed.
 	Selected bool
 	// Reason is the verdict in one sentence.
@@ -90,8 +89,8 @@ type ClusterReport struct {
 	Scores []int64
 	// Total is the sum of weight times score, for feasible clusters.
 	Total int64
-	// Rank is the place among the feasible clusters by taints, score and name,
-	// counted from 1; 0 for others.
+	// Rank is the position among the feasible clusters by taints, score and name, counted
+	// from 1; 0 for others.
 	Rank int
 	// Spread has an entry for each spread constraint, for feasible clusters.
 	Spread []SpreadReport
@@ -101,7 +100,7 @@ type ClusterReport struct {
 	GroupName string
 }
 
-// PredicateReport is how a cluster fits one predicate.
+// PredicateReport is the result of one predicate for a cluster.
 type PredicateReport struct {
 	// Matched is true if all parts hold.
 	Matched bool
@@ -122,17 +121,16 @@ const (
 	PartCEL Part = "cel"
 )
 
-// PartReport is how a cluster fits one requirement.
+// PartReport is the result of one requirement for a cluster.
 type PartReport struct {
-	// Part is the kind.
+	// Part is the kind of requirement.
 	Part Part
-	// Requirement is its text: a selector such as "region in (a,b)", or the
-	// expression.
+	// Requirement is its text: a selector such as "region in (a,b)", or the expression.
 	Requirement string
 	// Matched is true if it holds.
 	Matched bool
-	// Actual is the value of the label or claim that it is about, and Present
-	// whether the cluster has one. Both are for PartLabel and PartClaim.
+	// Actual is the value of the label or claim, and Present whether the cluster has one.
+	// Both are for PartLabel and PartClaim.
 	Actual  string
 	Present bool
 	// Error is why a CEL expression could not be evaluated.
@@ -141,30 +139,30 @@ type PartReport struct {
 	Cost uint64
 }
 
-// TaintReport is what becomes of one taint.
+// TaintReport is the effect of one taint.
 type TaintReport struct {
 	// Taint of the cluster.
 	Taint clusterv1.Taint
 	// Tolerated is true if it does not keep the cluster out.
 	Tolerated bool
-	// Last is true if the cluster is only taken after all others for it.
+	// Last is true if the taint ranks the cluster after all others.
 	Last bool
-	// Toleration is the index of the toleration that lets it pass, or -1.
+	// Toleration is the index of the toleration that tolerates it, or -1.
 	Toleration int
-	// Until is when that toleration ends, or when one has ended that would let it
-	// pass. Zero is never.
+	// Until is when that toleration ends, or when a toleration that would match has
+	// ended. Zero means never.
 	Until time.Time
 	// Reason is the verdict in one sentence.
 	Reason string
 }
 
-// SpreadReport is what a spread constraint says of a cluster.
+// SpreadReport is the result of one spread constraint for a cluster.
 type SpreadReport struct {
 	// Topology is the value of the label or claim, and Present whether the cluster
 	// has one.
 	Topology string
 	Present  bool
-	// Violated is true if taking the cluster, at the end, would exceed maxSkew, or
-	// did so when it was taken.
+	// Violated is true if taking the cluster in addition to the selected ones would
+	// exceed maxSkew, or did so when it was taken.
 	Violated bool
 }

@@ -18,11 +18,14 @@ import (
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// key of the placement that most tests are about.
+// key is the key of the placement in most tests.
 var key = schedule.Key{Namespace: "ns", Name: "p"}
 
 func clusterOf(name string, changes ...func(*clusterv1.ManagedCluster)) *clusterv1.ManagedCluster {
-	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.LabelClusterSet: "prod"}}}
+	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+		Name:   name,
+		Labels: map[string]string{clusterv1.LabelClusterSet: "prod"},
+	}}
 	for _, change := range changes {
 		change(c)
 	}
@@ -41,10 +44,15 @@ func bindingOf(namespace, name string) *clusterv1beta2.ManagedClusterSetBinding 
 }
 
 func placementOf(spec clusterv1beta1.PlacementSpec) *clusterv1beta1.Placement {
-	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 1}, Spec: spec}
+	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		Namespace:  key.Namespace,
+		Name:       key.Name,
+		Generation: 1,
+	}, Spec: spec}
 }
 
-// fleet has that many clusters in the set prod, which is bound in ns.
+// fleet returns a Scheduler with that many clusters in the set prod, which is bound in
+// ns.
 func fleet(clusters int) *schedule.Scheduler {
 	s := schedule.New()
 	s.SetClusterSet(setOf("prod"))
@@ -55,7 +63,7 @@ func fleet(clusters int) *schedule.Scheduler {
 	return s
 }
 
-// names are the selected clusters by group, in order.
+// names returns the selected clusters by group, in order.
 func names(r schedule.Result) []string {
 	out := []string{}
 	for _, g := range r.Groups {

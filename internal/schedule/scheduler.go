@@ -17,7 +17,7 @@ import (
 // for concurrent use.
 type Scheduler struct {
 	clusters map[string]*cluster
-	// slots are the clusters by slot, and free the slots without one.
+	// slots are the clusters by slot, and free the unused slots.
 	slots []*cluster
 	free  []uint32
 	// deleting are the clusters with a deletion timestamp, tainted those with
@@ -25,28 +25,28 @@ type Scheduler struct {
 	deleting, tainted bits
 
 	sets map[string]*set
-	// selecting are the sets with a selector, malformed those of them whose
-	// selector cannot be read.
+	// selecting are the sets with a selector, malformed those of them whose selector
+	// cannot be parsed.
 	selecting, malformed map[*set]struct{}
 	namespaces           map[string]*namespace
-	// boundIn are the namespaces that are bound to the set of a name, whether
-	// there is one or not.
+	// boundIn are the namespaces with a binding to the set of a name, whether or not the
+	// set exists.
 	boundIn map[string]map[string]struct{}
 
 	placements map[Key]*placement
 	decisions  map[Key]*decision
-	// histogram counts the clusters that have so many decisions, one or more.
+	// histogram counts the clusters by their number of decisions, from one on.
 	histogram []int
 
-	// readers count the placements that read each facet, labelReaders and
-	// claimReaders those that read a key; scoreReaders are those that read scores
-	// of a name, anyScore those whose expressions may read any.
+	// readers count the placements that read each facet, labelReaders and claimReaders
+	// those that read a key. scoreReaders are the placements that read scores of a name,
+	// anyScore those whose expressions may read any score.
 	readers                    [facets]int
 	labelReaders, claimReaders map[string]int
 	scoreReaders               map[string]map[*placement]struct{}
 	anyScore                   map[*placement]struct{}
 
-	// latest is the latest time that anybody decided for.
+	// latest is the latest time of any decision.
 	latest    time.Time
 	dirty     map[Key]struct{}
 	counters  Counters
@@ -54,21 +54,21 @@ type Scheduler struct {
 	scratch   scratch
 }
 
-// Counters count work, so that tests and benchmarks show what a change costs.
+// Counters count work, so that tests and benchmarks can measure the cost of a change.
 type Counters struct {
-	// Evaluations is how often the predicates of a placement were held against a
+	// Evaluations is how often the predicates of a placement were checked against a
 	// cluster.
 	Evaluations uint64
 	// CEL is how many expressions were evaluated in them.
 	CEL uint64
-	// Decisions is how often Decide came to a decision.
+	// Decisions is how often Decide returned a decision.
 	Decisions uint64
 	// Scored is how many scores were computed, one for each prioritizer and
 	// feasible cluster.
 	Scored uint64
 }
 
-// New is an empty fleet.
+// New returns an empty fleet.
 func New() *Scheduler {
 	return &Scheduler{
 		clusters: map[string]*cluster{},
@@ -81,18 +81,18 @@ func New() *Scheduler {
 	}
 }
 
-// Counters are the counters so far.
+// Counters returns the counters so far.
 func (s *Scheduler) Counters() Counters { return s.counters }
 
-// Evaluations is how often the predicates of a placement were held against a
+// Evaluations returns how often the predicates of a placement were checked against a
 // cluster so far.
 func (s *Scheduler) Evaluations() uint64 { return s.counters.Evaluations }
 
-// Take are the placements that the changes since the last Take touch, sorted,
-// each once. A placement that is gone is among them when its deletion is new.
-// What it leaves out decides as before, but for the passing of time, which
-// Result.LookAgain tells of, and for Balance: decisions of other placements count
-// when a placement is decided next and wake nobody.
+// Take returns the placements that the changes since the last Take affect, sorted, each
+// once, including newly deleted ones. The decision of any other placement is unchanged,
+// except for the passing of time, which Result.LookAgain covers, and for Balance:
+// decisions of other placements count when a placement is next decided and do not wake
+// it.
 func (s *Scheduler) Take() []Key {
 	for key := range s.dirty {
 		if p := s.placements[key]; p != nil {
@@ -104,7 +104,7 @@ func (s *Scheduler) Take() []Key {
 	return out
 }
 
-// Keys are all placements, sorted.
+// Keys returns all placements, sorted.
 func (s *Scheduler) Keys() []Key {
 	var out []Key
 	for key, p := range s.placements {
@@ -120,7 +120,7 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// touch notes that a placement may decide otherwise.
+// touch records that the decision of a placement may change.
 func (s *Scheduler) touch(p *placement) {
 	if p.object != nil && !p.touched {
 		p.touched = true
@@ -128,21 +128,21 @@ func (s *Scheduler) touch(p *placement) {
 	}
 }
 
-// placement is a Placement with what is observed of its decisions.
+// placement is a Placement with its observed decisions.
 type placement struct {
 	key Key
-	// object is nil where only decisions name the placement.
+	// object is nil if only decisions name the placement.
 	object *clusterv1beta1.Placement
-	// made is the program of the object.
+	// made is the compiled program of the object.
 	made *program
-	// verdict is what its predicates read, wake all that it reads.
+	// verdict is what its predicates read, wake everything that it reads.
 	verdict, wake reads
 	scores        []string
 	anyScore      bool
-	// known are the clusters that were held against the predicates since they
-	// changed, passed those of them that fit one.
+	// known are the clusters that were checked against the predicates since these
+	// changed, passed those of them that match one.
 	known, passed bits
-	// expiry is when the verdict on a cluster ends for the scores that it rests
+	// expiry is when the verdict on a cluster ends because of the scores that it is based
 	// on; evaluated is the latest time of such a verdict.
 	expiry    map[uint32]time.Time
 	evaluated time.Time
@@ -167,13 +167,12 @@ func (p *placement) forgetAll(of bits) {
 	}
 }
 
-// selectsFrom tells whether the placement uses the set of that name where it is
-// bound.
+// selectsFrom reports whether the placement uses the set of that name if it is bound.
 func (p *placement) selectsFrom(set string) bool {
 	return len(p.object.Spec.ClusterSets) == 0 || slices.Contains(p.object.Spec.ClusterSets, set)
 }
 
-// placement is what is known under a key; it is made when it is not there.
+// placement returns the entry for a key, creating it if necessary.
 func (s *Scheduler) placement(key Key) *placement {
 	p := s.placements[key]
 	if p == nil {
@@ -189,7 +188,7 @@ func (s *Scheduler) tidyPlacement(p *placement) {
 	}
 }
 
-// SetPlacement takes up a Placement that appeared or changed, also in its status.
+// SetPlacement records a new or changed Placement, including its status.
 func (s *Scheduler) SetPlacement(object *clusterv1beta1.Placement) {
 	p := s.placement(Key{Namespace: object.Namespace, Name: object.Name})
 	old := p.object
@@ -205,7 +204,7 @@ func (s *Scheduler) SetPlacement(object *clusterv1beta1.Placement) {
 	s.touch(p)
 }
 
-// DeletePlacement takes up that a Placement is gone.
+// DeletePlacement records that a Placement is gone.
 func (s *Scheduler) DeletePlacement(key Key) {
 	p := s.placements[key]
 	if p == nil || p.object == nil {
@@ -216,7 +215,7 @@ func (s *Scheduler) DeletePlacement(key Key) {
 	s.tidyPlacement(p)
 }
 
-// register makes the program of a placement and notes what it reads.
+// register compiles a placement and records what it reads.
 func (s *Scheduler) register(p *placement) {
 	p.made = compile(p.object, expressions)
 	p.verdict, p.scores, p.anyScore = p.made.verdictReads()
@@ -264,7 +263,7 @@ func (s *Scheduler) forgetReader(name string, p *placement) {
 	}
 }
 
-// countReaders adds or takes off a placement in the counts of readers.
+// countReaders adds a placement to the counts of readers, or subtracts it.
 func (s *Scheduler) countReaders(p *placement, by int) {
 	for i := range s.readers {
 		if p.wake.mask&(1<<i) != 0 {
@@ -282,8 +281,8 @@ func (s *Scheduler) countReaders(p *placement, by int) {
 	count(s.claimReaders, p.wake.claims)
 }
 
-// anybodyReads tells whether a placement reads what changed of a cluster.
-func (s *Scheduler) anybodyReads(what *change) bool {
+// isRead reports whether a placement reads what changed of a cluster.
+func (s *Scheduler) isRead(what *change) bool {
 	for i, n := range s.readers {
 		if n > 0 && what.mask&(1<<i) != 0 {
 			return true

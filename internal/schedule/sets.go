@@ -20,14 +20,14 @@ import (
 type set struct {
 	name string
 	how  clusterv1beta2.ManagedClusterSelector
-	// selector is nil for sets that take the clusters with the label of the set.
+	// selector is nil for sets whose members carry the label of the set.
 	selector labels.Selector
-	// problem says why the set has no members; empty if it can have some.
+	// problem is why the set has no members; empty if it may have some.
 	problem string
 	members bits
 }
 
-// namespace is what a namespace has to do with placements.
+// namespace holds the bindings and placements of a namespace.
 type namespace struct {
 	bindings   map[string]*clusterv1beta2.ManagedClusterSetBinding
 	placements map[*placement]struct{}
@@ -35,7 +35,7 @@ type namespace struct {
 	bound []string
 }
 
-// newSet reads the selector of a set.
+// newSet parses the selector of a set.
 func newSet(object *clusterv1beta2.ManagedClusterSet) *set {
 	s := &set{name: object.Name, how: object.Spec.ClusterSelector}
 	switch s.how.SelectorType {
@@ -54,7 +54,7 @@ func newSet(object *clusterv1beta2.ManagedClusterSet) *set {
 	return s
 }
 
-// has tells whether a cluster with those labels is a member.
+// has reports whether a cluster with those labels is a member.
 func (s *set) has(of map[string]string) bool {
 	if s.selector == nil {
 		return of[clusterv1.LabelClusterSet] == s.name
@@ -62,8 +62,7 @@ func (s *set) has(of map[string]string) bool {
 	return s.selector.Matches(labels.Set(of))
 }
 
-// SetClusterSet takes up a ManagedClusterSet that appeared or changed. Nothing
-// but its selector matters.
+// SetClusterSet records a new or changed ManagedClusterSet. Only its selector matters.
 func (s *Scheduler) SetClusterSet(object *clusterv1beta2.ManagedClusterSet) {
 	old := s.sets[object.Name]
 	if old != nil && reflect.DeepEqual(old.how, object.Spec.ClusterSelector) {
@@ -93,7 +92,7 @@ func (s *Scheduler) SetClusterSet(object *clusterv1beta2.ManagedClusterSet) {
 	})
 }
 
-// DeleteClusterSet takes up that a ManagedClusterSet is gone.
+// DeleteClusterSet records that a ManagedClusterSet is gone.
 func (s *Scheduler) DeleteClusterSet(name string) {
 	if of := s.sets[name]; of != nil {
 		s.subscribers(of, s.touch)
@@ -112,16 +111,15 @@ func (s *Scheduler) dropSet(of *set) {
 	delete(s.sets, of.name)
 }
 
-// resortBound has the namespaces that are bound to a set look anew which sets
-// exist.
+// resortBound calls resort for the namespaces that are bound to a set.
 func (s *Scheduler) resortBound(set string) {
 	for in := range s.boundIn[set] {
 		s.resort(s.namespaces[in])
 	}
 }
 
-// resort finds the sets that exist and are bound. Whether there is one at all is
-// told in the condition of every placement.
+// resort finds the sets that exist and are bound. The condition of every placement
+// reports whether there is one at all.
 func (s *Scheduler) resort(n *namespace) {
 	before := len(n.bound)
 	n.bound = nil
@@ -137,7 +135,7 @@ func (s *Scheduler) resort(n *namespace) {
 	}
 }
 
-// subscribers goes through the placements that select from a set.
+// subscribers calls visit with the placements that select from a set.
 func (s *Scheduler) subscribers(of *set, visit func(*placement)) {
 	for in := range s.boundIn[of.name] {
 		for p := range s.namespaces[in].placements {
@@ -148,7 +146,7 @@ func (s *Scheduler) subscribers(of *set, visit func(*placement)) {
 	}
 }
 
-// subscribes tells whether a placement selects from a set.
+// subscribes reports whether a placement selects from a set.
 func (s *Scheduler) subscribes(p *placement, of *set) bool {
 	_, bound := s.boundIn[of.name][p.key.Namespace]
 	return bound && p.selectsFrom(of.name)
@@ -169,20 +167,20 @@ func (s *Scheduler) tidyNamespace(name string, n *namespace) {
 	}
 }
 
-// binds tells whether a binding is good for the set of its name. Admission makes
-// sure of it; a binding that got past it gives nothing.
+// binds reports whether a binding is valid for the set of its name. Admission ensures
+// that; a binding that bypassed admission binds nothing.
 func binds(b *clusterv1beta2.ManagedClusterSetBinding) bool {
 	return b.Spec.ClusterSet == "" || b.Spec.ClusterSet == b.Name
 }
 
-// SetBinding takes up a ManagedClusterSetBinding that appeared or changed.
+// SetBinding records a new or changed ManagedClusterSetBinding.
 func (s *Scheduler) SetBinding(object *clusterv1beta2.ManagedClusterSetBinding) {
 	n := s.namespace(object.Namespace)
 	n.bindings[object.Name] = object
 	s.bind(Key{Namespace: object.Namespace, Name: object.Name}, binds(object))
 }
 
-// DeleteBinding takes up that a ManagedClusterSetBinding is gone.
+// DeleteBinding records that a ManagedClusterSetBinding is gone.
 func (s *Scheduler) DeleteBinding(key Key) {
 	n := s.namespaces[key.Namespace]
 	if n == nil || n.bindings[key.Name] == nil {
@@ -193,7 +191,7 @@ func (s *Scheduler) DeleteBinding(key Key) {
 	s.tidyNamespace(key.Namespace, n)
 }
 
-// bind notes whether a namespace is bound to the set of a name.
+// bind records whether a namespace is bound to the set of a name.
 func (s *Scheduler) bind(key Key, good bool) {
 	in := s.boundIn[key.Name]
 	if _, was := in[key.Namespace]; was == good {
@@ -221,7 +219,7 @@ func (s *Scheduler) bind(key Key, good bool) {
 	}
 }
 
-// eligible are those of the bound sets that a placement selects from, sorted.
+// eligible returns the bound sets that a placement selects from, sorted.
 func eligible(bound, wanted []string) []string {
 	if len(wanted) == 0 {
 		return bound
@@ -235,7 +233,7 @@ func eligible(bound, wanted []string) []string {
 	return out
 }
 
-// setReports says of each set that is bound or wanted what it gives.
+// setReports reports on each set that is bound or wanted.
 func (s *Scheduler) setReports(in string, wanted []string) []SetReport {
 	n := s.namespaces[in]
 	bindings := n.bindings

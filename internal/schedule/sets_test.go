@@ -22,7 +22,7 @@ func labelled(key, value string) func(*clusterv1.ManagedCluster) {
 	return func(c *clusterv1.ManagedCluster) { c.Labels[key] = value }
 }
 
-// selecting is a set with a label selector.
+// selecting returns a set with a label selector.
 func selecting(name string, selector *metav1.LabelSelector) *clusterv1beta2.ManagedClusterSet {
 	s := setOf(name)
 	s.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.SelectorTypeLabelSelector, LabelSelector: selector}
@@ -40,7 +40,9 @@ func TestCandidatesComeFromBoundSets(t *testing.T) {
 	explicit.Spec.ClusterSelector.SelectorType = clusterv1beta2.SelectorTypeExclusiveClusterSetLabel
 	odd := setOf("a")
 	odd.Spec.ClusterSelector.SelectorType = "Odd"
-	badOperator := selecting("a", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Odd"}}})
+	badOperator := selecting("a", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "k", Operator: "Odd"},
+	}})
 	renamed := bindingOf("ns", "a")
 	renamed.Spec.ClusterSet = "b"
 	deleting := setOf("a")
@@ -163,7 +165,7 @@ func TestMessagesNameTheSets(t *testing.T) {
 	require.Equal(t, "All ManagedClusterSets [a,b] have no member ManagedCluster", s.Decide(key, now).Satisfied.Message)
 }
 
-// A set that breaks takes nobody out of the decisions, and is told of.
+// A set that becomes invalid removes no cluster from the decisions, and is reported.
 func TestAMalformedSetKeepsWhatIsSelected(t *testing.T) {
 	t.Parallel()
 	s := fleet(3)

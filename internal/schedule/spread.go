@@ -10,7 +10,7 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// topology is the value of a constraint's label or claim on a cluster.
+// topology returns the value of a constraint's label or claim on a cluster.
 func topology(t *clusterv1beta1.SpreadConstraintsTerm, c *cluster) (string, bool) {
 	if t.TopologyKeyType == clusterv1beta1.TopologyKeyTypeClaim {
 		return claims(c.object.Status.ClusterClaims).Lookup(t.TopologyKey)
@@ -19,18 +19,18 @@ func topology(t *clusterv1beta1.SpreadConstraintsTerm, c *cluster) (string, bool
 	return value, has
 }
 
-// spreader takes ranked clusters, the best first, each only while its places stay
-// within maxSkew of the emptiest. A cluster that must wait is looked at again when
-// the emptiest place has got one more.
+// spreader takes ranked clusters, best first, as long as the counts of their topology
+// values stay within maxSkew of the lowest count. A cluster that has to wait is checked
+// again when the lowest count has risen.
 //
-// Clusters of the same places are taken in the order of rank, so they stand in
-// one bucket, and only the first of each bucket is ever compared.
+// Clusters with the same topology values are taken in the order of rank, so they share a
+// bucket, and only the first of each bucket is ever compared.
 type spreader struct {
 	terms  []clusterv1beta1.SpreadConstraintsTerm
 	counts []places
-	// queue are the buckets that may be taken from, by level and rank of their
-	// first. What a bucket would violate can only grow until a minimum rises, so
-	// that an old level is too good at most.
+	// queue are the buckets that may be taken from, by level and rank of their first
+	// cluster. The level of a bucket can only get worse until a minimum rises, so an
+	// outdated level is never too bad.
 	queue bucketHeap
 	// blocked are buckets that DoNotSchedule holds back.
 	blocked []*bucket
@@ -39,7 +39,7 @@ type spreader struct {
 // places counts the taken clusters by the value of one topology key.
 type places struct {
 	counts map[string]int
-	// least is the smallest count, and with how many places have it.
+	// least is the smallest count, and with the number of values that have it.
 	least, with int
 }
 
@@ -60,20 +60,20 @@ func (p *places) add(place string) (rose bool) {
 	return true
 }
 
-// bucket are clusters of the same places that are equally ranked by taints.
+// bucket holds clusters with the same topology values and equal ranking by taints.
 type bucket struct {
 	places []string
 	has    []bool
 	last   bool
 	left   []ranked
-	// ranks of those that are left, and level of taking the first.
+	// ranks are the ranks of the remaining clusters, level that of taking the first.
 	ranks []int
 	level int
 }
 
 type bucketHeap []*bucket
 
-// Len, Less, Swap, Push and Pop are those of a heap.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (h bucketHeap) Len() int      { return len(h) }
 func (h bucketHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h bucketHeap) Less(i, j int) bool {
@@ -128,16 +128,16 @@ func newSpreader(terms []clusterv1beta1.SpreadConstraintsTerm, order []ranked) *
 	return s
 }
 
-// unblock looks at all buckets anew.
+// unblock evaluates all buckets again.
 func (s *spreader) unblock() {
 	all := append(s.queue, s.blocked...)
 	s.queue, s.blocked = nil, nil
 	for _, b := range all {
-		s.put(b)
+		s.enqueue(b)
 	}
 }
 
-func (s *spreader) put(b *bucket) {
+func (s *spreader) enqueue(b *bucket) {
 	level, allowed := s.level(b)
 	if !allowed {
 		s.blocked = append(s.blocked, b)
@@ -147,9 +147,9 @@ func (s *spreader) put(b *bucket) {
 	heap.Push(&s.queue, b)
 }
 
-// level orders buckets by what taking from them now would violate: PreferNoSelect
-// before all, then the ScheduleAnyway constraints, the first most. It is not
-// allowed to violate DoNotSchedule.
+// level ranks a bucket by what taking from it now would violate: PreferNoSelect weighs
+// most, then the ScheduleAnyway constraints, the first one most. Taking from it is not
+// allowed if that violates DoNotSchedule.
 func (s *spreader) level(b *bucket) (level int, allowed bool) {
 	if b.last {
 		level = 1
@@ -167,20 +167,20 @@ func (s *spreader) level(b *bucket) (level int, allowed bool) {
 	return level, true
 }
 
-// violates tells whether a constraint is against taking one of a bucket.
+// violates reports whether taking a cluster of a bucket would violate a constraint.
 func (s *spreader) violates(i int, b *bucket) bool {
 	p := &s.counts[i]
 	return !b.has[i] || p.counts[b.places[i]]+1-p.least > int(s.terms[i].MaxSkew)
 }
 
-// take takes so many clusters, or as many as the constraints allow.
-func (s *spreader) take(wanted int) []ranked {
+// choose returns the wanted number of clusters, or as many as the constraints allow.
+func (s *spreader) choose(wanted int) []ranked {
 	var taken []ranked
 	for len(taken) < wanted && len(s.queue) > 0 {
 		b := heap.Pop(&s.queue).(*bucket)
 		level, allowed := s.level(b)
 		if !allowed || level != b.level {
-			s.put(b)
+			s.enqueue(b)
 			continue
 		}
 		taken = append(taken, b.left[0])
@@ -192,7 +192,7 @@ func (s *spreader) take(wanted int) []ranked {
 			}
 		}
 		if len(b.left) > 0 {
-			s.put(b)
+			s.enqueue(b)
 		}
 		if rose {
 			s.unblock()

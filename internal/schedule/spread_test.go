@@ -38,7 +38,7 @@ func TestSpread(t *testing.T) {
 		"none":           {number(2), nil, []string{"a1", "a2"}, 0},
 		"hard, two":      {number(2), terms(spreadBy("zone", label, 1, hard)), []string{"a1", "b1"}, 0},
 		"hard, by claim": {number(2), terms(spreadBy("zone", claim, 1, hard)), []string{"a1", "b1"}, 0},
-		"hard, the emptiest place has no more": {
+		"hard, the emptiest zone has no more": {
 			number(4),
 			terms(spreadBy("zone", label, 1, hard)),
 			[]string{"a1", "a2", "b1"},
@@ -96,13 +96,15 @@ func TestSpread(t *testing.T) {
 				s.SetScore(scoreOf(one, "test", int32(90-10*i), nil))
 			}
 			s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: tc.wanted,
-				SpreadPolicy: clusterv1beta1.SpreadPolicy{SpreadConstraints: tc.terms}, PrioritizerPolicy: policy(exact, addOn("test", "score", 1))}))
+				SpreadPolicy: clusterv1beta1.SpreadPolicy{
+					SpreadConstraints: tc.terms,
+				}, PrioritizerPolicy: policy(exact, addOn("test", "score", 1))}))
 			r := s.Decide(key, now)
 			require.Equal(t, tc.selected, names(r))
 			require.Equal(t, tc.missing, r.Unscheduled)
 			if tc.missing == 1 {
 				require.Equal(t, schedule.StageSpread, s.Explain(key, now).Clusters[2].Stage)
-				require.Equal(t, "zone=a would exceed the emptiest place by more than 1", s.Explain(key, now).Clusters[2].Reason)
+				require.Equal(t, "zone=a would exceed the lowest count by more than 1", s.Explain(key, now).Clusters[2].Reason)
 				require.Equal(t, "the cluster has no label zone to be spread by", s.Explain(key, now).Clusters[5].Reason)
 			}
 			if tc.missing == 2 {

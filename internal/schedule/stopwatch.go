@@ -4,7 +4,7 @@ package schedule
 
 import "time"
 
-// Kind of a Step.
+// Kind is the kind of a Step.
 type Kind string
 
 // Kinds of steps, as metrics name them.
@@ -17,28 +17,28 @@ const (
 	KindCEL Kind = "cel"
 )
 
-// Step is a part of a decision. There is a bounded number of them.
+// Step is a part of a decision. The number of different steps is bounded.
 type Step struct {
 	Kind Kind
-	// Name of the filter or prioritizer; prioritizers of add-ons share the name
-	// AddOn, and expressions have none.
+	// Name is the name of the filter or prioritizer; prioritizers of add-ons share the
+	// name AddOn, and expressions have none.
 	Name string
 }
 
-// Stopwatch measures how long steps take. Both functions are called while a
-// decision is made, and must be quick.
+// Stopwatch measures how long steps take. Both functions are called during a decision,
+// and must be fast.
 type Stopwatch struct {
-	// Now tells the time.
+	// Now returns the time.
 	Now func() time.Time
-	// Took is told how long a step took.
+	// Took is called with the duration of a step.
 	Took func(Step, time.Duration)
 }
 
-// Measure has every step of all decisions measured from now on. It makes no
-// difference to what is decided.
+// Measure makes the Scheduler measure every step of all decisions from now on. It does
+// not affect decisions.
 func (s *Scheduler) Measure(w Stopwatch) { s.stopwatch = w }
 
-// begin is when a step begins; zero where nobody measures.
+// begin returns when a step begins; zero if nothing is measured.
 func (s *Scheduler) begin() time.Time {
 	if s.stopwatch.Took == nil {
 		return time.Time{}
@@ -46,7 +46,7 @@ func (s *Scheduler) begin() time.Time {
 	return s.stopwatch.Now()
 }
 
-// took tells how long a step took.
+// took reports how long a step took.
 func (s *Scheduler) took(step Step, from time.Time) {
 	if s.stopwatch.Took != nil {
 		s.stopwatch.Took(step, s.stopwatch.Now().Sub(from))

@@ -56,7 +56,9 @@ func TestTaintsLeaveTheOthersIn(t *testing.T) {
 
 	s.SetCluster(clusterOf("c4", tainted(clusterv1.Taint{Key: "key1", Effect: prefer})))
 	s.SetCluster(clusterOf("c2", tainted(clusterv1.Taint{Key: "key1", Effect: ifNew})))
-	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{Tolerations: []clusterv1beta1.Toleration{{Key: "key1", Operator: exists, Effect: prefer}}}))
+	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{Tolerations: []clusterv1beta1.Toleration{
+		{Key: "key1", Operator: exists, Effect: prefer},
+	}}))
 	require.Equal(t, []string{": c3 c4"}, settled(s), "an effect that does not agree tolerates nothing")
 	s.SetCluster(clusterOf("c3", tainted(clusterv1.Taint{Key: "key1", Effect: ifNew})))
 	require.Equal(t, []string{": c3 c4"}, settled(s), "who is selected stays with NoSelectIfNew")

@@ -10,7 +10,7 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// tolerates tells whether a toleration is for a taint, whatever its time.
+// tolerates reports whether a toleration matches a taint, regardless of its time.
 func tolerates(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) bool {
 	if t.Effect != "" && t.Effect != taint.Effect {
 		return false
@@ -28,8 +28,8 @@ func tolerates(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) bool {
 	}
 }
 
-// ends is when a toleration of a taint ends; zero is never. A taint without time
-// counts as very old.
+// ends returns when a toleration of a taint ends; zero means never. A taint without a
+// time counts as very old.
 func ends(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) time.Time {
 	if t.TolerationSeconds == nil {
 		return time.Time{}
@@ -38,7 +38,7 @@ func ends(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) time.Time {
 	if taint.TimeAdded != nil {
 		added = taint.TimeAdded.Time
 	}
-	// A duration holds 292 years; what is meant to last longer lasts so long.
+	// The longest Duration is 292 years, which replaces anything longer.
 	const most = int64(1<<63-1) / int64(time.Second)
 	end := added.Add(time.Duration(min(max(*t.TolerationSeconds, 0), most)) * time.Second)
 	if end.IsZero() {
@@ -47,7 +47,7 @@ func ends(t *clusterv1beta1.Toleration, taint *clusterv1.Taint) time.Time {
 	return end
 }
 
-// standing is what the taints of a cluster mean for a placement.
+// standing is the effect of a cluster's taints on a placement.
 type standing int
 
 const (
@@ -58,9 +58,9 @@ const (
 	refused
 )
 
-// pass judges one taint: what follows, which toleration lets it pass (or -1),
-// and when that ends.
-func (d *decider) pass(c *cluster, taint *clusterv1.Taint) (standing, int, time.Time) {
+// evaluateTaint returns the effect of one taint, the index of the toleration that matches
+// it (or -1), and when that ends.
+func (d *decider) evaluateTaint(c *cluster, taint *clusterv1.Taint) (standing, int, time.Time) {
 	var over time.Time
 	for i := range d.program.tolerations {
 		t := &d.program.tolerations[i]
@@ -86,14 +86,14 @@ func (d *decider) pass(c *cluster, taint *clusterv1.Taint) (standing, int, time.
 	return refused, -1, over
 }
 
-// stand judges all taints of a cluster.
-func (d *decider) stand(c *cluster) standing {
+// worstStanding returns the combined effect of all taints of a cluster.
+func (d *decider) worstStanding(c *cluster) standing {
 	worst := welcome
 	taints := c.object.Spec.Taints
 	for i := range taints {
-		got, _, end := d.pass(c, &taints[i])
+		got, _, end := d.evaluateTaint(c, &taints[i])
 		if got == welcome && !end.IsZero() {
-			d.ahead(end)
+			d.recheckAt(end)
 		}
 		worst = max(worst, got)
 	}
@@ -105,7 +105,7 @@ func (d *decider) taintReports(c *cluster) []TaintReport {
 	var out []TaintReport
 	for i := range c.object.Spec.Taints {
 		taint := &c.object.Spec.Taints[i]
-		got, by, end := d.pass(c, taint)
+		got, by, end := d.evaluateTaint(c, taint)
 		r := TaintReport{Taint: *taint, Tolerated: got != refused, Last: got == last, Toleration: by, Until: end}
 		name := taintText(taint)
 		switch {
@@ -116,9 +116,9 @@ func (d *decider) taintReports(c *cluster) []TaintReport {
 		case got == last:
 			r.Reason = name + " is not tolerated: the cluster is taken after all others"
 		case got == welcome:
-			r.Reason = name + " concerns new selections only, and the cluster is selected already"
+			r.Reason = name + " affects only new selections, and the cluster is already selected"
 		case !end.IsZero() && taint.TimeAdded == nil:
-			r.Reason = name + " has no time, so that a toleration with tolerationSeconds has ended"
+			r.Reason = name + " has no timeAdded, so a toleration with tolerationSeconds has ended"
 		case !end.IsZero():
 			r.Reason = fmt.Sprintf("%s was tolerated until %s", name, end.UTC().Format(time.RFC3339))
 		default:

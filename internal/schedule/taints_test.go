@@ -18,7 +18,11 @@ import (
 func decisionOf(of schedule.Key, n int, clusters ...string) *clusterv1beta1.PlacementDecision {
 	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: of.Namespace, Name: fmt.Sprintf("%s-decision-%d", of.Name, n),
-		Labels: map[string]string{clusterv1beta1.LabelPlacement: of.Name, clusterv1beta1.LabelDecisionGroupName: "", clusterv1beta1.LabelDecisionGroupIndex: "0"},
+		Labels: map[string]string{
+			clusterv1beta1.LabelPlacement:          of.Name,
+			clusterv1beta1.LabelDecisionGroupName:  "",
+			clusterv1beta1.LabelDecisionGroupIndex: "0",
+		},
 	}}
 	for _, name := range clusters {
 		d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
@@ -139,7 +143,11 @@ func TestTaintsAndTolerations(t *testing.T) {
 			tolerations: tolerate(toleration{Key: "key1", Value: "value1"}),
 			in:          true,
 		},
-		"PreferNoSelect, not tolerated": {taints: taint(prefer), tolerations: tolerate(toleration{Key: "key2"}), in: true},
+		"PreferNoSelect, not tolerated": {
+			taints:      taint(prefer),
+			tolerations: tolerate(toleration{Key: "key2"}),
+			in:          true,
+		},
 		"same effect": {
 			taints:      taint(noSelect),
 			tolerations: tolerate(toleration{Key: "key1", Value: "value1", Effect: noSelect}),
@@ -220,13 +228,16 @@ func aged(taints []clusterv1.Taint, seconds int) []clusterv1.Taint {
 
 func seconds(n int64) *int64 { return &n }
 
-// A toleration of ten seconds holds while the taint is younger, and the placement
-// is looked at when the first of them ends.
+// A toleration of ten seconds holds while the taint is younger, and the placement is
+// decided again when the first toleration ends.
 func TestTolerationsEnd(t *testing.T) {
 	t.Parallel()
 	s := fleet(0)
 	for i, age := range []int{8, 9, 10} {
-		s.SetCluster(clusterOf(fmt.Sprintf("c%d", i+1), tainted(aged([]clusterv1.Taint{{Key: "k", Effect: noSelect}}, age)...)))
+		s.SetCluster(clusterOf(fmt.Sprintf("c%d", i+1), tainted(aged([]clusterv1.Taint{{
+			Key:    "k",
+			Effect: noSelect,
+		}}, age)...)))
 	}
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{
 		Tolerations: []clusterv1beta1.Toleration{{Key: "k", Operator: exists, TolerationSeconds: seconds(10)}},
@@ -263,12 +274,14 @@ func TestPreferNoSelectIsLast(t *testing.T) {
 	)
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(3)}))
 	require.Equal(t, []string{"c1", "c2", "c3"}, names(s.Decide(key, now)), "it is better than none")
-	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(1), Tolerations: []clusterv1beta1.Toleration{{Key: "k", Operator: exists}}}))
+	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{NumberOfClusters: number(1), Tolerations: []clusterv1beta1.Toleration{
+		{Key: "k", Operator: exists},
+	}}))
 	require.Equal(t, []string{"c1"}, names(s.Decide(key, now)), "tolerated, it counts as any other")
 }
 
-// Two taints that fill three clusters: reasons name the taints, with how many
-// clusters each keeps out.
+// Two taints on three clusters: reasons name the taints, with how many clusters each
+// keeps out.
 func TestTheReasonNamesTaints(t *testing.T) {
 	t.Parallel()
 	s := fleet(0)
@@ -276,6 +289,6 @@ func TestTheReasonNamesTaints(t *testing.T) {
 	s.SetCluster(clusterOf("c2", tainted(clusterv1.Taint{Key: "away", Effect: noSelect}, clusterv1.Taint{Key: "soft", Effect: prefer})))
 	s.SetCluster(clusterOf("c3", tainted(clusterv1.Taint{Key: "gpu", Effect: ifNew})))
 	s.SetPlacement(placementOf(clusterv1beta1.PlacementSpec{}))
-	require.Equal(t, "No ManagedCluster is without a taint that is not tolerated: 3 match the predicates, kept out by away (2), gpu (1)",
+	require.Equal(t, "Every matching ManagedCluster has a taint that is not tolerated: 3 match the predicates, kept out by away (2), gpu (1)",
 		s.Decide(key, now).Satisfied.Message)
 }

@@ -8,9 +8,9 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Trial is a copy of a Placement that is decided as if it were neither frozen nor
-// being deleted, for those who ask what it would select. frozen tells that an
-// annotation keeps the hub from deciding it.
+// Trial returns a copy of a Placement to be decided as if it were neither frozen nor
+// being deleted, to find out what it would select. frozen reports whether an annotation
+// stops the hub from deciding it.
 func Trial(p *clusterv1beta1.Placement) (trial *clusterv1beta1.Placement, frozen bool) {
 	trial = p.DeepCopy()
 	trial.DeletionTimestamp = nil
@@ -19,8 +19,8 @@ func Trial(p *clusterv1beta1.Placement) (trial *clusterv1beta1.Placement, frozen
 	return trial, frozen
 }
 
-// ReadsScores tells whether AddOnPlacementScores can make a difference to a
-// Placement. Whoever reads a fleet for one Placement can leave them out otherwise.
+// ReadsScores reports whether AddOnPlacementScores can affect a Placement. If not, a
+// caller that reads a fleet for one Placement can skip them.
 func ReadsScores(p *clusterv1beta1.Placement) bool {
 	for _, c := range p.Spec.PrioritizerPolicy.Configurations {
 		if c.ScoreCoordinate != nil && c.ScoreCoordinate.AddOn != nil {

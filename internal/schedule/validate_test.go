@@ -20,7 +20,10 @@ func TestValidate(t *testing.T) {
 	type spec = clusterv1beta1.PlacementSpec
 	var none clusterv1beta1.ClusterPredicate
 	operator := none
-	operator.RequiredClusterSelector.LabelSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Foo"}}
+	operator.RequiredClusterSelector.LabelSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{
+		Key:      "a",
+		Operator: "Foo",
+	}}
 	group := groupBy("canary", "", "")
 	group.GroupClusterSelector.LabelSelector.MatchExpressions = operator.RequiredClusterSelector.LabelSelector.MatchExpressions
 	config := func(c clusterv1beta1.PrioritizerConfig) clusterv1beta1.PlacementSpec {
@@ -54,11 +57,15 @@ func TestValidate(t *testing.T) {
 			"Error spec.tolerations: there are 257 of them",
 		},
 		"too many prioritizers": {
-			spec{PrioritizerPolicy: policy(exact, slices.Repeat([]clusterv1beta1.PrioritizerConfig{addOn("a", "b", 1)}, 257)...)},
+			spec{
+				PrioritizerPolicy: policy(exact, slices.Repeat([]clusterv1beta1.PrioritizerConfig{addOn("a", "b", 1)}, 257)...),
+			},
 			"Error spec.prioritizerPolicy.configurations: there are 257 of them",
 		},
 		"too many groups": {
-			spec{DecisionStrategy: grouped(nil, slices.Repeat([]clusterv1beta1.DecisionGroup{groupBy("g", "", "")}, 257)...)},
+			spec{
+				DecisionStrategy: grouped(nil, slices.Repeat([]clusterv1beta1.DecisionGroup{groupBy("g", "", "")}, 257)...),
+			},
 			"Error spec.decisionStrategy.groupStrategy.decisionGroups: there are 257 of them",
 		},
 		"negative number": {spec{NumberOfClusters: number(-1)}, "Error spec.numberOfClusters: numberOfClusters is -1"},
@@ -84,7 +91,7 @@ func TestValidate(t *testing.T) {
 		},
 		"unknown toleration": {
 			spec{Tolerations: []clusterv1beta1.Toleration{{Key: "k", Operator: "Odd"}}},
-			`Warning spec.tolerations[0].operator: the operator "Odd" is not known, so that nothing is tolerated`,
+			`Warning spec.tolerations[0].operator: the operator "Odd" is not known, so it tolerates nothing`,
 		},
 		"unknown effect": {
 			spec{Tolerations: []clusterv1beta1.Toleration{{Key: "k", Effect: "Odd"}}},
@@ -128,7 +135,7 @@ func TestValidate(t *testing.T) {
 		},
 		"size over all": {
 			spec{DecisionStrategy: grouped("101%")},
-			"Error spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup: 101% is no share",
+			"Error spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup: 101% is not a share",
 		},
 		"negative size": {
 			spec{DecisionStrategy: grouped(-2)},
@@ -143,7 +150,7 @@ func TestValidate(t *testing.T) {
 			`Error spec.decisionStrategy.groupStrategy.decisionGroups[0].groupName: the groupName "-"`,
 		},
 		"sortBy":      {spec{SortBy: "Odd"}, `Error spec.sortBy: sortBy "Odd" is not known`},
-		"rate":        {spec{ScoreRateLimit: "1.5h"}, `Error spec.scoreRateLimit: scoreRateLimit "1.5h" is no time`},
+		"rate":        {spec{ScoreRateLimit: "1.5h"}, `Error spec.scoreRateLimit: scoreRateLimit "1.5h" is not a duration`},
 		"a huge rate": {spec{ScoreRateLimit: "99999999999999h"}, "Error spec.scoreRateLimit: "},
 		"skew": {
 			spec{NumberOfClusters: number(1), SpreadPolicy: spreadPolicy(spreadBy("zone", "Label", -1, soft))},
@@ -196,8 +203,8 @@ func spreadPolicy(of ...clusterv1beta1.SpreadConstraintsTerm) clusterv1beta1.Spr
 	return clusterv1beta1.SpreadPolicy{SpreadConstraints: of}
 }
 
-// FuzzValidate finds no selector, expression or size that panics, hangs, or is
-// judged by Decide otherwise than by Validate.
+// FuzzValidate checks that no selector, expression or size panics, hangs, or makes Decide
+// and Validate disagree.
 func FuzzValidate(f *testing.F) {
 	f.Add("region", "In", "a,b", `managedCluster.metadata.name == "c1"`, "25%")
 	f.Add("", "Exists", "", "", "20")

@@ -36,7 +36,7 @@ func offices() *schedule.Scheduler {
 	return s
 }
 
-// woken decides the placements that a change touches, and names them.
+// woken decides the placements that a change wakes, and returns their names.
 func woken(s *schedule.Scheduler) []string {
 	out := []string{}
 	for _, k := range s.Take() {
@@ -48,7 +48,9 @@ func woken(s *schedule.Scheduler) []string {
 
 func TestSetsAndBindingsWakeThePlacementsThatUseThem(t *testing.T) {
 	t.Parallel()
-	badSet := selecting("v", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Odd"}}})
+	badSet := selecting("v", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "k", Operator: "Odd"},
+	}})
 	other := selecting("v", &metav1.LabelSelector{MatchLabels: map[string]string{"vendor": "other"}})
 	for what, tc := range map[string]struct {
 		change func(*schedule.Scheduler)

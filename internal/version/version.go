@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version knows the version of the running binary. Release builds
-// stamp it from the VERSION file; "go install" builds take it from the build
-// information that Go records; everything else is "v0.0.0-dev".
+// Package version returns the version of the running binary. Release builds stamp it from
+// the VERSION file; "go install" builds take it from the build information that Go
+// records; everything else is "v0.0.0-dev".
 package version
 
 import (
@@ -30,9 +30,9 @@ func Get() string {
 	return fromModule(info.Main.Version)
 }
 
-// fromModule maps the main module's version in the build information to a
-// version of ours: development builds have none, "(devel)" or a version that
-// Go derived from a dirty checkout.
+// fromModule maps the main module's version in the build information to our version:
+// development builds have none, "(devel)" or a version that Go derived from a dirty
+// checkout.
 func fromModule(v string) string {
 	if !strings.HasPrefix(v, "v") || strings.Contains(v, "+dirty") || strings.HasPrefix(v, "v0.0.0-") {
 		return dev

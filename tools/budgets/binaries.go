@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// binary is one program that people install.
+// binary is one program that users install.
 type binary struct {
 	// Name is the name of the built file and of its dependency list.
 	Name string
@@ -25,7 +25,7 @@ type binary struct {
 
 const megabyte = 1000 * 1000
 
-// binaries are the programs that people install, with the sizes they keep.
+// binaries are the programs that users install, with their size limits.
 var binaries = []binary{
 	{Name: "kubectl-ocm", Package: "./plugins/kubectl-ocm", MaxBytes: 70 * megabyte},
 	{Name: "ocm-hub", Package: "./controllers/ocm-hub", MaxBytes: 33 * megabyte},
@@ -36,9 +36,9 @@ var binaries = []binary{
 // listFolder holds one checked-in dependency list a binary, below the root.
 const listFolder = "tools/budgets/deps"
 
-// dependencies compares the packages of other modules that a binary is built
-// from with the checked-in list, or rewrites the list where c.Update is set. A
-// new dependency is thereby seen in review.
+// dependencies compares the packages of other modules that a binary is built from with
+// the checked-in list, or rewrites the list if c.Update is set, so that review shows
+// every new dependency.
 func dependencies(ctx context.Context, c config, b binary) (figure, error) {
 	packages, err := goList(ctx, c.Root, "-deps", b.Package)
 	if err != nil {
@@ -98,7 +98,7 @@ func readList(file string) ([]string, error) {
 	return strings.Fields(string(text)), nil
 }
 
-// missingFrom returns what stands in wanted but not in have.
+// missingFrom returns the elements of wanted that have lacks.
 func missingFrom(have, wanted []string) []string {
 	var missing []string
 	for _, w := range wanted {

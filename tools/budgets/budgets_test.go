@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// write lays out a txtar archive in a new folder and returns the folder.
+// write extracts a txtar archive into a new folder and returns the folder.
 func write(t *testing.T, archive string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -78,11 +78,15 @@ func TestFiguresOfSource(t *testing.T) {
 				"-- a/a_test.go --\npackage a\n\n// See gone.md.\nvar text = \"other.md\"\n" +
 				"-- docs/page.md --\n-- a/near.md --\n",
 			check: citations, want: "2 of 4", wantBroke: true,
-			findings: []string{"a/a.go:1 page.md is not in the repository", "a/a_test.go:3 gone.md is not in the repository"},
+			findings: []string{
+				"a/a.go:1 page.md is not in the repository",
+				"a/a_test.go:3 gone.md is not in the repository",
+			},
 		},
 		"an export is for another package": {
 			archive: "-- a/a.go --\npackage a\n\nfunc Used(Part) Answer { return Answer{} }\n\nfunc Unused() {}\n\ntype Part struct{ Inner Inner; hidden Hidden }\n" +
-				"\ntype Inner int\n\nconst (\n\tOne Inner = iota\n\tTwo\n)\n\nconst Three = 3\n\ntype Hidden int\n\ntype Answer struct{}\n\nfunc (*Answer) Say() Word { return 0 }\n\ntype Word int\n" +
+				"\ntype Inner int\n\nconst (\n\tOne Inner = iota\n\tTwo\n)\n\nconst Three = 3\n" +
+				"\ntype Hidden int\n\ntype Answer struct{}\n\nfunc (*Answer) Say() Word { return 0 }\n\ntype Word int\n" +
 				"-- a/a_test.go --\npackage a\n\nvar _ = Unused\n" +
 				"-- b/b.go --\npackage b\n\nimport other \"example.test/x/a\"\n\nvar _ = other.Used\n" +
 				"-- controllers/c/c.go --\npackage c\n\ntype State struct{}\n\ntype Thing struct{}\n" +
@@ -148,8 +152,12 @@ func (l *List[T]) Len() int { return 0 }
 				"-- pkg/apis/a/a.go --\npackage a\n\nvar text = \"add --force\"\n" +
 				"-- plugins/a/a.go --\npackage a\n\nvar text = \"add --force\"\n",
 			check: commandLines, want: "2 of 6", wantBroke: true,
-			findings: []string{"pkg/a/a.go:1 \"kubectl ocm\" belongs to a command line", "pkg/a/a.go:4 \"--force\" belongs to a command line",
-				"pkg/a/a.go:4 \"--yes\" belongs to a command line", "pkg/a/a.go:4 \"-f\" belongs to a command line"},
+			findings: []string{
+				"pkg/a/a.go:1 \"kubectl ocm\" belongs to a command line",
+				"pkg/a/a.go:4 \"--force\" belongs to a command line",
+				"pkg/a/a.go:4 \"--yes\" belongs to a command line",
+				"pkg/a/a.go:4 \"-f\" belongs to a command line",
+			},
 		},
 		"a field of an API type needs a comment that is more than a marker": {
 			archive: `-- pkg/apis/work/v1/types.go --
@@ -212,8 +220,9 @@ type Free struct{ Field string }
 			findings: []string{"a/a_test.go:1 does not start with // SPDX-License-Identifier: Apache-2.0"},
 		},
 		"junk drawers and repeated path elements are found": {
-			archive: "-- pkg/util/a.go --\npackage util\n-- pkg/sub/a.go --\npackage helpers\n-- pkg/agent/hub/agent/a.go --\npackage agent\n-- pkg/fine/a.go --\npackage fine\n",
-			check:   packageNames, want: "1 of 4", wantBroke: true,
+			archive: "-- pkg/util/a.go --\npackage util\n-- pkg/sub/a.go --\npackage helpers\n" +
+				"-- pkg/agent/hub/agent/a.go --\npackage agent\n-- pkg/fine/a.go --\npackage fine\n",
+			check: packageNames, want: "1 of 4", wantBroke: true,
 			findings: []string{
 				"pkg/agent/hub/agent:0 the path repeats agent", "pkg/sub:0 package helpers: the name is banned",
 				"pkg/util:0 package util: the name is banned",
@@ -284,8 +293,8 @@ func TestPercentileIsNearestRank(t *testing.T) {
 	require.Equal(t, 19, percentile95([]int{20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}))
 }
 
-// project is a module with all that measure looks at; the module other stands
-// for a library.
+// project is a module with everything that measure reads; the module other represents a
+// library.
 const project = `-- go.mod --
 module example.test/project
 
@@ -368,22 +377,37 @@ func TestImportRules(t *testing.T) {
 		want []string
 	}{
 		"a forbidden import is found through another package": {
-			rule: importRule{Packages: []string{"./plugins/..."}, Forbidden: []string{"example.test/other"}, Why: "why"},
+			rule: importRule{
+				Packages:  []string{"./plugins/..."},
+				Forbidden: []string{"example.test/other"},
+				Why:       "why",
+			},
 			want: []string{"plugins/kubectl-ocm:0 imports example.test/other: why"},
 		},
 		"a pattern for a tree matches what is below it": {
-			rule: importRule{Packages: []string{"./plugins/kubectl-ocm"}, Forbidden: []string{"example.test/other/..."}, Why: "why"},
+			rule: importRule{
+				Packages:  []string{"./plugins/kubectl-ocm"},
+				Forbidden: []string{"example.test/other/..."},
+				Why:       "why",
+			},
 			want: []string{"plugins/kubectl-ocm:0 imports example.test/other, example.test/other/deep: why"},
 		},
 		"a name that only begins alike is not matched": {
-			rule: importRule{Packages: []string{"./plugins/..."}, Forbidden: []string{"example.test/oth", "example.test/oth/..."}},
+			rule: importRule{
+				Packages:  []string{"./plugins/..."},
+				Forbidden: []string{"example.test/oth", "example.test/oth/..."},
+			},
 		},
 		"only what is listed may be imported directly": {
 			rule: importRule{Packages: []string{"./..."}, Only: []string{"example.test/other"}, Why: "why"},
 			want: []string{"plugins/kubectl-ocm:0 imports example.test/other/deep: why"},
 		},
 		"a package that is left out is not looked at": {
-			rule: importRule{Packages: []string{"./..."}, Except: []string{"./plugins/kubectl-ocm"}, Forbidden: []string{"example.test/other"}},
+			rule: importRule{
+				Packages:  []string{"./..."},
+				Except:    []string{"./plugins/kubectl-ocm"},
+				Forbidden: []string{"example.test/other"},
+			},
 		},
 		"another package is not looked at": {
 			rule: importRule{Packages: []string{"./controllers/..."}, Forbidden: []string{"example.test/other"}},

@@ -13,9 +13,8 @@ import (
 // page is a document that a comment names.
 var page = regexp.MustCompile(`[\w./-]*\w\.md\b`)
 
-// citations counts the documents that comments name and that a reader of the
-// repository can open: by their path from the root, or from the file's own folder.
-// Generated files and tests count too.
+// citations counts the documents named in comments that exist in the repository: by their
+// path from the root, or from the file's own folder. Generated files and tests count too.
 func citations(t *tree) figure {
 	var findings []finding
 	total := 0
@@ -34,7 +33,7 @@ func citations(t *tree) figure {
 	return share("citations", total, findings)
 }
 
-// has tells whether there is such a file below the root.
+// has reports whether there is such a file below the root.
 func (t *tree) has(name string) bool {
 	info, err := os.Stat(filepath.Join(t.Root, filepath.FromSlash(name)))
 	return err == nil && info.Mode().IsRegular()

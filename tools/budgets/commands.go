@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// commandLine is what a program alone knows: a command of the plugin, or a flag.
+// commandLine matches what only a program knows: a command of the plugin, or a flag.
 var commandLine = regexp.MustCompile(`kubectl ocm|(?:^|[^\w-])(?:--[a-z][a-z-]*|-[a-z]\b(?:[^-]|$))`)
 
-// grantsFile writes commands of plain kubectl into a condition, for administrators who
-// are to grant what the hub itself may not.
+// grantsFile writes plain kubectl commands into a condition, for administrators who have
+// to grant what the hub itself may not.
 const grantsFile = "pkg/addonkit/registration/permit.go"
 
-// commandLines counts the texts and comments of the libraries that know no command line:
-// what a person is to type is worded by the program that prints it.
+// commandLines counts the strings and comments of the libraries that name no command
+// line: only the program that prints a command words it.
 func commandLines(t *tree) figure {
 	var findings []finding
 	total := 0

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// apiFolder holds the API types, whose fields must all have a comment because
-// those comments are what "kubectl explain" prints.
+// apiFolder holds the API types. All their fields must have a comment, because "kubectl
+// explain" prints it.
 const apiFolder = "pkg/apis/"
 
 // packageComments counts the packages that have a package comment.
@@ -28,8 +28,8 @@ func packageComments(t *tree) figure {
 	return share("package comments", len(packages), findings)
 }
 
-// exportedComments counts the exported symbols that have a comment of their
-// own or of their group.
+// exportedComments counts the exported symbols with a comment of their own or of their
+// group.
 func exportedComments(t *tree) figure {
 	var findings []finding
 	total := 0
@@ -68,8 +68,8 @@ func exportedSymbols(file *ast.File) []symbol {
 	return symbols
 }
 
-// exportedReceiver is false for a method of a type that is not exported: no
-// reader of the package's documentation sees it.
+// exportedReceiver is false for a method of an unexported type, which the package's
+// documentation does not show.
 func exportedReceiver(d *ast.FuncDecl) bool {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return true

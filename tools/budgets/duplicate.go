@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// duplicateWindow is the number of code lines in a row that must occur in
-	// another file to count as duplicated.
+	// duplicateWindow is the number of consecutive code lines that must occur in another
+	// file to count as duplicated.
 	duplicateWindow = 8
-	// maxDuplicated is the share of duplicated code lines, in percent, that
-	// must not be reached.
+	// maxDuplicated is the limit of the share of duplicated code lines, in percent; the
+	// share must stay below it.
 	maxDuplicated = 1.0
 )
 
-// codeLine is one line with code on it: its tokens joined by spaces, so that
-// neither layout nor comments matter.
+// codeLine is one line of code: its tokens joined by spaces, so that neither layout nor
+// comments matter.
 type codeLine struct {
 	number int
 	text   string
 }
 
-// codeLines returns the code lines of a file without its package clause and
-// imports, which every file must repeat.
+// codeLines returns the code lines of a file without its package clause and imports,
+// which every file has to repeat.
 func codeLines(f sourceFile) []codeLine {
 	first := firstDeclaration(f.Syntax)
 	files := token.NewFileSet()
@@ -58,7 +58,7 @@ func codeLines(f sourceFile) []codeLine {
 	}
 }
 
-// firstDeclaration is the offset of the first declaration that is no import.
+// firstDeclaration returns the offset of the first declaration that is not an import.
 func firstDeclaration(file *ast.File) int {
 	for _, d := range file.Decls {
 		if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.IMPORT {
@@ -74,8 +74,8 @@ type place struct {
 	file, index int
 }
 
-// duplication measures the share of code lines that stand inside a window
-// that also occurs in another file.
+// duplication measures the share of code lines inside a window that also occurs in
+// another file.
 func duplication(t *tree) figure {
 	files := t.counted()
 	code := make([][]codeLine, len(files))
@@ -117,8 +117,8 @@ func windowText(lines []codeLine) string {
 	return strings.Join(text, "\n")
 }
 
-// twinLines maps, per file, each duplicated code line's index to one place in
-// another file where it stands too.
+// twinLines maps, for each file, the index of each duplicated code line to one occurrence
+// in another file.
 func twinLines(code [][]codeLine, windows map[string][]place) []map[int]place {
 	twins := make([]map[int]place, len(code))
 	for i := range code {

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// public is where other projects may import from: what is exported there is for them.
+// public is the folder that other projects may import from; its exports are for them.
 const public = "pkg/"
 
-// spread marks what follows from the names in use, one step further, and tells whether
-// that was anything.
+// spread marks what the names in use refer to, one step further, and reports whether
+// anything was added.
 func spread(declared []export, used map[[2]string]bool) (grown bool) {
 	for _, e := range declared {
 		me := [2]string{e.folder, e.name}
@@ -35,9 +35,9 @@ func spread(declared []export, used map[[2]string]bool) (grown bool) {
 	return grown
 }
 
-// framed tells whether a name is one that all packages of a kind have alike, so that
-// whoever knows one finds the same in the documentation of the next: the loops below
-// controllers/, and the options of commands in plugins/.
+// framed reports whether all packages of a kind have a name in common, so that a reader
+// of one package finds it in the others: the loops below controllers/, and the options of
+// commands in plugins/.
 func framed(e export) bool {
 	switch {
 	case strings.HasPrefix(e.folder, "controllers/"):
@@ -53,17 +53,18 @@ type export struct {
 	folder, name string
 	file         *sourceFile
 	at           token.Pos
-	// says names what a reader of its declaration meets: the types of its signature, of
-	// its exported fields and methods, or of a constant.
+	// says names the types that its declaration shows: those of its signature, of its
+	// exported fields and methods, or of a constant.
 	says map[string]bool
 	// listed is set for constants and variables that belong to their type, or to the
 	// others of their declaration.
 	listed bool
 }
 
-// unusedExports counts the exported names that no other package uses. A type is used
-// that an exported declaration in use names, and the constants of such a type are, as
-// are those of a declaration of which one is used, and the names of the frame. Methods are left out: an interface may want them.
+// unusedExports counts the exported names that no other package uses. A type is in use if
+// an exported declaration in use names it. So are the constants of a type in use, those
+// of a declaration of which one is in use, and the framed names. Methods are not counted:
+// an interface may require them.
 func unusedExports(t *tree) figure {
 	declared := exports(t)
 	folders := map[string]bool{}
@@ -92,7 +93,7 @@ func unusedExports(t *tree) figure {
 	return share("exports in use", len(declared), findings)
 }
 
-// exports lists the exported names that the rule is about.
+// exports returns the exported names that the rule applies to.
 func exports(t *tree) []export {
 	var out []export
 	methods := map[[2]string][]*ast.FuncType{}
@@ -125,7 +126,7 @@ func exports(t *tree) []export {
 	return out
 }
 
-// specs lists the exported types, constants and variables of one declaration.
+// specs returns the exported types, constants and variables of one declaration.
 func specs(f *sourceFile, d *ast.GenDecl) []export {
 	var out []export
 	var carried ast.Expr
@@ -155,8 +156,8 @@ func specs(f *sourceFile, d *ast.GenDecl) []export {
 	return out
 }
 
-// typesIn are the exported names of the same package in a type. Fields that are not
-// exported do not count.
+// typesIn returns the exported names of the same package in a type. Unexported fields do
+// not count.
 func typesIn(e ast.Expr) map[string]bool {
 	out := map[string]bool{}
 	if e == nil {
@@ -180,15 +181,15 @@ func typesIn(e ast.Expr) map[string]bool {
 	return out
 }
 
-// inSignature tells whether a type is that of a function, whose parameters are named
-// for its author alone.
+// inSignature reports whether a type is that of a function, whose parameter names do not
+// matter to callers.
 func inSignature(e ast.Expr) bool {
 	_, is := e.(*ast.FuncType)
 	return is
 }
 
-// selected are the names that a file uses of packages in folders of the tree: the
-// folder, and the name. A test that stands outside its package counts.
+// selected returns the names that a file uses of packages in the given folders: the
+// folder and the name. Tests outside their package count.
 func selected(f sourceFile, folders map[string]bool) map[[2]string]bool {
 	imported := map[string]string{}
 	for _, i := range f.Syntax.Imports {

@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// importRule bounds what packages may import. A pattern matches the package of
-// that path; with "/..." at its end also everything below it. Paths that start
-// with "./" are below the root.
+// importRule restricts what packages may import. A pattern matches the package with that
+// path; with "/..." at its end also everything below it. Paths that start with "./" are
+// below the root.
 type importRule struct {
-	// Packages are the packages that the rule is about, but for Except.
+	// Packages are the packages that the rule applies to, except Except.
 	Packages, Except []string
-	// Forbidden may not be imported, not even through other packages.
+	// Forbidden may not be imported, not even indirectly.
 	Forbidden []string
-	// Only, where set, is everything outside the standard library that may be
-	// imported directly.
+	// Only, if set, lists everything outside the standard library that may be imported
+	// directly.
 	Only []string
 	// Why is printed with a finding.
 	Why string
@@ -56,11 +56,11 @@ var importRules = []importRule{{
 		"./pkg/fleet/hub", "./pkg/fleet/join", "./pkg/fleet/accept", "./pkg/fleet/unjoin", "./pkg/fleet/cluster", "./pkg/fleet/clusterset",
 		"./pkg/fleet/placement", "./pkg/fleet/work", "./pkg/fleet/trace", "./pkg/fleet/addon", "./pkg/fleet/token",
 	},
-	Why: "jobs stand on what they share, not the other way round",
+	Why: "jobs import what they share, not the other way round",
 }, {
 	Packages:  []string{"./pkg/fleet/await", "./pkg/fleet/teardown"},
 	Forbidden: []string{"./pkg/fleet"},
-	Why:       "hub and agent use them, and nothing else of the plugin's library",
+	Why:       "hub and agent use these packages, and nothing else of the plugin's library",
 }, {
 	Packages:  []string{"./pkg/...", "./internal/...", "./config/..."},
 	Forbidden: []string{"./plugins/...", "./controllers/...", "./examples/...", "./test/...", "./tools/..."},
@@ -68,7 +68,7 @@ var importRules = []importRule{{
 }, {
 	Packages:  []string{"./plugins/..."},
 	Forbidden: []string{"./controllers/ocm-hub/...", "./controllers/ocm-agent/...", "./test/...", "./tools/...", "sigs.k8s.io/controller-runtime/..."},
-	Why:       "the plugin is small and runs nobody's loops",
+	Why:       "the plugin is small and runs no control loops",
 }, {
 	Packages:  []string{"./pkg/addonkit/...", "./examples/helloworld-addon"},
 	Except:    []string{"./pkg/addonkit/helm"},
@@ -78,14 +78,14 @@ var importRules = []importRule{{
 	Packages:  []string{"./..."},
 	Except:    []string{"./pkg/addonkit/helm"},
 	Forbidden: []string{"helm.sh/helm/v4/..."},
-	Why:       "Helm is large, and linked by those alone whose add-ons are charts",
+	Why:       "Helm is large, and only authors of chart add-ons link it",
 }, {
 	Packages: []string{"./pkg/apis/..."},
 	Only:     []string{"./pkg/apis/...", "k8s.io/apimachinery/...", "k8s.io/api/..."},
 	Why:      "the API types must be able to become a module of their own",
 }}
 
-// listedPackage is what "go list -json" says about one package.
+// listedPackage is the output of "go list -json" for one package.
 type listedPackage struct {
 	ImportPath string
 	Standard   bool
@@ -97,8 +97,8 @@ type listedPackage struct {
 	}
 }
 
-// goList asks Go about packages, as they are built for Linux on amd64 without
-// cgo, whatever this machine is.
+// goList lists packages as they are built for Linux on amd64 without cgo, whatever this
+// machine is.
 func goList(ctx context.Context, root string, args ...string) ([]listedPackage, error) {
 	arguments := append([]string{"list", "-e=false", "-json=ImportPath,Standard,Imports,Deps,Module"}, args...)
 	cmd := exec.CommandContext(ctx, "go", arguments...)
@@ -124,7 +124,7 @@ func goList(ctx context.Context, root string, args ...string) ([]listedPackage, 
 	}
 }
 
-// forbiddenImports counts the packages that keep the rules.
+// forbiddenImports counts the packages that follow the rules.
 func forbiddenImports(ctx context.Context, root string, rules []importRule) (figure, error) {
 	packages, err := goList(ctx, root, "-deps", "./...")
 	if err != nil {
@@ -157,7 +157,7 @@ func forbiddenImports(ctx context.Context, root string, rules []importRule) (fig
 	return share("import rules", total, findings), nil
 }
 
-// broken returns the imports of a package that break the rule.
+// broken returns the imports of a package that violate the rule.
 func (r importRule) broken(main string, p listedPackage, standard map[string]bool) []string {
 	var bad []string
 	for _, d := range p.Deps {
@@ -176,8 +176,7 @@ func (r importRule) broken(main string, p listedPackage, standard map[string]boo
 	return bad
 }
 
-// matches tells whether any of the patterns matches an import path of the
-// module main.
+// matches reports whether any of the patterns matches an import path of the module main.
 func matches(main string, patterns []string, importPath string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		if below, ok := strings.CutPrefix(pattern, "./"); ok {

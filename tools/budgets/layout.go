@@ -13,14 +13,14 @@ import (
 const (
 	// licenceHeader is the first line of every hand-written Go file.
 	licenceHeader = "// SPDX-License-Identifier: Apache-2.0\n"
-	// maxDepth bounds the folders between the root and a package's files.
+	// maxDepth bounds the number of folders between the root and a package's files.
 	maxDepth = 4
-	// maxFiles bounds the files of a package, without tests and generated ones, so
-	// that a person takes it in at once. The API types have one file a kind.
+	// maxFiles bounds the files of a package, without tests and generated ones, so that a
+	// reader can grasp it at once. The API types have one file for each kind.
 	maxFiles = 25
 )
 
-// bannedNames are names that say nothing about what a package is for.
+// bannedNames are names that do not describe the purpose of a package.
 var bannedNames = []string{"util", "utils", "helper", "helpers", "common", "misc", "types"}
 
 // licenceHeaders counts the hand-written files that start with the licence
@@ -40,8 +40,8 @@ func licenceHeaders(t *tree) figure {
 	return share("licence headers", total, findings)
 }
 
-// packageNames counts the packages whose folder and name say what they are
-// for and repeat no element of their path.
+// packageNames counts the packages whose folder and name describe their purpose and
+// repeat no element of their path.
 func packageNames(t *tree) figure {
 	var findings []finding
 	packages := t.packages()

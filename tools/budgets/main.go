@@ -21,8 +21,8 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the whole program: it measures the tree that the arguments name and
-// returns the exit code.
+// run is the whole program: it measures the tree that the arguments name and returns the
+// exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("budgets", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -48,15 +48,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitWithin
 }
 
-// config says what to measure.
+// config selects what to measure.
 type config struct {
 	Root   string
 	Bin    string
 	Update bool
 }
 
-// measure collects every figure of the tree, in the order of the report. With
-// an error it returns the figures that could be measured all the same.
+// measure computes every figure of the tree, in the order of the report. With an error it
+// also returns the figures that could be measured.
 func measure(ctx context.Context, c config) ([]figure, error) {
 	t, err := load(c.Root)
 	if err != nil {

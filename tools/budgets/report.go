@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// finding is one place that counts against a figure.
+// finding is one location that counts against a figure.
 type finding struct {
 	// File is the path below the root, with slashes; Line is 0 for a finding
 	// about a whole file or folder.
@@ -27,9 +27,8 @@ type figure struct {
 	Findings []finding
 }
 
-// report prints the table of all figures and then every finding of the broken
-// ones (of all of them with all set). It returns whether every figure is
-// within its budget.
+// report prints the table of all figures and then every finding of the exceeded ones (of
+// all figures if all is set). It returns whether every figure is within its budget.
 func report(w io.Writer, figures []figure, all bool) bool {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "FIGURE\tVALUE\tBUDGET\tVERDICT")
@@ -52,7 +51,7 @@ func report(w io.Writer, figures []figure, all bool) bool {
 	return within
 }
 
-// printFindings prints findings sorted by place, one a line.
+// printFindings prints findings sorted by location, one a line.
 func printFindings(w io.Writer, findings []finding) {
 	sort.SliceStable(findings, func(i, j int) bool {
 		a, b := findings[i], findings[j]
@@ -70,8 +69,8 @@ func printFindings(w io.Writer, findings []finding) {
 	}
 }
 
-// share is a figure that counts how many of total things are right; every
-// finding is one that is not.
+// share returns a figure that counts how many of total items are right; every finding is
+// one that is not.
 func share(name string, total int, findings []finding) figure {
 	return figure{
 		Name:     name,

@@ -54,7 +54,7 @@ func longestFunction(t *tree) figure {
 	return atMost("longest function", longest, maxFunction, findings)
 }
 
-// functionPercentile measures the length that 95 % of the functions keep; its
+// functionPercentile measures the length that 95 % of the functions do not exceed; its
 // findings are the functions above the budget.
 func functionPercentile(t *tree) figure {
 	var lengths []int
@@ -68,7 +68,7 @@ func functionPercentile(t *tree) figure {
 	return atMost("function lines, 95th percentile", percentile95(lengths), maxFunctionPercentile, findings)
 }
 
-// percentile95 is the nearest-rank 95th percentile, 0 of nothing.
+// percentile95 returns the nearest-rank 95th percentile, 0 for no values.
 func percentile95(values []int) int {
 	if len(values) == 0 {
 		return 0
@@ -105,7 +105,7 @@ func fileLength(t *tree) figure {
 	return atMost("longest file", longest, maxFile, findings)
 }
 
-// atMost is a figure that must not exceed its budget.
+// atMost returns a figure that must not exceed its budget.
 func atMost(name string, value, budget int, findings []finding) figure {
 	return figure{
 		Name:     name,

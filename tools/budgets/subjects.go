@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// subjectsSince is the last commit before subjects had one form.
+	// subjectsSince is the last commit before subjects had a required form.
 	subjectsSince = "2da0e32daad6b1f3ea2fac6ab922da79857e34fa"
-	// maxSubject is how many characters a subject may have.
+	// maxSubject bounds the characters of a subject.
 	maxSubject = 72
 )
 
 // subject is the form of a commit's subject: the area, and what changes.
 var subject = regexp.MustCompile(`^[a-z0-9][a-z0-9/.-]*: [a-z0-9"].*[^.]$`)
 
-// subjects counts the commits since one whose subjects have the form. A tree without
+// subjects counts the commits after since whose subjects have the form. A tree without
 // that history, such as an unpacked archive or a shallow clone, has none to count.
 func subjects(ctx context.Context, root, since string) figure {
 	var findings []finding

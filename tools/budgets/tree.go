@@ -29,14 +29,14 @@ type sourceFile struct {
 
 // tree is every Go file below one root folder.
 type tree struct {
-	// Root is where it lies.
+	// Root is its folder.
 	Root  string
 	Files *token.FileSet
 	All   []sourceFile
 }
 
-// load parses every Go file below root. Folders that Go itself ignores
-// (testdata, vendor, names that start with a dot or an underscore) are left out.
+// load parses every Go file below root. Folders that Go itself ignores (testdata, vendor,
+// names that start with a dot or an underscore) are skipped.
 func load(root string) (*tree, error) {
 	t := &tree{Root: root, Files: token.NewFileSet()}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -113,12 +113,12 @@ func (t *tree) packages() map[string][]sourceFile {
 	return byDir
 }
 
-// line is the line on which a position stands.
+// line returns the line of a position.
 func (t *tree) line(p token.Pos) int {
 	return t.Files.Position(p).Line
 }
 
-// lines counts the lines of the file.
+// lines returns the number of lines of the file.
 func (f sourceFile) lines() int {
 	n := bytes.Count(f.Source, []byte("\n"))
 	if len(f.Source) > 0 && !bytes.HasSuffix(f.Source, []byte("\n")) {

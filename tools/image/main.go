@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/tools/image/oci"
 )
 
-// Exit codes: 1 says that a build failed, 2 that the command line is wrong.
+// Exit codes: 1 means that a build failed, 2 that the command line is invalid.
 const (
 	exitOK     = 0
 	exitFailed = 1
@@ -42,8 +42,8 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the whole program: it prints one line an archive to stdout and
-// returns the exit code.
+// run is the whole program: it prints one line for each archive to stdout and returns the
+// exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	config, images, rootfs, err := parse(args, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// parse reads the command line. Every error but flag.ErrHelp is an errUsage.
+// parse parses the command line. Every error except flag.ErrHelp is an errUsage.
 func parse(args []string, stderr io.Writer) (oci.Config, []oci.Image, string, error) {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -97,7 +97,7 @@ func parse(args []string, stderr io.Writer) (oci.Config, []oci.Image, string, er
 	return config, images, *rootfs, nil
 }
 
-// check refuses what cannot be built before anything is compiled.
+// check rejects what cannot be built before anything is compiled.
 func check(config oci.Config, images []oci.Image, rootfs string) error {
 	if len(images) == 0 {
 		return errors.New("no image given")
@@ -121,7 +121,7 @@ func check(config oci.Config, images []oci.Image, rootfs string) error {
 	return nil
 }
 
-// build makes what parse read.
+// build builds what parse returned.
 func build(ctx context.Context, config oci.Config, images []oci.Image, rootfs string, stdout io.Writer) error {
 	if rootfs != "" {
 		return oci.WriteRootfs(ctx, config, images[0], rootfs)

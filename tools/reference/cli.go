@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// documented returns the commands below c that people shall know of.
+// documented returns the commands below c that users should know.
 func documented(c *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(c.Commands()), func(c *cobra.Command) bool { return !c.IsAvailableCommand() })
 }
@@ -34,7 +34,7 @@ func commandIndex(root *cobra.Command) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// children lists the commands below c with links into a page.
+// children returns the commands below c with links into a page.
 func children(c *cobra.Command, page string) [][]string {
 	var rows [][]string
 	for _, c := range documented(c) {
@@ -44,7 +44,7 @@ func children(c *cobra.Command, page string) [][]string {
 	return rows
 }
 
-// anchor is the name by which Markdown links to the heading of a command.
+// anchor returns the name by which Markdown links to the heading of a command.
 func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 // commandPage renders a command with all commands below it.
@@ -84,7 +84,7 @@ func section(out *strings.Builder, c *cobra.Command, heading string) {
 	}
 }
 
-// flagTable renders the flags of a set, but for hidden ones and --help.
+// flagTable renders the flags of a set, except hidden ones and --help.
 func flagTable(flags *pflag.FlagSet) string {
 	var rows [][]string
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -115,13 +115,13 @@ func flagTable(flags *pflag.FlagSet) string {
 	return table([]string{"flag", "default", "meaning"}, rows)
 }
 
-// quoted and flagged find command lines and flags in the text of a help.
+// quoted and flagged find command lines and flags in a help text.
 var (
 	quoted  = regexp.MustCompile(`"(kubectl [^"]*)"`)
 	flagged = regexp.MustCompile(`(^|[\s(])(--?[a-zA-Z][a-z-]*)`)
 )
 
-// description makes Markdown of a help text.
+// description converts a help text to Markdown.
 func description(text string) string {
 	parts := quoted.Split(text, -1)
 	for i, p := range parts {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/config/crd"
 )
 
-// definition reads the definition of a full name such as
+// definition reads the definition with a full name such as
 // placements.cluster.open-cluster-management.io.
 func definition(name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	u, err := crd.Get(name)
@@ -27,7 +27,7 @@ func definition(name string) (*apiextensionsv1.CustomResourceDefinition, error) 
 	return d, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, d)
 }
 
-// kindTable says how a kind is served and what "kubectl get" shows of it.
+// kindTable renders how a kind is served and what "kubectl get" shows of it.
 func kindTable(name string) (string, error) {
 	d, err := definition(name)
 	if err != nil {
@@ -58,8 +58,8 @@ func kindTable(name string) (string, error) {
 	return table([]string{"group", code(d.Spec.Group)}, rows), nil
 }
 
-// fieldTables renders a table for each top-level field of a version of a kind.
-// What is below the folded paths is left out: another page tells it.
+// fieldTables renders a table for each top-level field of a version of a kind. Fields
+// below the folded paths are omitted: another page documents them.
 func fieldTables(name, version string, folded []string) (string, error) {
 	d, err := definition(name)
 	if err != nil {
@@ -82,7 +82,7 @@ func fieldTables(name, version string, folded []string) (string, error) {
 	return strings.Join(parts, "\n"), nil
 }
 
-// field adds the rows of a field and of all below it.
+// field adds the rows of a field and of all fields below it.
 func field(path string, s apiextensionsv1.JSONSchemaProps, required bool, folded []string, rows *[][]string) {
 	typ, below := typeOf(s)
 	value := ""
@@ -105,15 +105,15 @@ func field(path string, s apiextensionsv1.JSONSchemaProps, required bool, folded
 }
 
 var (
-	// spokenDefault is a sentence that repeats the column of the default.
+	// spokenDefault matches a sentence that repeats the default column.
 	spokenDefault = regexp.MustCompile(` The default is \S+\.$`)
-	// preposition follows the name of a field where that is a part of the sentence.
+	// preposition matches what follows the name of a field that is part of the sentence.
 	preposition = regexp.MustCompile(`^(of|in|on|at|by|for|from|to|with|under|that|which|as|where) `)
 	verb        = regexp.MustCompile(`^(is|are) `)
 )
 
-// meaning is the description of a field in a table that names it already: the name
-// that Go wants at the beginning is taken off.
+// meaning returns the description of a field for a table that already names it: without
+// the name that Go requires at the beginning.
 func meaning(name string, s apiextensionsv1.JSONSchemaProps, hasDefault bool) string {
 	text := strings.Join(strings.Fields(s.Description), " ")
 	if hasDefault {
@@ -151,7 +151,7 @@ func capital(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// enum returns the values that a field may have, if they are few.
+// enum returns the values that a field may have, if there are few.
 func enum(s apiextensionsv1.JSONSchemaProps) []string {
 	var values []string
 	for _, v := range s.Enum {
@@ -160,7 +160,7 @@ func enum(s apiextensionsv1.JSONSchemaProps) []string {
 	return values
 }
 
-// wellKnown are types of Kubernetes that a reader knows, by their properties.
+// wellKnown are Kubernetes types that a reader knows, by their properties.
 var wellKnown = map[string]string{
 	"matchExpressions matchLabels": "LabelSelector",
 	"key operator values":          "LabelSelectorRequirement",
@@ -169,10 +169,10 @@ var wellKnown = map[string]string{
 	"claims limits requests":                                           "ResourceRequirements",
 }
 
-// quantity begins the pattern of a resource.Quantity.
+// quantity is the beginning of the pattern of a resource.Quantity.
 const quantity = `^(\+|-)?(([0-9]+(\.[0-9]*)?)|`
 
-// patterns are well known, and long.
+// patterns are well-known patterns that are long.
 var patterns = map[string]string{
 	`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`:                                                                                 "a DNS label",
 	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$`:                                             "a DNS subdomain",
@@ -180,8 +180,8 @@ var patterns = map[string]string{
 	`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`:   "a label key",
 }
 
-// typeOf names the type of a field, and returns the schema of the object whose
-// fields are worth rows of their own, if there is one.
+// typeOf returns the name of the type of a field, and the schema of the object whose
+// fields get rows of their own, if there is one.
 func typeOf(s apiextensionsv1.JSONSchemaProps) (string, *apiextensionsv1.JSONSchemaProps) {
 	switch {
 	case s.XIntOrString && strings.HasPrefix(s.Pattern, quantity):
@@ -206,7 +206,7 @@ func typeOf(s apiextensionsv1.JSONSchemaProps) (string, *apiextensionsv1.JSONSch
 	return s.Type, &s
 }
 
-// validations lists what the API server refuses.
+// validations returns what the API server validates.
 func validations(s apiextensionsv1.JSONSchemaProps, required bool) []string {
 	var all []string
 	if required {
@@ -231,7 +231,7 @@ func validations(s apiextensionsv1.JSONSchemaProps, required bool) []string {
 	return all
 }
 
-// bounds lists the simple restrictions of a value.
+// bounds returns the simple restrictions of a value.
 func bounds(s apiextensionsv1.JSONSchemaProps) []string {
 	var all []string
 	if values := enum(s); len(values) > 0 {

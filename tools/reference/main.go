@@ -25,8 +25,7 @@ func main() {
 	}
 }
 
-// write brings the pages below root up to date, and removes those of commands
-// that are gone.
+// write updates the pages below root, and removes those of commands that no longer exist.
 func write(root string) error {
 	pages, err := pages(root)
 	if err != nil {
@@ -47,7 +46,7 @@ func write(root string) error {
 	return err
 }
 
-// pages returns the whole text of every page that has generated parts.
+// pages returns the full text of every page that has generated parts.
 func pages(root string) (map[string]string, error) {
 	commands := app.Documented()
 	pages := map[string]string{}
@@ -73,7 +72,7 @@ func pages(root string) (map[string]string, error) {
 // part is a generated part of a page, with its markers.
 var part = regexp.MustCompile(`(?s)<!-- begin ([^>]*) -->\n(.*?)<!-- end -->\n`)
 
-// fill writes what stands between the markers of a page anew.
+// fill replaces the text between the markers of a page.
 func fill(page string, commands *cobra.Command) (string, error) {
 	var failures error
 	filled := part.ReplaceAllStringFunc(page, func(old string) string {
@@ -90,7 +89,7 @@ func fill(page string, commands *cobra.Command) (string, error) {
 	return filled, failures
 }
 
-// generated returns the text that a marker asks for.
+// generated returns the text for a marker.
 func generated(source []string, commands *cobra.Command) (string, error) {
 	switch {
 	case len(source) == 1 && source[0] == "commands":
@@ -102,10 +101,10 @@ func generated(source []string, commands *cobra.Command) (string, error) {
 	case len(source) >= 3 && source[0] == "fields":
 		return fieldTables(source[1], source[2], source[3:])
 	}
-	return "", errors.New("nothing is generated of that name")
+	return "", errors.New("no generated part has that name")
 }
 
-// table renders a Markdown table. Cells that hold | or line breaks are made safe.
+// table renders a Markdown table. It escapes | and line breaks in cells.
 func table(heads []string, rows [][]string) string {
 	var out strings.Builder
 	line := func(cells []string) {
@@ -123,12 +122,12 @@ func table(heads []string, rows [][]string) string {
 	return out.String()
 }
 
-// prose makes plain text safe to stand in Markdown.
+// prose escapes plain text for Markdown.
 func prose(text string) string {
 	return strings.NewReplacer("<", "&lt;", "*", `\*`, "[", `\[`, "__", `\_\_`).Replace(text)
 }
 
-// code renders a word of a program; empty stays empty.
+// code renders text as code; empty text stays empty.
 func code(text string) string {
 	if text == "" {
 		return ""

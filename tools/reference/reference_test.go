@@ -63,7 +63,7 @@ func TestPagesOfCommandsThatAreGoneAreRemoved(t *testing.T) {
 
 func TestFillRefusesWhatItDoesNotKnow(t *testing.T) {
 	for page, message := range map[string]string{
-		"<!-- begin banana -->\n<!-- end -->\n":                                                        "nothing is generated of that name",
+		"<!-- begin banana -->\n<!-- end -->\n":                                                        "no generated part has that name",
 		"<!-- begin commands -->\n":                                                                    "a part has no end",
 		"<!-- begin kind pods -->\n<!-- end -->\n":                                                     "reading custom resource definition pods",
 		"<!-- begin fields placements.cluster.open-cluster-management.io v7 -->\n<!-- end -->\n":       "there is no such version",
@@ -138,7 +138,13 @@ func TestFieldsSayWhatIsRefused(t *testing.T) {
 		{"`spec.map`", "`map[string]string`", "", "", ""},
 		{"`spec.mode`", "`string`", "`\"On\"`", "one of `On`, `Off`", ""},
 		{"`spec.more`", "`object`", "", "", ""},
-		{"`spec.name`", "`string`", "", "required; matches `^a|b$`; not empty; at most 63 characters", "Name of &lt;it>"},
+		{
+			"`spec.name`",
+			"`string`",
+			"",
+			"required; matches `^a|b$`; not empty; at most 63 characters",
+			"Name of &lt;it>",
+		},
 		{"`spec.port`", "`int or string`", "", "`self > 0`; must be so", ""},
 		{"`spec.when`", "`time`", "", "", ""},
 		{"`spec.where`", "`LabelSelector`", "", "", ""},
@@ -166,8 +172,8 @@ func TestMeaningDoesNotRepeatTheName(t *testing.T) {
 	require.Equal(t, "`csr` for certificates, or `token` for a token.", said("type", "type is csr for certificates, or token for a token.", "csr", "token"))
 }
 
-// TestEveryCommandHasAnExample: it is the first thing that people read of a help, and
-// names commands and flags that exist.
+// TestEveryCommandHasAnExample: users read the example of a help text first; its commands
+// and flags must exist.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	var look func(c *cobra.Command)
 	look = func(c *cobra.Command) {
@@ -182,7 +188,7 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 	look(app.Documented())
 }
 
-// parses wants an example to be a command line of a command.
+// parses requires an example to be a valid command line of a command.
 func parses(t *testing.T, path, line string) {
 	t.Helper()
 	line, _, _ = strings.Cut(line, " # ")

@@ -14,7 +14,7 @@ import (
 
 // packed is one regular file of an archive.
 type packed struct {
-	// Name is its path in the archive, Source the file it was read from.
+	// Name is its path in the archive, Source the file that it was read from.
 	Name, Source string
 	Executable   bool
 	Data         []byte
@@ -27,14 +27,14 @@ func (f packed) mode() fs.FileMode {
 	return 0o644
 }
 
-// fileTime is the time of every packed file, so that archives do not depend
-// on when they are built.
+// fileTime returns the time of every packed file, so that archives do not depend on when
+// they are built.
 func fileTime() time.Time {
 	return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// tarred packs files into a .tar.gz that holds nothing but them: no folders,
-// links, owners or times of this machine.
+// tarred packs files into a .tar.gz that contains nothing else: no folders, links, or
+// owners and times of this machine.
 func tarred(files []packed) ([]byte, error) {
 	var out bytes.Buffer
 	compressed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -67,7 +67,7 @@ func tarred(files []packed) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// zipped packs files into a .zip in the same manner.
+// zipped packs files into a .zip in the same way.
 func zipped(files []packed) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// pluginPackage is what the archives hold.
+	// pluginPackage is the program in the archives.
 	pluginPackage = "./plugins/kubectl-ocm"
-	// pluginName is the name of the executable; kubectl finds the plugin by it.
+	// pluginName is the name of the executable, by which kubectl finds the plugin.
 	pluginName = "kubectl-ocm"
 	// versionVariable is stamped with the version of the release.
 	versionVariable = "github.com/kubectl-ocm/kubectl-ocm/internal/version.stamped"
@@ -26,7 +26,7 @@ const (
 	checksumsName = "checksums.txt"
 )
 
-// platform is an operating system and an architecture by their Go names.
+// platform is an operating system and an architecture, by their Go names.
 type platform struct {
 	OS, Arch string
 }
@@ -36,7 +36,7 @@ var allPlatforms = []string{
 	"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64",
 }
 
-// parsePlatforms reads a list separated by commas.
+// parsePlatforms parses a comma-separated list.
 func parsePlatforms(list string) ([]platform, error) {
 	var platforms []platform
 	for _, name := range strings.Split(list, ",") {
@@ -53,7 +53,7 @@ func parsePlatforms(list string) ([]platform, error) {
 	return platforms, nil
 }
 
-// executable is the name of the plugin inside the archive.
+// executable returns the name of the plugin inside the archive.
 func (p platform) executable() string {
 	if p.OS == "windows" {
 		return pluginName + ".exe"
@@ -61,7 +61,7 @@ func (p platform) executable() string {
 	return pluginName
 }
 
-// archiveName is the file name of the platform's archive.
+// archiveName returns the file name of the platform's archive.
 func (p platform) archiveName() string {
 	name := pluginName + "_" + p.OS + "_" + p.Arch
 	if p.OS == "windows" {
@@ -77,7 +77,7 @@ type asset struct {
 	sha256 string
 }
 
-// release builds everything and reports each written file.
+// release builds everything and prints each written file.
 func release(ctx context.Context, c config, stdout io.Writer) error {
 	if err := os.MkdirAll(c.Out, 0o755); err != nil {
 		return fmt.Errorf("making the output folder: %w", err)
@@ -108,7 +108,7 @@ func release(ctx context.Context, c config, stdout io.Writer) error {
 	return nil
 }
 
-// checksums is the checksum file of the archives, sorted by name.
+// checksums returns the checksum file of the archives, sorted by name.
 func checksums(assets []asset) []byte {
 	var lines []string
 	for _, a := range assets {
@@ -118,8 +118,8 @@ func checksums(assets []asset) []byte {
 	return []byte(strings.Join(lines, ""))
 }
 
-// buildArchive compiles the plugin for a platform and packs it with the
-// licence and the README.
+// buildArchive compiles the plugin for a platform and packs it with the licence and the
+// README.
 func buildArchive(ctx context.Context, version string, p platform) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -146,8 +146,8 @@ func buildArchive(ctx context.Context, version string, p platform) ([]byte, erro
 	return tarred(files)
 }
 
-// compile builds the plugin so that the same sources give the same bytes in
-// every folder and on every machine.
+// compile builds the plugin so that the same sources give the same bytes in every folder
+// and on every machine.
 func compile(ctx context.Context, version string, p platform, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+version, "-o", out, pluginPackage)

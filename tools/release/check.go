@@ -33,19 +33,19 @@ var (
 	}
 )
 
-// checkVersion wants a semantic version with a leading "v", as krew does.
+// checkVersion requires a semantic version with a leading "v", as krew does.
 func checkVersion(v string) error {
 	if !strings.HasPrefix(v, "v") {
-		return fmt.Errorf("%q is no version with a leading v, such as v1.2.3", v)
+		return fmt.Errorf("%q is not a version with a leading v, such as v1.2.3", v)
 	}
 	if _, err := version.ParseSemantic(v); err != nil {
-		return fmt.Errorf("%q is no semantic version: %w", v, err)
+		return fmt.Errorf("%q is not a semantic version: %w", v, err)
 	}
 	return nil
 }
 
-// check returns what krew's validator and the checks of its default index
-// would refuse about a manifest in a file of the given name.
+// check returns what krew's validator and the checks of its default index would reject in
+// a manifest in a file of the given name.
 func (m manifest) check(file string) []error {
 	var problems []error
 	add := func(ok bool, format string, args ...any) {
@@ -56,7 +56,7 @@ func (m manifest) check(file string) []error {
 	name := m.Metadata.Name
 	add(m.APIVersion == manifestVersion, "apiVersion %q is not %s", m.APIVersion, manifestVersion)
 	add(m.Kind == manifestKind, "kind %q is not %s", m.Kind, manifestKind)
-	add(safeName.MatchString(name), "metadata.name %q has other characters than letters, digits, - and _", name)
+	add(safeName.MatchString(name), "metadata.name %q has characters other than letters, digits, - and _", name)
 	add(!slices.Contains(reservedNames, strings.ToUpper(name)), "metadata.name %q is reserved on Windows", name)
 	add(filepath.Base(file) == name+".yaml", "metadata.name %q is not the name of the file %s", name, filepath.Base(file))
 	if err := checkVersion(m.Spec.Version); err != nil {
@@ -82,10 +82,10 @@ func (p manifestPlatform) check() []error {
 		}
 	}
 	address, err := url.Parse(p.URI)
-	add(err == nil && (address.Scheme == "https" || address.Scheme == "http") && address.Host != "", "uri %q is no HTTP address", p.URI)
+	add(err == nil && (address.Scheme == "https" || address.Scheme == "http") && address.Host != "", "uri %q is not an HTTP address", p.URI)
 	add(strings.HasSuffix(p.URI, ".tar.gz") || strings.HasSuffix(p.URI, ".zip"), "uri %q is neither .tar.gz nor .zip", p.URI)
 	add(lowerSHA256.MatchString(p.SHA256), "sha256 %q is not 64 lower-case hexadecimal digits", p.SHA256)
-	add(inside(p.Bin), "bin %q is no path inside the plugin's folder", p.Bin)
+	add(inside(p.Bin), "bin %q is not a path inside the plugin's folder", p.Bin)
 	windows := slices.ContainsFunc(krewPlatforms, func(k platform) bool { return k.OS == "windows" && p.Selector.matches(k) })
 	add(!windows || strings.HasSuffix(p.Bin, ".exe"), "bin %q has no .exe for Windows", p.Bin)
 	add(p.Files == nil || len(p.Files) > 0, "files is empty; leave it out to take everything")
@@ -95,7 +95,7 @@ func (p manifestPlatform) check() []error {
 	return problems
 }
 
-// inside tells whether a path stays below the folder it is relative to.
+// inside reports whether a path stays below the folder it is relative to.
 func inside(name string) bool {
 	clean := path.Clean(name)
 	return name != "" && clean != "." && !path.IsAbs(name) && clean != ".." && !strings.HasPrefix(clean, "../")
@@ -123,7 +123,7 @@ func (s *manifestSelector) check() []error {
 	return problems
 }
 
-// matches tells whether krew on a platform would take the entry.
+// matches reports whether krew on a platform would choose the entry.
 func (s *manifestSelector) matches(p platform) bool {
 	if s == nil {
 		return false
@@ -157,8 +157,8 @@ func (r manifestRequirement) matches(labels map[string]string) bool {
 	return false
 }
 
-// checkSelection wants every entry to serve a platform that krew knows, and no
-// platform to be served twice.
+// checkSelection requires every entry to select a platform that krew knows, and no
+// platform to be selected twice.
 func (m manifest) checkSelection() []error {
 	var problems []error
 	used := make([]bool, len(m.Spec.Platforms))

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release builds what people install: an archive of the plugin for
-// each platform, the checksums of the archives, and the krew manifest that
-// names them.
+// Command release builds what users install: an archive of the plugin for each platform,
+// the checksums of the archives, and the krew manifest that names them.
 //
 // It reads the module in the current folder, LICENSE and README.md, and writes
-// <out>/kubectl-ocm_<os>_<arch>.tar.gz (.zip for Windows), <out>/checksums.txt
-// and the manifest. The same sources and the same Go give the same bytes on
-// every machine and in every folder: file times are fixed, archives hold
-// regular files only, and nothing of the machine is recorded.
+// <out>/kubectl-ocm_<os>_<arch>.tar.gz (.zip for Windows), <out>/checksums.txt and the
+// manifest. The same sources and the same Go version give the same bytes on every machine
+// and in every folder: file times are fixed, archives contain only regular files, and
+// nothing of the machine is recorded.
 //
-// The manifest is checked by the rules of krew's own validator and of its
-// default index before it is written, so that a manifest that krew would
-// refuse never leaves this program. The folder krew-index/ around it is a
-// complete custom index: published as a git repository of its own it is what
-// "kubectl krew index add" takes.
+// The manifest is checked by the rules of krew's own validator and of its default index
+// before it is written, so that this program never writes a manifest that krew would
+// reject. The folder krew-index/ around it is a complete custom index: "kubectl krew
+// index add" accepts it once it is published as a git repository of its own.
 //
 // It uploads nothing, signs nothing and needs no network once the modules are
 // downloaded.

@@ -26,20 +26,22 @@ func main() {
 	os.Exit(code)
 }
 
-// config says what to build and where to put it.
+// config selects what to build and where to write it.
 type config struct {
 	// Version is stamped into the binaries and written into the manifest; it
 	// is a semantic version with a leading "v".
 	Version string
-	// Out is the folder of archives and checksums, Manifest the krew manifest.
+	// Out is the folder of archives and checksums, Manifest the file of the krew
+	// manifest.
 	Out, Manifest string
-	// Commit is what the sources are of, in full; empty when they are of none.
+	// Commit is the full hash of the commit that the sources are of; empty if they are of
+	// none.
 	Commit    string
 	Platforms []platform
 }
 
-// run is the whole program: it prints one line a file to stdout and returns
-// the exit code.
+// run is the whole program: it prints one line for each file to stdout and returns the
+// exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.SetOutput(stderr)

@@ -89,7 +89,7 @@ type manifestFile struct {
 	To   string `json:"to"`
 }
 
-// newManifest is the manifest of a release.
+// newManifest returns the manifest of a release.
 func newManifest(version string, assets []asset) manifest {
 	m := manifest{
 		APIVersion: manifestVersion,
@@ -114,7 +114,7 @@ func newManifest(version string, assets []asset) manifest {
 	return m
 }
 
-// writeManifest writes the manifest of a release, if krew will take it.
+// writeManifest writes the manifest of a release, if krew would accept it.
 func writeManifest(c config, assets []asset) error {
 	m := newManifest(c.Version, assets)
 	if problems := m.check(c.Manifest); len(problems) > 0 {
@@ -133,8 +133,8 @@ func writeManifest(c config, assets []asset) error {
 	return nil
 }
 
-// origin is the line that tells what the checksums are of: archives are the same, to the
-// byte, wherever this commit is built with this Go.
+// origin returns the line that tells what the checksums are of: archives of this commit
+// are identical to the byte wherever they are built with this Go version.
 func origin(commit string) string {
 	if commit == "" {
 		commit = "none"

@@ -60,7 +60,7 @@ func TestManifestThatKrewRefuses(t *testing.T) {
 		"a name with a dot": {
 			change: func(m *manifest) { m.Metadata.Name = "o.cm" },
 			file:   "o.cm.yaml",
-			want:   "other characters",
+			want:   "characters other than",
 		},
 		"a name Windows reserves": {
 			change: func(m *manifest) { m.Metadata.Name = "nul" },
@@ -74,11 +74,17 @@ func TestManifestThatKrewRefuses(t *testing.T) {
 		},
 		"a version without v": {
 			change: func(m *manifest) { m.Spec.Version = "1.2.3" },
-			want:   "no version with a leading v",
+			want:   "not a version with a leading v",
 		},
-		"a version of two parts":   {change: func(m *manifest) { m.Spec.Version = "v1.2" }, want: "no semantic version"},
-		"no short description":     {change: func(m *manifest) { m.Spec.ShortDescription = "" }, want: "not one line"},
-		"a short description long": {change: func(m *manifest) { m.Spec.ShortDescription = "a\nb" }, want: "not one line"},
+		"a version of two parts": {
+			change: func(m *manifest) { m.Spec.Version = "v1.2" },
+			want:   "not a semantic version",
+		},
+		"no short description": {change: func(m *manifest) { m.Spec.ShortDescription = "" }, want: "not one line"},
+		"a short description long": {
+			change: func(m *manifest) { m.Spec.ShortDescription = "a\nb" },
+			want:   "not one line",
+		},
 		"no description": {
 			change: func(m *manifest) { m.Spec.Description = "" },
 			want:   "spec.description is missing",
@@ -107,14 +113,19 @@ func TestManifestThatKrewRefuses(t *testing.T) {
 		"two entries for one platform": {
 			change: func(m *manifest) {
 				m.Spec.Platforms[1].Selector = &manifestSelector{MatchExpressions: []manifestRequirement{
-					{Key: "os", Operator: "In", Values: []string{"linux"}}, {Key: "arch", Operator: "NotIn", Values: []string{"386"}},
+					{
+						Key:      "os",
+						Operator: "In",
+						Values:   []string{"linux"},
+					},
+					{Key: "arch", Operator: "NotIn", Values: []string{"386"}},
 				}}
 			},
 			want: "all select linux/amd64",
 		},
 		"a file address": {
 			change: func(m *manifest) { m.Spec.Platforms[0].URI = "file:///a.tar.gz" },
-			want:   "no HTTP address",
+			want:   "not an HTTP address",
 		},
 		"an archive of other type": {
 			change: func(m *manifest) { m.Spec.Platforms[0].URI = "https://h/a.tar.xz" },
@@ -124,14 +135,14 @@ func TestManifestThatKrewRefuses(t *testing.T) {
 			change: func(m *manifest) { m.Spec.Platforms[0].SHA256 = strings.Repeat("0A", 32) }, want: "lower-case",
 		},
 		"a short checksum": {change: func(m *manifest) { m.Spec.Platforms[0].SHA256 = "0a" }, want: "64 lower-case"},
-		"no program":       {change: func(m *manifest) { m.Spec.Platforms[0].Bin = "" }, want: "no path inside"},
+		"no program":       {change: func(m *manifest) { m.Spec.Platforms[0].Bin = "" }, want: "not a path inside"},
 		"a program outside": {
 			change: func(m *manifest) { m.Spec.Platforms[0].Bin = "a/../../kubectl-ocm" },
-			want:   "no path inside",
+			want:   "not a path inside",
 		},
 		"an absolute program": {
 			change: func(m *manifest) { m.Spec.Platforms[0].Bin = "/kubectl-ocm" },
-			want:   "no path inside",
+			want:   "not a path inside",
 		},
 		"no .exe on Windows": {
 			change: func(m *manifest) { m.Spec.Platforms[4].Bin = "kubectl-ocm" },
@@ -253,8 +264,11 @@ func TestWrongArgumentsBuildNothing(t *testing.T) {
 			[]string{"-version", "v1.2.3", "-platform", "plan9/amd64"},
 			`"plan9/amd64" is none of linux/amd64`,
 		},
-		"a platform named twice": {[]string{"-version", "v1.2.3", "-platform", "linux/amd64,linux/amd64"}, "given twice"},
-		"an unknown flag":        {[]string{"-upload"}, "not defined"},
+		"a platform named twice": {
+			[]string{"-version", "v1.2.3", "-platform", "linux/amd64,linux/amd64"},
+			"given twice",
+		},
+		"an unknown flag": {[]string{"-upload"}, "not defined"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -269,8 +283,8 @@ func TestWrongArgumentsBuildNothing(t *testing.T) {
 	}
 }
 
-// TestIndexHoldsThisVersion looks at the manifest in the tree, which is what an
-// index published from it would serve.
+// TestIndexHoldsThisVersion checks the manifest in the tree, which an index published
+// from it would serve.
 func TestIndexHoldsThisVersion(t *testing.T) {
 	file := filepath.Join("..", "..", "krew-index", "plugins", "ocm.yaml")
 	text, err := os.ReadFile(file)

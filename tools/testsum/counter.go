@@ -20,24 +20,24 @@ type event struct {
 	Output     string
 }
 
-// results is what one run of "go test" did.
+// results is the outcome of one run of "go test".
 type results struct {
 	Passed, Failed, Skipped int
-	// Packages are the closing lines of the packages, as "go test" prints
-	// them; packages without tests are left out.
+	// Packages are the closing lines of the packages, as "go test" prints them; packages
+	// without tests are omitted.
 	Packages []string
-	// Slow are the tests that took slowFrom or more, those with subtests by their
-	// subtests.
+	// Slow are the tests that took slowFrom or more; tests with subtests are represented
+	// by those.
 	Slow []slow
 }
 
-// slow is a test and how long it took.
+// slow is a test and its duration.
 type slow struct {
 	Test    string
 	Seconds float64
 }
 
-// slowFrom is the number of seconds from which on a test is slow.
+// slowFrom is the duration in seconds from which on a test is slow.
 const slowFrom = 10
 
 func (r *results) add(other results) {
@@ -53,7 +53,7 @@ type test struct {
 	pkg, name string
 }
 
-// counter turns events into results and shows what a person must see.
+// counter turns events into results and prints what a developer must see.
 type counter struct {
 	out     io.Writer
 	verdict map[test]string
@@ -75,7 +75,7 @@ func newCounter(out io.Writer) *counter {
 	}
 }
 
-// see takes one event.
+// see processes one event.
 func (c *counter) see(e event) {
 	key := test{e.Package, e.Test}
 	if e.Elapsed >= slowFrom {
@@ -106,8 +106,8 @@ func (c *counter) see(e event) {
 	}
 }
 
-// keep remembers output until the verdict of its test is known. The package's
-// own closing line ("ok ...") is remembered apart.
+// keep stores output until the verdict of its test is known. The package's own closing
+// line ("ok ...") is stored separately.
 func (c *counter) keep(key test, output string) {
 	if key.name == "" {
 		for _, prefix := range []string{"ok  \t", "FAIL\t", "---\t"} {
@@ -127,8 +127,8 @@ func (c *counter) show(key test) {
 	delete(c.output, key)
 }
 
-// close ends a package. A test that is still running when its package fails
-// has failed with it (a panic, a time-out).
+// close ends a package. Tests that are still running when their package fails have failed
+// too (a panic, a timeout).
 func (c *counter) close(e event) {
 	var lost []test
 	for key, verdict := range c.verdict {
@@ -151,8 +151,8 @@ func (c *counter) close(e event) {
 	}
 }
 
-// finish counts the tests, those with subtests by their subtests, and a
-// package that failed without a failing test as one failure.
+// finish counts the tests, those with subtests by their subtests, and a package that
+// failed without a failing test as one failure.
 func (c *counter) finish() results {
 	for key, verdict := range c.verdict {
 		switch verdict {
@@ -178,8 +178,8 @@ func (c *counter) finish() results {
 	return c.sum
 }
 
-// failingBelow tells whether a subtest of the test, or a test of the package,
-// failed, so that its own failure is not counted again.
+// failingBelow reports whether a subtest of the test, or a test of the package, failed,
+// so that its own failure is not counted again.
 func (c *counter) failingBelow(key test) bool {
 	for other, verdict := range c.verdict {
 		if other.pkg != key.pkg || other.name == key.name || verdict != "fail" {

@@ -60,7 +60,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitPassed
 }
 
-// follow shows a stream of events while it arrives and counts it.
+// follow prints a stream of events as it arrives and counts it.
 func follow(in io.Reader, out io.Writer) (results, error) {
 	c := newCounter(out)
 	lines := bufio.NewScanner(in)
@@ -79,7 +79,7 @@ func follow(in io.Reader, out io.Writer) (results, error) {
 	return c.finish(), nil
 }
 
-// appendRecord adds one run to the record, as one line of JSON.
+// appendRecord appends one run to the record, as one line of JSON.
 func appendRecord(name string, r results) error {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -109,8 +109,8 @@ func showSlow(out io.Writer, all []slow) {
 	}
 }
 
-// readRecord prints the package lines of every recorded run and their slowest tests,
-// and sums the counts up.
+// readRecord prints the package lines of every recorded run and their slowest tests, and
+// sums the counts.
 func readRecord(name string, out io.Writer) (results, error) {
 	file, err := os.Open(name)
 	if err != nil {

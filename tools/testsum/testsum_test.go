@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// goTest runs the real "go test -json" in a module made of the archive.
+// goTest runs the real "go test -json" in a module extracted from the archive.
 func goTest(t *testing.T, archive string, args ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -90,7 +90,12 @@ func TestTable(t *testing.T) {
 		},
 		"a package that does not compile is one failure": {
 			archive: passing + "-- broken/broken_test.go --\npackage broken\n\nvar x int = \"text\"\n",
-			last:    "4 passed, 1 failed, 1 skipped", code: 1, shows: []string{"cannot use \"text\"", "broken [build failed]"},
+			last:    "4 passed, 1 failed, 1 skipped",
+			code:    1,
+			shows: []string{
+				"cannot use \"text\"",
+				"broken [build failed]",
+			},
 		},
 		"a panic outside a test is one failure": {
 			archive: "-- bad/bad_test.go --\npackage bad\n\nimport \"testing\"\n\nfunc TestMain(m *testing.M) { panic(\"at the start\") }\n",
@@ -167,7 +172,10 @@ func TestTheSlowestTestsAreNamedFirst(t *testing.T) {
 func TestUnreadableRecordIsAnError(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "record")
 	require.NoError(t, os.WriteFile(record, []byte("{\n"), 0o600))
-	for name, args := range map[string][]string{"absent": {"-total", record + ".absent"}, "broken": {"-total", record}} {
+	for name, args := range map[string][]string{"absent": {
+		"-total",
+		record + ".absent",
+	}, "broken": {"-total", record}} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			require.Equal(t, 2, run(args, strings.NewReader(""), &out, &errs))

@@ -16,18 +16,18 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-// Apply is the object to apply in place of desired. manager is our field
-// manager; live is the object as it is, nil if there is none, and then the
-// whole manifest is applied. Neither is changed. The error is an *Error.
+// Apply returns the object to apply in place of desired. manager is our field manager;
+// live is the live object, or nil if there is none, in which case the whole manifest is
+// applied. Neither object is changed. The error is an *Error.
 //
-// The result carries a digest of the manifest without the fields under
-// OnSpokePresent. While the live object carries the same, the manifest has not
-// changed, and the fields under OnSpokeChange are ignored too. Who removes the
-// annotation from the live object gets the manifest's values back.
+// The result carries a digest of the manifest without the fields under OnSpokePresent.
+// While the live object carries the same digest, the manifest has not changed, and the
+// fields under OnSpokeChange are ignored too. Removing the annotation from the live
+// object brings the manifest's values back.
 func (f *Fields) Apply(desired, live *unstructured.Unstructured, manager string) (*unstructured.Unstructured, error) {
 	out := desired.DeepCopy()
 	e := &evaluator{}
-	always, err := e.find(f.present, out.Object)
+	always, err := e.selected(f.present, out.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (f *Fields) Apply(desired, live *unstructured.Unstructured, manager string)
 		if live.GetAnnotations()[workv1.AnnotationConfigSpecHash] == sum {
 			expressions = slices.Concat(f.present, f.change)
 		}
-		if err := e.leave(expressions, out, live, manager); err != nil {
+		if err := e.leaveOut(expressions, out, live, manager); err != nil {
 			return nil, err
 		}
 	}
@@ -53,10 +53,10 @@ func (f *Fields) Apply(desired, live *unstructured.Unstructured, manager string)
 	return out, nil
 }
 
-// Rest is the manifest without what is ignored under either condition. It shares
-// its values with desired. The error is an *Error.
+// Rest returns the manifest without the fields that are ignored under either condition.
+// It shares its values with desired. The error is an *Error.
 func (f *Fields) Rest(desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	t, err := (&evaluator{}).find(slices.Concat(f.present, f.change), desired.Object)
+	t, err := (&evaluator{}).selected(slices.Concat(f.present, f.change), desired.Object)
 	if err != nil {
 		return nil, err
 	}
@@ -64,16 +64,16 @@ func (f *Fields) Rest(desired *unstructured.Unstructured) (*unstructured.Unstruc
 	return &unstructured.Unstructured{Object: rest}, nil
 }
 
-// leave takes what the expressions select out of the object to apply, and puts
-// in what our manager owns of it on the live object.
-func (e *evaluator) leave(expressions []expression, out, live *unstructured.Unstructured, manager string) error {
+// leaveOut removes what the expressions select from the object to apply, and adds what
+// our manager owns of it on the live object.
+func (e *evaluator) leaveOut(expressions []expression, out, live *unstructured.Unstructured, manager string) error {
 	*e = evaluator{}
-	declared, err := e.find(expressions, out.Object)
+	declared, err := e.selected(expressions, out.Object)
 	if err != nil {
 		return err
 	}
 	*e = evaluator{}
-	found, err := e.find(expressions, live.Object)
+	found, err := e.selected(expressions, live.Object)
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func (e *evaluator) leave(expressions []expression, out, live *unstructured.Unst
 	return nil
 }
 
-// tooCostly says that the object's lists are too long for what is selected.
+// tooCostly returns the error for an object whose lists are too long for the selection.
 func tooCostly(expressions []expression, err error) error {
 	return expressions[0].fault(err.Error())
 }
 
-// owners are the fields that our manager applied, and those of all managers.
+// owners returns the fields that our manager applied, and those of all managers.
 func owners(live *unstructured.Unstructured, manager string) (ours, anyone *fieldpath.Set) {
 	ours, anyone = fieldpath.NewSet(), fieldpath.NewSet()
 	for _, entry := range live.GetManagedFields() {
@@ -112,7 +112,7 @@ func owners(live *unstructured.Unstructured, manager string) (ours, anyone *fiel
 	return ours, anyone
 }
 
-// digest is that of the manifest without the selected fields.
+// digest returns the digest of the manifest without the selected fields.
 func digest(desired *unstructured.Unstructured, t *tree) (string, error) {
 	rest := without(desired.Object, t)
 	raw, err := json.Marshal(rest)
@@ -123,7 +123,7 @@ func digest(desired *unstructured.Unstructured, t *tree) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// without is a copy of a value that lacks what is selected.
+// without returns a copy of a value without what is selected.
 func without(value any, t *tree) any {
 	if t == nil {
 		return value

@@ -39,10 +39,18 @@ func TestWhatIsAppliedInPlaceOfTheManifest(t *testing.T) {
 	const (
 		desired = `{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"replicas":1,"image":"2"}}`
 		live    = `{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"replicas":5,"image":"1"}}`
-		list    = `{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"env":[{"name":"A","value":"1"},{"name":"B","value":"1"},{"name":"C","value":"1"}]}}`
-		edited  = `{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"env":[{"name":"A","value":"1"},{"name":"B","value":"9"},{"name":"X","value":"x"},{"name":"C","value":"1"}]}}`
-		keyed   = `{"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"C\"}":{".":{},"f:name":{},"f:value":{}}}}}`
-		bare    = `{"f:spec":{"f:env":{"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},"k:{\"name\":\"B\"}":{".":{},"f:name":{}},"k:{\"name\":\"C\"}":{".":{},"f:name":{},"f:value":{}}}}}`
+		list    = `{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"env":[
+			{"name":"A","value":"1"},{"name":"B","value":"1"},{"name":"C","value":"1"}]}}`
+		edited = `{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"env":[
+			{"name":"A","value":"1"},{"name":"B","value":"9"},{"name":"X","value":"x"},{"name":"C","value":"1"}]}}`
+		keyed = `{"f:spec":{"f:env":{
+			"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},
+			"k:{\"name\":\"B\"}":{".":{},"f:name":{},"f:value":{}},
+			"k:{\"name\":\"C\"}":{".":{},"f:name":{},"f:value":{}}}}}`
+		bare = `{"f:spec":{"f:env":{
+			"k:{\"name\":\"A\"}":{".":{},"f:name":{},"f:value":{}},
+			"k:{\"name\":\"B\"}":{".":{},"f:name":{}},
+			"k:{\"name\":\"C\"}":{".":{},"f:name":{},"f:value":{}}}}}`
 	)
 	for name, tc := range map[string]struct {
 		ignore        []workv1.IgnoreField
@@ -51,11 +59,19 @@ func TestWhatIsAppliedInPlaceOfTheManifest(t *testing.T) {
 		want          string
 	}{
 		"a field that is ours keeps its live value": {
-			jq(".spec.replicas"), desired, live, []entry{{"work-agent", "Apply", `{"f:spec":{"f:replicas":{},"f:image":{}}}`}},
+			jq(".spec.replicas"),
+			desired,
+			live,
+			[]entry{
+				{"work-agent", "Apply", `{"f:spec":{"f:replicas":{},"f:image":{}}}`},
+			},
 			`{"spec":{"replicas":5,"image":"2"}}`,
 		},
 		"a field that somebody took over is left out": {
-			jq(".spec.replicas"), desired, live, []entry{{
+			jq(".spec.replicas"),
+			desired,
+			live,
+			[]entry{{
 				"work-agent",
 				"Apply",
 				`{"f:spec":{"f:image":{}}}`,
@@ -71,7 +87,12 @@ func TestWhatIsAppliedInPlaceOfTheManifest(t *testing.T) {
 			`{"spec":{"image":"2"}}`,
 		},
 		"a field that is ours by Update alone is left out": {
-			jq(".spec.replicas"), desired, live, []entry{{"work-agent", "Update", `{"f:spec":{"f:replicas":{},"f:image":{}}}`}},
+			jq(".spec.replicas"),
+			desired,
+			live,
+			[]entry{
+				{"work-agent", "Update", `{"f:spec":{"f:replicas":{},"f:image":{}}}`},
+			},
 			`{"spec":{"image":"2"}}`,
 		},
 		"without managed fields the live value is sent": {
@@ -135,7 +156,10 @@ func TestWhatIsAppliedInPlaceOfTheManifest(t *testing.T) {
 			jq(`.spec.env[].value`),
 			`{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"env":[{"name":"A","value":"2"},{"name":"N","value":"2"}]}}`,
 			edited,
-			[]entry{{"work-agent", "Apply", bare}}, `{"spec":{"env":[{"name":"A","value":"1"},{"name":"N","value":"2"}]}}`,
+			[]entry{
+				{"work-agent", "Apply", bare},
+			},
+			`{"spec":{"env":[{"name":"A","value":"1"},{"name":"N","value":"2"}]}}`,
 		},
 		"below a list that is one value the live value is sent": {
 			jq(`.spec.list[0].x`), `{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"list":[{"x":1,"y":2},{"x":1}]}}`,
@@ -148,12 +172,21 @@ func TestWhatIsAppliedInPlaceOfTheManifest(t *testing.T) {
 			[]entry{{"work-agent", "Apply", `{"f:spec":{"f:selector":{}}}`}}, `{"spec":{"selector":{"a":"7","b":"2"}}}`,
 		},
 		"an element of a set": {
-			jq(`.spec.set[] | select(. == "b")`), `{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"set":["a","b","c"]}}`,
+			jq(`.spec.set[] | select(. == "b")`),
 			`{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"set":["a","b","c"]}}`,
-			[]entry{{"work-agent", "Apply", `{"f:spec":{"f:set":{"v:\"a\"":{},"v:\"b\"":{},"v:\"c\"":{}}}}`}}, `{"spec":{"set":["a","b","c"]}}`,
+			`{"apiVersion":"apps/v1","kind":"D","metadata":{"name":"web"},"spec":{"set":["a","b","c"]}}`,
+			[]entry{
+				{"work-agent", "Apply", `{"f:spec":{"f:set":{"v:\"a\"":{},"v:\"b\"":{},"v:\"c\"":{}}}}`},
+			},
+			`{"spec":{"set":["a","b","c"]}}`,
 		},
 		"what the live object alone matches stays as the manifest has it": {
-			jq(`.spec | select(.image == "1") | .image`), desired, live, []entry{{"work-agent", "Apply", `{"f:spec":{"f:replicas":{},"f:image":{}}}`}},
+			jq(`.spec | select(.image == "1") | .image`),
+			desired,
+			live,
+			[]entry{
+				{"work-agent", "Apply", `{"f:spec":{"f:replicas":{},"f:image":{}}}`},
+			},
 			`{"spec":{"replicas":1,"image":"2"}}`,
 		},
 	} {

@@ -7,10 +7,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// cutMap takes what t selects out of want. owned is what anybody owns at this
-// place of the live object; it shows which parts the API server merges field by
-// field. In those that it takes as one value, and those that nobody owns, the
-// live values are put in place of what is selected.
+// cutMap removes what t selects from want. owned are the fields that any manager owns at
+// this path of the live object; they show which parts the API server merges field by
+// field. In parts that it treats as one value, and in parts without an owner, the live
+// values replace what is selected.
 func (e *evaluator) cutMap(want map[string]any, live any, t *tree, owned *fieldpath.Set) error {
 	have, _ := live.(map[string]any)
 	if owned.Empty() && len(have) > 0 {
@@ -48,8 +48,8 @@ func (e *evaluator) cut(want, live any, t *tree, owned *fieldpath.Set) (any, err
 	return want, nil
 }
 
-// cutList takes elements out, or fields out of elements. An element that is not
-// on the live object yet is applied whole, unless it is itself selected.
+// cutList removes elements, or fields of elements. An element that the live object does
+// not have yet is applied whole, unless it is itself selected.
 func (e *evaluator) cutList(want, have []any, t *tree, owned *fieldpath.Set) ([]any, error) {
 	out := make([]any, 0, len(want))
 	for i, child := range want {
@@ -77,7 +77,7 @@ func (e *evaluator) cutList(want, have []any, t *tree, owned *fieldpath.Set) ([]
 	return out, nil
 }
 
-// graftMap puts the live values in place of those that are selected.
+// graftMap replaces the selected values with the live ones.
 func graftMap(want, have map[string]any, t *tree) {
 	for name, sub := range t.names {
 		child, there := want[name]
@@ -111,8 +111,7 @@ func graft(want, live any, t *tree) any {
 	return want
 }
 
-// graftList is graftMap for a list without keys: elements are the same if they
-// stand at the same place.
+// graftList is graftMap for a list without keys: elements at the same index correspond.
 func graftList(want, have []any, t *tree) []any {
 	out := make([]any, 0, len(want))
 	for i, child := range want {

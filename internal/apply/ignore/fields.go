@@ -16,21 +16,20 @@ const (
 	maxExpressions = 100
 	// maxLength bounds one expression, in bytes.
 	maxLength = 1024
-	// maxQuoted bounds how much of an expression stands in a message.
+	// maxQuoted bounds how much of an expression a message quotes, in bytes.
 	maxQuoted = 100
-	// maxSteps bounds what the evaluation of all expressions of a strategy over
-	// one object may cost. A step is one of the package path or an entry of the
-	// result; this many take some ten milliseconds and some ten MiB at the very
-	// most.
+	// maxSteps bounds the cost of evaluating all expressions of a strategy over one
+	// object. A step is one of package path or an entry of the result; this many take
+	// about ten milliseconds and at most about ten MiB.
 	maxSteps = 200_000
 )
 
 var errSteps = errors.New("costs too much on this object; select fewer values, or name the fields one by one")
 
-// evaluator counts what an evaluation costs.
+// evaluator counts the cost of an evaluation.
 type evaluator struct{ steps int }
 
-// spend counts the cost of work on n bytes or values.
+// spend counts work on n bytes or values.
 func (e *evaluator) spend(n int) error {
 	if e.steps += n; e.steps > maxSteps {
 		return errSteps
@@ -38,14 +37,14 @@ func (e *evaluator) spend(n int) error {
 	return nil
 }
 
-// Error says which expression of a work cannot be used, and the fix. It never
-// holds values of an object.
+// Error names the expression of a work that cannot be used, and the fix. It never
+// contains values of an object.
 type Error struct {
 	// Where names the expression: "OnSpokePresent.jsonPointers[0]".
 	Where string
 	// Expression is its text.
 	Expression string
-	// Problem is a sentence with the fix.
+	// Problem says what is wrong and how to fix it.
 	Problem string
 }
 

@@ -20,7 +20,7 @@ import (
 // parseJQ reads an expression, where a variable hides the package.
 var parseJQ = path.JQ
 
-// oracle is what gojq makes of del(path); ok is false where it fails.
+// oracle returns the result of gojq for del(path); ok is false if it fails.
 func oracle(t testing.TB, path string) (any, bool) {
 	t.Helper()
 	query, err := gojq.Parse("del(" + path + "\n)")
@@ -45,8 +45,8 @@ func oracle(t testing.TB, path string) (any, bool) {
 	}
 }
 
-// agrees compares a path with gojq. What we refuse for the sake of the agent,
-// or forgive, is passed over.
+// agrees compares a path with gojq. Paths that we reject to protect the agent, or whose
+// errors we ignore, are skipped.
 func agrees(t testing.TB, path string) {
 	t.Helper()
 	ours, err := left(t, workv1.IgnoreField{JQPathExpressions: []string{path}}, sample)
@@ -58,7 +58,7 @@ func agrees(t testing.TB, path string) {
 	case !ok:
 		return
 	case err != nil && strings.Contains(path, "?"):
-		// gojq's "?" also forgives failures of what comes after it.
+		// gojq's "?" also suppresses failures of what comes after it.
 		return
 	case err != nil:
 		for _, known := range []string{"always applied", "whole object", "does not name a field", "costs too much", "has no length", "contains cannot compare"} {
@@ -139,14 +139,14 @@ func TestAnExpressionCostsNoMoreThanItsBound(t *testing.T) {
 		root, err := parseJQ(path)
 		require.NoError(t, err)
 		e := &evaluator{}
-		_, err = e.find([]expression{{text: path, path: root}}, big)
+		_, err = e.selected([]expression{{text: path, path: root}}, big)
 		require.ErrorContains(t, err, "costs too much on this object; select fewer values", path)
 		require.Less(t, e.steps, 2*maxSteps)
 	}
 	allocated := testing.AllocsPerRun(1, func() {
 		root, err := parseJQ("..")
 		require.NoError(t, err)
-		_, err = (&evaluator{}).find([]expression{{path: root}}, big)
+		_, err = (&evaluator{}).selected([]expression{{path: root}}, big)
 		require.Error(t, err)
 	})
 	require.Less(t, allocated, float64(4*maxSteps))
@@ -157,6 +157,6 @@ func TestAnExpressionCostsNoMoreThanItsBound(t *testing.T) {
 	}
 	root, err := parseJQ(".a | select(.. == 1)")
 	require.NoError(t, err)
-	_, err = (&evaluator{}).find([]expression{{text: "..", path: root}}, deep)
+	_, err = (&evaluator{}).selected([]expression{{text: "..", path: root}}, deep)
 	require.ErrorContains(t, err, "nests deeper than 1000 levels")
 }

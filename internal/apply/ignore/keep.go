@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// keepMap puts into want what our manager owns of the selected live fields:
-// what an applier leaves out and owns is removed by the API server. What
-// somebody else has taken over is not put in, so it stays theirs.
+// keepMap adds to want what our manager owns of the selected live fields, because the API
+// server removes a field that an applier owns and leaves out. What another manager has
+// taken over is not added, so it stays with that manager.
 func (e *evaluator) keepMap(want, have map[string]any, t *tree, ours *fieldpath.Set) error {
 	for _, name := range slices.Sorted(maps.Keys(t.names)) {
 		sub, step := t.names[name], fieldpath.FieldNameElement(name)
@@ -44,8 +44,8 @@ func (e *evaluator) keepMap(want, have map[string]any, t *tree, ours *fieldpath.
 	return nil
 }
 
-// keepBelow goes on below one field, and gives what it becomes; nil if there is
-// nothing to keep and nothing was declared.
+// keepBelow continues below one field and returns its new value; nil if there is nothing
+// to keep and nothing was declared.
 func (e *evaluator) keepBelow(declared, live any, t *tree, ours *fieldpath.Set) (any, error) {
 	switch have := live.(type) {
 	case map[string]any:
@@ -74,8 +74,8 @@ func (e *evaluator) keepBelow(declared, live any, t *tree, ours *fieldpath.Set) 
 	return declared, nil
 }
 
-// keepList keeps elements and fields of elements. Fields of an element that the
-// work declares no more are not kept.
+// keepList keeps elements and fields of elements. Fields of an element that the work no
+// longer declares are not kept.
 func (e *evaluator) keepList(want, have []any, t *tree, ours *fieldpath.Set) ([]any, error) {
 	for _, i := range slices.Sorted(maps.Keys(t.places)) {
 		same, err := e.elementOf(ours, have[i])
@@ -112,8 +112,8 @@ func (e *evaluator) keepList(want, have []any, t *tree, ours *fieldpath.Set) ([]
 	return want, nil
 }
 
-// insert puts an element before the first of those that follow it on the live
-// object: another order would be a change.
+// insert puts an element before the first element that follows it on the live object,
+// because a different order would be a change.
 func (e *evaluator) insert(list []any, element any, following []any, ours *fieldpath.Set) ([]any, error) {
 	for _, next := range following {
 		same, err := e.elementOf(ours, next)
@@ -131,8 +131,8 @@ func (e *evaluator) insert(list []any, element any, following []any, ours *field
 	return append(list, element), nil
 }
 
-// part is what the set holds of a live value; a set that holds nothing below
-// means the whole of it.
+// part returns what the set covers of a live value; a set without children covers all of
+// it.
 func (e *evaluator) part(live any, set *fieldpath.Set) (any, error) {
 	if set.Empty() {
 		return runtime.DeepCopyJSONValue(live), nil
@@ -174,7 +174,7 @@ func (e *evaluator) part(live any, set *fieldpath.Set) (any, error) {
 	return runtime.DeepCopyJSONValue(live), nil
 }
 
-// withKeys sets the fields that name an element in its list.
+// withKeys sets the fields that identify an element in its list.
 func withKeys(element any, same *fieldpath.PathElement) any {
 	m, ok := element.(map[string]any)
 	if !ok || same.Key == nil {
@@ -186,8 +186,8 @@ func withKeys(element any, same *fieldpath.PathElement) any {
 	return m
 }
 
-// elementOf is the step of the set that leads to an element of a list, nil if
-// there is none.
+// elementOf returns the path element of the set that leads to an element of a list, nil
+// if there is none.
 func (e *evaluator) elementOf(set *fieldpath.Set, element any) (*fieldpath.PathElement, error) {
 	for step := range set.Members.All() {
 		if ok, err := e.same(&step, element); ok || err != nil {
@@ -202,7 +202,7 @@ func (e *evaluator) elementOf(set *fieldpath.Set, element any) (*fieldpath.PathE
 	return nil, nil
 }
 
-// position is where the element of that step stands in a list, -1 for nowhere.
+// position returns the index in a list of the element that step names, or -1.
 func (e *evaluator) position(list []any, step *fieldpath.PathElement) (int, error) {
 	if step == nil {
 		return -1, nil
@@ -215,8 +215,8 @@ func (e *evaluator) position(list []any, step *fieldpath.PathElement) (int, erro
 	return -1, nil
 }
 
-// same tells whether an element is that of the step. Keys that it lacks are
-// those for which the API server has a default.
+// same reports whether element is the one that step names. Keys that it lacks are those
+// that the API server defaults.
 func (e *evaluator) same(step *fieldpath.PathElement, element any) (bool, error) {
 	if err := e.spend(1); err != nil {
 		return false, err

@@ -12,7 +12,8 @@ import (
 	workv1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/work/v1"
 )
 
-const sample = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","annotations":{"a.b/c":"1","d~e":"2"},"labels":{"l":"1"}},
+const sample = `{"apiVersion":"apps/v1","kind":"Deployment",
+"metadata":{"name":"web","namespace":"shop","annotations":{"a.b/c":"1","d~e":"2"},"labels":{"l":"1"}},
 	"spec":{"replicas":3,"paused":null,"containers":[
 		{"name":"web","image":"web:1","env":[{"name":"A","value":"1"},{"name":"B","value":"2"}]},
 		{"name":"side","image":"side:1","limits":{"cpu":"1","memory":"1Gi"}}],
@@ -25,7 +26,7 @@ func object(t testing.TB, raw string) map[string]any {
 	return out
 }
 
-// left is the sample without what an expression selects.
+// left returns the sample without what an expression selects.
 func left(t testing.TB, entry workv1.IgnoreField, raw string) (map[string]any, error) {
 	t.Helper()
 	f, err := Parse([]workv1.IgnoreField{entry})
@@ -33,14 +34,14 @@ func left(t testing.TB, entry workv1.IgnoreField, raw string) (map[string]any, e
 		return nil, err
 	}
 	o := object(t, raw)
-	found, err := (&evaluator{}).find(f.present, o)
+	found, err := (&evaluator{}).selected(f.present, o)
 	if err != nil {
 		return nil, err
 	}
 	return without(o, found).(map[string]any), nil
 }
 
-// gone names what is missing, by the paths of the sample.
+// gone returns what is missing, by the paths of the sample.
 var gone = map[string]func(spec, metadata map[string]any){
 	"nothing":    func(_, _ map[string]any) {},
 	"replicas":   func(spec, _ map[string]any) { delete(spec, "replicas") },
@@ -215,12 +216,12 @@ func TestWhatCannotBeIgnoredIsSaid(t *testing.T) {
 		"no name":      {workv1.IgnoreField{JSONPaths: []string{".spec..[0]."}}, `at character 12: a name is missing`},
 		"a broken filter": {
 			workv1.IgnoreField{JSONPaths: []string{".a[?(@.b=='c']"}},
-			`at character 14: "]" stands where ")" should`,
+			`at character 14: found "]" instead of ")"`,
 		},
 		"an open string": {workv1.IgnoreField{JSONPaths: []string{".a['b]"}}, `the string has no end`},
 		"the change condition": {
 			workv1.IgnoreField{Condition: "OnSpokeChange", JQPathExpressions: []string{".spec |"}},
-			`OnSpokeChange.jqPathExpressions[0] ".spec |": at character 8: the end stands where a path should; correct the expression`,
+			`OnSpokeChange.jqPathExpressions[0] ".spec |": at character 8: found the end instead of a path; correct the expression`,
 		},
 		"no condition": {workv1.IgnoreField{Condition: "Never"}, `must be OnSpokePresent or OnSpokeChange`},
 		"a value": {
@@ -239,10 +240,13 @@ func TestWhatCannotBeIgnoredIsSaid(t *testing.T) {
 			workv1.IgnoreField{JQPathExpressions: []string{`.kind.x`}},
 			`a string has no field "x"; correct the path`,
 		},
-		"an index of a map": {workv1.IgnoreField{JQPathExpressions: []string{`.spec[0]`}}, `an object has no element 0`},
+		"an index of a map": {
+			workv1.IgnoreField{JQPathExpressions: []string{`.spec[0]`}},
+			`an object has no element 0`,
+		},
 		"a dash in a name": {
 			workv1.IgnoreField{JQPathExpressions: []string{`.spec.a-b`}},
-			`"-" stands where the end should`,
+			`found "-" instead of the end`,
 		},
 		"too long": {
 			workv1.IgnoreField{JSONPaths: []string{"." + strings.Repeat("a", 2000)}},
@@ -263,11 +267,11 @@ func TestWhatCannotBeIgnoredIsSaid(t *testing.T) {
 		},
 		"a built pattern": {
 			workv1.IgnoreField{JQPathExpressions: []string{`.a | test(.b)`}},
-			`test needs a pattern that stands in the expression`,
+			`test needs a string literal as its pattern`,
 		},
 		"a slice of jq": {
 			workv1.IgnoreField{JQPathExpressions: []string{`.a[1:2]`}},
-			`slices of jq are not served here`,
+			`slices of jq are not supported here`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

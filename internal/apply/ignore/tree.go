@@ -8,24 +8,24 @@ import (
 	"github.com/kubectl-ocm/kubectl-ocm/internal/path"
 )
 
-// tree holds the places of an object that expressions select.
+// tree holds the paths of an object that expressions select.
 type tree struct {
-	// whole is set for a selected place; what lies below it is not listed.
+	// whole is set for a selected path; what lies below it is not listed.
 	whole bool
-	// names and places are the steps to selected places below.
+	// names and places are the steps to selected paths below.
 	names  map[string]*tree
 	places map[int]*tree
 }
 
-// kept are the fields that cannot be ignored: they name the object, or the
-// agent keeps them itself.
+// kept are the fields that cannot be ignored: they identify the object, or the agent
+// maintains them itself.
 var kept = map[string]bool{
 	"apiVersion": true, "kind": true, "metadata": true,
 	"metadata.name": true, "metadata.namespace": true, "metadata.ownerReferences": true,
 }
 
-// find runs expressions over an object.
-func (e *evaluator) find(expressions []expression, object map[string]any) (*tree, error) {
+// selected evaluates expressions over an object and returns the paths that they select.
+func (e *evaluator) selected(expressions []expression, object map[string]any) (*tree, error) {
 	t := &tree{}
 	for _, x := range expressions {
 		err := x.path.Each(object, e.spend, func(m path.Match) error {
@@ -41,8 +41,7 @@ func (e *evaluator) find(expressions []expression, object map[string]any) (*tree
 	return t, nil
 }
 
-// add puts a place into the tree, if there is such a place in the
-// object.
+// add adds a path to the tree if it exists in the object.
 func (e *evaluator) add(t *tree, keys []any, object any) error {
 	if err := e.spend(1 + len(keys)); err != nil {
 		return err
@@ -101,7 +100,7 @@ func there(value any, keys []any) bool {
 	return true
 }
 
-// child is the place one step below, made if need be.
+// child returns the subtree one step below, creating it if necessary.
 func (t *tree) child(key any) *tree {
 	if name, ok := key.(string); ok {
 		if t.names == nil {
@@ -122,7 +121,7 @@ func (t *tree) child(key any) *tree {
 	return t.places[at]
 }
 
-// covers tells whether all of a value is selected.
+// covers reports whether all of a value is selected.
 func (t *tree) covers(value any) bool {
 	if t == nil || t.whole {
 		return t != nil

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verdict is the form in which a schedule.Report is handed out: by
-// "kubectl ocm placement explain -o json", by the checks of placements, and by
-// the hub's debug endpoint. All of them say the same of the same fleet, under
-// the same names. Texts in it may quote labels, claims and expressions.
+// Package verdict defines the output form of a schedule.Report, which "kubectl ocm
+// placement explain -o json", the checks of placements and the hub's debug endpoint
+// share: all of them report the same for the same fleet, under the same names. Texts in
+// it may quote labels, claims and expressions.
 //
-// It is pure, and knows neither a cluster nor a terminal.
+// It is pure: it uses neither a cluster nor a terminal.
 package verdict

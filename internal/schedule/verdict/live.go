@@ -11,16 +11,15 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Live compares what was computed with the decision objects that are there.
+// Live compares the computed decision with the existing decision objects.
 type Live struct {
 	// Clusters are those of all decision objects, sorted, each once.
 	Clusters []string `json:"clusters"`
-	// Groups are the decision groups as the objects tell them, without empty ones.
+	// Groups are the decision groups of the objects, without empty ones.
 	Groups []Group `json:"decisionGroups"`
-	// Same tells that clusters, groups and order are those that were computed.
-	// Else Added are to come, Removed are to go, Moved are in another group than
-	// they are to be in, and Reordered tells that a group stands in another order
-	// than that of the scores.
+	// Same reports whether clusters, groups and order are as computed. If not, Added are
+	// to be added, Removed to be removed, Moved are in a wrong group, and Reordered
+	// reports whether the order of a group differs from that of the scores.
 	Same      bool     `json:"same"`
 	Added     []string `json:"added"`
 	Removed   []string `json:"removed"`
@@ -28,8 +27,8 @@ type Live struct {
 	Reordered bool     `json:"reordered,omitempty"`
 }
 
-// compare holds decision objects against groups. Order only counts where the
-// placement asks for one.
+// compare compares decision objects with groups. Order only counts if the placement asks
+// for one.
 func compare(objects []*clusterv1beta1.PlacementDecision, groups []Group, ordered bool) Live {
 	out := Live{Clusters: []string{}, Groups: []Group{}, Added: []string{}, Removed: []string{}}
 	is := map[string][]string{}
@@ -72,7 +71,7 @@ func compare(objects []*clusterv1beta1.PlacementDecision, groups []Group, ordere
 	return out
 }
 
-// liveGroup is a decision group as its objects tell it.
+// liveGroup is a decision group as found in its objects.
 type liveGroup struct {
 	index    int
 	name     string
@@ -83,11 +82,11 @@ func (g *liveGroup) place() string { return place(g.index, g.name) }
 
 func place(index int, name string) string { return strconv.Itoa(index) + " " + name }
 
-// liveGroups are the groups of decision objects by index, in each the clusters in
-// the order of its objects. An index that is no number counts as 0.
+// liveGroups returns the groups of decision objects by index, the clusters of each in the
+// order of its objects. An index that is not a number counts as 0.
 func liveGroups(objects []*clusterv1beta1.PlacementDecision) []*liveGroup {
 	sorted := slices.SortedFunc(slices.Values(objects), func(a, b *clusterv1beta1.PlacementDecision) int {
-		// p-decision-2 is before p-decision-10.
+		// p-decision-2 comes before p-decision-10.
 		return cmp.Or(indexOf(a)-indexOf(b), len(a.Name)-len(b.Name), strings.Compare(a.Name, b.Name))
 	})
 	var out []*liveGroup

@@ -12,8 +12,8 @@ import (
 	clusterv1beta1 "github.com/kubectl-ocm/kubectl-ocm/pkg/apis/cluster/v1beta1"
 )
 
-// Explanation says what a placement selects and why. The first four fields have the
-// names of the API's debug endpoint.
+// Explanation is what a placement selects and why. The first four fields have the names
+// of the API's debug endpoint.
 type Explanation struct {
 	Placement               Placement     `json:"placement"`
 	FilteredPipelineResults []Filtered    `json:"filteredPipelineResults,omitempty"`
@@ -23,38 +23,38 @@ type Explanation struct {
 	Selected []string `json:"selected"`
 	// Groups are the decision groups in order.
 	Groups []Group `json:"decisionGroups"`
-	// Conditions are those that the hub gives it, without times.
+	// Conditions are those that the hub sets on it, without times.
 	Conditions []Condition `json:"conditions"`
-	// Live is the decision that is there now, compared with this one.
+	// Live is the existing decision, compared with this one.
 	Live Live `json:"liveDecision"`
 	// Sets are those that are bound or named.
 	Sets []Set `json:"clusterSets"`
 	// Clusters are all clusters of the fleet with their verdict, by name.
 	Clusters []Cluster `json:"clusters"`
-	// Problems are what is wrong or without effect in its spec.
+	// Problems are errors and ineffective fields in its spec.
 	Problems []Problem `json:"problems,omitempty"`
-	// Warnings are what could not be taken into account, Hints what to do to have
-	// more clusters selected.
+	// Warnings are what could not be taken into account, Hints how to get more clusters
+	// selected.
 	Warnings []string `json:"warnings,omitempty"`
 	Hints    []string `json:"hints,omitempty"`
-	// Frozen tells that an annotation keeps the hub from deciding anew, Kept that
-	// its spec cannot be followed and it keeps its last decision, Delayed that
-	// scoreRateLimit holds a change back.
+	// Frozen means that an annotation stops the hub from deciding, Kept that the spec is
+	// invalid and the placement keeps its last decision, Delayed that scoreRateLimit
+	// holds a change back.
 	Frozen  bool `json:"frozen,omitempty"`
 	Kept    bool `json:"kept,omitempty"`
 	Delayed bool `json:"delayed,omitempty"`
 
-	// Report is what all of this was made from.
+	// Report is the source of all of this.
 	Report schedule.Report `json:"-"`
 }
 
-// Placement is a placement without what is not decided by.
+// Placement is the part of a placement that affects its decision.
 type Placement struct {
 	Metadata Metadata                     `json:"metadata"`
 	Spec     clusterv1beta1.PlacementSpec `json:"spec"`
 }
 
-// Metadata names a placement.
+// Metadata identifies a placement.
 type Metadata struct {
 	Name        string            `json:"name"`
 	Namespace   string            `json:"namespace"`
@@ -62,13 +62,13 @@ type Metadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Filtered is which clusters are left after the filters that are named.
+// Filtered lists the clusters that are left after the named filters.
 type Filtered struct {
 	Name             string   `json:"name"`
 	FilteredClusters []string `json:"filteredClusters"`
 }
 
-// Prioritized is what one prioritizer gives each feasible cluster.
+// Prioritized is the score of one prioritizer for each feasible cluster.
 type Prioritized struct {
 	Name   string           `json:"name"`
 	Weight int64            `json:"weight"`
@@ -95,7 +95,7 @@ type Condition struct {
 	Message string `json:"message"`
 }
 
-// Set is what a cluster set gives.
+// Set is what a cluster set contributes.
 type Set struct {
 	Name     string `json:"name"`
 	Bound    bool   `json:"bound"`
@@ -113,48 +113,48 @@ type Problem struct {
 	Fix      string `json:"fix"`
 }
 
-// Cluster is why a cluster is in or out.
+// Cluster explains why a cluster is in or out.
 type Cluster struct {
 	Name string `json:"name"`
-	// Stage is how far it came: NotInSet, Deleting, Predicate, Taint, Spread, Rank
-	// or Selected.
+	// Stage is how far it got: NotInSet, Deleting, Predicate, Taint, Spread, Rank or
+	// Selected.
 	Stage    string `json:"stage"`
 	Selected bool   `json:"selected"`
 	Reason   string `json:"reason"`
-	// Sets of the placement that it is in.
+	// Sets are the sets of the placement that it is in.
 	Sets       []string    `json:"clusterSets,omitempty"`
 	Predicates []Predicate `json:"predicates,omitempty"`
 	Taints     []Taint     `json:"taints,omitempty"`
-	// Scores by prioritizer, and their weighted sum, for clusters that pass all
-	// filters; Rank counts them from 1.
+	// Scores are by prioritizer, and Total is their weighted sum, for clusters that pass
+	// all filters; Rank counts them from 1.
 	Scores map[string]int64 `json:"scores,omitempty"`
 	Total  *int64           `json:"total,omitempty"`
 	Rank   int              `json:"rank,omitempty"`
-	// Group is the index of its decision group, with its name; nil where it is
-	// not selected.
+	// Group is the index of its decision group, with its name; nil if the cluster is not
+	// selected.
 	Group     *int   `json:"decisionGroup,omitempty"`
 	GroupName string `json:"decisionGroupName,omitempty"`
 }
 
-// Predicate is whether a cluster fits a predicate.
+// Predicate is the result of a predicate for a cluster.
 type Predicate struct {
 	Matched bool   `json:"matched"`
 	Parts   []Part `json:"parts,omitempty"`
 }
 
-// Part is whether a cluster fits one requirement of a predicate.
+// Part is the result of one requirement of a predicate for a cluster.
 type Part struct {
 	// Part is label, claim or cel.
 	Part        string `json:"part"`
 	Requirement string `json:"requirement"`
 	Matched     bool   `json:"matched"`
-	// Actual is the value of the label or claim; nil where there is none.
+	// Actual is the value of the label or claim; nil if there is none.
 	Actual *string `json:"actual,omitempty"`
 	Error  string  `json:"error,omitempty"`
 	Cost   uint64  `json:"cost,omitempty"`
 }
 
-// Taint is what becomes of a taint.
+// Taint is the effect of a taint.
 type Taint struct {
 	Key       string `json:"key"`
 	Value     string `json:"value,omitempty"`
@@ -165,9 +165,8 @@ type Taint struct {
 	Reason string       `json:"reason"`
 }
 
-// Of puts a report on a placement into words and fields, and compares it with
-// the decisions of the placement that are there. What only the caller knows
-// (Frozen, Hints) is left empty.
+// Of converts a report on a placement, and compares it with the existing decisions of the
+// placement. What only the caller knows (Frozen, Hints) is left empty.
 func Of(p *clusterv1beta1.Placement, report *schedule.Report, live []*clusterv1beta1.PlacementDecision) Explanation {
 	r := &report.Result
 	out := Explanation{Report: *report, Kept: r.Kept, Delayed: r.Delayed, Selected: []string{}, Groups: []Group{}, Sets: []Set{}, Clusters: []Cluster{},
@@ -239,7 +238,7 @@ func (e *Explanation) pipeline(report *schedule.Report) {
 	}
 }
 
-// verdict is the report of one cluster.
+// verdict returns the report of one cluster.
 func verdict(report *schedule.Report, c *schedule.ClusterReport) Cluster {
 	out := Cluster{Name: c.Name, Stage: string(c.Stage), Selected: c.Selected, Reason: c.Reason, Sets: c.Sets, Rank: c.Rank}
 	for _, p := range c.Predicates {

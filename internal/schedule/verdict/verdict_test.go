@@ -23,8 +23,11 @@ func objects(texts ...string) []*clusterv1beta1.PlacementDecision {
 	for _, text := range texts {
 		head, members, _ := strings.Cut(text, ":")
 		words := append(strings.Fields(head), "")
-		d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: "p-decision-" + words[0], Labels: map[string]string{
-			clusterv1beta1.LabelDecisionGroupIndex: words[1], clusterv1beta1.LabelDecisionGroupName: words[2]}}}
+		d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
+			Name: "p-decision-" + words[0],
+			Labels: map[string]string{
+				clusterv1beta1.LabelDecisionGroupIndex: words[1], clusterv1beta1.LabelDecisionGroupName: words[2]},
+		}}
 		for _, name := range strings.Fields(members) {
 			d.Status.Decisions = append(d.Status.Decisions, clusterv1beta1.ClusterDecision{ClusterName: name})
 		}
@@ -33,7 +36,7 @@ func objects(texts ...string) []*clusterv1beta1.PlacementDecision {
 	return out
 }
 
-// report selects clusters in groups given as "name: clusters".
+// report returns a report that selects clusters in groups given as "name: clusters".
 func report(texts ...string) *schedule.Report {
 	r := &schedule.Report{}
 	for _, text := range texts {
@@ -73,7 +76,12 @@ func TestDecisionsAreComparedByClustersGroupsAndOrder(t *testing.T) {
 			objects("1 0 : c1 c2"),
 			report(": c2 c3"),
 			false,
-			verdict.Live{Clusters: []string{"c1", "c2"}, Groups: []verdict.Group{{"", []string{"c1", "c2"}}}, Added: []string{"c3"}, Removed: []string{"c1"}},
+			verdict.Live{
+				Clusters: []string{"c1", "c2"},
+				Groups:   []verdict.Group{{"", []string{"c1", "c2"}}},
+				Added:    []string{"c3"},
+				Removed:  []string{"c1"},
+			},
 		},
 		"in another group": {objects("1 0 : c1 c2", "2 1 : c3"), report(": c1", ": c2 c3"), false,
 			verdict.Live{
@@ -87,7 +95,13 @@ func TestDecisionsAreComparedByClustersGroupsAndOrder(t *testing.T) {
 			objects("1 0 old: c1"),
 			report("new: c1"),
 			false,
-			verdict.Live{Clusters: []string{"c1"}, Groups: []verdict.Group{{"old", []string{"c1"}}}, Added: none, Removed: none, Moved: []string{"c1"}},
+			verdict.Live{
+				Clusters: []string{"c1"},
+				Groups:   []verdict.Group{{"old", []string{"c1"}}},
+				Added:    none,
+				Removed:  none,
+				Moved:    []string{"c1"},
+			},
 		},
 		"in two objects": {objects("1 0 : c1", "2 1 : c1 c2"), report(": c1", ": c2"), false,
 			verdict.Live{
@@ -101,19 +115,37 @@ func TestDecisionsAreComparedByClustersGroupsAndOrder(t *testing.T) {
 			objects("2 0 : c1", "10 0 : c2"),
 			report(": c2 c1"),
 			false,
-			verdict.Live{Clusters: []string{"c1", "c2"}, Groups: []verdict.Group{{"", []string{"c1", "c2"}}}, Same: true, Added: none, Removed: none},
+			verdict.Live{
+				Clusters: []string{"c1", "c2"},
+				Groups:   []verdict.Group{{"", []string{"c1", "c2"}}},
+				Same:     true,
+				Added:    none,
+				Removed:  none,
+			},
 		},
 		"in another order of scores": {
 			objects("10 0 : c1", "2 0 : c2"),
 			report(": c1 c2"),
 			true,
-			verdict.Live{Clusters: []string{"c1", "c2"}, Groups: []verdict.Group{{"", []string{"c2", "c1"}}}, Added: none, Removed: none, Reordered: true},
+			verdict.Live{
+				Clusters:  []string{"c1", "c2"},
+				Groups:    []verdict.Group{{"", []string{"c2", "c1"}}},
+				Added:     none,
+				Removed:   none,
+				Reordered: true,
+			},
 		},
 		"in the order of scores": {
 			objects("10 0 : c1", "2 0 : c2"),
 			report(": c2 c1"),
 			true,
-			verdict.Live{Clusters: []string{"c1", "c2"}, Groups: []verdict.Group{{"", []string{"c2", "c1"}}}, Same: true, Added: none, Removed: none},
+			verdict.Live{
+				Clusters: []string{"c1", "c2"},
+				Groups:   []verdict.Group{{"", []string{"c2", "c1"}}},
+				Same:     true,
+				Added:    none,
+				Removed:  none,
+			},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -126,8 +158,9 @@ func TestDecisionsAreComparedByClustersGroupsAndOrder(t *testing.T) {
 	}
 }
 
-// The fields of the API's debug endpoint: survivors by name after the predicates, in
-// the order of rank after the taints, scores by prioritizer, sums the best first.
+// The fields of the API's debug endpoint: remaining clusters by name after the
+// predicates, in the order of rank after the taints, scores by prioritizer, sums in
+// descending order.
 func TestTheFieldsOfTheDebugEndpoint(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := schedule.New()
@@ -137,7 +170,10 @@ func TestTheFieldsOfTheDebugEndpoint(t *testing.T) {
 		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "s"},
 	})
 	for _, name := range []string{"c1", "c2", "c3", "c4", "c5"} {
-		c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{clusterv1.LabelClusterSet: "s", "in": "yes"}}}
+		c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
+			Name:   name,
+			Labels: map[string]string{clusterv1.LabelClusterSet: "s", "in": "yes"},
+		}}
 		switch name {
 		case "c4":
 			c.Labels["in"] = "no"
@@ -151,14 +187,20 @@ func TestTheFieldsOfTheDebugEndpoint(t *testing.T) {
 		s.SetDecision(d)
 	}
 	one := int32(1)
-	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Labels: map[string]string{"a": "b"}}}
+	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ns",
+		Name:      "p",
+		Labels:    map[string]string{"a": "b"},
+	}}
 	p.Spec.NumberOfClusters = &one
 	p.Spec.Predicates = make([]clusterv1beta1.ClusterPredicate, 1)
 	p.Spec.Predicates[0].RequiredClusterSelector.LabelSelector.MatchLabels = map[string]string{"in": "yes"}
 	s.SetPlacement(p)
 	r := s.Explain(schedule.Key{Namespace: "ns", Name: "p"}, at)
 	e := verdict.Of(p, &r, nil)
-	require.Equal(t, verdict.Metadata{Name: "p", Namespace: "ns", Labels: map[string]string{"a": "b"}}, e.Placement.Metadata)
+	require.Equal(t, verdict.Metadata{Name: "p", Namespace: "ns", Labels: map[string]string{
+		"a": "b",
+	}}, e.Placement.Metadata)
 	require.Equal(
 		t,
 		[]verdict.Filtered{

@@ -18,17 +18,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Annotations by which importers name what an archive holds: containerd reads
-// the first, everything else the second.
+// Annotations by which importers name the contents of an archive: containerd reads the
+// first, all others the second.
 const (
 	annotationImageName = "io.containerd.image.name"
 	annotationRefName   = "org.opencontainers.image.ref.name"
 )
 
-// source is where the code of every image is found.
+// source is the location of the code of every image.
 const source = "https://github.com/kubectl-ocm/kubectl-ocm"
 
-// Archive tells what Build wrote.
+// Archive describes an archive that Build wrote.
 type Archive struct {
 	// Reference is the name under which the archive is imported.
 	Reference string
@@ -40,8 +40,8 @@ type Archive struct {
 }
 
 // Build compiles an image's program for every platform of config and writes
-// <Out>/<Name>.tar. An archive that was there before is replaced in one step,
-// and stays as it was when anything fails.
+// <Out>/<Name>.tar. An existing archive is replaced atomically, and stays unchanged if
+// anything fails.
 func Build(ctx context.Context, config Config, image Image) (Archive, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, name := range config.Platforms {
@@ -69,7 +69,7 @@ func Build(ctx context.Context, config Config, image Image) (Archive, error) {
 	return archive, nil
 }
 
-// assemble puts a program on the base files and configures how it is run.
+// assemble adds a program to the base files and configures how it runs.
 func assemble(config Config, image Image, platform v1.Platform, program []byte) (v1.Image, error) {
 	base, err := layerOf(baseEntries())
 	if err != nil {

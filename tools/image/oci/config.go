@@ -15,8 +15,8 @@ import (
 // DefaultRepository is where the project's images are published.
 const DefaultRepository = "ghcr.io/kubectl-ocm"
 
-// user is the numeric user and group that every image runs as. It is numeric
-// because a pod with runAsNonRoot refuses a name it cannot check.
+// user is the user and group that every image runs as. It is numeric because a pod with
+// runAsNonRoot rejects a name, which it cannot check.
 const user = "65532:65532"
 
 var (
@@ -25,18 +25,18 @@ var (
 	platformFormat = regexp.MustCompile(`^linux/[a-z0-9]+$`)
 )
 
-// DefaultPlatforms returns the platforms that are published.
+// DefaultPlatforms returns the published platforms.
 func DefaultPlatforms() []string { return []string{"linux/amd64", "linux/arm64"} }
 
-// Config says how images are built; the zero value of no field but Dir is valid.
+// Config configures how images are built; the zero value of no field but Dir is valid.
 type Config struct {
 	// Repository is the part of an image's name before its last slash.
 	Repository string
 	// Version is the tag, and the version stamped into the programs. It is never
-	// "latest", whose pull policy makes kubelet ask a registry for an image that
-	// was loaded by hand.
+	// "latest", whose pull policy makes the kubelet ask a registry for an image that was
+	// loaded by hand.
 	Version string
-	// Out is the folder of the archives; it is created when absent.
+	// Out is the folder of the archives; it is created if it does not exist.
 	Out string
 	// Platforms are the platforms of every image, in the order of its index.
 	Platforms []string
@@ -46,14 +46,14 @@ type Config struct {
 
 // Image is one image to build.
 type Image struct {
-	// Name is the last part of the image's name, the program's file name in it
-	// and the archive's file name.
+	// Name is the last part of the image's name, the name of the program in it and the
+	// name of the archive file.
 	Name string
-	// Package is the main package, as go build takes it.
+	// Package is the main package, as go build accepts it.
 	Package string
 }
 
-// Validate names the first field that cannot be used.
+// Validate returns an error that names the first invalid field.
 func (c Config) Validate() error {
 	switch {
 	case c.Repository == "" || strings.HasSuffix(c.Repository, "/"):
@@ -78,7 +78,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Validate names the first field that cannot be used.
+// Validate returns an error that names the first invalid field.
 func (i Image) Validate() error {
 	if !nameFormat.MatchString(i.Name) {
 		return fmt.Errorf("image name %q is not lower-case letters, digits and separators", i.Name)

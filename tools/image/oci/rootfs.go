@@ -24,7 +24,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// versionVariable is the variable that internal/version prefers to build information.
+// versionVariable is the variable that internal/version prefers over build information.
 const versionVariable = "github.com/kubectl-ocm/kubectl-ocm/internal/version.stamped"
 
 // entry is one file or folder of an image, its name relative to the root.
@@ -34,7 +34,7 @@ type entry struct {
 	body []byte
 }
 
-// baseEntries returns what every image holds beside its program.
+// baseEntries returns the entries of every image besides its program.
 func baseEntries() []entry {
 	return []entry{
 		{name: "etc", mode: fs.ModeDir | 0o755},
@@ -47,9 +47,8 @@ func baseEntries() []entry {
 	}
 }
 
-// roots returns the CA roots of the pinned bundle as PEM. Roots that are
-// trusted only for certificates issued before some date are left out, because
-// a PEM file cannot say so.
+// roots returns the CA roots of the pinned bundle as PEM. Roots that are trusted only for
+// certificates issued before some date are omitted, because PEM cannot express that.
 func roots() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -71,7 +70,7 @@ func compile(ctx context.Context, config Config, image Image, platform v1.Platfo
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -buildid= -X "+versionVariable+"="+config.Version, "-o", binary, image.Package)
 	build.Dir = config.Dir
-	// A person's own build settings must not show in a published binary.
+	// A developer's own build settings must not affect a published binary.
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOAMD64=v1", "GOARM64=v8.0",
 		"GOOS="+platform.OS, "GOARCH="+platform.Architecture)
 	if output, err := build.CombinedOutput(); err != nil {
@@ -127,8 +126,8 @@ func writeEntry(archive *tar.Writer, e entry) error {
 	return err
 }
 
-// WriteRootfs writes the files of an image for the one platform of config to
-// dir, which a container builder can copy onto an empty image.
+// WriteRootfs writes the files of an image for the only platform of config to dir, for a
+// container builder to copy onto an empty image.
 func WriteRootfs(ctx context.Context, config Config, image Image, dir string) error {
 	program, err := compile(ctx, config, image, platformOf(config.Platforms[0]))
 	if err != nil {
@@ -142,7 +141,7 @@ func WriteRootfs(ctx context.Context, config Config, image Image, dir string) er
 			err = os.WriteFile(path, e.body, 0o600)
 		}
 		if err == nil {
-			err = os.Chmod(path, e.mode&^fs.ModeDir) // the umask must not show in the image
+			err = os.Chmod(path, e.mode&^fs.ModeDir) // the umask must not affect the image
 		}
 		if err != nil {
 			return fmt.Errorf("writing %s: %w", path, err)

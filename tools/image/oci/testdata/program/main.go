@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command program is what the tests of this package put into an image.
+// Command program is the program that the tests of this package put into an image.
 package main
 
 import "os"
